@@ -1,0 +1,83 @@
+# Everything happens in .venv; nothing outside this folder is changed.
+# Another Python: make test PYTHON=python3.12
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+OUT := demo-output
+
+# One thread per worker: the test run has its own parallelism, and two workers
+# whose numerical libraries start a thread per core get in each other's way.
+ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
+	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint review clean
+.DELETE_ON_ERROR:
+
+help:  ## list the targets
+	@echo "sigmascale: what make can do"
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
+		| awk -F'|' '{ printf "%-15s%s\n", $$1, $$2 }'
+
+demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-in data
+	@echo "== demo: comparing the recalibrators on built-in data"
+	@$(BIN)/python -m sigmascale.demo --out $(OUT)
+	@echo "== demo: done; the output is in $(CURDIR)/$(OUT)"
+
+test: lint  ## install and run all checks: ruff, mypy, tests and doctests
+	@if [ -n "$$SIGMASCALE_QM9" ]; then \
+		echo "== test: pytest, with the QM9 data in $$SIGMASCALE_QM9"; \
+	else \
+		echo "== test: pytest; SIGMASCALE_QM9 is not set, so the QM9 tests are skipped"; \
+	fi
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	@echo "== test: done; ruff, mypy, tests and doctests passed"
+
+lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
+	@echo "== lint: ruff check"
+	@$(BIN)/python -m ruff check .
+	@echo "== lint: ruff format --check"
+	@$(BIN)/python -m ruff format --check .
+	@echo "== lint: mypy"
+	@$(BIN)/python -m mypy
+
+review: $(VENV)/.installed-dev  ## install and check the repository with sp-repo-review
+	@$(BIN)/python -m repo_review .
+
+clean:  ## remove .venv, the demo's output and all caches
+	rm -rf $(VENV) $(OUT) build dist .coverage .hypothesis
+	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The stamps below keep a second run from installing again.
+
+$(VENV)/.installed-cli: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and its extra cli into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[cli]"
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and its development tools into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group dev
+	@touch $@ $(VENV)/.installed-cli
+
+$(VENV)/.made:
+	@command -v $(PYTHON) >/dev/null || { \
+		echo "$(PYTHON) was not found. sigmascale needs Python 3.11 or newer;"; \
+		echo "install it, or name yours: make $(MAKECMDGOALS) PYTHON=/path/to/python3"; \
+		exit 1; } >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "sigmascale needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version)."; \
+		echo "Name a newer one, for example: make $(MAKECMDGOALS) PYTHON=python3.12"; \
+		exit 1; } >&2
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
+		echo "$(PYTHON) lacks the module venv or ensurepip, which make $(VENV)."; \
+		echo "On Debian and Ubuntu: sudo apt install python3-venv"; \
+		exit 1; } >&2
+	@echo "== install: making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"  # knows --group
+	@touch $@

@@ -1,0 +1,55 @@
+"""Honest error bars for machine-learned regression, and the proof of it."""
+
+from importlib.metadata import version
+
+from . import chemistry, datasets
+from .confidence import ConfidenceCurve, confidence_curve
+from .intervals import wilson_interval
+from .reference import ReferenceScores, reference_scores
+from .scaling import (
+    BinwiseScaling,
+    GroupScaling,
+    IsotonicScaling,
+    LinearScaling,
+    TemperatureScaling,
+)
+from .scores import (
+    Scorecard,
+    calibration_error,
+    ence,
+    local_calibration_error,
+    nll,
+    scorecard,
+    uce,
+    zms,
+)
+from .validation import LocalZMS, Validation, local_zms, validate
+
+__version__ = version("sigmascale")
+
+__all__ = [
+    "BinwiseScaling",
+    "ConfidenceCurve",
+    "GroupScaling",
+    "IsotonicScaling",
+    "LinearScaling",
+    "LocalZMS",
+    "ReferenceScores",
+    "Scorecard",
+    "TemperatureScaling",
+    "Validation",
+    "calibration_error",
+    "chemistry",
+    "confidence_curve",
+    "datasets",
+    "ence",
+    "local_calibration_error",
+    "local_zms",
+    "nll",
+    "reference_scores",
+    "scorecard",
+    "uce",
+    "validate",
+    "wilson_interval",
+    "zms",
+]

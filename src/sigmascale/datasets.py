@@ -1,0 +1,299 @@
+"""Data to try things on: synthetic molecules with a known truth, and the QM9 set."""
+
+import csv
+import hashlib
+import importlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._checks import Floats, check_count
+from .chemistry import describe_formulas
+from .exceptions import InvalidInputError
+
+QM9_URL = "https://raw.githubusercontent.com/ppernot/2023_BVS/v1.2/Data/BUS2022/"
+"""Where the QM9 files are published (archived as doi:10.5281/zenodo.10018460)."""
+
+# member of `QM9` -> file name and sha256
+_QM9_FILES = {
+    "calibration": (
+        "qm9_qm9_E_uncalibrated_validation.csv",
+        "680d4a56f27af6cdf5aa314dd7325511439afc845989454b26156ceee5f0b8cd",
+    ),
+    "test": (
+        "qm9_qm9_E_uncalibrated_test.csv",
+        "e0506cea9dbc7bb40bb3f2c3d0e51f0dc06f7b7c4820e49a2a0c6dc34dc3a2c3",
+    ),
+    "isotonic_test": (
+        "qm9_qm9_E_calibrated_isotonic_test.csv",
+        "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Molecules:
+    """Prediction errors and uncertainties of molecules, one entry per row.
+
+    Attributes
+    ----------
+    formula : ndarray of str, shape (n,)
+        Molecular formula.
+    error : ndarray of float, shape (n,)
+        Reference value minus prediction.
+    uncertainty : ndarray of float, shape (n,)
+        Uncertainty u of the prediction, a standard deviation.
+    mass : ndarray of float, shape (n,)
+        Molar mass in g/mol.
+    heteroatom_fraction : ndarray of float, shape (n,)
+        Fraction of atoms that are neither C nor H.
+    group : ndarray of str, shape (n,)
+        Oxygen and nitrogen counts, such as ``'O1N2'``.
+    """
+
+    formula: NDArray[np.str_]
+    error: Floats
+    uncertainty: Floats
+    mass: Floats
+    heteroatom_fraction: Floats
+    group: NDArray[np.str_]
+
+    @property
+    def features(self) -> dict[str, Floats]:
+        """The numeric input features by name."""
+        return {"mass": self.mass, "heteroatom_fraction": self.heteroatom_fraction}
+
+    @property
+    def X(self) -> Floats:
+        """The conditioning table: columns uncertainty, mass, hetero-atom fraction."""
+        return np.column_stack([self.uncertainty, *self.features.values()])
+
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, ready for any data-frame constructor."""
+        return dict(vars(self))
+
+    def __len__(self) -> int:
+        return len(self.error)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} rows: {', '.join(vars(self))})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SyntheticMolecules(Molecules):
+    """Molecules of which the truth is known.
+
+    Attributes
+    ----------
+    true_sigma : ndarray of float, shape (n,)
+        Standard deviation of the distribution that each error was drawn from: what
+        a perfect recalibration would turn `uncertainty` into. The other attributes
+        are those of `Molecules`.
+    """
+
+    true_sigma: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class QM9:
+    """The QM9 atomization energies of `fetch_qm9`, in eV.
+
+    Attributes
+    ----------
+    calibration : Molecules
+        10,000 rows to learn from.
+    test : Molecules
+        13,885 rows to judge by.
+    isotonic_test : Molecules
+        The test rows with the uncertainties that the data's authors recalibrated by
+        isotonic regression.
+    """
+
+    calibration: Molecules
+    test: Molecules
+    isotonic_test: Molecules
+
+
+def make_molecules(n: int = 5000, *, seed: int = 0) -> SyntheticMolecules:
+    r"""Draw synthetic molecules whose uncertainties are wrong in a known way.
+
+    The molecules hold up to nine atoms of C, N, O and F, filled up with H, so that
+    their masses m and hetero-atom fractions x repeat as in QM9. With
+    :math:`u_0 = 0.02`,
+
+    .. math::
+
+        \sigma = \frac{u}{2} \left(\frac{u}{u_0}\right)^{-0.4}
+        \exp\left(0.3 \tanh\frac{m - 118}{10} + 0.3 \tanh\frac{x - 0.12}{0.08}\right),
+
+    where u is log-normal around :math:`u_0`. The uncertainties are thus too large on
+    average (by 1.7), too widely spread, and blind to composition: one factor mends
+    the first, a function of u the second, and only one of u, m and x all three.
+    Errors are Student-t with 6 degrees of freedom, scaled to variance σ².
+
+    Parameters
+    ----------
+    n : int, default=5000
+        Number of rows.
+    seed : int, default=0
+        Every number follows from `n` and `seed`. Sets of different seeds are
+        independent draws from the same distribution.
+
+    Returns
+    -------
+    SyntheticMolecules
+        Arrays of `n` rows, with the `true_sigma` of each.
+
+    Examples
+    --------
+    >>> from sigmascale.datasets import make_molecules
+    >>> molecules = make_molecules(5000, seed=0)
+    >>> z2 = (molecules.error / molecules.uncertainty) ** 2
+    >>> round(float(z2.mean()), 2)
+    0.36
+    """
+    n = check_count(n, "n")
+    rng = np.random.default_rng(check_count(seed, "seed", least=0))
+    counts, rows = np.unique(_draw_atoms(n, rng), axis=0, return_inverse=True)
+    formulas = np.array([_write_formula(atoms) for atoms in counts.tolist()])
+    rows = rows.reshape(-1)  # some versions of NumPy make it a column
+    described = describe_formulas(formulas).to_dict()
+    table = {name: column[rows] for name, column in described.items()}
+    uncertainty = 0.02 * np.exp(0.5 * rng.standard_normal(n))
+    ln_factor = (
+        -0.4 * np.log(uncertainty / 0.02)
+        + 0.3 * np.tanh((table["mass"] - 118) / 10)
+        + 0.3 * np.tanh((table["heteroatom_fraction"] - 0.12) / 0.08)
+    )
+    true_sigma = uncertainty / 2 * np.exp(ln_factor)
+    unit_t = rng.standard_t(6, n) * np.sqrt(4 / 6)  # t(6) has variance 6 / 4
+    return SyntheticMolecules(
+        formula=formulas[rows],
+        error=true_sigma * unit_t,
+        uncertainty=uncertainty,
+        true_sigma=true_sigma,
+        **table,
+    )
+
+
+def _draw_atoms(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw the numbers of C, H, F, N, O atoms (the order of a formula) per row."""
+    heavy = rng.choice([5, 6, 7, 8, 9], size=n, p=[0.02, 0.04, 0.1, 0.24, 0.6])
+    f = rng.binomial(1, 0.03, size=n)
+    c, nitrogen, o = rng.multinomial(heavy - 1 - f, [0.72, 0.13, 0.15]).T
+    c += 1
+    saturated = 2 * c + 2 + nitrogen - f
+    # A ring or a multiple bond costs two hydrogen atoms.
+    h = saturated - 2 * rng.binomial(np.minimum(saturated // 2, 5), 0.5)
+    return np.column_stack([c, h, f, nitrogen, o]).astype(np.int64)
+
+
+def _write_formula(atoms: list[int]) -> str:
+    pairs = zip("CHFNO", atoms, strict=True)
+    return "".join(f"{s}{k if k > 1 else ''}" for s, k in pairs if k)
+
+
+def fetch_qm9(
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    base_url: str | None = None,
+) -> QM9:
+    """Fetch errors and uncertainties of a neural-network ensemble on QM9.
+
+    The three files (4.5 MB) are downloaded once and kept; their sha256 sums are
+    checked each time.
+
+    Parameters
+    ----------
+    data_home : path-like, optional
+        Folder to keep the files in; by default the user's cache folder.
+    folder : path-like, optional
+        Read the three files from this folder and download nothing. If none of the
+        three parameters is given, the environment variable ``SIGMASCALE_QM9``, when
+        set, is taken for it.
+    base_url : str, optional
+        Address of a mirror that holds the three files. Default: `QM9_URL`.
+
+    Returns
+    -------
+    QM9
+        Calibration set, test set, and the test set recalibrated by isotonic
+        regression; rows in the order of the files.
+
+    References
+    ----------
+    P. Pernot (2023), doi:10.5281/zenodo.10018460; predictions by Busk et al. (2022),
+    doi:10.1088/2632-2153/ac3eb3.
+
+    Examples
+    --------
+    >>> from sigmascale.datasets import fetch_qm9
+    >>> fetch_qm9().calibration  # doctest: +SKIP
+    Molecules(10000 rows: formula, error, uncertainty, mass, ...)
+    """
+    if folder is None and data_home is None and base_url is None:
+        folder = os.environ.get("SIGMASCALE_QM9") or None
+    if folder is None:
+        folder = _download(data_home, base_url or QM9_URL)
+    return QM9(
+        **{
+            member: _read(Path(folder).expanduser() / name, sha256)
+            for member, (name, sha256) in _QM9_FILES.items()
+        }
+    )
+
+
+def _download(data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
+    try:
+        pooch = importlib.import_module("pooch")
+    except ImportError as error:
+        msg = (
+            'Downloading needs pooch: pip install "sigmascale[cli]", or pass '
+            "`folder` with the files in it."
+        )
+        raise ImportError(msg) from error
+    home = Path(data_home or pooch.os_cache("sigmascale") / "qm9").expanduser()
+    registry = {name: f"sha256:{sha256}" for name, sha256 in _QM9_FILES.values()}
+    files = pooch.create(path=home, base_url=base_url, registry=registry)
+    for name in registry:
+        try:
+            files.fetch(name)
+        except (OSError, ValueError) as error:  # no connection; not the right file
+            msg = (
+                f"{name} could not be fetched from {files.base_url} to {home}: {error} "
+                "Try again, name a mirror as `base_url`, or pass `folder`."
+            )
+            kind = OSError if isinstance(error, OSError) else InvalidInputError
+            raise kind(msg) from error
+    return home
+
+
+def _read(path: Path, sha256: str) -> Molecules:
+    if not path.is_file():
+        msg = f"`folder` must hold {path.name}; there is none in {path.parent}."
+        raise InvalidInputError(msg)
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != sha256:
+        msg = (
+            f"{path} is damaged or another version: its sha256 is {found}, that of "
+            f"the published file {sha256}. Delete it and fetch it again."
+        )
+        raise InvalidInputError(msg)
+    with path.open(newline="", encoding="utf-8") as file:
+        records = list(csv.DictReader(file))
+    formula = np.array([record["formula"] for record in records])
+    names = "E_", "prediction", "uncertainty_total"  # the last is a variance
+    reference, prediction, variance = (
+        np.array([float(record[name]) for record in records]) for name in names
+    )
+    return Molecules(
+        formula=formula,
+        error=reference - prediction,
+        uncertainty=np.sqrt(variance),
+        **describe_formulas(formula).to_dict(),
+    )

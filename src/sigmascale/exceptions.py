@@ -1,0 +1,29 @@
+"""Named errors and warnings, so that callers can catch exactly what they expect."""
+
+
+class InvalidInputError(ValueError):
+    """An argument cannot be used; the message names it, the place and the remedy."""
+
+
+class NotANumberError(InvalidInputError, TypeError):
+    """A column of numbers holds something else."""
+
+
+class FewerBinsWarning(UserWarning):
+    """The data do not carry as many bins as were asked for; fewer were made."""
+
+
+class ZeroUncertaintyWarning(UserWarning):
+    """Uncertainties of exactly 0 were raised to the smallest positive one seen."""
+
+
+class DegenerateFitWarning(UserWarning):
+    """Nothing could be learned from some or all rows; a fallback was used."""
+
+
+class ZeroErrorBinWarning(UserWarning):
+    """All errors of a bin are exactly 0, so that its log score is infinite."""
+
+
+class UnseenGroupWarning(UserWarning):
+    """Rows belong to groups never seen in `fit`; they take the average factor."""

@@ -1,0 +1,133 @@
+"""What all recalibrators share: input, the path from u to rescaled u, and the score."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._checks import (
+    LARGEST,
+    LARGEST_Z,
+    SMALLEST,
+    Floats,
+    Table,
+    check_nonnegative_uncertainty,
+    check_table,
+    check_target,
+)
+from ..exceptions import DegenerateFitWarning, InvalidInputError
+from ..scores import nll
+
+_FLOAT = np.finfo(np.float64)
+
+
+class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
+    """A recalibrator: learns from errors how to rescale uncertainties.
+
+    ``X`` is the conditioning table. Its first column is the uncertainty, the others
+    are input features; a one-dimensional array is the uncertainty alone. ``y`` is the
+    error, reference minus prediction.
+    """
+
+    min_uncertainty_: float
+
+    @abstractmethod
+    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+        """Learn from checked rows; errors are not all 0, uncertainties positive."""
+
+    @abstractmethod
+    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
+        """Return recalibrated uncertainties of checked rows."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from the errors of a calibration set.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table: uncertainty first, then features.
+        y : array-like of shape (n,)
+            Errors, reference minus prediction.
+
+        Returns
+        -------
+        self
+        """
+        table, u = self._read(X, fitting=True)
+        error = check_target(y, table.n_rows, type(self).__name__)
+        if not np.any(error):
+            warnings.warn(
+                f"All {error.size} errors are exactly 0: nothing can be learned from "
+                "them, and uncertainties will be left as they are.",
+                DegenerateFitWarning,
+                stacklevel=2,
+            )
+            error = u.copy()
+        # beyond these bounds, squares would overflow
+        bound = np.minimum(LARGEST, LARGEST_Z * u)
+        self._learn(table, u, np.clip(error, -bound, bound))
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return recalibrated uncertainties, finite and positive.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        check_is_fitted(self)
+        table, u = self._read(X, fitting=False)
+        return np.clip(self._rescale(table, u), _FLOAT.tiny, _FLOAT.max)
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean log-likelihood of the errors; higher is better.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+        y : array-like of shape (n,)
+            Errors, reference minus prediction.
+        """
+        predicted = self.predict(X)
+        return -nll(check_target(y, predicted.size, type(self).__name__), predicted)
+
+    def _read(self, X: Any, *, fitting: bool) -> tuple[Table, Floats]:
+        table = check_table(X)
+        if not fitting and len(table.columns) == 1 < self.n_features_in_:
+            msg = (
+                f"X has 1 features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input. Reshape your data to one "
+                "column per feature, the uncertainty first."
+            )
+            raise InvalidInputError(msg)
+        # scikit-learn remembers and compares the names and the number of columns
+        shaped = (
+            X if hasattr(X, "columns") else np.empty((table.n_rows, len(table.columns)))
+        )
+        validate_data(self, shaped, skip_check_array=True, reset=fitting)
+        u = check_nonnegative_uncertainty(
+            table.numbers(0), smallest=None if fitting else self.min_uncertainty_
+        )
+        if fitting:
+            self.min_uncertainty_ = float(u.min())
+        return table, np.clip(u, SMALLEST, LARGEST)
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say to scikit-learn what input is for: uncertainties are positive."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        tags.regressor_tags.poor_score = True
+        return tags

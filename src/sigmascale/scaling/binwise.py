@@ -1,0 +1,108 @@
+"""One factor per bin: bin-wise variance scaling."""
+
+from __future__ import annotations
+
+from .._checks import Floats, Ints, Table, check_choice, check_count
+from ..exceptions import InvalidInputError
+from ..partitions import BinnedRows, Cells, EqualSizeBins
+from ..sums import BinSums
+from .base import VarianceScaler
+
+Column = int | str
+LOSSES = ("nll",)
+
+
+class BinwiseScaling(VarianceScaler):
+    """Multiply the uncertainties of each bin by the bin's own factor, sqrt(<Z²>).
+
+    Parameters
+    ----------
+    n_bins : int or pair of int, default 40
+        Number of equal-size bins; for two columns, of each (a pair, or one number for
+        both). Fewer, with a warning, if rows or distinct values do not suffice.
+    by : int, str or pair of these, default 0
+        The column of X that is binned: 0 is the uncertainty and targets consistency, a
+        feature targets adaptivity. A pair makes two-dimensional cells; those without
+        rows take the average factor.
+    loss : {"nll"}, default "nll"
+        What the factors minimise on the calibration set.
+
+    Attributes
+    ----------
+    factors_ : array of shape (n_bins,)
+        The factor of each bin; of a pair, row-major cells.
+    partition_ : EqualSizeBins or Cells
+        The limits of the bins. Equal values of a feature are told apart by u.
+    sums_ : BinSums
+        Summary of the calibration set.
+
+    References
+    ----------
+    L. Frenkel and J. Goldberger, ISBI (2023), doi:10.1109/ISBI53787.2023.10230543;
+    P. Pernot, arXiv:2310.11978 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 10_000)
+    >>> error = rng.normal(scale=u**2)
+    >>> scaler = BinwiseScaling(n_bins=5).fit(u, error)
+    >>> scaler.factors_.round(1)
+    array([1.1, 1.3, 1.5, 1.7, 1.9])
+    """
+
+    def __init__(
+        self,
+        n_bins: int | tuple[int, int] = 40,
+        *,
+        by: Column | tuple[Column, Column] = 0,
+        loss: str = "nll",
+    ) -> None:
+        self.n_bins = n_bins
+        self.by = by
+        self.loss = loss
+
+    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+        check_choice(self.loss, "loss", LOSSES)
+        self.partition_ = self._partition(table, uncertainty)
+        codes = self._codes(table, uncertainty)
+        rows = BinnedRows.from_codes(codes, self.partition_.n_bins)
+        self.sums_ = BinSums.from_rows(rows, error, uncertainty)
+        self.factors_ = self.sums_.scaling_factors()
+
+    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
+        return self.factors_[self._codes(table, uncertainty)] * uncertainty
+
+    def _partition(self, table: Table, uncertainty: Floats) -> EqualSizeBins | Cells:
+        columns = self._columns(table, uncertainty)
+        counts = (
+            self.n_bins if isinstance(self.n_bins, (tuple, list)) else [self.n_bins]
+        )
+        n_bins = [check_count(count, "n_bins") for count in counts]
+        if len(n_bins) > len(columns):
+            msg = f"`n_bins` must be one number for one column; found {self.n_bins!r}."
+            raise InvalidInputError(msg)
+        if len(columns) == 2:
+            return Cells.learn(columns[0], columns[1], (n_bins[0], n_bins[-1]))
+        if columns[0] is uncertainty:
+            return EqualSizeBins.learn(uncertainty, n_bins[0])
+        return EqualSizeBins.learn(columns[0], n_bins[0], ties=uncertainty)
+
+    def _codes(self, table: Table, uncertainty: Floats) -> Ints:
+        columns = self._columns(table, uncertainty)
+        if isinstance(self.partition_, Cells):
+            return self.partition_.codes(*columns)
+        return self.partition_.codes(columns[0], uncertainty)
+
+    def _columns(self, table: Table, uncertainty: Floats) -> list[Floats]:
+        keys = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
+        if len(keys) not in (1, 2):
+            msg = f"`by` must be a column or a pair of columns; found {self.by!r}."
+            raise InvalidInputError(msg)
+        positions = [table.position(key) for key in keys]
+        if len(positions) != len(set(positions)):
+            msg = f"`by` must be two different columns; found {self.by!r}."
+            raise InvalidInputError(msg)
+        # the first column as repaired, with no zeros
+        return [uncertainty if p == 0 else table.numbers(p) for p in positions]

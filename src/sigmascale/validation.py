@@ -1,0 +1,386 @@
+"""Validation: whether uncertainties are right at every u and for every input."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._checks import (
+    Floats,
+    Ints,
+    Labels,
+    check_choice,
+    check_count,
+    check_features,
+    check_fraction,
+    check_pair,
+    check_variable,
+    rng_from,
+)
+from ._render import html_table, text_table
+from .exceptions import InvalidInputError
+from .intervals import (
+    METHODS,
+    MIN_ROWS,
+    IntervalMethod,
+    mean_interval,
+    wilson_interval,
+)
+from .partitions import BinnedRows
+from .scores import bin_for_scores, check_ties
+
+
+@dataclass(frozen=True)
+class LocalZMS:
+    """The mean squared z-score of each bin, with its interval; the target is 1.
+
+    Attributes
+    ----------
+    name : str
+        The variable that was binned.
+    zms, low, high : array of shape (n_bins,)
+        <Z²> of each bin and the limits of its confidence interval.
+    valid : array of bool, shape (n_bins,)
+        Whether the interval contains 1.
+    n : array of int, shape (n_bins,)
+        Rows in each bin.
+    x, x_min, x_max : array of shape (n_bins,)
+        Median and range of the variable in each bin; for groups, the labels.
+    fraction_valid : float
+        Fraction of valid bins. The target is about `confidence`; heavy-tailed errors
+        attain less (see :func:`reference_scores`).
+    fraction_interval : tuple of float
+        Its interval (Wilson, with continuity correction).
+    overall : tuple of float
+        <Z²> of all rows, with the limits of its interval.
+    confidence : float
+        Coverage of all intervals.
+    method : str
+        How the intervals of the bins were computed.
+    """
+
+    name: str
+    zms: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    valid: npt.NDArray[np.bool_] = field(repr=False)
+    n: Ints = field(repr=False)
+    x: Labels = field(repr=False)
+    x_min: Labels = field(repr=False)
+    x_max: Labels = field(repr=False)
+    fraction_valid: float
+    fraction_interval: tuple[float, float]
+    overall: tuple[float, float, float]
+    confidence: float
+    method: str
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the bins are named groups rather than intervals."""
+        return self.x.dtype.kind != "f"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists."""
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
+                f"{self.n[i]}",
+                f"{self.zms[i]:.3f}",
+                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
+                "yes" if self.valid[i] else "no",
+            )
+            for i in range(self.zms.size)
+        ]
+
+    def __str__(self) -> str:
+        """Return one line a bin."""
+        return text_table((f"{self.name} from", *_HEADER), self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table((f"{self.name} from", *_HEADER), self._rows())
+
+
+_HEADER = ("rows", "<Z²>", "interval", "valid")
+
+
+def local_zms(
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int = 100,
+    method: IntervalMethod = "bca",
+    ties: Any = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1500,
+    rng: int | np.random.Generator | None = 0,
+) -> LocalZMS:
+    """Return <Z²> of each bin with its confidence interval; every target is 1.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    by : array-like of shape (n,), optional
+        The variable to bin by: numbers make equal-size bins, labels make groups. By
+        default the uncertainty.
+    n_bins : int, default 100
+        Number of bins; fewer, with a warning, where a bin would have under 5 rows.
+    method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
+        How intervals are made. "moments" needs no resampling and agrees with "bca";
+        "bootstrap-t" keeps its coverage better under heavy tails.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal `by`. By default the uncertainty.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    n_resamples : int, default 1500
+        Bootstrap draws of "bca" and "bootstrap-t".
+    rng : int, Generator or None, default 0
+        Seed of the bootstrap: the same data get the same verdict.
+
+    Returns
+    -------
+    LocalZMS
+
+    References
+    ----------
+    P. Pernot, arXiv:2309.06240 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 10_000)
+    >>> result = local_zms(rng.normal(scale=u), u)
+    >>> result.fraction_valid
+    0.94
+    """
+    e, u = check_pair(error, uncertainty)
+    x = None if by is None else check_variable(by, "by", e)
+    return _local_zms(
+        e,
+        u,
+        "u" if x is None else "by",
+        x,
+        n_bins=check_count(n_bins, "n_bins"),
+        method=check_choice(method, "method", METHODS),  # type: ignore[arg-type]
+        ties=check_ties(ties, e),
+        confidence=check_fraction(confidence, "confidence"),
+        n_resamples=check_count(n_resamples, "n_resamples", least=20),
+        rng=rng_from(rng),
+    )
+
+
+def _local_zms(
+    error: Floats,
+    uncertainty: Floats,
+    name: str,
+    x: Labels | None,
+    *,
+    n_bins: int,
+    method: IntervalMethod,
+    ties: Floats | None,
+    confidence: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> LocalZMS:
+    if error.size < 2:
+        msg = "An interval needs at least 2 rows; found n_samples = 1."
+        raise InvalidInputError(msg)
+    binned = bin_for_scores(error, uncertainty, x, n_bins, ties, min_size=MIN_ROWS)
+    z2 = (error / uncertainty) ** 2
+    zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
+    low, high = mean_interval(
+        method,
+        binned,
+        z2,
+        confidence=confidence,
+        n_resamples=n_resamples,
+        rng=rng,
+    )
+    everything = BinnedRows(np.arange(z2.size), np.array([z2.size]))
+    # the interval of all rows is narrow enough for the closed form
+    total = mean_interval(
+        "moments", everything, z2, confidence=confidence, n_resamples=0, rng=rng
+    )
+    valid = (low <= 1) & (high >= 1)
+    count = int(np.count_nonzero(valid))
+    values = (uncertainty if x is None else x)[binned.order]
+    ends = np.cumsum(binned.sizes)
+    return LocalZMS(
+        name=name,
+        zms=zms,
+        low=low,
+        high=high,
+        valid=valid,
+        n=binned.sizes,
+        x=values[ends - (binned.sizes + 1) // 2],
+        x_min=values[ends - binned.sizes],
+        x_max=values[ends - 1],
+        fraction_valid=count / valid.size,
+        fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
+        overall=(float(z2.mean()), float(total[0][0]), float(total[1][0])),
+        confidence=confidence,
+        method=method,
+    )
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Verdicts on one set: calibrated, consistent, and adaptive for which features.
+
+    Attributes
+    ----------
+    calibrated : bool
+        Whether the interval of <Z²> over all rows contains 1.
+    consistent : bool
+        Whether the fraction of valid bins of u agrees with its target.
+    adaptive : dict of str to bool
+        The same for each feature.
+    local : dict of str to LocalZMS
+        What the verdicts rest on, by variable; "u" is the uncertainty.
+    """
+
+    calibrated: bool
+    consistent: bool
+    adaptive: dict[str, bool]
+    local: dict[str, LocalZMS] = field(repr=False)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every verdict is positive."""
+        return self.calibrated and self.consistent and all(self.adaptive.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return verdicts and, by variable, what they rest on."""
+        return {
+            "calibrated": self.calibrated,
+            "consistent": self.consistent,
+            "adaptive": dict(self.adaptive),
+            "local": {name: result.to_dict() for name, result in self.local.items()},
+        }
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        value, low, high = self.local["u"].overall
+        average = f"<Z²> {value:.3f} [{low:.3f}, {high:.3f}]"
+        rows: list[tuple[str, ...]] = [
+            ("calibrated", average, "yes" if self.calibrated else "no")
+        ]
+        verdicts = {"u": self.consistent, **self.adaptive}
+        for name, verdict in verdicts.items():
+            local = self.local[name]
+            low, high = local.fraction_interval
+            what = "consistent" if name == "u" else f"adaptive for {name}"
+            share = f"valid {local.fraction_valid:.2f} [{low:.2f}, {high:.2f}]"
+            rows.append((what, share, "yes" if verdict else "no"))
+        return rows
+
+    def __str__(self) -> str:
+        """Return one line a verdict."""
+        return text_table(("", "evidence", "verdict"), self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(("", "evidence", "verdict"), self._rows())
+
+
+def validate(
+    error: Any,
+    uncertainty: Any,
+    features: Any = None,
+    *,
+    n_bins: int = 100,
+    method: IntervalMethod = "bca",
+    ties: Any = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1500,
+    rng: int | np.random.Generator | None = 0,
+) -> Validation:
+    """Return verdicts: calibrated, consistent, adaptive and for which features.
+
+    A set is *calibrated* if the interval of its <Z²> contains 1, *consistent* if the
+    interval of the fraction of valid bins of u contains `confidence`, and *adaptive*
+    for a feature if that of the feature's bins does.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    features : data frame, dict or array of shape (n, n_features), optional
+        Input features; columns of an array are named X1, X2, ...
+    n_bins : int, default 100
+        Number of bins of each numeric variable; labels make one bin each.
+    method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
+        How the intervals of the bins are made, see :func:`local_zms`.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal values of a variable. By default the uncertainty.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    n_resamples : int, default 1500
+        Bootstrap draws of "bca" and "bootstrap-t".
+    rng : int, Generator or None, default 0
+        Seed of the bootstrap: the same data get the same verdict.
+
+    Returns
+    -------
+    Validation
+
+    References
+    ----------
+    P. Pernot, arXiv:2309.06240 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> u = rng.uniform(1, 2, 10_000)
+    >>> verdicts = validate(rng.normal(scale=u), u, {"mass": rng.uniform(size=10_000)})
+    >>> verdicts.calibrated, verdicts.consistent, verdicts.adaptive
+    (True, True, {'mass': True})
+    """
+    e, u = check_pair(error, uncertainty)
+    columns = check_features(features, e)
+    order = check_ties(ties, e)
+    generator = rng_from(rng)
+    check_choice(method, "method", METHODS)
+    n_bins = check_count(n_bins, "n_bins")
+    n_resamples = check_count(n_resamples, "n_resamples", least=20)
+    confidence = check_fraction(confidence, "confidence")
+    local = {
+        name: _local_zms(
+            e,
+            u,
+            name,
+            x,
+            n_bins=n_bins,
+            method=method,
+            ties=order,
+            confidence=confidence,
+            n_resamples=n_resamples,
+            rng=generator,
+        )
+        for name, x in {"u": None, **columns}.items()
+    }
+    _, low, high = local["u"].overall
+    verdicts = {
+        name: bool(each.fraction_interval[1] >= confidence)
+        for name, each in local.items()
+    }
+    return Validation(
+        calibrated=bool(low <= 1 <= high),
+        consistent=verdicts.pop("u"),
+        adaptive=verdicts,
+        local=local,
+    )
