@@ -266,10 +266,11 @@ def test_an_explicit_data_home_takes_precedence_over_the_environment(
     check_fake(fetch_qm9(tmp_path / "home"))
 
 
-def test_the_default_home_is_the_cache_folder_of_the_user(
+def test_a_mirror_fills_the_cache_folder_of_the_user_whatever_the_environment_says(
     fake_files, serve, tmp_path, monkeypatch
 ):
     pooch = pytest.importorskip("pooch")
+    monkeypatch.setenv("SIGMASCALE_QM9", str(tmp_path / "nowhere"))
     monkeypatch.setattr(pooch, "os_cache", lambda name: tmp_path / name)
     check_fake(fetch_qm9(base_url=serve(fake_files).url))
     assert (tmp_path / "sigmascale" / "qm9" / "test.csv").is_file()

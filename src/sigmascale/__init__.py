@@ -3,6 +3,8 @@
 from importlib.metadata import version
 
 from . import chemistry, datasets
+from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
+from .comparison import Comparison, compare
 from .confidence import ConfidenceCurve, confidence_curve
 from .intervals import wilson_interval
 from .reference import ReferenceScores, reference_scores
@@ -28,7 +30,10 @@ from .validation import LocalZMS, Validation, local_zms, validate
 __version__ = version("sigmascale")
 
 __all__ = [
+    "BinChoice",
+    "BinScan",
     "BinwiseScaling",
+    "Comparison",
     "ConfidenceCurve",
     "GroupScaling",
     "IsotonicScaling",
@@ -40,6 +45,8 @@ __all__ = [
     "Validation",
     "calibration_error",
     "chemistry",
+    "choose_n_bins",
+    "compare",
     "confidence_curve",
     "datasets",
     "ence",
@@ -47,6 +54,7 @@ __all__ = [
     "local_zms",
     "nll",
     "reference_scores",
+    "scan_bins",
     "scorecard",
     "uce",
     "validate",

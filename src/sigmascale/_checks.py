@@ -265,6 +265,12 @@ class Table:
         position = self.position(key)
         return check_column(self.columns[position], f"X[:, {self.names[position]}]")
 
+    def variable(self, key: int | str) -> Labels:
+        """Return a column to bin by: finite numbers, or labels of named groups."""
+        position = self.position(key)
+        column = self.columns[position]
+        return check_variable(column, f"X[:, {self.names[position]}]", column)
+
     def labels(self, key: int | str) -> Labels:
         """Return a column as group labels."""
         return as_labels(self.columns[self.position(key)])

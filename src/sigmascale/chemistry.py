@@ -84,7 +84,7 @@ def _checked(formula: object) -> str:
     elif len(formula) > _MAX_LENGTH:
         found = f"{len(formula)} characters, which begin {formula[:20]!r}"
     else:
-        return _WATER.sub(r"\1·", formula.translate(_SUBSCRIPTS), count=1)
+        return _WATER.sub(r"\1·", formula.translate(_SUBSCRIPTS))
     msg = f"`formula` must be 1 to {_MAX_LENGTH} characters of text; found {found}."
     raise InvalidInputError(msg)
 

@@ -78,11 +78,11 @@ def moments_interval(
     third = sum3 - 3 * mean * sum2 + 2 * n * mean**3
     spread = np.sqrt(second)
     # the ratio is at most 1 in size; rounding must not push it beyond
-    skewness = np.divide(third, spread**3, out=np.zeros_like(mean), where=spread > 0)
-    a = np.clip(skewness, -1, 1) / 6
+    a = np.clip(_ratio(third, spread**3), -1, 1) / 6
     quantile = _normal_quantile(0.5 + confidence / 2)
     low, high = (
-        mean + w / (1 - a * w) ** 2 * spread / n for w in (a - quantile, a + quantile)
+        mean + w / _denominator(a, w) ** 2 * spread / n
+        for w in (a - quantile, a + quantile)
     )
     return np.maximum(0.0, low), high
 
@@ -93,7 +93,7 @@ def student_interval(
     """Return mean ± t × standard error for consecutive bins of `values`."""
     mean, error = _mean_and_standard_error(values, sizes)
     half = stats.t.ppf(0.5 + confidence / 2, np.maximum(1, sizes - 1)) * error
-    return mean - half, mean + half
+    return np.maximum(0.0, mean - half), mean + half
 
 
 def bca_interval(
@@ -122,10 +122,9 @@ def bca_interval(
         bias = special.ndtri(np.clip(below, 0.5, n_resamples - 0.5) / n_resamples)
         centred = rows - mean[:, None]
         spread = np.sqrt((centred**2).sum(axis=1))
-        a = (centred**3).sum(axis=1) / (6 * np.where(spread > 0, spread, 1) ** 3)
+        a = _ratio((centred**3).sum(axis=1), 6 * spread**3)
         for limit, w in ((low, bias - quantile), (high, bias + quantile)):
-            # 1 - a w is positive for every confidence below 99.999 %
-            level = special.ndtr(bias + w / np.maximum(1 - a * w, 1e-3))
+            level = special.ndtr(bias + w / _denominator(a, w))
             limit[which] = _order_statistic(means, level)
     return low, high
 
@@ -188,6 +187,17 @@ def mean_interval(
 
 def _normal_quantile(level: float) -> float:
     return float(special.ndtri(level))
+
+
+def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+    """Divide; 0 where the denominator is 0, or too small to be told from it."""
+    result = np.zeros_like(numerator)
+    return np.divide(numerator, denominator, out=result, where=denominator > 0)
+
+
+def _denominator(a: Floats, w: Floats) -> Floats:
+    """Return 1 − a w, which is positive for every confidence below 99.999 %."""
+    return np.maximum(1 - a * w, 1e-3)
 
 
 def _mean_and_standard_error(values: Floats, sizes: Ints) -> tuple[Floats, Floats]:

@@ -90,7 +90,9 @@ def rank_bins(
     """
     if x.dtype.kind != "f":
         labels, codes = np.unique(x, return_inverse=True)
-        return BinnedRows.from_codes(codes.astype(np.int64), labels.size)
+        size = None if error is None else np.abs(error)
+        keys = [key for key in (size, ties) if key is not None]
+        return BinnedRows(np.lexsort((*keys, codes)), np.bincount(codes))
     n_bins = feasible_bins(x.size, n_bins, min_size)
     if ties is None:
         order = np.argsort(x, kind="stable")
@@ -217,8 +219,10 @@ class Groups:
 
     def codes(self, labels: npt.NDArray[Any]) -> Ints:
         """Return the group of each row, or ``n_bins - 1`` where it is unknown."""
-        unknown = self.labels.size
-        if not unknown:
-            return np.zeros(labels.shape[0], dtype=np.int64)
-        found = np.minimum(np.searchsorted(self.labels, labels), unknown - 1)
-        return np.where(self.labels[found] == labels, found, unknown)
+        if (self.labels.dtype.kind == "U") != (labels.dtype.kind == "U"):
+            return np.full(labels.size, self.labels.size)  # strings are not numbers
+        # known where the search from the left and from the right differ, which, unlike
+        # equality, also finds NaN
+        found = np.searchsorted(self.labels, labels)
+        known = found < np.searchsorted(self.labels, labels, side="right")
+        return np.where(known, found, self.labels.size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -18,7 +19,7 @@ from ._checks import (
     rng_from,
 )
 from ._render import html_table, text_table
-from .exceptions import InvalidInputError
+from .exceptions import InvalidInputError, ZeroErrorBinWarning
 from .scores import bin_for_scores, check_ties
 
 Distribution = Literal["normal", "student_t", "empirical"]
@@ -52,10 +53,7 @@ class ReferenceScores:
     @property
     def sd(self) -> dict[str, float]:
         """The standard deviation of each score from set to set."""
-        return {
-            name: float(values.std(ddof=1)) if values.size > 1 else 0.0
-            for name, values in self.draws.items()
-        }
+        return {name: _standard_deviation(v) for name, v in self.draws.items()}
 
     def p_value(self, name: str, score: float) -> float:
         """Return the share of perfect sets that score as high as `score`, or higher."""
@@ -171,7 +169,8 @@ def reference_scores(
     block = max(1, min(64, _BLOCK // u.size))
     parts = []
     for first in range(0, n_draws, block):
-        z2 = _draw_squares(generator, (u.size, min(block, n_draws - first)), pool, df)
+        # a row of numbers per draw, so that block sizes do not matter
+        z2 = _draw_squares(generator, (min(block, n_draws - first), u.size), pool, df).T
         sums = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
         parts.append((z2.mean(axis=0), sums[: sizes.size], sums[sizes.size :]))
     zms = np.concatenate([part[0] for part in parts])
@@ -181,6 +180,14 @@ def reference_scores(
     log_u2 = 2 * np.log(u).mean()
     with np.errstate(divide="ignore"):
         s_cal, log_local = np.abs(np.log(zms)), np.abs(np.log(local))
+    silent = int(np.count_nonzero(np.isinf(log_local).any(axis=0)))
+    if silent:
+        warnings.warn(
+            f"{silent} of {n_draws} simulated sets have a bin in which all errors are "
+            "exactly 0: their scores S are infinite. Use fewer bins.",
+            ZeroErrorBinWarning,
+            stacklevel=2,
+        )
     ence = np.abs(1 - np.sqrt(mse / mean_variance[:, None]))
     uce = np.abs(mean_variance[:, None] - mse)
     draws = {"NLL": 0.5 * (zms + log_u2 + np.log(2 * np.pi)), "ZMS": zms}
@@ -198,6 +205,12 @@ def reference_scores(
                 draws["S_ada"] = s_cal + of_features
             draws["S_tot"] = draws["S_con"] + of_features
     return ReferenceScores(distribution=distribution, df=df, draws=draws)
+
+
+def _standard_deviation(values: Floats) -> float:
+    if not np.isfinite(values).all():
+        return float("inf")
+    return float(values.std(ddof=1)) if values.size > 1 else 0.0
 
 
 def _z_distribution(

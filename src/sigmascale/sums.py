@@ -50,6 +50,12 @@ class BinSums:
     x_min: Floats
     x_max: Floats
 
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            view = getattr(self, each.name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, each.name, view)
+
     @classmethod
     def from_rows(
         cls,
@@ -123,25 +129,28 @@ class BinSums:
         return np.sqrt(np.where(informative, self.zms, average))
 
     def local_calibration_error(self) -> float:
-        """Return S_x, the mean of abs(ln <z²>) over the bins."""
-        silent = int(np.count_nonzero(self.z2 == 0))
+        """Return S_x, the mean of abs(ln <z²>) over the bins that have rows."""
+        filled = self.n > 0
+        silent = int(np.count_nonzero(filled & (self.z2 == 0)))
         if silent:
             warnings.warn(
-                f"All errors are exactly 0 in {silent} of {self.n.size} bins: their "
+                f"All errors are exactly 0 in {silent} of {filled.sum()} bins: their "
                 "|ln <Z²>|, and so the score, is infinite. Use fewer bins.",
                 ZeroErrorBinWarning,
                 stacklevel=3,
             )
             return float("inf")
-        return float(np.mean(np.abs(np.log(self.zms))))
+        return float(np.mean(np.abs(np.log(self.zms[filled]))))
 
     def ence(self) -> float:
         """Return the expected normalised calibration error."""
-        return float(np.mean(np.abs(1 - np.sqrt(self.e2 / self.u2))))
+        filled = self.n > 0
+        return float(np.mean(np.abs(1 - np.sqrt(self.e2[filled] / self.u2[filled]))))
 
     def uce(self) -> float:
         """Return the uncertainty calibration error, in squared units of the error."""
-        return float(np.mean(np.abs(self.u2 - self.e2) / self.n))
+        filled = self.n > 0
+        return float(np.mean(np.abs(self.u2 - self.e2)[filled] / self.n[filled]))
 
     def nll(self) -> float:
         """Return the mean negative log-likelihood of normal errors."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,7 +22,7 @@ from ._checks import (
     rng_from,
 )
 from ._render import html_table, text_table
-from .exceptions import InvalidInputError
+from .exceptions import FewerBinsWarning, InvalidInputError
 from .intervals import (
     METHODS,
     MIN_ROWS,
@@ -137,6 +138,7 @@ def local_zms(
         default the uncertainty.
     n_bins : int, default 100
         Number of bins; fewer, with a warning, where a bin would have under 5 rows.
+        Groups of under 5 rows are left out, with a warning.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals are made. "moments" needs no resampling and agrees with "bca";
         "bootstrap-t" keeps its coverage better under heavy tails.
@@ -199,6 +201,8 @@ def _local_zms(
         msg = "An interval needs at least 2 rows; found n_samples = 1."
         raise InvalidInputError(msg)
     binned = bin_for_scores(error, uncertainty, x, n_bins, ties, min_size=MIN_ROWS)
+    if x is not None and x.dtype.kind != "f":
+        binned = _large_groups(binned, name)
     z2 = (error / uncertainty) ** 2
     zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
     low, high = mean_interval(
@@ -234,6 +238,27 @@ def _local_zms(
         confidence=confidence,
         method=method,
     )
+
+
+def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
+    """Leave out the groups with too few rows for an interval."""
+    large = binned.sizes >= MIN_ROWS
+    if large.all():
+        return binned
+    if not large.any():
+        msg = (
+            f"`{name}` must have a label with at least {MIN_ROWS} rows, for an "
+            f"interval; the largest of {large.size} groups has {binned.sizes.max()}. "
+            "Merge labels."
+        )
+        raise InvalidInputError(msg)
+    warnings.warn(
+        f"{np.count_nonzero(~large)} of {large.size} groups of `{name}` have fewer "
+        f"than {MIN_ROWS} rows, too few for an interval, and are not judged.",
+        FewerBinsWarning,
+        stacklevel=2,
+    )
+    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
 
 
 @dataclass(frozen=True)
@@ -309,7 +334,7 @@ def validate(
     """Return verdicts: calibrated, consistent, adaptive and for which features.
 
     A set is *calibrated* if the interval of its <Z²> contains 1, *consistent* if the
-    interval of the fraction of valid bins of u contains `confidence`, and *adaptive*
+    interval of the fraction of valid bins of u reaches `confidence`, and *adaptive*
     for a feature if that of the feature's bins does.
 
     Parameters

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .._checks import Floats, Ints, Table, check_choice, check_count
 from ..exceptions import InvalidInputError
 from ..partitions import BinnedRows, Cells, EqualSizeBins
 from ..sums import BinSums
 from .base import VarianceScaler
+from .losses import LOSSES, ScaledLoss
+from .optimize import minimise
 
 Column = int | str
-LOSSES = ("nll",)
 
 
 class BinwiseScaling(VarianceScaler):
@@ -24,8 +27,15 @@ class BinwiseScaling(VarianceScaler):
         The column of X that is binned: 0 is the uncertainty and targets consistency, a
         feature targets adaptivity. A pair makes two-dimensional cells; those without
         rows take the average factor.
-    loss : {"nll"}, default "nll"
-        What the factors minimise on the calibration set.
+    loss : {"nll", "consistency", "adaptivity", "total"}, default "nll"
+        What the factors minimise on the calibration set. "nll" has a closed solution;
+        the others are found by optimisation from it (needs the package cma, and
+        seconds): S_cal + S_u, S_cal + the sum of S_x over the features of X, and
+        S_cal + S_u + that sum, with 100 score bins.
+    max_evaluations : int, default 15000
+        How often the loss may be evaluated.
+    random_state : int, default 0
+        Seed of the optimisation.
 
     Attributes
     ----------
@@ -35,6 +45,9 @@ class BinwiseScaling(VarianceScaler):
         The limits of the bins. Equal values of a feature are told apart by u.
     sums_ : BinSums
         Summary of the calibration set.
+    loss_, start_loss_ : float
+        The loss of the factors on the calibration set, and that of the closed solution
+        for "nll"; the latter is kept if nothing better is found.
 
     References
     ----------
@@ -58,10 +71,14 @@ class BinwiseScaling(VarianceScaler):
         *,
         by: Column | tuple[Column, Column] = 0,
         loss: str = "nll",
+        max_evaluations: int = 15_000,
+        random_state: int = 0,
     ) -> None:
         self.n_bins = n_bins
         self.by = by
         self.loss = loss
+        self.max_evaluations = max_evaluations
+        self.random_state = random_state
 
     def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
         check_choice(self.loss, "loss", LOSSES)
@@ -70,6 +87,40 @@ class BinwiseScaling(VarianceScaler):
         rows = BinnedRows.from_codes(codes, self.partition_.n_bins)
         self.sums_ = BinSums.from_rows(rows, error, uncertainty)
         self.factors_ = self.sums_.scaling_factors()
+        if self.loss == "nll":
+            z2 = self.sums_.z2 / self.factors_**2
+            log_u2 = self.sums_.log_u2 + 2 * self.sums_.n * np.log(self.factors_)
+            mean = (z2.sum() + log_u2.sum()) / self.sums_.n.sum()
+            self.loss_ = self.start_loss_ = float(0.5 * (mean + np.log(2 * np.pi)))
+        else:
+            self._optimise(table, uncertainty, error, codes)
+
+    def _optimise(
+        self, table: Table, uncertainty: Floats, error: Floats, codes: Ints
+    ) -> None:
+        features = [table.variable(i) for i in range(1, len(table.columns))]
+        if self.loss == "adaptivity" and not features:
+            msg = (
+                'loss="adaptivity" needs features: X has 1 feature(s), '
+                'the uncertainty. Add columns, or use loss="consistency".'
+            )
+            raise InvalidInputError(msg)
+        loss = ScaledLoss(
+            error,
+            uncertainty,
+            codes,
+            self.partition_.n_bins,
+            [] if self.loss == "consistency" else features,
+            by_uncertainty=self.loss != "adaptivity",
+        )
+        found = minimise(
+            loss,
+            np.log(self.factors_),
+            seed=check_count(self.random_state, "random_state", least=0),
+            max_evaluations=check_count(self.max_evaluations, "max_evaluations"),
+        )
+        self.factors_ = np.exp(found.x)
+        self.loss_, self.start_loss_ = found.loss, found.start_loss
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         return self.factors_[self._codes(table, uncertainty)] * uncertainty

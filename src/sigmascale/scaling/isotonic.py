@@ -38,4 +38,5 @@ class IsotonicScaling(VarianceScaler):
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         variance = np.interp(uncertainty**2, self.variances_in_, self.variances_out_)
-        return np.sqrt(variance)
+        result: Floats = np.sqrt(variance)
+        return result

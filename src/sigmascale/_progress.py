@@ -1,0 +1,40 @@
+"""A progress bar for what takes longer than two seconds, on a terminal only."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
+
+Item = TypeVar("Item")
+PATIENCE = 2.0  # seconds before a bar appears
+
+
+def track(
+    items: Iterable[Item],
+    what: str,
+    total: int,
+    *,
+    done: Callable[[], int] | None = None,
+) -> Iterator[Item]:
+    """Yield `items`; show a bar after a while if a person is watching.
+
+    `done` says how much of `total` is done; by default, items are counted.
+    """
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    started = time.monotonic()
+    shown = False
+    for number, item in enumerate(items):
+        if time.monotonic() - started > PATIENCE:
+            share = min(1.0, (number if done is None else done()) / max(1, total))
+            bar = "#" * round(30 * share)
+            sys.stderr.write(f"\r{what} [{bar:<30}] {share:4.0%}")
+            sys.stderr.flush()
+            shown = True
+        yield item
+    if shown:
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()

@@ -1,0 +1,276 @@
+"""Many recalibrators, one table."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import narwhals as nw
+from sklearn.base import clone
+
+from ._checks import (
+    Floats,
+    Table,
+    check_count,
+    check_nonnegative_uncertainty,
+    check_table,
+    check_target,
+)
+from ._progress import track
+from ._render import html_table, text_table
+from .exceptions import InvalidInputError
+from .intervals import IntervalMethod
+from .scores import Scorecard, scorecard
+from .validation import LocalZMS, validate
+
+UNSCALED = "none"
+Data = tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class CheckedSet:
+    """One checked set: its table, what scores need of it, and its errors."""
+
+    X: Any
+    table: Table
+    uncertainty: Floats
+    error: Floats
+    features: dict[str, Any]
+
+    @classmethod
+    def read(
+        cls, data: Data, name: str, scored: Iterable[int | str] | None = None
+    ) -> CheckedSet:
+        """Check a pair (X, y); `scored` are the columns to score adaptivity for."""
+        try:
+            X, y = data
+        except (TypeError, ValueError) as problem:
+            msg = f"`{name}` must be a pair (X, y): the conditioning table and errors."
+            raise InvalidInputError(msg) from problem
+        table = check_table(X)
+        u = check_nonnegative_uncertainty(table.numbers(0), smallest=None)
+        error = check_target(y, table.n_rows, "compare")
+        keys = range(1, len(table.columns)) if scored is None else scored
+        positions = [table.position(key) for key in keys]
+        features = {table.names[i]: table.columns[i] for i in positions}
+        return cls(X, table, u, error, features)
+
+    def score(self, uncertainty: Floats, n_bins: int) -> Scorecard:
+        """Return the scores of these rows with other uncertainties."""
+        # Ties in a feature are broken by the uncertainty before recalibration, so that
+        # all methods are scored on the same bins of the features.
+        return scorecard(
+            self.error,
+            uncertainty,
+            self.features,
+            n_bins=n_bins,
+            ties=self.uncertainty,
+        )
+
+    def validity(
+        self, uncertainty: Floats, n_bins: int, method: IntervalMethod, rng: int
+    ) -> dict[str, LocalZMS]:
+        """Return the local <Z²> of u and every feature, with other uncertainties."""
+        result = validate(
+            self.error,
+            uncertainty,
+            self.features,
+            n_bins=n_bins,
+            method=method,
+            ties=self.uncertainty,
+            rng=rng,
+        )
+        return result.local
+
+
+@dataclass(frozen=True)
+class ComparisonRow:
+    """One recalibrator's scores and valid fractions on both sets."""
+
+    name: str
+    training: Scorecard
+    test: Scorecard
+    training_local: dict[str, LocalZMS] = field(repr=False)
+    test_local: dict[str, LocalZMS] = field(repr=False)
+    fit_seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return every number under a flat name."""
+        flat: dict[str, Any] = {"method": self.name}
+        for which, card, local in (
+            ("training", self.training, self.training_local),
+            ("test", self.test, self.test_local),
+        ):
+            flat |= {f"{which} {name}": v for name, v in card.to_dict().items()}
+            for name, result in local.items():
+                low, high = result.fraction_interval
+                flat[f"{which} valid_{name}"] = result.fraction_valid
+                flat[f"{which} valid_{name} low"] = low
+                flat[f"{which} valid_{name} high"] = high
+        return flat | {"fit seconds": self.fit_seconds}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A table with one row a recalibrator; ``str()`` shows the test set.
+
+    "valid %" lists the percentage of valid bins of u and each feature, in the order of
+    the S columns.
+
+    Attributes
+    ----------
+    rows : tuple of ComparisonRow
+        In the order of the recalibrators; "none" are the uncertainties as they came.
+    """
+
+    rows: tuple[ComparisonRow, ...]
+
+    def __getitem__(self, name: str) -> ComparisonRow:
+        """Return the row of one recalibrator."""
+        return {row.name: row for row in self.rows}[name]
+
+    def to_dict(self) -> dict[str, list[Any]]:
+        """Return the table as columns."""
+        flat = [row.to_dict() for row in self.rows]
+        return {name: [row[name] for row in flat] for name in flat[0]}
+
+    def to_frame(
+        self, backend: Literal["polars", "pandas", "pyarrow"] = "polars"
+    ) -> Any:
+        """Return the table as a data frame of "polars", "pandas" or "pyarrow"."""
+        return nw.from_dict(self.to_dict(), backend=backend).to_native()
+
+    def _cells(self, which: str) -> tuple[list[str], list[list[str]]]:
+        variables = list(self.rows[0].test.s)
+        short = {name: _shorten(name) for name in variables}
+        header = ["method", "NLL", "S_cal"]
+        header += [f"S_{short[name]}" for name in variables]
+        header += ["S_tot", "valid %"]
+        rows = []
+        for row in self.rows:
+            card: Scorecard = getattr(row, which)
+            local: dict[str, LocalZMS] = getattr(row, f"{which}_local")
+            numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
+            valid = " ".join(
+                f"{100 * local[name].fraction_valid:3.0f}" for name in variables
+            )
+            rows.append([row.name, *(f"{value:.2f}" for value in numbers), valid])
+        return header, rows
+
+    def __str__(self) -> str:
+        """Return the scores on the test set."""
+        return text_table(*self._cells("test"))
+
+    def _repr_html_(self) -> str:
+        return "".join(
+            f"<p>{title}</p>{html_table(*self._cells(which))}"
+            for title, which in (("Test set", "test"), ("Training set", "training"))
+        )
+
+
+def _shorten(name: str, length: int = 9) -> str:
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
+def name_of(scaler: Any) -> str:
+    """Return a short name: the class without "Scaling", and what is not default.
+
+    >>> name_of(BinwiseScaling(20, by=(0, 1)))
+    'Binwise(by=(0, 1), n_bins=20)'
+    """
+    defaults = type(scaler)().get_params()
+    changed = [
+        f"{key}={value!r}"
+        for key, value in scaler.get_params().items()
+        if value != defaults[key]
+    ]
+    name = type(scaler).__name__.removesuffix("Scaling")
+    return f"{name}({', '.join(changed)})" if changed else name
+
+
+def _named(scalers: Any) -> dict[str, Any]:
+    if isinstance(scalers, Mapping):
+        return {str(name): scaler for name, scaler in scalers.items()}
+    each = scalers if isinstance(scalers, Sequence) else [scalers]
+    named = {name_of(scaler): scaler for scaler in each}
+    if len(named) < len(each):
+        msg = "`scalers` must not repeat one; pass a dict to name them yourself."
+        raise InvalidInputError(msg)
+    return named
+
+
+def compare(
+    scalers: Any,
+    cal: Data,
+    test: Data,
+    *,
+    features: Iterable[int | str] | None = None,
+    n_bins: int = 100,
+    method: IntervalMethod = "bca",
+    rng: int = 0,
+) -> Comparison:
+    """Fit each recalibrator on one set, score it on both, and tabulate.
+
+    Parameters
+    ----------
+    scalers : list or dict of recalibrators
+        They are cloned, not changed. A dict gives them names.
+    cal, test : pair (X, y)
+        Conditioning table (uncertainty first, then features) and errors of the set to
+        fit on and of the set to judge by.
+    features : iterable of int or str, optional
+        Columns of X to score adaptivity for; by default all but the first.
+    n_bins : int, default 100
+        Number of bins of the local scores and of the valid fractions.
+    method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
+        How intervals of the local <Z²> are made.
+    rng : int, default 0
+        Seed of the bootstrap.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(4000, seed=0)
+    >>> cal, test = (
+    ...     (data.X[:2000], data.error[:2000]),
+    ...     (data.X[2000:], data.error[2000:]),
+    ... )
+    >>> table = compare([ss.TemperatureScaling(), ss.IsotonicScaling()], cal, test)
+    >>> [row.name for row in table.rows]
+    ['none', 'Temperature', 'Isotonic']
+    >>> table["Isotonic"].test.nll < table["none"].test.nll
+    True
+    """
+    named = _named(scalers)
+    n_bins = check_count(n_bins, "n_bins")
+    training, testing = (
+        CheckedSet.read(cal, "cal", features),
+        CheckedSet.read(test, "test", features),
+    )
+    rows = []
+    everything = {UNSCALED: None, **named}
+    for name, scaler in track(everything.items(), "comparing", len(everything)):
+        started = time.perf_counter()
+        if scaler is None:
+            seconds, outputs = 0.0, (training.uncertainty, testing.uncertainty)
+        else:
+            fitted = clone(scaler).fit(training.X, training.error)
+            seconds = time.perf_counter() - started
+            outputs = (fitted.predict(training.X), fitted.predict(testing.X))
+        rows.append(
+            ComparisonRow(
+                name=name,
+                training=training.score(outputs[0], n_bins),
+                test=testing.score(outputs[1], n_bins),
+                training_local=training.validity(outputs[0], n_bins, method, rng),
+                test_local=testing.validity(outputs[1], n_bins, method, rng),
+                fit_seconds=seconds,
+            )
+        )
+    return Comparison(tuple(rows))

@@ -1,0 +1,1 @@
+"""The study: every table and figure of the paper, computed and compared."""

@@ -1,0 +1,123 @@
+"""The paper's two figures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ..binscan import BinScan
+from ..confidence import confidence_curve
+from ..plots import plot_local_zms
+from ..validation import validate
+from .study import StudyData
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe-Ito colours, told apart by all readers
+COLOURS = {"u": "#0072B2", "X1": "#D55E00", "X2": "#009E73"}
+LABELS = {"u": "$u$", "X1": "$X_1$", "X2": "$X_2$"}
+GREY = "#555555"
+
+
+def _letter(ax: Axes, letter: str) -> None:
+    ax.set_title(f"({letter})", loc="left", fontsize=9, fontweight="bold")
+
+
+def _figure() -> tuple[Figure, Any]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.0, 5.8), layout="constrained")
+    axes = figure.subplots(2, 2)
+    for ax in axes.flat:
+        ax.tick_params(labelsize=8)
+        ax.xaxis.label.set_size(9)
+        ax.yaxis.label.set_size(9)
+    return figure, axes
+
+
+def figure1(data: StudyData, *, seed: int = 0) -> Figure:
+    """Draw the unscaled sets: confidence curves, and local ZMS of the training set."""
+    figure, axes = _figure()
+    ax = axes[0, 0]
+    for which, name, colour, line in (
+        (data.training, "training", COLOURS["u"], "-"),
+        (data.test, "test", COLOURS["X1"], "--"),
+    ):
+        curve = confidence_curve(which.error, which.u, n_draws=1, rng=seed)
+        ax.plot(100 * curve.pruned, curve.relative, line, color=colour, label=name)
+    ax.set(xlabel="rows pruned, most uncertain first / %", ylabel="RMSE / RMSE of all")
+    ax.set(xlim=(0, 100), ylim=(0, 1.02))
+    ax.grid(alpha=0.3)
+    ax.legend(frameon=False, fontsize=8)
+    _letter(ax, "a")
+    training = data.training
+    local = validate(training.error, training.u, training.features, rng=seed).local
+    for ax, letter, result in zip(axes.flat[1:], "bcd", local.values(), strict=True):
+        plot_local_zms(result, ax=ax)
+        ax.set_xlabel(f"{LABELS[result.name]}")
+        _letter(ax, letter)
+    return figure
+
+
+def figure2(scan: BinScan) -> Figure:
+    """Draw the scores on the test set against the number of bins.
+
+    Isotonic regression is dashed. Simulated, perfectly calibrated sets are dotted,
+    with a band of two standard deviations; in (d), the interval of a fraction.
+    """
+    figure, axes = _figure()
+    n = scan.n_bins
+    isotonic = scan.isotonic.to_dict()
+
+    def draw(ax: Axes, score: str, colour: str, label: str, factor: float = 1) -> None:
+        mean, sd = scan.simulated_mean[score], scan.simulated_sd[score]
+        ax.plot(n, factor * scan.scores[score], color=colour, label=label, lw=1.3)
+        ax.axhline(factor * isotonic[score], color=colour, ls="--", lw=1)
+        ax.plot(n, factor * mean, ":", color=colour, lw=1.3)
+        low, high = factor * (mean - 2 * sd), factor * (mean + 2 * sd)
+        ax.fill_between(n, low, high, color=colour, alpha=0.12, lw=0)
+
+    draw(axes[0, 0], "NLL", GREY, "NLL")
+    for x in COLOURS:
+        draw(axes[0, 1], f"ENCE_{x}", COLOURS[x], LABELS[x])
+        draw(axes[1, 0], f"S_{x}", COLOURS[x], f"$S_{{{LABELS[x].strip('$')}}}$")
+    draw(axes[1, 0], "S_cal", "#E69F00", "$S_{cal}$")
+    draw(axes[1, 0], "S_tot", GREY, "$S_{tot}/2$", 0.5)
+    ax = axes[1, 1]
+    low, high = _perfect_fraction()
+    ax.axhspan(low, high, color="0.85", lw=0)
+    ax.axhline(0.95, color=GREY, ls=":", lw=1.3)
+    for x, colour in COLOURS.items():
+        ax.fill_between(
+            n, scan.valid_low[x], scan.valid_high[x], color=colour, alpha=0.15
+        )
+        ax.plot(n, scan.valid[x], color=colour, label=LABELS[x], lw=1.3)
+        ax.axhline(scan.isotonic_valid[x], color=colour, ls="--", lw=1)
+    names = ("NLL", "$ENCE_x$", "$S_x$", "$f_{v,x}$")
+    for ax, letter, name in zip(axes.flat, "abcd", names, strict=True):
+        ax.set(xlabel="number of bins $N_B$", ylabel=name, xlim=(n.min(), n.max()))
+        ax.grid(alpha=0.3)
+        _letter(ax, letter)
+    axes[1, 1].set_ylim(0, 1.02)
+    axes[1, 0].set_ylim(bottom=0)
+    axes[0, 1].set_ylim(bottom=0)
+    for ax in (axes[0, 1], axes[1, 0], axes[1, 1]):
+        ax.legend(frameon=False, fontsize=8, ncols=3, loc="best")
+    _explain_lines(axes[0, 0])
+    return figure
+
+
+def _perfect_fraction() -> tuple[float, float]:
+    """Return the interval of the valid fraction when 95 of 100 bins are valid."""
+    from ..intervals import wilson_interval
+
+    return wilson_interval(95, 100)
+
+
+def _explain_lines(ax: Axes) -> None:
+    from matplotlib.lines import Line2D
+
+    styles = (("-", "bin-wise scaling"), ("--", "isotonic"), (":", "simulated"))
+    lines = [Line2D([], [], color=GREY, ls=style, label=name) for style, name in styles]
+    ax.legend(handles=lines, frameon=False, fontsize=8, loc="upper right")

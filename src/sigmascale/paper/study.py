@@ -1,0 +1,338 @@
+"""Every row of the paper's three tables, computed and set beside what was published.
+
+P. Pernot, "Can bin-wise scaling improve consistency and adaptivity of prediction
+uncertainty for machine learning regression?", arXiv:2310.11978 (2023).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from .._checks import Floats, Ints
+from .._progress import track
+from ..datasets import QM9, Molecules, make_molecules
+from ..intervals import wilson_interval
+from ..partitions import BinnedRows, Cells, EqualSizeBins, Groups
+from ..reference import ReferenceScores, reference_scores
+from ..scaling import BinwiseScaling, IsotonicScaling
+from ..scores import scorecard
+from ..sums import BinSums
+from ..validation import validate
+
+BIN_NUMBERS = (20, 40, 80)
+LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adaptivity"}
+SCORES = ("NLL", "S_cal", "S_u", "S_X1", "S_X2", "S_tot")
+VALID = tuple(f"fv_{x}_{end}" for x in ("u", "X1", "X2") for end in ("lo", "hi"))
+MIN_GROUP = 10
+
+Values = dict[str, float]
+Key = tuple[int, str, str, str]
+
+
+@dataclass(frozen=True)
+class StudySet:
+    """One set in the paper's notation: X1 is the mass, X2 the hetero-atom fraction."""
+
+    error: Floats
+    u: Floats
+    X1: Floats
+    X2: Floats
+    group: Any
+
+    @classmethod
+    def of(cls, data: Molecules) -> StudySet:
+        """Take the columns of a set of molecules."""
+        return cls(
+            data.error,
+            data.uncertainty,
+            data.mass,
+            data.heteroatom_fraction,
+            data.group,
+        )
+
+    @property
+    def X(self) -> Floats:
+        """The conditioning table."""
+        return np.column_stack([self.u, self.X1, self.X2])
+
+    @property
+    def frame(self) -> Any:
+        """The conditioning table with the paper's names of its columns."""
+        import polars as pl
+
+        return pl.DataFrame({"u": self.u, **self.features})
+
+    @property
+    def features(self) -> dict[str, Floats]:
+        """The features by the paper's names."""
+        return {"X1": self.X1, "X2": self.X2}
+
+    def rows(self, which: Any) -> StudySet:
+        """Return some of the rows."""
+        return StudySet(**{name: values[which] for name, values in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """The two sets of the study, and the test set as isotonic regression leaves it."""
+
+    name: str
+    training: StudySet
+    test: StudySet
+    isotonic: Floats
+    published: bool
+
+    @classmethod
+    def qm9(cls, data: QM9) -> StudyData:
+        """Take the paper's data, with the isotonic uncertainties of their authors."""
+        training, test = StudySet.of(data.calibration), StudySet.of(data.test)
+        return cls("QM9", training, test, data.isotonic_test.uncertainty, True)
+
+    @classmethod
+    def synthetic(cls, seed: int, n_rows: int = 20_000) -> StudyData:
+        """Make built-in molecules, for those who do not have the paper's data."""
+        whole = StudySet.of(make_molecules(n_rows, seed=seed))
+        half = n_rows // 2
+        training, test = whole.rows(slice(half)), whole.rows(slice(half, None))
+        fitted = IsotonicScaling().fit(training.u, training.error)
+        name = f"synthetic molecules (seed {seed})"
+        return cls(name, training, test, fitted.predict(test.u), False)
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """One row of a table.
+
+    Attributes
+    ----------
+    key : tuple
+        (number of bins, binning, dataset, scaling), as in the published tables.
+    ours : dict
+        What this library computes.
+    as_published : dict or None
+        What comes out when a slip of the published code is followed; None where
+        there is none.
+    published : dict or None
+        The printed values; None when the data are not the paper's.
+    deviation : str or None
+        The name of the reason why `ours` may differ from `published`.
+    """
+
+    key: Key
+    ours: Values
+    as_published: Values | None = None
+    published: Values | None = None
+    deviation: str | None = None
+
+    def differs(self, name: str) -> bool:
+        """Whether our value, printed to two decimals, is not the published one."""
+        return self._off(self.ours, name)
+
+    def reproduced(self, name: str) -> bool:
+        """Whether the published value comes out, our way or the published way."""
+        return not self._off(self.as_published or self.ours, name)
+
+    def _off(self, values: Values, name: str) -> bool:
+        if self.published is None or name not in self.published or name not in values:
+            return False
+        return abs(values[name] - self.published[name]) > 0.005 + 1e-9
+
+
+@dataclass(frozen=True)
+class Study:
+    """All rows, and what the page of deviations needs beside them."""
+
+    data: StudyData
+    rows: tuple[StudyRow, ...]
+    simulated: ReferenceScores
+    factors: dict[tuple[int, str, str], Floats] = field(repr=False)
+    seed: int
+
+    def __getitem__(self, key: Key) -> StudyRow:
+        """Return one row."""
+        return {row.key: row for row in self.rows}[key]
+
+
+def published_rows() -> dict[Key, Values]:
+    """Return the printed values of Tables I to III."""
+    text = (files("sigmascale.paper") / "published_tables.csv").read_text("utf-8")
+    rows = {}
+    for line in csv.DictReader(text.splitlines()):
+        key = (int(line["n_bins"]), line["binning"], line["dataset"], line["scaling"])
+        rows[key] = {n: float(line[n]) for n in (*SCORES, *VALID) if line[n]}
+    return rows
+
+
+def lexicographic_rank(first: Floats, second: Floats | Ints) -> Floats:
+    """Return the position of each row when sorted by `first`, then `second`."""
+    rank = np.empty(first.size)
+    rank[np.lexsort((second, first))] = np.arange(first.size)
+    return rank
+
+
+def evaluate(data: StudySet, u: Floats, ties: Floats, seed: int) -> Values:
+    """Return the scores and valid fractions of one row of a table."""
+    card = scorecard(data.error, u, data.features, ties=ties).to_dict()
+    values = {name: card[name] for name in SCORES}
+    local = validate(data.error, u, data.features, ties=ties, rng=seed).local
+    for name, result in local.items():
+        values[f"fv_{name}_lo"], values[f"fv_{name}_hi"] = result.fraction_interval
+    return values
+
+
+def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
+    """Compute every row of Tables I to III."""
+    simulated = reference_scores(
+        data.test.u, data.test.features, n_draws=n_draws, rng=seed
+    )
+    factors: dict[tuple[int, str, str], Floats] = {}
+    printed = published_rows() if data.published else {}
+    rows = []
+    jobs = [*_unscaled(data, simulated, seed), *_fixed(data, seed)]
+    for key, ours, as_published, deviation in jobs:
+        for n_bins in BIN_NUMBERS if key[0] == 0 else (key[0],):
+            whole = (n_bins, *key[1:])
+            rows.append(
+                StudyRow(whole, ours, as_published, printed.get(whole), deviation)
+            )
+    fits = [
+        (n, by, scaling)
+        for n in BIN_NUMBERS
+        for by in ("u", "X1")
+        for scaling in LOSSES
+    ]
+    for n_bins, by, scaling in track(fits, "fitting bin-wise factors", len(fits)):
+        for row in _binwise(data, n_bins, by, scaling, seed, factors):
+            rows.append(
+                StudyRow(
+                    row.key,
+                    row.ours,
+                    row.as_published,
+                    printed.get(row.key),
+                    row.deviation,
+                )
+            )
+    order = {key: i for i, key in enumerate(published_rows())}
+    rows.sort(key=lambda row: order[row.key])
+    return Study(data, tuple(rows), simulated, factors, seed)
+
+
+Job = tuple[Key, Values, Values | None, str | None]
+
+
+def _unscaled(data: StudyData, simulated: ReferenceScores, seed: int) -> Iterator[Job]:
+    training, test = data.training, data.test
+    yield (
+        (0, "none", "training", "none"),
+        evaluate(training, training.u, training.u, seed),
+        None,
+        None,
+    )
+    yield (0, "none", "test", "none"), evaluate(test, test.u, test.u, seed), None, None
+    # isotonic uncertainties have many ties; the paper leaves them in file order
+    in_file = lexicographic_rank(data.isotonic, np.arange(test.u.size))
+    yield (
+        (0, "none", "test", "isotonic"),
+        evaluate(test, data.isotonic, in_file, seed),
+        None,
+        None,
+    )
+    # a perfect set: valid fractions of one simulated set, scores the mean of many
+    mean = simulated.mean
+    values = {name: mean[name] for name in SCORES if name != "NLL"}
+    for x in ("u", "X1", "X2"):
+        values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = wilson_interval(95, 100)
+    yield (0, "none", "test", "simulated"), values, None, "one draw"
+
+
+def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
+    """Two-dimensional cells and groups, which the paper has for 20 bins only."""
+    cells = BinwiseScaling(20, by=(0, 1)).fit(data.training.X, data.training.error)
+    for which, name in ((data.training, "training"), (data.test, "test")):
+        u = cells.predict(which.X)
+        ties = lexicographic_rank(which.X1, which.u)
+        yield (20, "u&X1", name, "NLL"), evaluate(which, u, ties, seed), None, None
+    groups = Groups.learn(data.training.group, min_size=MIN_GROUP)
+    last = groups.n_bins - 1
+    codes = groups.codes(data.training.group)
+    factors = _factors(data.training, codes, groups.n_bins)
+    lost = lost_groups(groups)
+    for which, name in ((data.training, "training"), (data.test, "test")):
+        codes = groups.codes(which.group)
+        in_file = np.arange(codes.size, dtype=float)
+        known = codes < last
+        ours = evaluate(
+            which.rows(known), (factors[codes] * which.u)[known], in_file[known], seed
+        )
+        # The published code drops the last valid group of each number of O atoms, and
+        # leaves the groups that are too small unscaled.
+        # It also removes compositions beyond the range of the test set.
+        extreme = _exceeds(which.group, data.test.group)
+        kept = ~np.isin(codes, lost) & ~extreme
+        unscaled = np.where(known, factors[codes], 1.0) * which.u
+        theirs = evaluate(which.rows(kept), unscaled[kept], in_file[kept], seed)
+        yield (20, "OxNy", name, "NLL"), ours, theirs, "groups lost"
+
+
+def _oxygen_nitrogen(labels: Any) -> Ints:
+    return np.array([[int(n) for n in label[1:].split("N")] for label in labels])
+
+
+def lost_groups(groups: Groups) -> list[int]:
+    """Return the codes of the groups with most N atoms for each number of O atoms."""
+    last: dict[int, tuple[int, int]] = {}
+    for code, (oxygen, nitrogen) in enumerate(_oxygen_nitrogen(groups.labels)):
+        last[oxygen] = max(last.get(oxygen, (-1, -1)), (nitrogen, code))
+    return [code for _, code in last.values()]
+
+
+def _exceeds(labels: Any, others: Any) -> Any:
+    """Return which labels have more O or N atoms than any of the others."""
+    most = _oxygen_nitrogen(np.unique(others)).max(axis=0)
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    return (_oxygen_nitrogen(distinct) > most).any(axis=1)[inverse]
+
+
+def _factors(data: StudySet, codes: Ints, n_bins: int) -> Floats:
+    rows = BinnedRows.from_codes(codes, n_bins)
+    return BinSums.from_rows(rows, data.error, data.u).scaling_factors()
+
+
+def mapped_by_feature_alone(partition: EqualSizeBins | Cells, x: Floats) -> Ints:
+    """Return the bins of new rows as the published code finds them."""
+    if isinstance(partition, Cells):
+        msg = "cells have no second limit to forget"
+        raise TypeError(msg)
+    return EqualSizeBins(partition.limits).codes(x)
+
+
+def _binwise(
+    data: StudyData,
+    n_bins: int,
+    by: str,
+    scaling: str,
+    seed: int,
+    factors: dict[tuple[int, str, str], Floats],
+) -> Iterator[StudyRow]:
+    column = {"u": 0, "X1": 1}[by]
+    scaler = BinwiseScaling(
+        n_bins, by=column, loss=LOSSES[scaling], random_state=seed
+    ).fit(data.training.X, data.training.error)
+    factors[n_bins, by, scaling] = scaler.factors_
+    optimised = "optimiser" if scaling != "NLL" else None
+    for which, name in ((data.training, "training"), (data.test, "test")):
+        ties = which.u if by == "u" else lexicographic_rank(which.X1, which.u)
+        ours = evaluate(which, scaler.predict(which.X), ties, seed)
+        theirs, deviation = None, optimised
+        if by == "X1" and name == "test":
+            deviation = optimised or "mapping"
+            # The published code finds the bin of a new row from X1 alone.
+            codes = mapped_by_feature_alone(scaler.partition_, which.X1)
+            theirs = evaluate(which, scaler.factors_[codes] * which.u, ties, seed)
+        yield StudyRow((n_bins, by, name, scaling), ours, theirs, None, deviation)

@@ -1,0 +1,149 @@
+"""Losses of bin-wise factors on a calibration set, evaluated without sorting afresh.
+
+Every row belongs to one *factor bin*; its uncertainty is multiplied by the bin's
+positive factor. Factors change the order of the rows, on which the local scores of
+the scaled set depend, but:
+
+* They never change the order *inside* a factor bin. With rows kept by (factor bin, u),
+  scaled uncertainties are a handful of ascending runs, which a stable sort merges.
+* From the order by scaled u, that by (X, scaled u) follows by one stable distribution
+  of the rows over the values of X. Values that no limit of a score bin cuts through
+  need no order and are lumped together; the few that remain are sorted by counting.
+  When no value is cut (a feature without ties), a matrix product is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import Floats, Ints
+from ..partitions import cut_positions
+
+LOSSES = ("nll", "consistency", "adaptivity", "total")
+
+
+class _FixedBins:
+    """Score bins of a feature whose values no limit cuts: sums are linear in 1/s²."""
+
+    def __init__(self, sums: Floats) -> None:
+        self._sums = sums
+
+    def sums(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
+        return self._sums @ weights
+
+
+class _CutBins:
+    """Score bins of a feature with ties: rows in the order of (group, scaled u)."""
+
+    def __init__(self, groups: Ints, starts: Ints) -> None:
+        # NumPy's stable sort of small unsigned integers counts instead of comparing
+        self._groups = groups.astype(np.min_scalar_type(int(groups.max())))
+        self._starts = starts
+
+    def sums(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
+        by_group = np.argsort(self._groups.take(order), kind="stable")
+        return np.add.reduceat(z2.take(by_group), self._starts)
+
+
+class ScaledLoss:
+    """The loss of the logarithms of bin-wise factors: S_cal plus S_u and S_X terms.
+
+    Parameters
+    ----------
+    error, uncertainty : array of shape (n,)
+        Errors, and uncertainties before scaling.
+    codes : array of int, shape (n,)
+        Factor bin of each row.
+    n_factors : int
+        Number of factor bins.
+    features : sequence of arrays of shape (n,)
+        One S_X term for each; with none, and `by_uncertainty`, this is "consistency".
+    by_uncertainty : bool
+        Whether S_u is a term; without it this is "adaptivity", with it "total".
+    n_score_bins : int, default 100
+        Number of score bins; as many as rows when there are fewer rows.
+
+    Notes
+    -----
+    A score bin whose errors are all 0 makes the loss infinite, whatever the factors.
+    """
+
+    def __init__(
+        self,
+        error: Floats,
+        uncertainty: Floats,
+        codes: Ints,
+        n_factors: int,
+        features: Sequence[npt.NDArray[np.generic]] = (),
+        *,
+        by_uncertainty: bool = True,
+        n_score_bins: int = 100,
+    ) -> None:
+        n_rows = uncertainty.size
+        z2 = (error / uncertainty) ** 2
+        rows = np.lexsort((uncertainty, codes))  # the order that scaling keeps
+        self.n_factors = n_factors
+        self._log_u = np.log(uncertainty[rows])
+        self._in_order = bool(np.all(np.diff(self._log_u) >= 0))  # factor bins of u
+        self._z2 = z2[rows]
+        self._counts = np.bincount(codes, minlength=n_factors)
+        self._mean_z2 = np.bincount(codes, z2, minlength=n_factors) / n_rows
+        self._starts = cut_positions(n_rows, min(n_score_bins, n_rows))
+        self._sizes = np.diff(self._starts, append=n_rows)
+        self._by_uncertainty = by_uncertainty
+        self._features = [self._score_bins(x[rows], codes[rows]) for x in features]
+        self._needs_order = by_uncertainty or any(
+            isinstance(bins, _CutBins) for bins in self._features
+        )
+
+    def _score_bins(
+        self, x: npt.NDArray[np.generic], codes: Ints
+    ) -> _FixedBins | _CutBins:
+        """Prepare the score bins of a feature, rows being by (factor bin, u)."""
+        n_score = self._starts.size
+        _, value, count = np.unique(x, return_inverse=True, return_counts=True)
+        last = np.cumsum(count) - 1
+        first_bin = np.searchsorted(self._starts, last - count + 1, side="right") - 1
+        last_bin = np.searchsorted(self._starts, last, side="right") - 1
+        cut = first_bin != last_bin
+        if not cut.any():
+            cells = first_bin[value] * self.n_factors + codes
+            sums: Floats = np.bincount(
+                cells, self._z2, minlength=n_score * self.n_factors
+            )
+            return _FixedBins(sums.reshape(n_score, self.n_factors))
+        # A group is a value that is cut, or a run of uncut values in one score bin.
+        new = cut[1:] | cut[:-1] | (first_bin[1:] != last_bin[:-1])
+        return _CutBins(np.concatenate([[0], np.cumsum(new)])[value], self._starts)
+
+    def __call__(self, log_factors: Floats) -> float:
+        """Return the loss for the factors exp(`log_factors`)."""
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            weights = np.exp(-2 * log_factors)
+            loss = abs(float(np.log(self._mean_z2 @ weights)))
+            order, z2 = np.empty(0, dtype=np.intp), np.empty(0)
+            if self._needs_order:
+                order = self._order(log_factors)
+                z2 = (self._z2 * np.repeat(weights, self._counts)).take(order)
+            if self._by_uncertainty:
+                loss += self._score(np.add.reduceat(z2, self._starts))
+            for bins in self._features:
+                loss += self._score(bins.sums(weights, order, z2))
+        return loss if np.isfinite(loss) else float("inf")
+
+    def _order(self, log_factors: Floats) -> Ints:
+        """Return the rows in the order of the scaled uncertainty."""
+        scaled = self._log_u + np.repeat(log_factors, self._counts)
+        if self._in_order:  # runs of neighbouring bins hardly overlap: merge them
+            return np.argsort(scaled, kind="stable")
+        # Else a rough order by counting leaves short runs, which merging then mends.
+        low, high = scaled.min(), scaled.max()
+        key = (scaled - low) * (65535 / max(high - low, 1e-300))
+        rough = np.argsort(key.astype(np.uint16), kind="stable")
+        return rough.take(np.argsort(scaled.take(rough), kind="stable"))
+
+    def _score(self, sums: Floats) -> float:
+        return float(np.abs(np.log(sums / self._sizes)).sum()) / self._sizes.size

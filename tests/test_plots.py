@@ -1,0 +1,480 @@
+import builtins
+import dataclasses
+import io
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import same_color
+from matplotlib.figure import Figure
+from scipy import stats
+
+from sigmascale import confidence_curve, local_zms, validate, zms
+from sigmascale.datasets import make_molecules
+from sigmascale.exceptions import InvalidInputError
+from sigmascale.plots import (
+    plot_confidence_curve,
+    plot_errors,
+    plot_local_zms,
+    plot_z_histogram,
+)
+
+DATA = make_molecules(1500, seed=3)
+E, U = DATA.error, DATA.uncertainty
+CURVE = confidence_curve(E, U, n_draws=40)
+LOCAL = local_zms(E, U, n_bins=30, method="moments")
+HEAVY = DATA.mass > 125
+GROUPS = local_zms(  # the uncertainties of one of the two groups are right
+    E,
+    np.where(HEAVY, DATA.true_sigma, U),
+    by=np.where(HEAVY, "heavy $x$", "<script>"),
+    method="moments",
+)
+
+PLOTS = {
+    "confidence_curve": lambda **kw: plot_confidence_curve(CURVE, **kw),
+    "local_zms": lambda **kw: plot_local_zms(LOCAL, **kw),
+    "groups": lambda **kw: plot_local_zms(GROUPS, **kw),
+    "errors": lambda **kw: plot_errors(E, U, **kw),
+    "z_histogram": lambda **kw: plot_z_histogram(E, U, **kw),
+}
+every_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
+
+
+def draw(ax):
+    """Draw as a user would; a warning is an error here."""
+    with io.BytesIO() as file:
+        ax.figure.savefig(file, format="png")
+        assert file.tell() > 1000
+    return ax
+
+
+def line(ax, label):
+    (found,) = [each for each in ax.lines if each.get_label() == label]
+    return found
+
+
+def legend_texts(ax):
+    return [each.get_text() for each in ax.get_legend().get_texts()]
+
+
+def note(ax):
+    return ax.get_legend().get_title().get_text()
+
+
+# --- every plot ---------------------------------------------------------------------
+
+
+@every_plot
+def test_the_given_axes_are_drawn_on_and_returned(plot):
+    figure = Figure()
+    left, right = figure.subplots(1, 2)
+    assert plot(ax=right) is right
+    assert right.has_data()
+    assert not left.has_data()
+    assert figure.axes == [left, right]
+
+
+@every_plot
+def test_without_axes_a_new_figure_is_made_that_can_be_saved(plot):
+    first, second = plot(), plot()
+    assert isinstance(first, Axes)
+    assert first.figure is not second.figure
+    draw(first)
+
+
+@every_plot
+def test_no_global_state_changes(plot):
+    settings, figures = dict(mpl.rcParams), plt.get_fignums()
+    np.random.seed(0)  # noqa: NPY002
+    draw(plot())
+    assert dict(mpl.rcParams) == settings
+    assert plt.get_fignums() == figures
+    assert np.random.random() == pytest.approx(0.5488135)  # noqa: NPY002
+
+
+@every_plot
+def test_both_axes_are_labelled_and_there_is_a_legend(plot):
+    ax = plot()
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert len(legend_texts(ax)) >= 2
+
+
+@every_plot
+@pytest.mark.parametrize("size", [(3.4, 2.6), (6, 4)])
+def test_the_legend_stays_inside_the_axes_and_above_what_is_drawn(plot, size):
+    figure = Figure(size, layout="constrained")
+    ax = draw(plot(ax=figure.subplots()))
+    box = ax.get_legend().get_window_extent()
+    frame = ax.get_window_extent()
+    assert frame.x0 <= box.x0
+    assert box.x1 <= frame.x1 + 1
+    assert box.y1 <= frame.y1 + 1
+    for each in [*ax.lines, *ax.collections, *ax.patches]:
+        vertices = [p.vertices for p in getattr(each, "get_paths", lambda: [])()]
+        data = np.vstack(vertices) if vertices else each.get_path().vertices
+        drawn = each.get_transform().transform(data)[:, 1]
+        assert drawn[np.isfinite(drawn)].max() <= box.y0 + 3
+
+
+@every_plot
+def test_a_style_reaches_the_main_artist_also_under_its_short_name(plot):
+    ax = plot(alpha=0.77, label="mine", lw=3)
+    artists = [*ax.lines, *ax.patches]
+    (main,) = [each for each in artists if each.get_label() == "mine"]
+    assert main.get_alpha() == 0.77
+    assert main.get_linewidth() == 3
+    assert "mine" in legend_texts(ax)
+
+
+@every_plot
+def test_a_color_replaces_the_color_of_the_main_artist(plot):
+    ax = draw(plot(color="#123456", label="mine"))
+    (main,) = [a for a in [*ax.lines, *ax.patches] if a.get_label() == "mine"]
+    shown = main.get_color() if main in ax.lines else main.get_facecolor()[:3]
+    assert same_color(shown, "#123456")
+
+
+def test_a_short_name_of_a_color_does_not_clash_with_the_default():
+    assert same_color(line(plot_local_zms(LOCAL, c="k"), "valid").get_color(), "k")
+    assert same_color(
+        plot_z_histogram(E, U, fc="k").patches[0].get_facecolor()[:3], "k"
+    )
+
+
+@every_plot
+def test_something_that_is_no_axes_is_refused(plot):
+    with pytest.raises(
+        InvalidInputError, match="`ax` must be a Matplotlib Axes; found"
+    ):
+        plot(ax=Figure())
+
+
+@pytest.mark.parametrize(
+    ("plot", "kind"),
+    [(plot_confidence_curve, "ConfidenceCurve"), (plot_local_zms, "LocalZMS")],
+)
+def test_something_that_is_no_result_is_refused(plot, kind):
+    with pytest.raises(InvalidInputError, match=f"must be a {kind}; found ndarray"):
+        plot(E)
+
+
+@pytest.mark.parametrize("plot", [plot_errors, plot_z_histogram])
+def test_rows_are_checked_as_everywhere(plot):
+    with pytest.raises(InvalidInputError, match="`uncertainty` must be strictly posi"):
+        plot([1.0, 2.0], [1.0, 0.0])
+    with pytest.raises(InvalidInputError, match="same number of rows; found 2 and 3"):
+        plot([1.0, 2.0], [1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    ("error", "uncertainty"),
+    [([1.0], [2.0]), ([0.0, 0.0], [1.0, 1.0]), ([1e-9, 3e-9], [1e-9, 4e-8])],
+    ids=["one row", "no error", "tiny"],
+)
+def test_the_smallest_sets_are_drawn_without_a_warning(error, uncertainty):
+    draw(plot_errors(error, uncertainty))
+    draw(plot_z_histogram(error, uncertainty))
+    draw(plot_confidence_curve(confidence_curve(error, uncertainty, n_draws=9)))
+
+
+@every_plot
+def test_a_missing_matplotlib_is_named_with_the_remedy(plot, monkeypatch):
+    real = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name.startswith("matplotlib"):
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ImportError, match=r'pip install "sigmascale\[cli\]"'):
+        plot()
+
+
+def test_importing_sigmascale_and_its_plots_loads_no_optional_package():
+    code = (
+        "import sys, sigmascale, sigmascale.plots\n"
+        "print({'matplotlib', 'polars', 'typer'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+# --- confidence curve ---------------------------------------------------------------
+
+
+def test_the_confidence_curve_draws_what_was_computed():
+    ax = plot_confidence_curve(CURVE)
+    for label, values in {
+        "data": CURVE.error,
+        "oracle": CURVE.oracle,
+        "reference": CURVE.reference,
+    }.items():
+        np.testing.assert_array_equal(line(ax, label).get_xdata(), CURVE.pruned)
+        np.testing.assert_array_equal(line(ax, label).get_ydata(), values)
+    band = ax.collections[0].get_paths()[0].vertices
+    n = CURVE.pruned.size
+    np.testing.assert_array_equal(band[1 : n + 1, 1], CURVE.reference_low)
+    np.testing.assert_array_equal(
+        band[n + 2 : 2 * n + 2, 1][::-1], CURVE.reference_high
+    )
+    assert ax.get_ylabel() == "RMSE of the rows left"
+
+
+def test_two_confidence_curves_share_axes_in_which_both_are_whole():
+    larger = confidence_curve(5 * E, U, n_draws=20)
+    ax = plot_confidence_curve(larger, label="larger")
+    plot_confidence_curve(CURVE, ax=ax, label="smaller", color="k")
+    assert sorted(legend_texts(ax)) == ["larger", "oracle", "reference", "smaller"]
+    assert ax.get_ylim()[1] > larger.error.max()
+
+
+def test_the_name_of_a_statistic_is_drawn_literally():
+    def worst_in_dollars(errors):
+        return np.abs(errors).max()
+
+    worst_in_dollars.__name__ = "$worst$"
+    curve = confidence_curve(E, U, statistic=worst_in_dollars, n_draws=3, n_points=10)
+    assert draw(plot_confidence_curve(curve)).get_ylabel() == (
+        r"\$worst\$ of the rows left"
+    )
+
+
+# --- local ZMS ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("result", [LOCAL, GROUPS], ids=["bins", "groups"])
+def test_points_and_bars_of_local_zms_are_what_was_computed(result):
+    ax = plot_local_zms(result)
+    x = np.arange(result.x.size) if result.is_grouped else result.x
+    drawn = {}
+    for label, rows in (("valid", result.valid), ("not valid", ~result.valid)):
+        if rows.any():
+            points = line(ax, label)
+            np.testing.assert_array_equal(points.get_xdata(), x[rows])
+            np.testing.assert_array_equal(points.get_ydata(), result.zms[rows])
+            drawn[label] = rows
+    for (label, rows), bars in zip(drawn.items(), ax.collections, strict=True):
+        ends = np.array(bars.get_segments())
+        np.testing.assert_array_equal(ends[:, 0, 0], x[rows])
+        np.testing.assert_array_equal(ends[:, 0, 1], result.low[rows])
+        np.testing.assert_array_equal(ends[:, 1, 1], result.high[rows])
+        assert same_color(bars.get_color(), line(ax, label).get_color())
+
+
+def test_invalid_bins_have_another_colour_and_another_marker_whatever_the_style():
+    assert 0 < LOCAL.fraction_valid < 1
+    for style in ({}, {"color": "k", "marker": "s", "mfc": "r", "markersize": 3}):
+        ax = plot_local_zms(LOCAL, **style)
+        good, bad = line(ax, "valid"), line(ax, "not valid")
+        assert not same_color(good.get_color(), bad.get_color())
+        assert not same_color(good.get_markerfacecolor(), bad.get_markerfacecolor())
+        assert good.get_marker() != bad.get_marker()
+
+
+def test_target_average_and_fraction_of_valid_bins_are_shown():
+    ax = plot_local_zms(LOCAL)
+    assert any(np.all(np.array(each.get_ydata()) == 1) for each in ax.lines)
+    average = line(ax, "all rows")
+    assert average.get_ydata()[0] == LOCAL.overall[0]
+    assert any(list(each.get_ydata()) == [*LOCAL.overall[1:]] for each in ax.lines)
+    # in the right margin: in fractions of the axes, past 1, and not cut off
+    assert average.get_xdata()[0] > 1
+    assert not average.get_clip_on()
+    low, high = LOCAL.fraction_interval
+    assert note(ax) == f"valid bins: {LOCAL.fraction_valid:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def test_all_bins_are_in_sight():
+    ax = plot_local_zms(LOCAL)
+    low, high = ax.get_ylim()
+    assert low < min(LOCAL.low.min(), LOCAL.overall[1])
+    assert high > LOCAL.high.max()
+    left, right = ax.get_xlim()
+    assert left < LOCAL.x.min()
+    assert right > LOCAL.x.max()
+
+
+@pytest.mark.parametrize(
+    ("x", "scale"),
+    [
+        (np.geomspace(0.01, 100, 500), "log"),
+        (np.exp(0.6 * stats.norm.ppf(np.linspace(0.001, 0.999, 500))), "log"),
+        (np.linspace(0.001, 1, 500), "linear"),
+        (np.linspace(100, 150, 500), "linear"),
+        (np.geomspace(0.01, 100, 500) - 0.02, "linear"),
+        (np.ones(500), "linear"),
+    ],
+    ids=["decades", "skewed", "uniform", "narrow", "not positive", "constant"],
+)
+def test_the_variable_has_a_log_axis_where_that_helps(x, scale):
+    rng = np.random.default_rng(0)
+    result = local_zms(rng.normal(size=500), np.ones(500), by=x, n_bins=20)
+    ax = draw(plot_local_zms(result))
+    assert (ax.get_xscale(), ax.get_yscale()) == (scale, "log")
+
+
+def test_few_groups_are_all_named_and_names_are_literal():
+    ax = draw(plot_local_zms(GROUPS))
+    shown = [each.get_text() for each in ax.get_xticklabels()]
+    assert shown == ["<script>", r"heavy \$x\$"]
+    np.testing.assert_array_equal(GROUPS.valid, [False, True])
+
+
+def test_of_many_groups_some_are_named_and_the_names_do_not_overlap():
+    rng = np.random.default_rng(0)
+    labels = np.array([f"group number {i}" for i in rng.integers(0, 90, 3000)])
+    result = local_zms(
+        rng.normal(size=3000), np.ones(3000), by=labels, method="moments"
+    )
+    ax = draw(plot_local_zms(result))
+    shown = ax.get_xticklabels()
+    assert 10 < len(shown) < 60
+    pixels = ax.transData.transform([(each.get_position()[0], 1) for each in shown])
+    line_height = shown[0].get_fontsize() * ax.figure.dpi / 72
+    assert np.diff(pixels[:, 0]).min() > line_height
+    assert all(each.get_text()[-1].isdigit() for each in shown)  # cut in the middle
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("$x$", r"\$x\$"),
+        (r"cost in \$", r"cost in \\$"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("_{%}^\\frac", "_{%}^\\frac"),
+        ("two\nlines\tand a tab", "two lines and a tab"),
+        ("zero\x00byte \ud800", "zero�byte �"),
+        ("u", "uncertainty u"),
+    ],
+)
+def test_the_name_of_a_variable_is_drawn_literally(name, shown):
+    ax = draw(plot_local_zms(dataclasses.replace(LOCAL, name=name)))
+    assert ax.get_xlabel() == shown
+
+
+@pytest.mark.filterwarnings("ignore:Glyph:UserWarning")  # fonts differ
+@pytest.mark.parametrize("name", ["😀", "质量", "\U0010ffff", "x" * 500])
+def test_no_name_raises(name):
+    draw(plot_local_zms(dataclasses.replace(LOCAL, name=name)))
+
+
+def test_a_bin_without_errors_is_marked_at_the_bottom_and_does_not_squash_the_rest():
+    error = E.copy()
+    error[np.argsort(U)[:100]] = 0
+    result = local_zms(error, U, n_bins=15, method="moments")
+    assert result.zms[0] == 0
+    ax = draw(plot_local_zms(result))
+    (marks,) = [each for each in ax.lines if each.get_marker() == "v"]
+    np.testing.assert_array_equal(marks.get_xdata(), result.x[:1])
+    assert ax.get_ylim()[0] > result.zms[result.zms > 0].min() / 10
+    draw(plot_local_zms(local_zms(0 * E, U, n_bins=3, method="moments")))
+
+
+def test_an_interval_that_reaches_zero_is_cut_by_the_axis():
+    rng = np.random.default_rng(1)
+    result = local_zms(
+        rng.standard_t(2.1, 200), np.ones(200), n_bins=20, method="student"
+    )
+    assert result.low.min() <= 0
+    assert draw(plot_local_zms(result)).get_ylim()[0] > 0
+
+
+def test_every_variable_of_a_validation_can_be_drawn():
+    for result in validate(E, U, DATA.features, n_bins=20).local.values():
+        draw(plot_local_zms(result))
+
+
+# --- errors -------------------------------------------------------------------------
+
+
+def test_errors_are_drawn_against_uncertainties_with_lines_at_twice_u():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 300)
+    error = u * rng.uniform(-2.5, 2.5, 300)
+    ax = draw(plot_errors(error, u))
+    np.testing.assert_array_equal(line(ax, "E").get_xdata(), u)
+    np.testing.assert_array_equal(line(ax, "E").get_ydata(), error)
+    upper = line(ax, "±2u")
+    np.testing.assert_array_equal(upper.get_ydata(), 2 * upper.get_xdata())
+    assert any(
+        np.array_equal(each.get_ydata(), -upper.get_ydata()) for each in ax.lines
+    )
+    assert ax.get_xscale() == "linear"
+    assert note(ax) == ""
+
+
+def test_of_many_rows_a_seeded_subset_is_drawn_and_the_legend_says_so():
+    def drawn(**options):
+        ax = plot_errors(E, U, max_points=200, **options)
+        assert "200 of 1500 rows shown" in note(ax)
+        return line(ax, "E").get_xydata()
+
+    first = drawn()
+    assert 190 <= len(first) <= 200
+    assert set(map(tuple, first)) <= set(zip(U, E, strict=True))
+    np.testing.assert_array_equal(first, drawn())
+    assert not np.array_equal(first, drawn(rng=1))
+
+
+def test_a_few_outliers_do_not_squash_the_errors_and_are_counted():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 2000)
+    error = rng.normal(scale=u)
+    usual = plot_errors(error, u).get_ylim()
+    error[:3], u[3:5] = 1e4, 1e-6
+    ax = plot_errors(error, u)
+    assert ax.get_ylim()[1] < 2 * usual[1]
+    assert ax.get_xlim()[0] > 0.1
+    assert note(ax) == "5 outside the axes"
+    assert len(line(ax, "E").get_xdata()) == 1995
+
+
+def test_skewed_uncertainties_have_a_log_axis():
+    assert plot_errors(E, U).get_xscale() == "log"
+
+
+@pytest.mark.parametrize("wrong", [0, 2.5, True, None])
+def test_a_number_of_points_that_is_none_is_refused(wrong):
+    with pytest.raises(InvalidInputError, match="`max_points` must be"):
+        plot_errors(E, U, max_points=wrong)
+
+
+# --- z histogram --------------------------------------------------------------------
+
+
+def test_the_histogram_is_the_density_of_z_and_the_line_the_standard_normal():
+    rng = np.random.default_rng(0)
+    z = rng.uniform(-3.9, 3.9, 1000)
+    ax = draw(plot_z_histogram(2 * z, np.full(1000, 2.0)))
+    density, edges, _ = ax.patches[0].get_data()
+    np.testing.assert_allclose(density, np.histogram(z, edges, density=True)[0])
+    assert np.sum(density * np.diff(edges)) == pytest.approx(1)
+    normal = line(ax, "standard normal")
+    np.testing.assert_allclose(normal.get_ydata(), stats.norm.pdf(normal.get_xdata()))
+    assert note(ax).endswith(f"= {zms(z, np.ones(1000)):.3g}")
+
+
+def test_what_lies_beyond_the_axis_is_in_the_edge_bins_and_the_legend_says_so():
+    z = np.concatenate([stats.norm.ppf(np.linspace(0.01, 0.99, 997)), [-50, 60, 70]])
+    ax = plot_z_histogram(z, np.ones(1000))
+    density, edges, _ = ax.patches[0].get_data()
+    rows = density * np.diff(edges) * 1000
+    assert rows[0] == pytest.approx(1)
+    assert rows[-1] == pytest.approx(2)
+    assert rows.sum() == pytest.approx(1000)
+    assert "3 beyond ±4 in edge bins" in note(ax)
+
+
+def test_the_normal_remains_visible_however_wrong_the_uncertainties_are():
+    for factor in (1e-3, 1, 1e3):
+        ax = plot_z_histogram(factor * E, U)
+        assert 4 <= ax.get_xlim()[1] <= 10
+        assert ax.get_ylim()[1] > stats.norm.pdf(0)
