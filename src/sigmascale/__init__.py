@@ -10,9 +10,13 @@ from .intervals import wilson_interval
 from .reference import ReferenceScores, reference_scores
 from .scaling import (
     BinwiseScaling,
+    BoostedScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
+    NoScaling,
+    RakedScaling,
+    SelectedScaling,
     TemperatureScaling,
 )
 from .scores import (
@@ -33,14 +37,18 @@ __all__ = [
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
+    "BoostedScaling",
     "Comparison",
     "ConfidenceCurve",
     "GroupScaling",
     "IsotonicScaling",
     "LinearScaling",
     "LocalZMS",
+    "NoScaling",
+    "RakedScaling",
     "ReferenceScores",
     "Scorecard",
+    "SelectedScaling",
     "TemperatureScaling",
     "Validation",
     "calibration_error",

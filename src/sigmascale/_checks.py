@@ -201,6 +201,13 @@ def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
     return check_column(column, name)
 
 
+def check_groups(groups: Any, rows: npt.NDArray[Any]) -> Labels:
+    """Return labels of the groups that rows belong to."""
+    column = _as_column(groups, "groups")
+    _check_same_length(X=rows, groups=column)
+    return as_labels(column)
+
+
 def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
     """Return named columns from None, a mapping, a data frame or an array."""
     if features is None:
@@ -241,6 +248,10 @@ class Table:
         """The number of rows."""
         return int(self.columns[0].shape[0])
 
+    def rows(self, which: npt.NDArray[Any]) -> Table:
+        """Return some of the rows."""
+        return Table(tuple(column[which] for column in self.columns), self.names)
+
     def position(self, key: int | str) -> int:
         """Return the position of the column that `key` names or counts."""
         if isinstance(key, str):
@@ -270,6 +281,20 @@ class Table:
         position = self.position(key)
         column = self.columns[position]
         return check_variable(column, f"X[:, {self.names[position]}]", column)
+
+    def features(self, categorical: set[int]) -> list[Labels]:
+        """Return the other columns: numbers, which may be missing, or labels."""
+        columns = []
+        for position in range(1, len(self.columns)):
+            column = self.columns[position]
+            if column.dtype.kind != "f" or position in categorical:
+                columns.append(as_labels(column))
+                continue
+            name = f"X[:, {self.names[position]}]"
+            infinite = "finite or missing, not inf|Replace these values by NaN."
+            _refuse(np.isinf(column), column, name, infinite)
+            columns.append(column)
+        return columns
 
     def labels(self, key: int | str) -> Labels:
         """Return a column as group labels."""

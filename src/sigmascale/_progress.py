@@ -27,14 +27,16 @@ def track(
         return
     started = time.monotonic()
     shown = False
-    for number, item in enumerate(items):
-        if time.monotonic() - started > PATIENCE:
-            share = min(1.0, (number if done is None else done()) / max(1, total))
-            bar = "#" * round(30 * share)
-            sys.stderr.write(f"\r{what} [{bar:<30}] {share:4.0%}")
+    try:
+        for number, item in enumerate(items):
+            if time.monotonic() - started > PATIENCE:
+                share = min(1.0, (number if done is None else done()) / max(1, total))
+                bar = "#" * round(30 * share)
+                sys.stderr.write(f"\r{what} [{bar:<30}] {share:4.0%}")
+                sys.stderr.flush()
+                shown = True
+            yield item
+    finally:  # also when the loop is left by an error or Ctrl-C
+        if shown:
+            sys.stderr.write("\r\x1b[2K")
             sys.stderr.flush()
-            shown = True
-        yield item
-    if shown:
-        sys.stderr.write("\r\x1b[2K")
-        sys.stderr.flush()

@@ -177,7 +177,8 @@ def _shorten(name: str, length: int = 9) -> str:
 def name_of(scaler: Any) -> str:
     """Return a short name: the class without "Scaling", and what is not default.
 
-    >>> name_of(BinwiseScaling(20, by=(0, 1)))
+    >>> import sigmascale as ss
+    >>> name_of(ss.BinwiseScaling(20, by=(0, 1)))
     'Binwise(by=(0, 1), n_bins=20)'
     """
     defaults = type(scaler)().get_params()
@@ -248,6 +249,12 @@ def compare(
     True
     """
     named = _named(scalers)
+    if UNSCALED in named:
+        msg = (
+            f'`scalers` must not have one named "{UNSCALED}", the row of the '
+            "uncertainties as they came. Rename it."
+        )
+        raise InvalidInputError(msg)
     n_bins = check_count(n_bins, "n_bins")
     training, testing = (
         CheckedSet.read(cal, "cal", features),

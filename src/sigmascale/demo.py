@@ -114,8 +114,10 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--rows", type=int, default=20_000, help="default: %(default)s")
     parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
     options = parser.parse_args(argv)
-    if options.rows < 200:
-        parser.error("--rows must be at least 200")
+    if options.rows < 1000:
+        parser.error("--rows must be at least 1000: 100 bins of 5 rows in each half")
+    if options.seed < 0:
+        parser.error("--seed must be at least 0")
 
     with warnings.catch_warnings():
         # a few compositions of the second half do not occur in the first

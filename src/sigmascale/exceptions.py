@@ -25,5 +25,9 @@ class ZeroErrorBinWarning(UserWarning):
     """All errors of a bin are exactly 0, so that its log score is infinite."""
 
 
+class CandidateDroppedWarning(UserWarning):
+    """A recalibrator failed or diverged in cross-validation and is not considered."""
+
+
 class UnseenGroupWarning(UserWarning):
     """Rows belong to groups never seen in `fit`; they take the average factor."""

@@ -28,6 +28,12 @@ def cut_positions(n_rows: int, n_bins: int) -> Ints:
     return (2 * np.arange(n_bins) * n_rows + n_bins) // (2 * n_bins)
 
 
+def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
+    """Return the sum of the values of each code."""
+    sums: Any = np.bincount(codes, weights=values, minlength=n_codes)
+    return np.asarray(sums, dtype=np.float64)
+
+
 def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
     feasible = max(1, min(n_bins, n_rows // min_size))
@@ -89,7 +95,7 @@ def rank_bins(
     would be.
     """
     if x.dtype.kind != "f":
-        labels, codes = np.unique(x, return_inverse=True)
+        _, codes = np.unique(x, return_inverse=True)
         size = None if error is None else np.abs(error)
         keys = [key for key in (size, ties) if key is not None]
         return BinnedRows(np.lexsort((*keys, codes)), np.bincount(codes))

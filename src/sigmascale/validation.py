@@ -166,7 +166,7 @@ def local_zms(
     >>> u = rng.uniform(1, 2, 10_000)
     >>> result = local_zms(rng.normal(scale=u), u)
     >>> result.fraction_valid
-    0.94
+    0.95
     """
     e, u = check_pair(error, uncertainty)
     x = None if by is None else check_variable(by, "by", e)

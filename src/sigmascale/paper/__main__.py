@@ -7,6 +7,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from .._checks import check_count
 from .._files import whole_file, write_text
 from ..binscan import BinScan, scan_bins
 from ..datasets import fetch_qm9
@@ -42,6 +43,8 @@ def run(
     data: StudyData, out: Path, *, seed: int, n_draws: int, step: int
 ) -> list[Path]:
     """Compute everything and write it; return the paths in the order of reading."""
+    out.mkdir(parents=True, exist_ok=True)  # or fail now, not minutes later
+    print("Tables I to III: 24 fits, 18 of them optimised ...", flush=True)
     study = run_tables(data, seed=seed, n_draws=n_draws)
     written = []
     for name, text in (
@@ -52,6 +55,7 @@ def run(
     ):
         write_text(out / name, text)
         written.append(out / name)
+    print(f"Figures: bin scan, {n_draws} simulated sets a point ...", flush=True)
     scan = scan_bins(
         (data.training.frame, data.training.error),
         (data.test.frame, data.test.error),
@@ -100,6 +104,8 @@ def main(argv: list[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     try:
+        check_count(options.step, "--step")
+        check_count(options.draws, "--draws")
         if options.data is not None or options.download:
             data = StudyData.qm9(fetch_qm9(folder=options.data))
         else:
@@ -107,9 +113,7 @@ def main(argv: list[str] | None = None) -> int:
             print(
                 "No --data given: this runs on built-in synthetic molecules, not QM9."
             )
-        print(
-            f"Data: {data.name}. Fitting and scoring takes a few minutes.", flush=True
-        )
+        print(f"Data: {data.name}. This takes a few minutes.", flush=True)
         written = run(
             data,
             options.out,

@@ -33,6 +33,7 @@ MIN_GROUP = 10
 
 Values = dict[str, float]
 Key = tuple[int, str, str, str]
+Fit = tuple[int, str, str]
 
 
 @dataclass(frozen=True)
@@ -146,12 +147,15 @@ class StudyRow:
 
 @dataclass(frozen=True)
 class Study:
-    """All rows, and what the page of deviations needs beside them."""
+    """All rows, and what the page of deviations needs beside them.
+
+    `losses` holds, for each fit, the loss of the closed solution and the one reached.
+    """
 
     data: StudyData
     rows: tuple[StudyRow, ...]
     simulated: ReferenceScores
-    factors: dict[tuple[int, str, str], Floats] = field(repr=False)
+    losses: dict[Fit, tuple[float, float]] = field(repr=False)
     seed: int
 
     def __getitem__(self, key: Key) -> StudyRow:
@@ -191,7 +195,7 @@ def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
     simulated = reference_scores(
         data.test.u, data.test.features, n_draws=n_draws, rng=seed
     )
-    factors: dict[tuple[int, str, str], Floats] = {}
+    losses: dict[Fit, tuple[float, float]] = {}
     printed = published_rows() if data.published else {}
     rows = []
     jobs = [*_unscaled(data, simulated, seed), *_fixed(data, seed)]
@@ -208,7 +212,7 @@ def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
         for scaling in LOSSES
     ]
     for n_bins, by, scaling in track(fits, "fitting bin-wise factors", len(fits)):
-        for row in _binwise(data, n_bins, by, scaling, seed, factors):
+        for row in _binwise(data, n_bins, by, scaling, seed, losses):
             rows.append(
                 StudyRow(
                     row.key,
@@ -220,7 +224,7 @@ def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
             )
     order = {key: i for i, key in enumerate(published_rows())}
     rows.sort(key=lambda row: order[row.key])
-    return Study(data, tuple(rows), simulated, factors, seed)
+    return Study(data, tuple(rows), simulated, losses, seed)
 
 
 Job = tuple[Key, Values, Values | None, str | None]
@@ -243,12 +247,27 @@ def _unscaled(data: StudyData, simulated: ReferenceScores, seed: int) -> Iterato
         None,
         None,
     )
-    # a perfect set: valid fractions of one simulated set, scores the mean of many
     mean = simulated.mean
     values = {name: mean[name] for name in SCORES if name != "NLL"}
-    for x in ("u", "X1", "X2"):
-        values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = wilson_interval(95, 100)
+    values |= _perfect_fractions(test, seed)
     yield (0, "none", "test", "simulated"), values, None, "one draw"
+
+
+def _perfect_fractions(test: StudySet, seed: int, n_draws: int = 20) -> Values:
+    """Return intervals of the valid fractions, averaged over simulated sets."""
+    rng = np.random.default_rng(seed)
+    valid = {"u": 0.0, "X1": 0.0, "X2": 0.0}
+    for _ in range(n_draws):
+        error = rng.standard_normal(test.u.size) * test.u
+        local = validate(error, test.u, test.features, rng=seed).local
+        for x, result in local.items():
+            valid[x] += result.valid.sum() / n_draws
+    n_bins = local["u"].valid.size
+    values = {}
+    for x, count in valid.items():
+        ends = wilson_interval(round(count), n_bins)
+        values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = ends
+    return values
 
 
 def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
@@ -273,7 +292,7 @@ def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
         # The published code drops the last valid group of each number of O atoms, and
         # leaves the groups that are too small unscaled.
         # It also removes compositions beyond the range of the test set.
-        extreme = _exceeds(which.group, data.test.group)
+        extreme = exceeds(which.group, data.test.group)
         kept = ~np.isin(codes, lost) & ~extreme
         unscaled = np.where(known, factors[codes], 1.0) * which.u
         theirs = evaluate(which.rows(kept), unscaled[kept], in_file[kept], seed)
@@ -292,7 +311,7 @@ def lost_groups(groups: Groups) -> list[int]:
     return [code for _, code in last.values()]
 
 
-def _exceeds(labels: Any, others: Any) -> Any:
+def exceeds(labels: Any, others: Any) -> Any:
     """Return which labels have more O or N atoms than any of the others."""
     most = _oxygen_nitrogen(np.unique(others)).max(axis=0)
     distinct, inverse = np.unique(labels, return_inverse=True)
@@ -318,13 +337,13 @@ def _binwise(
     by: str,
     scaling: str,
     seed: int,
-    factors: dict[tuple[int, str, str], Floats],
+    losses: dict[Fit, tuple[float, float]],
 ) -> Iterator[StudyRow]:
     column = {"u": 0, "X1": 1}[by]
     scaler = BinwiseScaling(
         n_bins, by=column, loss=LOSSES[scaling], random_state=seed
     ).fit(data.training.X, data.training.error)
-    factors[n_bins, by, scaling] = scaler.factors_
+    losses[n_bins, by, scaling] = (scaler.start_loss_, scaler.loss_)
     optimised = "optimiser" if scaling != "NLL" else None
     for which, name in ((data.training, "training"), (data.test, "test")):
         ties = which.u if by == "u" else lexicographic_rank(which.X1, which.u)

@@ -2,9 +2,13 @@
 
 from .base import VarianceScaler
 from .binwise import BinwiseScaling
+from .boosted import BoostedScaling
 from .group import GroupScaling
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
+from .none import NoScaling
+from .raked import RakedScaling
+from .selected import SelectedScaling
 from .temperature import TemperatureScaling
 
 SCALERS: tuple[type[VarianceScaler], ...] = (
@@ -13,14 +17,22 @@ SCALERS: tuple[type[VarianceScaler], ...] = (
     BinwiseScaling,
     GroupScaling,
     IsotonicScaling,
+    RakedScaling,
+    BoostedScaling,
+    SelectedScaling,
+    NoScaling,
 )
 
 __all__ = [
     "SCALERS",
     "BinwiseScaling",
+    "BoostedScaling",
     "GroupScaling",
     "IsotonicScaling",
     "LinearScaling",
+    "NoScaling",
+    "RakedScaling",
+    "SelectedScaling",
     "TemperatureScaling",
     "VarianceScaler",
 ]

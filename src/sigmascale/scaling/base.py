@@ -16,7 +16,9 @@ from .._checks import (
     LARGEST_Z,
     SMALLEST,
     Floats,
+    Labels,
     Table,
+    check_groups,
     check_nonnegative_uncertainty,
     check_table,
     check_target,
@@ -38,14 +40,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     min_uncertainty_: float
 
     @abstractmethod
-    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
         """Learn from checked rows; errors are not all 0, uncertainties positive."""
 
     @abstractmethod
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         """Return recalibrated uncertainties of checked rows."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from the errors of a calibration set.
 
         Parameters
@@ -54,6 +58,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             Conditioning table: uncertainty first, then features.
         y : array-like of shape (n,)
             Errors, reference minus prediction.
+        groups : array-like of shape (n,), optional
+            Rows of one group stay together in cross-validation. Recalibrators that do
+            not cross-validate have no use for it.
 
         Returns
         -------
@@ -61,17 +68,24 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         table, u = self._read(X, fitting=True)
         error = check_target(y, table.n_rows, type(self).__name__)
+        labels = None if groups is None else check_groups(groups, u)
+        return self._fit_checked(table, u, error, labels)
+
+    def _fit_checked(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> Self:
+        """Fit checked rows, with what would trip every method out of the way."""
         if not np.any(error):
             warnings.warn(
                 f"All {error.size} errors are exactly 0: nothing can be learned from "
                 "them, and uncertainties will be left as they are.",
                 DegenerateFitWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-            error = u.copy()
+            error = uncertainty.copy()
         # beyond these bounds, squares would overflow
-        bound = np.minimum(LARGEST, LARGEST_Z * u)
-        self._learn(table, u, np.clip(error, -bound, bound))
+        bound = np.minimum(LARGEST, LARGEST_Z * uncertainty)
+        self._learn(table, uncertainty, np.clip(error, -bound, bound), groups)
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -88,7 +102,11 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         table, u = self._read(X, fitting=False)
-        return np.clip(self._rescale(table, u), _FLOAT.tiny, _FLOAT.max)
+        return self._predict_checked(table, u)
+
+    def _predict_checked(self, table: Table, uncertainty: Floats) -> Floats:
+        """Recalibrate checked rows; nothing may leave the range of numbers."""
+        return np.clip(self._rescale(table, uncertainty), _FLOAT.tiny, _FLOAT.max)
 
     def score(self, X: Any, y: Any) -> float:
         """Return the mean log-likelihood of the errors; higher is better.

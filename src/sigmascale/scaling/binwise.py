@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 
-from .._checks import Floats, Ints, Table, check_choice, check_count
-from ..exceptions import InvalidInputError
+from .._checks import Floats, Ints, Labels, Table, check_choice, check_count
+from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..partitions import BinnedRows, Cells, EqualSizeBins
 from ..sums import BinSums
 from .base import VarianceScaler
@@ -80,7 +82,9 @@ class BinwiseScaling(VarianceScaler):
         self.max_evaluations = max_evaluations
         self.random_state = random_state
 
-    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
         check_choice(self.loss, "loss", LOSSES)
         self.partition_ = self._partition(table, uncertainty)
         codes = self._codes(table, uncertainty)
@@ -105,21 +109,30 @@ class BinwiseScaling(VarianceScaler):
                 'the uncertainty. Add columns, or use loss="consistency".'
             )
             raise InvalidInputError(msg)
+        # cells without rows keep the average factor: no loss would hold them
+        filled = self.sums_.n > 0
         loss = ScaledLoss(
             error,
             uncertainty,
-            codes,
-            self.partition_.n_bins,
+            (np.cumsum(filled) - 1)[codes],
+            int(np.count_nonzero(filled)),
             [] if self.loss == "consistency" else features,
             by_uncertainty=self.loss != "adaptivity",
         )
         found = minimise(
             loss,
-            np.log(self.factors_),
+            np.log(self.factors_[filled]),
             seed=check_count(self.random_state, "random_state", least=0),
             max_evaluations=check_count(self.max_evaluations, "max_evaluations"),
         )
-        self.factors_ = np.exp(found.x)
+        if not np.isfinite(found.start_loss):
+            warnings.warn(
+                f'loss="{self.loss}" is infinite because all errors of a score bin are '
+                'exactly 0; the factors are those of loss="nll".',
+                DegenerateFitWarning,
+                stacklevel=4,
+            )
+        self.factors_[filled] = np.exp(found.x)
         self.loss_, self.start_loss_ = found.loss, found.start_loss
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:

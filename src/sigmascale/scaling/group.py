@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from .._checks import Floats, Table, check_count
+from .._checks import Floats, Labels, Table, check_count
 from ..exceptions import InvalidInputError, UnseenGroupWarning
 from ..partitions import BinnedRows, Groups
 from ..sums import BinSums
@@ -49,7 +49,9 @@ class GroupScaling(VarianceScaler):
         self.by = by
         self.min_size = min_size
 
-    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
         if table.position(self.by) == 0:
             msg = (
                 "`by` must be a column of labels; found column 0, the uncertainty, of "

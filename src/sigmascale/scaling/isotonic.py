@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from .._checks import Floats, Table
+from .._checks import Floats, Labels, Table
 from .base import VarianceScaler
 
 
@@ -30,7 +30,9 @@ class IsotonicScaling(VarianceScaler):
     array([1.58, 3.  ])
     """
 
-    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
         fit = IsotonicRegression(out_of_bounds="clip").fit(uncertainty**2, error**2)
         self.variances_in_ = fit.X_thresholds_
         out = fit.y_thresholds_

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import optimize
 
-from .._checks import Floats, Table
+from .._checks import Floats, Labels, Table
 from .base import VarianceScaler
 
 
@@ -30,7 +30,9 @@ class LinearScaling(VarianceScaler):
     (2.0, 0.5)
     """
 
-    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
         u_unit = np.sqrt(np.mean(uncertainty**2))
         e_unit = np.sqrt(np.mean(error**2))
         slope, floor = _fit_variance((uncertainty / u_unit) ** 2, (error / e_unit) ** 2)

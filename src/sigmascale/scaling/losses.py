@@ -20,32 +20,32 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import Floats, Ints
-from ..partitions import cut_positions
+from ..partitions import cut_positions, rank_bins
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
 
 
 class _FixedBins:
-    """Score bins of a feature whose values no limit cuts: sums are linear in 1/s²."""
+    """Score bins of a feature whose values no limit cuts: <Z²> is linear in 1/s²."""
 
-    def __init__(self, sums: Floats) -> None:
-        self._sums = sums
+    def __init__(self, means: Floats) -> None:
+        self._means = means
 
-    def sums(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
-        return self._sums @ weights
+    def zms(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
+        return self._means @ weights
 
 
 class _CutBins:
     """Score bins of a feature with ties: rows in the order of (group, scaled u)."""
 
-    def __init__(self, groups: Ints, starts: Ints) -> None:
+    def __init__(self, groups: Ints, starts: Ints, sizes: Ints) -> None:
         # NumPy's stable sort of small unsigned integers counts instead of comparing
         self._groups = groups.astype(np.min_scalar_type(int(groups.max())))
-        self._starts = starts
+        self._starts, self._sizes = starts, sizes
 
-    def sums(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
+    def zms(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
         by_group = np.argsort(self._groups.take(order), kind="stable")
-        return np.add.reduceat(z2.take(by_group), self._starts)
+        return np.add.reduceat(z2.take(by_group), self._starts) / self._sizes
 
 
 class ScaledLoss:
@@ -61,6 +61,7 @@ class ScaledLoss:
         Number of factor bins.
     features : sequence of arrays of shape (n,)
         One S_X term for each; with none, and `by_uncertainty`, this is "consistency".
+        Labels make one score bin each, as in :func:`scorecard`.
     by_uncertainty : bool
         Whether S_u is a term; without it this is "adaptivity", with it "total".
     n_score_bins : int, default 100
@@ -83,18 +84,21 @@ class ScaledLoss:
         n_score_bins: int = 100,
     ) -> None:
         n_rows = uncertainty.size
-        z2 = (error / uncertainty) ** 2
-        rows = np.lexsort((uncertainty, codes))  # the order that scaling keeps
+        # Rows by (factor bin, u), the order that scaling keeps. Equal u are shuffled by
+        # their errors, so that the order in which rows came does not matter.
+        rows = rank_bins(uncertainty, 1, error=error).order
+        rows = rows[np.argsort(codes[rows], kind="stable")]
+        codes = codes[rows]
         self.n_factors = n_factors
         self._log_u = np.log(uncertainty[rows])
         self._in_order = bool(np.all(np.diff(self._log_u) >= 0))  # factor bins of u
-        self._z2 = z2[rows]
+        self._z2 = (error[rows] / uncertainty[rows]) ** 2
         self._counts = np.bincount(codes, minlength=n_factors)
-        self._mean_z2 = np.bincount(codes, z2, minlength=n_factors) / n_rows
+        self._mean_z2 = np.bincount(codes, self._z2, minlength=n_factors) / n_rows
         self._starts = cut_positions(n_rows, min(n_score_bins, n_rows))
         self._sizes = np.diff(self._starts, append=n_rows)
         self._by_uncertainty = by_uncertainty
-        self._features = [self._score_bins(x[rows], codes[rows]) for x in features]
+        self._features = [self._score_bins(x[rows], codes) for x in features]
         self._needs_order = by_uncertainty or any(
             isinstance(bins, _CutBins) for bins in self._features
         )
@@ -103,21 +107,22 @@ class ScaledLoss:
         self, x: npt.NDArray[np.generic], codes: Ints
     ) -> _FixedBins | _CutBins:
         """Prepare the score bins of a feature, rows being by (factor bin, u)."""
-        n_score = self._starts.size
         _, value, count = np.unique(x, return_inverse=True, return_counts=True)
         last = np.cumsum(count) - 1
-        first_bin = np.searchsorted(self._starts, last - count + 1, side="right") - 1
-        last_bin = np.searchsorted(self._starts, last, side="right") - 1
+        first = last - count + 1
+        labels = x.dtype.kind != "f"  # these make one score bin each
+        starts, sizes = (first, count) if labels else (self._starts, self._sizes)
+        first_bin = np.searchsorted(starts, first, side="right") - 1
+        last_bin = np.searchsorted(starts, last, side="right") - 1
         cut = first_bin != last_bin
         if not cut.any():
-            cells = first_bin[value] * self.n_factors + codes
-            sums: Floats = np.bincount(
-                cells, self._z2, minlength=n_score * self.n_factors
-            )
-            return _FixedBins(sums.reshape(n_score, self.n_factors))
+            sums = np.zeros((starts.size, self.n_factors))
+            np.add.at(sums, (first_bin[value], codes), self._z2)
+            return _FixedBins(sums / sizes[:, None])
         # A group is a value that is cut, or a run of uncut values in one score bin.
         new = cut[1:] | cut[:-1] | (first_bin[1:] != last_bin[:-1])
-        return _CutBins(np.concatenate([[0], np.cumsum(new)])[value], self._starts)
+        groups = np.concatenate([[0], np.cumsum(new)])[value]
+        return _CutBins(groups, starts, sizes)
 
     def __call__(self, log_factors: Floats) -> float:
         """Return the loss for the factors exp(`log_factors`)."""
@@ -129,9 +134,9 @@ class ScaledLoss:
                 order = self._order(log_factors)
                 z2 = (self._z2 * np.repeat(weights, self._counts)).take(order)
             if self._by_uncertainty:
-                loss += self._score(np.add.reduceat(z2, self._starts))
+                loss += _score(np.add.reduceat(z2, self._starts) / self._sizes)
             for bins in self._features:
-                loss += self._score(bins.sums(weights, order, z2))
+                loss += _score(bins.zms(weights, order, z2))
         return loss if np.isfinite(loss) else float("inf")
 
     def _order(self, log_factors: Floats) -> Ints:
@@ -145,5 +150,6 @@ class ScaledLoss:
         rough = np.argsort(key.astype(np.uint16), kind="stable")
         return rough.take(np.argsort(scaled.take(rough), kind="stable"))
 
-    def _score(self, sums: Floats) -> float:
-        return float(np.abs(np.log(sums / self._sizes)).sum()) / self._sizes.size
+
+def _score(zms: Floats) -> float:
+    return float(np.abs(np.log(zms)).sum()) / zms.size

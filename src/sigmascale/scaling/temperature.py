@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Floats, Table
+from .._checks import Floats, Labels, Table
 from .base import VarianceScaler
 
 
@@ -29,7 +29,9 @@ class TemperatureScaling(VarianceScaler):
     array([2., 6.])
     """
 
-    def _learn(self, table: Table, uncertainty: Floats, error: Floats) -> None:
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
         self.factor_ = float(np.sqrt(np.mean((error / uncertainty) ** 2)))
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:

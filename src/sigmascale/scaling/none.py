@@ -1,0 +1,24 @@
+"""Uncertainties as they are."""
+
+from __future__ import annotations
+
+from .._checks import Floats, Labels, Table
+from .base import VarianceScaler
+
+
+class NoScaling(VarianceScaler):
+    """Leave uncertainties as they are: the recalibrator to beat.
+
+    Examples
+    --------
+    >>> NoScaling().fit([1.0, 2.0], [3.0, 4.0]).predict([1.0, 2.0])
+    array([1., 2.])
+    """
+
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
+        pass
+
+    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
+        return uncertainty

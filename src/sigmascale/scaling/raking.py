@@ -1,0 +1,137 @@
+"""Raking: factors for the bins of several variables at once, from sums over cells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._checks import Floats, Ints
+from ..exceptions import InvalidInputError
+from ..partitions import sum_by_code
+
+FLOOR = (
+    0.01  # share of the mean z² added to each row: bins of zero errors stay positive
+)
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """Sums over joint cells; the tables of disjoint rows add up.
+
+    Attributes
+    ----------
+    codes : array of int, shape (n_cells, n_variables)
+        The bin of each variable that makes a cell.
+    fold : array of int, shape (n_cells,)
+        The fold of cross-validation.
+    n, z2 : array of shape (n_cells,)
+        Number of rows, and sum of z², each counted up to a cap.
+    """
+
+    codes: Ints
+    fold: Ints
+    n: Floats
+    z2: Floats
+
+    @classmethod
+    def from_rows(cls, codes: Ints, fold: Ints, z2: Floats, cap: float) -> CellSums:
+        """Sum the rows of each cell and fold."""
+        return cls(codes, fold, np.ones(z2.size), np.minimum(z2, cap))._compact()
+
+    def __add__(self, other: CellSums) -> CellSums:
+        """Return the table of both sets of rows, which must not share any."""
+        if self.codes.shape[1] != other.codes.shape[1]:
+            msg = "Only tables over the same variables add up."
+            raise InvalidInputError(msg)
+        both = {
+            name: np.concatenate([values, getattr(other, name)])
+            for name, values in vars(self).items()
+        }
+        return CellSums(**both)._compact()
+
+    def _compact(self) -> CellSums:
+        keys = np.column_stack([self.codes, self.fold])
+        cells, inverse = np.unique(keys, axis=0, return_inverse=True)
+        where = inverse.ravel()
+        n = sum_by_code(where, self.n, cells.shape[0])
+        z2 = sum_by_code(where, self.z2, cells.shape[0])
+        return CellSums(np.asfortranarray(cells[:, :-1]), cells[:, -1], n, z2)
+
+    def rows(self, which: Any) -> CellSums:
+        """Return some of the cells."""
+        return CellSums(**{name: values[which] for name, values in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Raking:
+    """Factors of the variance, and how they converged.
+
+    Attributes
+    ----------
+    log_factors : list of array
+        Logarithm of the variance factor of each bin, by variable; their mean over rows
+        is 0.
+    log_mean : float
+        Logarithm of the factor of all rows.
+    n_sweeps : int
+        Number of cycles over the variables.
+    change : float
+        Largest change of a log-factor in the last cycle.
+    """
+
+    log_factors: list[Floats]
+    log_mean: float
+    n_sweeps: int
+    change: float
+
+    def log_variance_factor(self, codes: Ints) -> Floats:
+        """Return the logarithm of the variance factor of each row or cell."""
+        total = np.full(codes.shape[0], self.log_mean)
+        for j, factors in enumerate(self.log_factors):
+            total += factors[codes[:, j]]
+        return total
+
+
+def rake(
+    cells: CellSums,
+    n_codes: Sequence[int],
+    pseudo_rows: Sequence[float],
+    *,
+    tolerance: float = 1e-10,
+    max_sweeps: int = 1000,
+) -> Raking:
+    """Cycle over the variables, multiplying each bin's variance by its current <Z²>.
+
+    With k pseudo-rows of <Z²> = 1, a bin of n rows and sum S gets (S + k) / (n + k):
+    thin bins are shrunk towards 1, and infinite k leaves a variable out. k = 0 is
+    raking proper, the maximum-likelihood gamma model with log link that is additive in
+    the bins; with k > 0 it is penalised, and the limit is unique.
+    """
+    counts = [sum_by_code(cells.codes[:, j], cells.n, b) for j, b in enumerate(n_codes)]
+    n_rows = cells.n.sum()
+    factors = [np.zeros(b) for b in n_codes]
+    eta = np.zeros(cells.n.size)
+    active = [j for j, k in enumerate(pseudo_rows) if np.isfinite(k)]
+    change, n_sweeps = np.inf, 0
+    while change >= tolerance and n_sweeps < max_sweeps:
+        n_sweeps += 1
+        change = 0.0
+        for j in active:
+            code, k = cells.codes[:, j], pseudo_rows[j]
+            level = np.sum(cells.z2 * np.exp(-eta)) / n_rows
+            others = eta - factors[j][code]
+            current = sum_by_code(code, cells.z2 * np.exp(-others), n_codes[j])
+            current = np.maximum(current / level, FLOOR * counts[j])
+            filled = counts[j] > 0
+            new = np.zeros(n_codes[j])
+            new[filled] = np.log((current[filled] + k) / (counts[j][filled] + k))
+            # the overall level lives in the mean
+            new[filled] -= np.average(new[filled], weights=counts[j][filled])
+            change = max(change, float(np.abs(new - factors[j]).max()))
+            factors[j] = new
+            eta = others + new[code]
+    log_mean = float(np.log(np.sum(cells.z2 * np.exp(-eta)) / n_rows))
+    return Raking(factors, log_mean, n_sweeps, change)

@@ -1,0 +1,278 @@
+"""The default: the simplest recalibrator that is as good as the best."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._checks import Floats, Ints, Labels, Table, check_count
+from .._progress import track
+from .._render import text_table
+from ..exceptions import CandidateDroppedWarning, InvalidInputError
+from .base import VarianceScaler
+from .binwise import BinwiseScaling
+from .boosted import BoostedScaling
+from .crossfit import canonical_order, deviance, largest_ratio, make_folds
+from .isotonic import IsotonicScaling
+from .linear import LinearScaling
+from .none import NoScaling
+from .raked import RakedScaling
+from .temperature import TemperatureScaling
+
+ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
+CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
+DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
+
+
+def default_candidates(
+    categorical: list[int | str] | None, random_state: int
+) -> dict[str, VarianceScaler]:
+    """Return the candidates, the simplest first."""
+    return {
+        "none": NoScaling(),
+        "temperature": TemperatureScaling(),
+        "linear": LinearScaling(),
+        "binwise 10": BinwiseScaling(10),
+        "isotonic": IsotonicScaling(),
+        "binwise 20": BinwiseScaling(20),
+        "binwise 40": BinwiseScaling(40),
+        "raked": RakedScaling(categorical=categorical, random_state=random_state),
+        "boosted": BoostedScaling(categorical=categorical, random_state=random_state),
+    }
+
+
+class SelectedScaling(VarianceScaler):
+    """Pick a recalibrator by cross-validation: the default choice on unknown data.
+
+    Candidates, from none and one factor to boosted ones, are fitted on all folds but
+    one and judged by the log-likelihood of the rows they have not seen, in which a
+    single enormous error counts only up to a cap. The simplest candidate within one
+    standard error of the best (of their difference, row by row) is fitted on all rows.
+    A candidate that fails, or that meets an unseen error which it thought impossible,
+    is dropped with a warning.
+
+    Parameters
+    ----------
+    candidates : dict of str to recalibrator, optional
+        What to choose from, the simplest first. By default: none, temperature, linear,
+        isotonic, bin-wise with 10, 20 and 40 bins of u, raked and boosted.
+    n_folds : int, default 5
+        Number of folds.
+    categorical : list of int or str, optional
+        Numeric columns of X whose values are labels. Text columns always are.
+    random_state : int, default 0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    scaler_ : recalibrator
+        The chosen one, fitted on all rows.
+    name_, best_name_ : str
+        Names of the chosen candidate and of the one with the best likelihood.
+    cv_results_ : dict of str to list
+        A table with one line a candidate: "candidate", "nll", "difference" to the best
+        (of the capped loss), its "standard_error", and the "verdict" in words.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(3000, seed=0)
+    >>> scaler = SelectedScaling().fit(data.X, data.error)
+    >>> scaler.name_ in ("raked", "boosted")
+    True
+    """
+
+    def __init__(
+        self,
+        candidates: dict[str, VarianceScaler] | None = None,
+        *,
+        n_folds: int = 5,
+        categorical: list[int | str] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.candidates = candidates
+        self.n_folds = n_folds
+        self.categorical = categorical
+        self.random_state = random_state
+
+    def _learn(
+        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
+    ) -> None:
+        seed = check_count(self.random_state, "random_state", least=0)
+        n_folds = check_count(self.n_folds, "n_folds", least=2)
+        if self.candidates is not None and not self.candidates:
+            msg = "`candidates` must hold at least one recalibrator; found none."
+            raise InvalidInputError(msg)
+        candidates = self.candidates or default_candidates(self.categorical, seed)
+        columns = (
+            uncertainty,
+            *(table.labels(i) for i in range(1, len(table.columns))),
+        )
+        order = canonical_order(columns, error)
+        table, u, error = table.rows(order), uncertainty[order], error[order]
+        groups = None if groups is None else groups[order]
+        rng = np.random.default_rng(seed)
+        fold = make_folds(np.abs(error) / u, n_folds, rng, groups)
+
+        predicted: dict[str, Floats] = {}
+        verdicts: dict[str, str] = {}
+        for name in track(candidates, "selecting a recalibrator", len(candidates)):
+            try:
+                predicted[name] = _cross_predict(
+                    candidates[name], table, u, error, groups, fold
+                )
+            except _NotSuitableError as reason:
+                verdicts[name] = str(reason)
+            except Exception as problem:
+                verdicts[name] = f"dropped: {type(problem).__name__}: {problem}"
+        self._drop_diverged(predicted, verdicts, error)
+        for name, verdict in verdicts.items():
+            if verdict.startswith("dropped"):
+                message = f"candidate {name!r} {verdict}"
+                warnings.warn(message, CandidateDroppedWarning, stacklevel=4)
+        if not predicted:
+            msg = "Every candidate failed: " + "; ".join(
+                f"{name} {verdict}" for name, verdict in verdicts.items()
+            )
+            raise InvalidInputError(msg)
+        self._choose(list(candidates), predicted, verdicts, error)
+        self.scaler_ = clone(candidates[self.name_])
+        self.scaler_._fit_checked(table, u, error, groups)
+        self.scaler_.min_uncertainty_ = self.min_uncertainty_
+        self.scaler_.n_features_in_ = self.n_features_in_
+
+    def _drop_diverged(
+        self, predicted: dict[str, Floats], verdicts: dict[str, str], error: Floats
+    ) -> None:
+        """Drop candidates whose uncertainty an unseen error exceeded absurdly."""
+        worst = {name: float(np.max((error / u) ** 2)) for name, u in predicted.items()}
+        ordinary = max(largest_ratio(error.size), worst.get("temperature", 0.0))
+        for name in list(predicted):
+            if name in ("none", "temperature") or worst[name] <= DIVERGED * ordinary:
+                continue
+            if len(predicted) == 1:
+                break
+            verdicts[name] = (
+                "dropped: it diverged, an unseen error is "
+                f"{np.sqrt(worst[name]):.2g} times its uncertainty"
+            )
+            del predicted[name]
+
+    def _choose(
+        self,
+        names: list[str],
+        predicted: dict[str, Floats],
+        verdicts: dict[str, str],
+        error: Floats,
+    ) -> None:
+        """Choose the simplest candidate within one standard error of the best."""
+        e2 = error**2
+        unit = float(e2.mean())
+        cap = largest_ratio(e2.size)
+        loss = {
+            name: 0.5 * deviance(e2 / unit, np.log(u**2 / unit), cap)
+            for name, u in predicted.items()
+        }
+        zms = {name: float(np.mean((error / u) ** 2)) for name, u in predicted.items()}
+        self.best_name_ = min(loss, key=lambda name: float(loss[name].mean()))
+        differences = {name: loss[name] - loss[self.best_name_] for name in loss}
+        mean = {name: float(d.mean()) for name, d in differences.items()}
+        error_of = {
+            name: float(d.std() / np.sqrt(d.size)) for name, d in differences.items()
+        }
+        eligible = [
+            name
+            for name in names
+            if name in loss
+            and mean[name] <= error_of[name]
+            and (name != "none" or abs(np.log(zms[name] or 1e-300)) <= CALIBRATED)
+        ]
+        self.name_ = eligible[0] if eligible else self.best_name_
+        half_log = 0.5 * np.log(2 * np.pi)
+        self.cv_results_: dict[str, list[Any]] = {
+            "candidate": names,
+            "nll": [
+                float(np.mean(0.5 * (error / predicted[n]) ** 2 + np.log(predicted[n])))
+                + half_log
+                if n in predicted
+                else None
+                for n in names
+            ],
+            "difference": [mean.get(n) for n in names],
+            "standard_error": [error_of.get(n) for n in names],
+            "verdict": [
+                verdicts[n]
+                if n in verdicts
+                else self._verdict(n, mean[n], error_of[n], n in eligible)
+                for n in names
+            ],
+        }
+
+    def _verdict(self, name: str, mean: float, error: float, eligible: bool) -> str:
+        if name == self.best_name_:
+            words = "best likelihood"
+        elif mean <= error:
+            words = f"as good as {self.best_name_} within one standard error"
+        else:
+            words = f"worse than {self.best_name_} by {mean:.3f} ± {error:.3f}"
+        if name == self.name_:
+            return f"chosen: {words}"
+        if eligible:
+            return f"{words}, but less simple than {self.name_}"
+        return words if mean > error else f"{words}, but not calibrated on average"
+
+    def explain(self) -> str:
+        """Return the table of candidates, with the reason of the choice, as text."""
+        results = self.cv_results_
+        columns = zip(
+            results["candidate"], results["nll"], results["verdict"], strict=True
+        )
+        rows = [(n, "-" if v is None else f"{v:.4f}", words) for n, v, words in columns]
+        return text_table(("candidate", "NLL", "verdict"), rows)
+
+    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
+        return self.scaler_._predict_checked(table, uncertainty)
+
+
+class _NotSuitableError(Exception):
+    """A candidate that these data cannot carry; no reason to warn."""
+
+
+def _cross_predict(
+    candidate: VarianceScaler,
+    table: Table,
+    uncertainty: Floats,
+    error: Floats,
+    groups: Labels | None,
+    fold: Ints,
+) -> Floats:
+    """Return what a candidate predicts for rows that it has not seen."""
+    if isinstance(candidate, BinwiseScaling) and isinstance(candidate.n_bins, int):
+        needed = ROWS_PER_BIN * candidate.n_bins
+        if error.size < needed:
+            reason = f"not tried: {candidate.n_bins} bins need {needed} rows"
+            raise _NotSuitableError(reason)
+    predicted = np.empty(error.size)
+    for k in np.unique(fold):
+        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if not seen.size:
+            reason = "not tried: cross-validation needs more rows or groups"
+            raise _NotSuitableError(reason)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = clone(candidate)._fit_checked(
+                table.rows(seen),
+                uncertainty[seen],
+                error[seen],
+                None if groups is None else groups[seen],
+            )
+            predicted[unseen] = fitted._predict_checked(
+                table.rows(unseen), uncertainty[unseen]
+            )
+    if not np.isfinite(predicted).all():
+        msg = "predicted a value that is not finite"
+        raise ValueError(msg)
+    return predicted
