@@ -106,7 +106,7 @@ def test_both_axes_are_labelled_and_there_is_a_legend(plot):
 
 
 @every_plot
-@pytest.mark.parametrize("size", [(3.4, 2.6), (6, 4)])
+@pytest.mark.parametrize("size", [(2.7, 2.5), (3.4, 2.6), (6, 4)])
 def test_the_legend_stays_inside_the_axes_and_above_what_is_drawn(plot, size):
     figure = Figure(size, layout="constrained")
     ax = draw(plot(ax=figure.subplots()))

@@ -274,6 +274,13 @@ def test_validate_gathers_what_local_zms_says_of_each_variable():
         )
 
 
+@pytest.mark.parametrize("arguments", [{"rng": 3}, {"n_resamples": 200}])
+def test_validate_bootstraps_as_it_is_told(arguments):
+    found = validate(ERROR, U, n_bins=20, **arguments).local["u"]
+    assert_same(found, local_zms(ERROR, U, n_bins=20, **arguments))
+    assert np.any(found.low != local_zms(ERROR, U, n_bins=20).low)
+
+
 def test_features_come_as_a_dict_a_data_frame_or_an_array():
     named = {"X1": MASS, "X2": STRATA}
     expected = validate(ERROR, U, named, n_bins=20)

@@ -7,7 +7,9 @@ from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
 from .comparison import Comparison, compare
 from .confidence import ConfidenceCurve, confidence_curve
 from .intervals import wilson_interval
+from .local import LocalZMS, local_zms
 from .reference import ReferenceScores, reference_scores
+from .regions import Region
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
@@ -29,7 +31,7 @@ from .scores import (
     uce,
     zms,
 )
-from .validation import LocalZMS, Validation, local_zms, validate
+from .validation import Validation, Verdict, validate
 
 __version__ = version("sigmascale")
 
@@ -47,10 +49,12 @@ __all__ = [
     "NoScaling",
     "RakedScaling",
     "ReferenceScores",
+    "Region",
     "Scorecard",
     "SelectedScaling",
     "TemperatureScaling",
     "Validation",
+    "Verdict",
     "calibration_error",
     "chemistry",
     "choose_n_bins",

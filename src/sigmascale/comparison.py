@@ -22,8 +22,8 @@ from ._progress import track
 from ._render import html_table, text_table
 from .exceptions import InvalidInputError
 from .intervals import IntervalMethod
+from .local import LocalZMS, local_zms_by_variable
 from .scores import Scorecard, scorecard
-from .validation import LocalZMS, validate
 
 UNSCALED = "none"
 Data = tuple[Any, Any]
@@ -73,7 +73,7 @@ class CheckedSet:
         self, uncertainty: Floats, n_bins: int, method: IntervalMethod, rng: int
     ) -> dict[str, LocalZMS]:
         """Return the local <Z²> of u and every feature, with other uncertainties."""
-        result = validate(
+        return local_zms_by_variable(
             self.error,
             uncertainty,
             self.features,
@@ -82,7 +82,6 @@ class CheckedSet:
             ties=self.uncertainty,
             rng=rng,
         )
-        return result.local
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from .comparison import compare
 from .confidence import confidence_curve
 from .datasets import SyntheticMolecules, make_molecules
 from .exceptions import UnseenGroupWarning
+from .local import local_zms_by_variable
 from .plots import plot_confidence_curve, plot_local_zms, plot_z_histogram
 from .scaling import (
     BinwiseScaling,
@@ -22,7 +23,6 @@ from .scaling import (
     LinearScaling,
     TemperatureScaling,
 )
-from .validation import validate
 
 METHODS = {
     "one factor": TemperatureScaling(),
@@ -67,7 +67,7 @@ def write_plots(
     rows = figure.subplots(2, 3)
     stages = ((raw, "before"), (scaled, f"after: {best}"))
     for axes, (u, what) in zip(rows, stages, strict=True):
-        local = validate(error, u, features, n_bins=50, ties=raw).local
+        local = local_zms_by_variable(error, u, features, n_bins=50, ties=raw)
         for ax, result in zip(axes, local.values(), strict=True):
             plot_local_zms(result, ax=ax)
         axes[0].set_ylabel(f"{what}\n" + axes[0].get_ylabel())

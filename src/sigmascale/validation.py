@@ -1,264 +1,81 @@
-"""Validation: whether uncertainties are right at every u and for every input."""
+"""Validation: verdicts on uncertainties, against what is attainable."""
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ._checks import (
     Floats,
-    Ints,
-    Labels,
-    check_choice,
     check_count,
     check_features,
-    check_fraction,
     check_pair,
-    check_variable,
     rng_from,
 )
 from ._render import html_table, text_table
-from .exceptions import FewerBinsWarning, InvalidInputError
-from .intervals import (
-    METHODS,
-    MIN_ROWS,
-    IntervalMethod,
-    mean_interval,
-    wilson_interval,
-)
+from .intervals import IntervalMethod, mean_interval
+from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
 from .partitions import BinnedRows
-from .scores import bin_for_scores, check_ties
+from .reference import ReferenceScores, reference_scores
+from .regions import Region, off_by, worst_region
+from .scores import Scorecard, check_ties, scorecard
+
+__all__ = ["LocalZMS", "Validation", "Verdict", "local_zms", "validate"]
+
+SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
+SIMULATED_BINS = 2000
+LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
+Z_SCORES = 200_000_000  # drawn at most for the reference, but at least 200 sets
 
 
 @dataclass(frozen=True)
-class LocalZMS:
-    """The mean squared z-score of each bin, with its interval; the target is 1.
+class Verdict:
+    """The verdict on one question, with its evidence.
 
     Attributes
     ----------
     name : str
-        The variable that was binned.
-    zms, low, high : array of shape (n_bins,)
-        <Z²> of each bin and the limits of its confidence interval.
-    valid : array of bool, shape (n_bins,)
-        Whether the interval contains 1.
-    n : array of int, shape (n_bins,)
-        Rows in each bin.
-    x, x_min, x_max : array of shape (n_bins,)
-        Median and range of the variable in each bin; for groups, the labels.
-    fraction_valid : float
-        Fraction of valid bins. The target is about `confidence`; heavy-tailed errors
-        attain less (see :func:`reference_scores`).
-    fraction_interval : tuple of float
-        Its interval (Wilson, with continuity correction).
-    overall : tuple of float
-        <Z²> of all rows, with the limits of its interval.
-    confidence : float
-        Coverage of all intervals.
-    method : str
-        How the intervals of the bins were computed.
+        "average", "u", or the name of a feature.
+    passed : bool
+        Whether `p_adjusted` is at least 1 - confidence.
+    score, target, target_sd : float
+        S_cal or S_x, and its mean and spread in perfectly calibrated sets with the
+        z-distribution of this one.
+    p_value, p_adjusted : float
+        The share of those sets that score as high, and the same after Holm's
+        correction for the number of questions.
+    sentence : str
+        The verdict in plain words.
+    local : LocalZMS or None
+        <Z²> of each bin; None for the average.
+    attainable : float or None
+        The fraction of valid bins that a perfectly calibrated set with this
+        z-distribution attains; nominally it is `confidence`.
+    region : Region or None
+        The worst region of a variable that failed.
     """
 
     name: str
-    zms: Floats = field(repr=False)
-    low: Floats = field(repr=False)
-    high: Floats = field(repr=False)
-    valid: npt.NDArray[np.bool_] = field(repr=False)
-    n: Ints = field(repr=False)
-    x: Labels = field(repr=False)
-    x_min: Labels = field(repr=False)
-    x_max: Labels = field(repr=False)
-    fraction_valid: float
-    fraction_interval: tuple[float, float]
-    overall: tuple[float, float, float]
-    confidence: float
-    method: str
-
-    @property
-    def is_grouped(self) -> bool:
-        """Whether the bins are named groups rather than intervals."""
-        return self.x.dtype.kind != "f"
+    passed: bool
+    score: float
+    target: float
+    target_sd: float
+    p_value: float
+    p_adjusted: float
+    sentence: str
+    local: LocalZMS | None = field(repr=False)
+    attainable: float | None
+    region: Region | None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
+        """Return all fields, nested ones too."""
         return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
+            **vars(self),
+            "local": None if self.local is None else self.local.to_dict(),
+            "region": None if self.region is None else vars(self.region),
         }
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
-                f"{self.n[i]}",
-                f"{self.zms[i]:.3f}",
-                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
-                "yes" if self.valid[i] else "no",
-            )
-            for i in range(self.zms.size)
-        ]
-
-    def __str__(self) -> str:
-        """Return one line a bin."""
-        return text_table((f"{self.name} from", *_HEADER), self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table((f"{self.name} from", *_HEADER), self._rows())
-
-
-_HEADER = ("rows", "<Z²>", "interval", "valid")
-
-
-def local_zms(
-    error: Any,
-    uncertainty: Any,
-    *,
-    by: Any = None,
-    n_bins: int = 100,
-    method: IntervalMethod = "bca",
-    ties: Any = None,
-    confidence: float = 0.95,
-    n_resamples: int = 1500,
-    rng: int | np.random.Generator | None = 0,
-) -> LocalZMS:
-    """Return <Z²> of each bin with its confidence interval; every target is 1.
-
-    Parameters
-    ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
-    uncertainty : array-like of shape (n,)
-        Standard uncertainties, strictly positive.
-    by : array-like of shape (n,), optional
-        The variable to bin by: numbers make equal-size bins, labels make groups. By
-        default the uncertainty.
-    n_bins : int, default 100
-        Number of bins; fewer, with a warning, where a bin would have under 5 rows.
-        Groups of under 5 rows are left out, with a warning.
-    method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
-        How intervals are made. "moments" needs no resampling and agrees with "bca";
-        "bootstrap-t" keeps its coverage better under heavy tails.
-    ties : array-like of shape (n,), optional
-        Orders the rows with equal `by`. By default the uncertainty.
-    confidence : float, default 0.95
-        Coverage of the intervals.
-    n_resamples : int, default 1500
-        Bootstrap draws of "bca" and "bootstrap-t".
-    rng : int, Generator or None, default 0
-        Seed of the bootstrap: the same data get the same verdict.
-
-    Returns
-    -------
-    LocalZMS
-
-    References
-    ----------
-    P. Pernot, arXiv:2309.06240 (2023).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.uniform(1, 2, 10_000)
-    >>> result = local_zms(rng.normal(scale=u), u)
-    >>> result.fraction_valid
-    0.95
-    """
-    e, u = check_pair(error, uncertainty)
-    x = None if by is None else check_variable(by, "by", e)
-    return _local_zms(
-        e,
-        u,
-        "u" if x is None else "by",
-        x,
-        n_bins=check_count(n_bins, "n_bins"),
-        method=check_choice(method, "method", METHODS),  # type: ignore[arg-type]
-        ties=check_ties(ties, e),
-        confidence=check_fraction(confidence, "confidence"),
-        n_resamples=check_count(n_resamples, "n_resamples", least=20),
-        rng=rng_from(rng),
-    )
-
-
-def _local_zms(
-    error: Floats,
-    uncertainty: Floats,
-    name: str,
-    x: Labels | None,
-    *,
-    n_bins: int,
-    method: IntervalMethod,
-    ties: Floats | None,
-    confidence: float,
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> LocalZMS:
-    if error.size < 2:
-        msg = "An interval needs at least 2 rows; found n_samples = 1."
-        raise InvalidInputError(msg)
-    binned = bin_for_scores(error, uncertainty, x, n_bins, ties, min_size=MIN_ROWS)
-    if x is not None and x.dtype.kind != "f":
-        binned = _large_groups(binned, name)
-    z2 = (error / uncertainty) ** 2
-    zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
-    low, high = mean_interval(
-        method,
-        binned,
-        z2,
-        confidence=confidence,
-        n_resamples=n_resamples,
-        rng=rng,
-    )
-    everything = BinnedRows(np.arange(z2.size), np.array([z2.size]))
-    # the interval of all rows is narrow enough for the closed form
-    total = mean_interval(
-        "moments", everything, z2, confidence=confidence, n_resamples=0, rng=rng
-    )
-    valid = (low <= 1) & (high >= 1)
-    count = int(np.count_nonzero(valid))
-    values = (uncertainty if x is None else x)[binned.order]
-    ends = np.cumsum(binned.sizes)
-    return LocalZMS(
-        name=name,
-        zms=zms,
-        low=low,
-        high=high,
-        valid=valid,
-        n=binned.sizes,
-        x=values[ends - (binned.sizes + 1) // 2],
-        x_min=values[ends - binned.sizes],
-        x_max=values[ends - 1],
-        fraction_valid=count / valid.size,
-        fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
-        overall=(float(z2.mean()), float(total[0][0]), float(total[1][0])),
-        confidence=confidence,
-        method=method,
-    )
-
-
-def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
-    """Leave out the groups with too few rows for an interval."""
-    large = binned.sizes >= MIN_ROWS
-    if large.all():
-        return binned
-    if not large.any():
-        msg = (
-            f"`{name}` must have a label with at least {MIN_ROWS} rows, for an "
-            f"interval; the largest of {large.size} groups has {binned.sizes.max()}. "
-            "Merge labels."
-        )
-        raise InvalidInputError(msg)
-    warnings.warn(
-        f"{np.count_nonzero(~large)} of {large.size} groups of `{name}` have fewer "
-        f"than {MIN_ROWS} rows, too few for an interval, and are not judged.",
-        FewerBinsWarning,
-        stacklevel=2,
-    )
-    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
 
 
 @dataclass(frozen=True)
@@ -267,56 +84,90 @@ class Validation:
 
     Attributes
     ----------
-    calibrated : bool
-        Whether the interval of <Z²> over all rows contains 1.
-    consistent : bool
-        Whether the fraction of valid bins of u agrees with its target.
-    adaptive : dict of str to bool
-        The same for each feature.
-    local : dict of str to LocalZMS
-        What the verdicts rest on, by variable; "u" is the uncertainty.
+    verdicts : dict of str to Verdict
+        By question: "average", "u" and the features.
+    confidence : float
+        One minus the chance that a perfect set fails any of them.
     """
 
-    calibrated: bool
-    consistent: bool
-    adaptive: dict[str, bool]
-    local: dict[str, LocalZMS] = field(repr=False)
+    verdicts: dict[str, Verdict] = field(repr=False)
+    confidence: float
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether uncertainties are right on average."""
+        return self.verdicts["average"].passed
+
+    @property
+    def consistent(self) -> bool:
+        """Whether they are right at every level of uncertainty."""
+        return self.verdicts["u"].passed
+
+    @property
+    def adaptive(self) -> dict[str, bool]:
+        """Whether they are right for every value of each feature."""
+        return {
+            name: verdict.passed
+            for name, verdict in self.verdicts.items()
+            if name not in ("average", "u")
+        }
 
     @property
     def passed(self) -> bool:
         """Whether every verdict is positive."""
-        return self.calibrated and self.consistent and all(self.adaptive.values())
+        return all(verdict.passed for verdict in self.verdicts.values())
+
+    @property
+    def local(self) -> dict[str, LocalZMS]:
+        """The local <Z²> of u and each feature."""
+        found = {name: verdict.local for name, verdict in self.verdicts.items()}
+        return {name: local for name, local in found.items() if local is not None}
+
+    @property
+    def summary(self) -> str:
+        """All verdicts in plain words."""
+        return " ".join(verdict.sentence for verdict in self.verdicts.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return verdicts and, by variable, what they rest on."""
+        """Return verdicts and what they rest on."""
         return {
-            "calibrated": self.calibrated,
-            "consistent": self.consistent,
-            "adaptive": dict(self.adaptive),
-            "local": {name: result.to_dict() for name, result in self.local.items()},
+            "passed": self.passed,
+            "summary": self.summary,
+            "confidence": self.confidence,
+            "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
         }
 
     def _rows(self) -> list[tuple[str, ...]]:
-        value, low, high = self.local["u"].overall
-        average = f"<Z²> {value:.3f} [{low:.3f}, {high:.3f}]"
-        rows: list[tuple[str, ...]] = [
-            ("calibrated", average, "yes" if self.calibrated else "no")
-        ]
-        verdicts = {"u": self.consistent, **self.adaptive}
-        for name, verdict in verdicts.items():
-            local = self.local[name]
-            low, high = local.fraction_interval
-            what = "consistent" if name == "u" else f"adaptive for {name}"
-            share = f"valid {local.fraction_valid:.2f} [{low:.2f}, {high:.2f}]"
-            rows.append((what, share, "yes" if verdict else "no"))
+        rows: list[tuple[str, ...]] = []
+        for name, verdict in self.verdicts.items():
+            valid = "-"
+            if verdict.local is not None:
+                low, high = verdict.local.fraction_interval
+                share = verdict.local.fraction_valid
+                valid = f"{share:.2f} [{low:.2f}, {high:.2f}]"
+            rows.append(
+                (
+                    name,
+                    f"{verdict.score:.3f}",
+                    f"{verdict.target:.3f} ± {verdict.target_sd:.3f}",
+                    f"{verdict.p_adjusted:.3f}",
+                    valid,
+                    "-" if verdict.attainable is None else f"{verdict.attainable:.2f}",
+                    "yes" if verdict.passed else "no",
+                )
+            )
         return rows
 
     def __str__(self) -> str:
-        """Return one line a verdict."""
-        return text_table(("", "evidence", "verdict"), self._rows())
+        """Return the verdicts in words, and the evidence as a table."""
+        table = text_table(_HEADER, self._rows())
+        return "\n".join([*(v.sentence for v in self.verdicts.values()), "", table])
 
     def _repr_html_(self) -> str:
-        return html_table(("", "evidence", "verdict"), self._rows())
+        return html_table(_HEADER, self._rows())
+
+
+_HEADER = ("", "S", "attainable S", "p", "valid bins", "attainable", "passed")
 
 
 def validate(
@@ -324,18 +175,20 @@ def validate(
     uncertainty: Any,
     features: Any = None,
     *,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     method: IntervalMethod = "bca",
     ties: Any = None,
     confidence: float = 0.95,
     n_resamples: int = 1500,
+    n_draws: int | None = None,
     rng: int | np.random.Generator | None = 0,
 ) -> Validation:
     """Return verdicts: calibrated, consistent, adaptive and for which features.
 
-    A set is *calibrated* if the interval of its <Z²> contains 1, *consistent* if the
-    interval of the fraction of valid bins of u reaches `confidence`, and *adaptive*
-    for a feature if that of the feature's bins does.
+    Each score (S_cal for the average, S_x for u and every feature) is compared with
+    its distribution over perfectly calibrated sets of the same size whose z-scores
+    come from this set: what is attainable, rather than what normal errors would give.
+    p-values are corrected for the number of questions (Holm).
 
     Parameters
     ----------
@@ -345,18 +198,21 @@ def validate(
         Standard uncertainties, strictly positive.
     features : data frame, dict or array of shape (n, n_features), optional
         Input features; columns of an array are named X1, X2, ...
-    n_bins : int, default 100
-        Number of bins of each numeric variable; labels make one bin each.
+    n_bins : int, optional
+        Number of bins of each numeric variable; labels make one bin each. By default
+        the square root of n, up to 100.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How the intervals of the bins are made, see :func:`local_zms`.
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
     confidence : float, default 0.95
-        Coverage of the intervals.
+        Coverage of the intervals, and one minus the level of the tests.
     n_resamples : int, default 1500
         Bootstrap draws of "bca" and "bootstrap-t".
+    n_draws : int, optional
+        Simulated sets; by default 1000, and fewer, down to 200, for large sets.
     rng : int, Generator or None, default 0
-        Seed of the bootstrap: the same data get the same verdict.
+        Seed of bootstrap and simulation: the same data get the same verdict.
 
     Returns
     -------
@@ -364,48 +220,156 @@ def validate(
 
     References
     ----------
-    P. Pernot, arXiv:2309.06240 (2023).
+    P. Pernot, arXiv:2309.06240 (2023); S. Holm, Scand. J. Statist. 6, 65 (1979).
 
     Examples
     --------
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
-    >>> u = rng.uniform(1, 2, 10_000)
-    >>> verdicts = validate(rng.normal(scale=u), u, {"mass": rng.uniform(size=10_000)})
-    >>> verdicts.calibrated, verdicts.consistent, verdicts.adaptive
-    (True, True, {'mass': True})
+    >>> u, x = rng.uniform(1, 2, 5000), rng.uniform(0, 100, 5000)
+    >>> error = rng.normal(scale=u * np.where(x > 70, 1.5, 1.0))
+    >>> verdicts = validate(error, u, {"x": x})
+    >>> verdicts.passed
+    False
+    >>> print(verdicts.verdicts["x"].sentence)
+    Not adaptive for x: uncertainties are 33 % too small for x above 70.
     """
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     order = check_ties(ties, e)
+    if n_bins is None:
+        n_bins = min(100, max(1, round(np.sqrt(e.size))))
+    settings = check_settings(n_bins, method, confidence, n_resamples)
+    if n_draws is None:
+        n_draws = int(np.clip(Z_SCORES // e.size, 200, 1000))
+    n_draws = check_count(n_draws, "n_draws", least=20)
     generator = rng_from(rng)
-    check_choice(method, "method", METHODS)
-    n_bins = check_count(n_bins, "n_bins")
-    n_resamples = check_count(n_resamples, "n_resamples", least=20)
-    confidence = check_fraction(confidence, "confidence")
-    local = {
-        name: _local_zms(
-            e,
-            u,
-            name,
-            x,
-            n_bins=n_bins,
-            method=method,
-            ties=order,
-            confidence=confidence,
-            n_resamples=n_resamples,
-            rng=generator,
-        )
-        for name, x in {"u": None, **columns}.items()
-    }
-    _, low, high = local["u"].overall
-    verdicts = {
-        name: bool(each.fraction_interval[1] >= confidence)
-        for name, each in local.items()
-    }
-    return Validation(
-        calibrated=bool(low <= 1 <= high),
-        consistent=verdicts.pop("u"),
-        adaptive=verdicts,
-        local=local,
+
+    local = local_zms_of(
+        e, u, {"u": None, **columns}, settings, ties=order, rng=generator
     )
+    card = scorecard(e, u, columns, n_bins=settings.n_bins, ties=order)
+    reference = reference_scores(
+        u,
+        columns,
+        # errors that are all 0 have no distribution of their own
+        distribution="empirical" if np.any(e) else "normal",
+        error=e,
+        n_draws=n_draws,
+        n_bins=settings.n_bins,
+        ties=order,
+        rng=generator,
+    )
+    attainable = _attainable_fractions((e / u) ** 2, local, settings, generator)
+    return _judge(card, reference, local, attainable, settings)
+
+
+def _judge(
+    card: Scorecard,
+    reference: ReferenceScores,
+    local: dict[str, LocalZMS],
+    attainable: dict[str, float],
+    settings: Settings,
+) -> Validation:
+    scores = {"average": "S_cal", **{name: f"S_{name}" for name in local}}
+    values = card.to_dict()
+    mean, sd = reference.mean, reference.sd
+    p = {name: reference.p_value(s, values[s]) for name, s in scores.items()}
+    adjusted = _holm(p)
+    verdicts = {}
+    for name, score in scores.items():
+        passed = adjusted[name] >= 1 - settings.confidence
+        region = None if passed or name == "average" else worst_region(local[name])
+        verdicts[name] = Verdict(
+            name=name,
+            passed=bool(passed),
+            score=values[score],
+            target=mean[score],
+            target_sd=sd[score],
+            p_value=p[name],
+            p_adjusted=adjusted[name],
+            sentence=_sentence(name, bool(passed), local["u"].overall, region),
+            local=local.get(name),
+            attainable=attainable.get(name),
+            region=region,
+        )
+    return Validation(verdicts, settings.confidence)
+
+
+def _sentence(
+    name: str,
+    passed: bool,
+    overall: tuple[float, float, float],
+    region: Region | None,
+) -> str:
+    if name == "average":
+        value, low, high = overall
+        evidence = f"<Z²> = {value:.2f} [{low:.2f}, {high:.2f}]"
+        if passed:
+            return f"Calibrated on average: {evidence}."
+        return (
+            f"Not calibrated: uncertainties are {off_by(value)} on average, {evidence}."
+        )
+    question = "onsistent" if name == "u" else f"daptive for {name}"
+    if passed:
+        return ("C" if name == "u" else "A") + question + "."
+    found = "" if region is None else f": {region.sentence}"
+    return "Not " + ("c" if name == "u" else "a") + question + found + "."
+
+
+def _holm(p_values: dict[str, float]) -> dict[str, float]:
+    """Return p-values corrected for their number by Holm's method.
+
+    >>> _holm({"a": 0.01, "b": 0.04, "c": 0.03})
+    {'a': 0.03, 'c': 0.06, 'b': 0.06}
+    """
+    adjusted: dict[str, float] = {}
+    largest = 0.0
+    for rank, name in enumerate(sorted(p_values, key=lambda name: p_values[name])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
+        adjusted[name] = largest
+    return adjusted
+
+
+def _attainable_fractions(
+    z2: Floats,
+    local: dict[str, LocalZMS],
+    settings: Settings,
+    rng: np.random.Generator,
+) -> dict[str, float]:
+    """Return the fraction of bins that would be valid if z2 were the same everywhere.
+
+    It depends on the sizes of the bins alone, so variables with the same sizes share
+    one simulation.
+    """
+    mean = float(z2.mean())
+    pool = z2 / mean if mean > 0 else np.ones(1)
+    by_sizes: dict[tuple[int, ...], float] = {}
+    for result in local.values():
+        sizes = tuple(sorted(set(result.n.tolist())))
+        if sizes not in by_sizes:
+            by_sizes[sizes] = _valid_fraction(pool, result.n, settings, rng)
+    return {
+        name: by_sizes[tuple(sorted(set(result.n.tolist())))]
+        for name, result in local.items()
+    }
+
+
+def _valid_fraction(
+    pool: Floats, sizes: Any, settings: Settings, rng: np.random.Generator
+) -> float:
+    wanted = min(
+        SIMULATED_BINS, max(sizes.size, SIMULATED_ROWS * sizes.size // sum(sizes))
+    )
+    repeated = np.resize(sizes, max(1, wanted))
+    rows = int(repeated.sum())
+    drawn = pool[rng.integers(pool.size, size=rows)]
+    low, high = mean_interval(
+        "moments" if sizes.max() > LARGE_BIN else settings.method,
+        BinnedRows(np.arange(rows), repeated),
+        drawn,
+        confidence=settings.confidence,
+        n_resamples=settings.n_resamples,
+        rng=rng,
+    )
+    return float(np.mean((low <= 1) & (high >= 1)))

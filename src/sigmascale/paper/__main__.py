@@ -25,13 +25,13 @@ def isotonic_of_the_paper(scan: BinScan, data: StudyData, seed: int) -> BinScan:
     """Take the isotonic reference from the data's authors rather than from our fit."""
     import numpy as np
 
+    from ..local import local_zms_by_variable
     from ..scores import scorecard
-    from ..validation import validate
 
     test = data.test
     ties = lexicographic_rank(data.isotonic, np.arange(test.u.size))
     rows = (test.error, data.isotonic, test.features)
-    local = validate(*rows, ties=ties, rng=seed).local
+    local = local_zms_by_variable(*rows, ties=ties, rng=seed)
     return replace(
         scan,
         isotonic=scorecard(*rows, ties=ties),

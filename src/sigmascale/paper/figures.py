@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..binscan import BinScan
 from ..confidence import confidence_curve
+from ..local import local_zms_by_variable
 from ..plots import plot_local_zms
-from ..validation import validate
 from .study import StudyData
 
 if TYPE_CHECKING:
@@ -52,7 +52,9 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
     ax.legend(frameon=False, fontsize=8)
     _letter(ax, "a")
     training = data.training
-    local = validate(training.error, training.u, training.features, rng=seed).local
+    local = local_zms_by_variable(
+        training.error, training.u, training.features, rng=seed
+    )
     for ax, letter, result in zip(axes.flat[1:], "bcd", local.values(), strict=True):
         plot_local_zms(result, ax=ax)
         ax.set_xlabel(f"{LABELS[result.name]}")

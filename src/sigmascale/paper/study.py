@@ -18,12 +18,12 @@ from .._checks import Floats, Ints
 from .._progress import track
 from ..datasets import QM9, Molecules, make_molecules
 from ..intervals import wilson_interval
+from ..local import local_zms_by_variable
 from ..partitions import BinnedRows, Cells, EqualSizeBins, Groups
 from ..reference import ReferenceScores, reference_scores
 from ..scaling import BinwiseScaling, IsotonicScaling
 from ..scores import scorecard
 from ..sums import BinSums
-from ..validation import validate
 
 BIN_NUMBERS = (20, 40, 80)
 LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adaptivity"}
@@ -184,7 +184,7 @@ def evaluate(data: StudySet, u: Floats, ties: Floats, seed: int) -> Values:
     """Return the scores and valid fractions of one row of a table."""
     card = scorecard(data.error, u, data.features, ties=ties).to_dict()
     values = {name: card[name] for name in SCORES}
-    local = validate(data.error, u, data.features, ties=ties, rng=seed).local
+    local = local_zms_by_variable(data.error, u, data.features, ties=ties, rng=seed)
     for name, result in local.items():
         values[f"fv_{name}_lo"], values[f"fv_{name}_hi"] = result.fraction_interval
     return values
@@ -259,7 +259,7 @@ def _perfect_fractions(test: StudySet, seed: int, n_draws: int = 20) -> Values:
     valid = {"u": 0.0, "X1": 0.0, "X2": 0.0}
     for _ in range(n_draws):
         error = rng.standard_normal(test.u.size) * test.u
-        local = validate(error, test.u, test.features, rng=seed).local
+        local = local_zms_by_variable(error, test.u, test.features, rng=seed)
         for x, result in local.items():
             valid[x] += result.valid.sum() / n_draws
     n_bins = local["u"].valid.size

@@ -11,7 +11,11 @@ from sklearn.base import clone
 from .._checks import Floats, Ints, Labels, Table, check_count
 from .._progress import track
 from .._render import text_table
-from ..exceptions import CandidateDroppedWarning, InvalidInputError
+from ..exceptions import (
+    CandidateDroppedWarning,
+    DegenerateFitWarning,
+    InvalidInputError,
+)
 from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
@@ -79,7 +83,7 @@ class SelectedScaling(VarianceScaler):
     Examples
     --------
     >>> import sigmascale as ss
-    >>> data = ss.datasets.make_molecules(3000, seed=0)
+    >>> data = ss.datasets.make_molecules(3000, seed=1)
     >>> scaler = SelectedScaling().fit(data.X, data.error)
     >>> scaler.name_ in ("raked", "boosted")
     True
@@ -107,11 +111,16 @@ class SelectedScaling(VarianceScaler):
             msg = "`candidates` must hold at least one recalibrator; found none."
             raise InvalidInputError(msg)
         candidates = self.candidates or default_candidates(self.categorical, seed)
-        columns = (
-            uncertainty,
-            *(table.labels(i) for i in range(1, len(table.columns))),
-        )
-        order = canonical_order(columns, error)
+        if error.size < 2 * n_folds:
+            warnings.warn(
+                f"{error.size} rows are too few to cross-validate; a single factor is "
+                "learned from them.",
+                DegenerateFitWarning,
+                stacklevel=4,
+            )
+            candidates, n_folds = {"temperature": TemperatureScaling()}, 1
+        features = (table.labels(i) for i in range(1, len(table.columns)))
+        order = canonical_order((uncertainty, *features), error)
         table, u, error = table.rows(order), uncertainty[order], error[order]
         groups = None if groups is None else groups[order]
         rng = np.random.default_rng(seed)
@@ -226,15 +235,18 @@ class SelectedScaling(VarianceScaler):
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
-        results = self.cv_results_
-        columns = zip(
-            results["candidate"], results["nll"], results["verdict"], strict=True
+        names, losses, verdicts = (
+            self.cv_results_[key] for key in ("candidate", "nll", "verdict")
         )
-        rows = [(n, "-" if v is None else f"{v:.4f}", words) for n, v, words in columns]
+        rows = [
+            (name, "-" if loss is None else f"{loss:.4f}", verdict)
+            for name, loss, verdict in zip(names, losses, verdicts, strict=True)
+        ]
         return text_table(("candidate", "NLL", "verdict"), rows)
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        return self.scaler_._predict_checked(table, uncertainty)
+        rescaled: Floats = self.scaler_._predict_checked(table, uncertainty)
+        return rescaled
 
 
 class _NotSuitableError(Exception):
@@ -258,9 +270,8 @@ def _cross_predict(
     predicted = np.empty(error.size)
     for k in np.unique(fold):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if not seen.size:
-            reason = "not tried: cross-validation needs more rows or groups"
-            raise _NotSuitableError(reason)
+        if not seen.size:  # too few rows or groups to hold any back
+            seen = unseen
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fitted = clone(candidate)._fit_checked(

@@ -1,0 +1,318 @@
+"""Local calibration: <Z²> of each bin of a variable, with its confidence interval."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._checks import (
+    Floats,
+    Ints,
+    Labels,
+    check_choice,
+    check_count,
+    check_features,
+    check_fraction,
+    check_pair,
+    check_variable,
+    rng_from,
+)
+from ._render import html_table, text_table
+from .exceptions import FewerBinsWarning, InvalidInputError
+from .intervals import (
+    METHODS,
+    MIN_ROWS,
+    IntervalMethod,
+    mean_interval,
+    wilson_interval,
+)
+from .partitions import BinnedRows
+from .scores import bin_for_scores, check_ties
+
+
+@dataclass(frozen=True)
+class LocalZMS:
+    """The mean squared z-score of each bin, with its interval; the target is 1.
+
+    Attributes
+    ----------
+    name : str
+        The variable that was binned.
+    zms, low, high : array of shape (n_bins,)
+        <Z²> of each bin and the limits of its confidence interval.
+    valid : array of bool, shape (n_bins,)
+        Whether the interval contains 1.
+    n : array of int, shape (n_bins,)
+        Rows in each bin.
+    x, x_min, x_max : array of shape (n_bins,)
+        Median and range of the variable in each bin; for groups, the labels.
+    fraction_valid : float
+        Fraction of valid bins. The target is about `confidence`; heavy-tailed errors
+        attain less (see :func:`reference_scores`).
+    fraction_interval : tuple of float
+        Its interval (Wilson, with continuity correction).
+    overall : tuple of float
+        <Z²> of all rows, with the limits of its interval.
+    confidence : float
+        Coverage of all intervals.
+    method : str
+        How the intervals of the bins were computed.
+    """
+
+    name: str
+    zms: Floats = field(repr=False)
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    valid: npt.NDArray[np.bool_] = field(repr=False)
+    n: Ints = field(repr=False)
+    x: Labels = field(repr=False)
+    x_min: Labels = field(repr=False)
+    x_max: Labels = field(repr=False)
+    fraction_valid: float
+    fraction_interval: tuple[float, float]
+    overall: tuple[float, float, float]
+    confidence: float
+    method: str
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the bins are named groups rather than intervals."""
+        return self.x.dtype.kind != "f"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists."""
+        return {
+            name: value.tolist() if isinstance(value, np.ndarray) else value
+            for name, value in vars(self).items()
+        }
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
+                f"{self.n[i]}",
+                f"{self.zms[i]:.3f}",
+                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
+                "yes" if self.valid[i] else "no",
+            )
+            for i in range(self.zms.size)
+        ]
+
+    def __str__(self) -> str:
+        """Return one line a bin."""
+        return text_table((f"{self.name} from", *_HEADER), self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table((f"{self.name} from", *_HEADER), self._rows())
+
+
+_HEADER = ("rows", "<Z²>", "interval", "valid")
+
+
+def local_zms(
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int = 100,
+    method: IntervalMethod = "bca",
+    ties: Any = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1500,
+    rng: int | np.random.Generator | None = 0,
+) -> LocalZMS:
+    """Return <Z²> of each bin with its confidence interval; every target is 1.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    by : array-like of shape (n,), optional
+        The variable to bin by: numbers make equal-size bins, labels make groups. By
+        default the uncertainty.
+    n_bins : int, default 100
+        Number of bins; fewer, with a warning, where a bin would have under 5 rows.
+        Groups of under 5 rows are left out, with a warning.
+    method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
+        How intervals are made. "moments" needs no resampling and agrees with "bca";
+        "bootstrap-t" keeps its coverage better under heavy tails.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal `by`. By default the uncertainty.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    n_resamples : int, default 1500
+        Bootstrap draws of "bca" and "bootstrap-t".
+    rng : int, Generator or None, default 0
+        Seed of the bootstrap: the same data get the same verdict.
+
+    Returns
+    -------
+    LocalZMS
+
+    References
+    ----------
+    P. Pernot, arXiv:2309.06240 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 10_000)
+    >>> result = local_zms(rng.normal(scale=u), u)
+    >>> result.fraction_valid
+    0.95
+    """
+    e, u = check_pair(error, uncertainty)
+    variable: dict[str, Labels | None] = {"u": None}
+    if by is not None:
+        variable = {"by": check_variable(by, "by", e)}
+    settings = check_settings(n_bins, method, confidence, n_resamples)
+    (result,) = local_zms_of(
+        e, u, variable, settings, ties=check_ties(ties, e), rng=rng_from(rng)
+    ).values()
+    return result
+
+
+def local_zms_by_variable(
+    error: Any,
+    uncertainty: Any,
+    features: Any = None,
+    *,
+    n_bins: int = 100,
+    method: IntervalMethod = "bca",
+    ties: Any = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1500,
+    rng: int | np.random.Generator | None = 0,
+) -> dict[str, LocalZMS]:
+    """Return :func:`local_zms` of u and of every feature, by name."""
+    e, u = check_pair(error, uncertainty)
+    return local_zms_of(
+        e,
+        u,
+        {"u": None, **check_features(features, e)},
+        check_settings(n_bins, method, confidence, n_resamples),
+        ties=check_ties(ties, e),
+        rng=rng_from(rng),
+    )
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How bins and their intervals are made, checked."""
+
+    n_bins: int
+    method: IntervalMethod
+    confidence: float
+    n_resamples: int
+
+
+def check_settings(
+    n_bins: Any, method: Any, confidence: Any, n_resamples: Any
+) -> Settings:
+    """Return checked settings."""
+    return Settings(
+        check_count(n_bins, "n_bins"),
+        check_choice(method, "method", METHODS),  # type: ignore[arg-type]
+        check_fraction(confidence, "confidence"),
+        check_count(n_resamples, "n_resamples", least=20),
+    )
+
+
+def local_zms_of(
+    error: Floats,
+    uncertainty: Floats,
+    variables: dict[str, Labels | None],
+    settings: Settings,
+    *,
+    ties: Floats | None,
+    rng: np.random.Generator,
+) -> dict[str, LocalZMS]:
+    """Return the local <Z²> of several variables (None is u) of checked rows."""
+    return {
+        name: _local_zms(error, uncertainty, name, x, settings, ties=ties, rng=rng)
+        for name, x in variables.items()
+    }
+
+
+def _local_zms(
+    error: Floats,
+    uncertainty: Floats,
+    name: str,
+    x: Labels | None,
+    settings: Settings,
+    *,
+    ties: Floats | None,
+    rng: np.random.Generator,
+) -> LocalZMS:
+    confidence = settings.confidence
+    if error.size < 2:
+        msg = "An interval needs at least 2 rows; found n_samples = 1."
+        raise InvalidInputError(msg)
+    binned = bin_for_scores(
+        error, uncertainty, x, settings.n_bins, ties, min_size=MIN_ROWS
+    )
+    if x is not None and x.dtype.kind != "f":
+        binned = _large_groups(binned, name)
+    z2 = (error / uncertainty) ** 2
+    zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
+    low, high = mean_interval(
+        settings.method,
+        binned,
+        z2,
+        confidence=confidence,
+        n_resamples=settings.n_resamples,
+        rng=rng,
+    )
+    everything = BinnedRows(np.arange(z2.size), np.array([z2.size]))
+    # the interval of all rows is narrow enough for the closed form
+    total = mean_interval(
+        "moments", everything, z2, confidence=confidence, n_resamples=0, rng=rng
+    )
+    valid = (low <= 1) & (high >= 1)
+    count = int(np.count_nonzero(valid))
+    values = (uncertainty if x is None else x)[binned.order]
+    ends = np.cumsum(binned.sizes)
+    return LocalZMS(
+        name=name,
+        zms=zms,
+        low=low,
+        high=high,
+        valid=valid,
+        n=binned.sizes,
+        x=values[ends - (binned.sizes + 1) // 2],
+        x_min=values[ends - binned.sizes],
+        x_max=values[ends - 1],
+        fraction_valid=count / valid.size,
+        fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
+        overall=(float(z2.mean()), float(total[0][0]), float(total[1][0])),
+        confidence=confidence,
+        method=settings.method,
+    )
+
+
+def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
+    """Leave out the groups with too few rows for an interval."""
+    large = binned.sizes >= MIN_ROWS
+    if large.all():
+        return binned
+    if not large.any():
+        msg = (
+            f"`{name}` must have a label with at least {MIN_ROWS} rows, for an "
+            f"interval; the largest of {large.size} groups has {binned.sizes.max()}. "
+            "Merge labels."
+        )
+        raise InvalidInputError(msg)
+    warnings.warn(
+        f"{np.count_nonzero(~large)} of {large.size} groups of `{name}` have fewer "
+        f"than {MIN_ROWS} rows, too few for an interval, and are not judged.",
+        FewerBinsWarning,
+        stacklevel=2,
+    )
+    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
