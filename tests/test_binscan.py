@@ -28,6 +28,14 @@ def scan(halves, by):
     return ss.scan_bins(*halves, n_bins=NUMBERS, by=by, n_draws=30, rng=2)
 
 
+def local_zms(error, scaled, u, features):
+    rng = np.random.default_rng(2)
+    return {
+        name: ss.local_zms(error, scaled, by=x, ties=u, rng=rng)
+        for name, x in {"u": None, **features}.items()
+    }
+
+
 def test_every_point_of_a_scan_equals_a_direct_computation(halves, by, scan):
     cal, (X, error) = halves
     u, features = X["u"].to_numpy(), {name: X[name] for name in ("mass", "hetero")}
@@ -36,8 +44,7 @@ def test_every_point_of_a_scan_equals_a_direct_computation(halves, by, scan):
         scaled = ss.BinwiseScaling(n, by=by).fit(*cal).predict(X)
         card = ss.scorecard(error, scaled, features, ties=u).to_dict()
         assert {name: values[i] for name, values in scan.scores.items()} == card
-        local = ss.validate(error, scaled, features, ties=u, rng=2).local
-        for name, each in local.items():
+        for name, each in local_zms(error, scaled, u, features).items():
             assert scan.valid[name][i] == each.fraction_valid
             ends = (scan.valid_low[name][i], scan.valid_high[name][i])
             assert ends == each.fraction_interval
@@ -53,7 +60,7 @@ def test_the_isotonic_reference_of_a_scan_equals_a_direct_computation(halves, sc
     u, features = X["u"].to_numpy(), {name: X[name] for name in ("mass", "hetero")}
     scaled = ss.IsotonicScaling().fit(*cal).predict(X)
     assert scan.isotonic == ss.scorecard(error, scaled, features, ties=u)
-    local = ss.validate(error, scaled, features, ties=u, rng=2).local
+    local = local_zms(error, scaled, u, features)
     expected = {name: each.fraction_valid for name, each in local.items()}
     assert scan.isotonic_valid == expected
 

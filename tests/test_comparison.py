@@ -55,7 +55,11 @@ def test_every_row_equals_a_direct_computation(table, frames):
             if row.name != "none":
                 scaled = SCALERS[row.name].fit(*cal).predict(X)
             card = ss.scorecard(error, scaled, features, ties=u)
-            local = ss.validate(error, scaled, features, ties=u, rng=5).local
+            rng = np.random.default_rng(5)
+            local = {
+                name: ss.local_zms(error, scaled, by=x, ties=u, rng=rng)
+                for name, x in {"u": None, **features}.items()
+            }
             flat = {f"{which} {name}": v for name, v in card.to_dict().items()}
             for name, each in local.items():
                 flat[f"{which} valid_{name}"] = each.fraction_valid

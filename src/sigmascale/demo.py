@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import textwrap
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ._checks import Floats
 from ._files import whole_file
 from .comparison import compare
 from .confidence import confidence_curve
@@ -18,11 +20,14 @@ from .local import local_zms_by_variable
 from .plots import plot_confidence_curve, plot_local_zms, plot_z_histogram
 from .scaling import (
     BinwiseScaling,
+    BoostedScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
+    RakedScaling,
     TemperatureScaling,
 )
+from .validation import validate
 
 METHODS = {
     "one factor": TemperatureScaling(),
@@ -32,7 +37,10 @@ METHODS = {
     "bins of mass": BinwiseScaling(40, by="mass"),
     "cells u, mass": BinwiseScaling(10, by=("u", "mass")),
     "groups OxNy": GroupScaling(by="group"),
+    "raked": RakedScaling(),
+    "boosted": BoostedScaling(),
 }
+SHOWN = "boosted"
 
 
 def split(data: SyntheticMolecules) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
@@ -51,21 +59,18 @@ def split(data: SyntheticMolecules) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     return (table[:half], data.error[:half]), (table[half:], data.error[half:])
 
 
-def write_plots(
-    cal: tuple[Any, Any], test: tuple[Any, Any], best: str, out: Path
-) -> list[Path]:
+def write_plots(test: tuple[Any, Any], scaled: Floats, out: Path) -> list[Path]:
     """Write the pictures of the test set before and after; return their paths."""
     from matplotlib.figure import Figure
 
     X, error = test
     features = {"mass": X["mass"], "heteroatom fraction": X["hetero"]}
     raw = X["u"].to_numpy()
-    scaled = METHODS[best].fit(*cal).predict(X)
     pictures: dict[str, Figure] = {}
 
     figure = Figure(figsize=(12, 6.5), layout="constrained")
     rows = figure.subplots(2, 3)
-    stages = ((raw, "before"), (scaled, f"after: {best}"))
+    stages = ((raw, "before"), (scaled, f"after: {SHOWN}"))
     for axes, (u, what) in zip(rows, stages, strict=True):
         local = local_zms_by_variable(error, u, features, n_bins=50, ties=raw)
         for ax, result in zip(axes, local.values(), strict=True):
@@ -142,10 +147,14 @@ def tell(data: SyntheticMolecules, options: argparse.Namespace) -> None:
     )
     print("How far the uncertainty typically is from the truth, known for these data:")
     print(distance_from_truth(data, cal, test))
-    best = min(table.rows[1:], key=lambda row: row.training.nll).name
-    paths = write_plots(cal, test, best, options.out)
-    print("\nPictures of the test set, before and after " + f'"{best}":')
-    for path in paths:
+    X, error = test
+    features = {"mass": X["mass"], "hetero": X["hetero"]}
+    scaled = METHODS[SHOWN].fit(*cal).predict(X)
+    for what, u in (("Before", X["u"].to_numpy()), (f"After {SHOWN}", scaled)):
+        words = validate(error, u, features, ties=X["u"]).summary
+        print("\n" + textwrap.fill(f"{what}: {words}", 78))
+    print(f'\nPictures of the test set, before and after "{SHOWN}":')
+    for path in write_plots(test, scaled, options.out):
         print(f"  {path}")
 
 

@@ -15,8 +15,9 @@ import numpy as np
 from ._checks import Floats, check_count, check_pair, rng_from
 from .confidence import ConfidenceCurve
 from .exceptions import InvalidInputError
+from .local import LocalZMS
+from .scaling import RakedScaling
 from .scores import zms
-from .validation import LocalZMS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -129,6 +130,58 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
     note = f"valid bins: {result.fraction_valid:.2f} [{lower:.2f}, {upper:.2f}]"
     _legend_above(ax, bottom, top, note)
     _log_ticks(ax, "y", *ax.get_ylim())
+    return ax
+
+
+def plot_factors(
+    scaler: RakedScaling, variable: str, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Plot the factors that raking gives to the bins of one variable; 1 is no change.
+
+    Parameters
+    ----------
+    scaler : RakedScaling
+        A fitted recalibrator.
+    variable : str
+        A key of its `factors_`, but not a pair of variables.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    **style
+        Properties of the line.
+
+    Examples
+    --------
+    >>> from sigmascale import RakedScaling, datasets
+    >>> data = datasets.make_molecules(500)
+    >>> scaler = RakedScaling(n_bins=5).fit(data.X, data.error)
+    >>> plot_factors(scaler, "u").get_ylabel()
+    'factor'
+    """
+    ax = _axes(ax, scaler, RakedScaling, "scaler")
+    if variable not in scaler.limits_:
+        known = ", ".join(scaler.limits_)
+        msg = f"`variable` must be one of {known}; found {variable!r}."
+        raise InvalidInputError(msg)
+    limits = scaler.limits_[variable]
+    factors = scaler.factors_[variable][1:]  # the first is for missing values
+    look: Look = {"color": _BLUE, "linewidth": 1.5}
+    ax.axhline(1, color=_BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    if factors.size == limits.size:  # labels
+        look |= {"linestyle": "none", "marker": "o"}
+        ax.plot(np.arange(limits.size), factors, **_styled(style, look))
+        _name_ticks(ax, [_literal(str(name), 14) for name in limits])
+    else:
+        # the first and last bins are open; they are drawn as wide as their neighbours
+        steps = np.diff(limits) if limits.size > 1 else np.ones(1)
+        ends = (limits[:1] - steps[:1], limits, limits[-1:] + steps[-1:])
+        edges = np.concatenate(ends) if limits.size else np.array([0.0, 1.0])
+        ax.plot(
+            np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **_styled(style, look)
+        )
+    ax.set_yscale("log")
+    _log_ticks(ax, "y", *ax.get_ylim())
+    ax.set_xlabel("uncertainty u" if variable == "u" else _literal(variable))
+    ax.set_ylabel("factor")
     return ax
 
 

@@ -10,6 +10,8 @@ from scipy import special
 
 from .local import LocalZMS
 
+SMALLEST = 1e-12  # stands for a <Z²> of exactly 0, which has no logarithm
+
 
 @dataclass(frozen=True)
 class Region:
@@ -61,8 +63,8 @@ def worst_region(local: LocalZMS) -> Region:
     width = special.ndtri(0.5 + local.confidence / 2)
     error = np.maximum((local.high - local.low) / (2 * width), 1e-12)
     if local.is_grouped:
-        with np.errstate(divide="ignore"):
-            worst = int(np.argmax(np.abs(np.log(local.zms)) * local.zms / error))
+        zms = np.maximum(local.zms, SMALLEST)
+        worst = int(np.argmax(np.abs(np.log(zms)) * zms / error))
         label = str(local.x[worst])
         where = f"{local.name} = {label}"
         return Region(where, label, label, float(local.zms[worst]), int(n[worst]))
@@ -74,11 +76,12 @@ def worst_region(local: LocalZMS) -> Region:
     count = rows[None, 1:] - rows[:-1, None]
     possible = count > 0
     safe = np.where(possible, count, 1.0)
-    mean = np.maximum((total[None, 1:] - total[:-1, None]) / safe, 1e-12)
+    mean = (total[None, 1:] - total[:-1, None]) / safe
     spread = (
         np.sqrt(np.maximum(variance[None, 1:] - variance[:-1, None], 1e-300)) / safe
     )
-    deviation = np.where(possible, np.abs(np.log(mean)) * mean / spread, -1.0)
+    positive = np.maximum(mean, SMALLEST)
+    deviation = np.where(possible, np.abs(np.log(positive)) * positive / spread, -1.0)
     first, last = np.unravel_index(int(np.argmax(deviation)), deviation.shape)
     low = float(local.x_min[first]) if first > 0 else None
     high = float(local.x_max[last]) if last < n.size - 1 else None

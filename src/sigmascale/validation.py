@@ -15,7 +15,8 @@ from ._checks import (
     rng_from,
 )
 from ._render import html_table, text_table
-from .intervals import IntervalMethod, mean_interval
+from .exceptions import InvalidInputError
+from .intervals import MIN_ROWS, IntervalMethod, mean_interval
 from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
 from .partitions import BinnedRows
 from .reference import ReferenceScores, reference_scores
@@ -28,6 +29,7 @@ SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
 SIMULATED_BINS = 2000
 LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
 Z_SCORES = 200_000_000  # drawn at most for the reference, but at least 200 sets
+RESERVED = ("average", "cal", "con", "ada", "tot")  # verdicts and scores of all rows
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,7 @@ def validate(
         Input features; columns of an array are named X1, X2, ...
     n_bins : int, optional
         Number of bins of each numeric variable; labels make one bin each. By default
-        the square root of n, up to 100.
+        the square root of n, up to 100, and no more than leave 5 rows in each.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How the intervals of the bins are made, see :func:`local_zms`.
     ties : array-like of shape (n,), optional
@@ -236,9 +238,13 @@ def validate(
     """
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
+    for name in RESERVED:
+        if name in columns:
+            msg = f'`features` must not have a column named "{name}". Rename it.'
+            raise InvalidInputError(msg)
     order = check_ties(ties, e)
     if n_bins is None:
-        n_bins = min(100, max(1, round(np.sqrt(e.size))))
+        n_bins = max(1, min(100, round(np.sqrt(e.size)), e.size // MIN_ROWS))
     settings = check_settings(n_bins, method, confidence, n_resamples)
     if n_draws is None:
         n_draws = int(np.clip(Z_SCORES // e.size, 200, 1000))
@@ -345,14 +351,13 @@ def _attainable_fractions(
     mean = float(z2.mean())
     pool = z2 / mean if mean > 0 else np.ones(1)
     by_sizes: dict[tuple[int, ...], float] = {}
-    for result in local.values():
-        sizes = tuple(sorted(set(result.n.tolist())))
+    fractions = {}
+    for name, result in local.items():
+        sizes = tuple(sorted(result.n.tolist()))
         if sizes not in by_sizes:
             by_sizes[sizes] = _valid_fraction(pool, result.n, settings, rng)
-    return {
-        name: by_sizes[tuple(sorted(set(result.n.tolist())))]
-        for name, result in local.items()
-    }
+        fractions[name] = by_sizes[sizes]
+    return fractions
 
 
 def _valid_fraction(

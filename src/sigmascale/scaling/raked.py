@@ -171,7 +171,7 @@ class RakedScaling(VarianceScaler):
         """Return the pseudo-rows of each variable."""
         p = len(self._n_codes)
         if self.shrinkage != "auto":
-            if not _is_number(self.shrinkage) or self.shrinkage < 0:
+            if not _is_number(self.shrinkage) or not self.shrinkage >= 0:
                 msg = (
                     '`shrinkage` must be a number of at least 0 or "auto"; found '
                     f"{self.shrinkage!r}."
@@ -201,12 +201,13 @@ class RakedScaling(VarianceScaler):
         """Return the deviance of unseen rows, and their mean z² over the factors."""
         n_rows = float(cells.n.sum())
         folds = np.unique(cells.fold)
-        if folds.size < 2:
-            return 0.0, float(cells.z2.sum() / n_rows)
+        if folds.size < 2:  # nothing is unseen
+            seen = rake(cells, self._n_codes, pseudo, tolerance=TOLERANCE)
+            return 0.0, float(np.exp(seen.log_mean))
         z2 = level = 0.0
         for k in folds:
-            seen, unseen = cells.rows(cells.fold != k), cells.rows(cells.fold == k)
-            raking = rake(seen, self._n_codes, pseudo, tolerance=1e-4, max_sweeps=100)
+            rest, unseen = cells.rows(cells.fold != k), cells.rows(cells.fold == k)
+            raking = rake(rest, self._n_codes, pseudo, tolerance=1e-4, max_sweeps=100)
             f = raking.log_variance_factor(unseen.codes) - raking.log_mean
             z2 += float(np.sum(unseen.z2 * np.exp(-f))) / n_rows
             level += float(np.sum(unseen.n * f)) / n_rows

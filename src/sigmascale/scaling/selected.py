@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from .temperature import TemperatureScaling
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
 CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
+ABSURD = 1e140  # no uncertainty is that large, or the inverse of it
+WIDTH = 80  # of the table that explains the choice
 
 
 def default_candidates(
@@ -111,10 +114,12 @@ class SelectedScaling(VarianceScaler):
             msg = "`candidates` must hold at least one recalibrator; found none."
             raise InvalidInputError(msg)
         candidates = self.candidates or default_candidates(self.categorical, seed)
-        if error.size < 2 * n_folds:
+        n_groups = error.size if groups is None else np.unique(groups).size
+        if error.size < 2 * n_folds or n_groups < 2:
+            found = f"{error.size} rows" + (" of one group" if n_groups < 2 else "")
             warnings.warn(
-                f"{error.size} rows are too few to cross-validate; a single factor is "
-                "learned from them.",
+                f"{found} are too few to cross-validate; a single factor is learned "
+                "from them.",
                 DegenerateFitWarning,
                 stacklevel=4,
             )
@@ -137,7 +142,8 @@ class SelectedScaling(VarianceScaler):
                 verdicts[name] = str(reason)
             except Exception as problem:
                 verdicts[name] = f"dropped: {type(problem).__name__}: {problem}"
-        self._drop_diverged(predicted, verdicts, error)
+        one_factor = _cross_predict(TemperatureScaling(), table, u, error, groups, fold)
+        self._drop_diverged(predicted, verdicts, error, one_factor)
         for name, verdict in verdicts.items():
             if verdict.startswith("dropped"):
                 message = f"candidate {name!r} {verdict}"
@@ -154,19 +160,26 @@ class SelectedScaling(VarianceScaler):
         self.scaler_.n_features_in_ = self.n_features_in_
 
     def _drop_diverged(
-        self, predicted: dict[str, Floats], verdicts: dict[str, str], error: Floats
+        self,
+        predicted: dict[str, Floats],
+        verdicts: dict[str, str],
+        error: Floats,
+        one_factor: Floats,
     ) -> None:
         """Drop candidates whose uncertainty an unseen error exceeded absurdly."""
-        worst = {name: float(np.max((error / u) ** 2)) for name, u in predicted.items()}
-        ordinary = max(largest_ratio(error.size), worst.get("temperature", 0.0))
+        with np.errstate(over="ignore"):
+            worst = {
+                name: float(np.max((error / u) ** 2)) for name, u in predicted.items()
+            }
+            ordinary = float(np.max((error / one_factor) ** 2))
+        ordinary = max(largest_ratio(error.size), ordinary)
         for name in list(predicted):
             if name in ("none", "temperature") or worst[name] <= DIVERGED * ordinary:
                 continue
             if len(predicted) == 1:
                 break
             verdicts[name] = (
-                "dropped: it diverged, an unseen error is "
-                f"{np.sqrt(worst[name]):.2g} times its uncertainty"
+                f"dropped: it diverged, an unseen |z| is {np.sqrt(worst[name]):.2g}"
             )
             del predicted[name]
 
@@ -224,23 +237,25 @@ class SelectedScaling(VarianceScaler):
         if name == self.best_name_:
             words = "best likelihood"
         elif mean <= error:
-            words = f"as good as {self.best_name_} within one standard error"
+            words = f"within 1 s.e. of {self.best_name_}"
         else:
             words = f"worse than {self.best_name_} by {mean:.3f} ± {error:.3f}"
         if name == self.name_:
             return f"chosen: {words}"
         if eligible:
-            return f"{words}, but less simple than {self.name_}"
-        return words if mean > error else f"{words}, but not calibrated on average"
+            return f"{words}, less simple than {self.name_}"
+        return words if mean > error else f"{words}, but not calibrated"
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
         names, losses, verdicts = (
             self.cv_results_[key] for key in ("candidate", "nll", "verdict")
         )
+        shown = ["-" if loss is None else f"{loss:.4f}" for loss in losses]
+        taken = max(map(len, (*names, "candidate"))) + max(map(len, shown)) + 4
         rows = [
-            (name, "-" if loss is None else f"{loss:.4f}", verdict)
-            for name, loss, verdict in zip(names, losses, verdicts, strict=True)
+            (name, loss, shorten(verdict, max(30, WIDTH - taken), placeholder=" ..."))
+            for name, loss, verdict in zip(names, shown, verdicts, strict=True)
         ]
         return text_table(("candidate", "NLL", "verdict"), rows)
 
@@ -283,7 +298,8 @@ def _cross_predict(
             predicted[unseen] = fitted._predict_checked(
                 table.rows(unseen), uncertainty[unseen]
             )
-    if not np.isfinite(predicted).all():
-        msg = "predicted a value that is not finite"
+    absurd = ~((predicted > 1 / ABSURD) & (predicted < ABSURD))  # or not a number
+    if absurd.any():
+        msg = f"it predicted an uncertainty of {predicted[absurd][0]:.3g}"
         raise ValueError(msg)
     return predicted
