@@ -6,6 +6,7 @@ import sys
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
@@ -13,12 +14,13 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from scipy import stats
 
-from sigmascale import confidence_curve, local_zms, validate, zms
+from sigmascale import RakedScaling, confidence_curve, local_zms, validate, zms
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.plots import (
     plot_confidence_curve,
     plot_errors,
+    plot_factors,
     plot_local_zms,
     plot_z_histogram,
 )
@@ -478,3 +480,35 @@ def test_the_normal_remains_visible_however_wrong_the_uncertainties_are():
         ax = plot_z_histogram(factor * E, U)
         assert 4 <= ax.get_xlim()[1] <= 10
         assert ax.get_ylim()[1] > stats.norm.pdf(0)
+
+
+@pytest.fixture
+def raked():
+    rng = np.random.default_rng(0)
+    u, x = rng.uniform(1, 2, 900), rng.normal(size=900)
+    kind = rng.choice(["gas", "solid"], 900)
+    error = rng.normal(scale=u * np.where(kind == "gas", 1.0, 2.0))
+    table = pd.DataFrame({"u": u, "x": x, "kind": kind})
+    return RakedScaling(n_bins=5, shrinkage=1.0).fit(table, error)
+
+
+def test_factors_of_numbers_are_steps_between_the_limits(raked):
+    (line,) = (
+        line for line in plot_factors(raked, "x").lines if len(line.get_xdata()) > 2
+    )
+    assert np.array_equal(line.get_ydata(), np.repeat(raked.factors_["x"][1:], 2))
+    assert np.array_equal(line.get_xdata()[1:-1], np.repeat(raked.limits_["x"], 2))
+
+
+def test_factors_of_labels_are_points_with_names(raked):
+    ax = plot_factors(raked, "kind", color="k")
+    points = ax.lines[-1]
+    assert np.array_equal(points.get_ydata(), raked.factors_["kind"][1:])
+    assert points.get_color() == "k"
+    names = [tick.get_text() for tick in ax.get_xticklabels()]
+    assert names == ["gas", "solid"]
+
+
+def test_factors_of_an_unknown_variable_are_refused(raked):
+    with pytest.raises(InvalidInputError, match="must be one of u, x, kind; found 'y'"):
+        plot_factors(raked, "y")

@@ -178,8 +178,6 @@ def plot_factors(
         ax.plot(
             np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **_styled(style, look)
         )
-    ax.set_yscale("log")
-    _log_ticks(ax, "y", *ax.get_ylim())
     ax.set_xlabel("uncertainty u" if variable == "u" else _literal(variable))
     ax.set_ylabel("factor")
     return ax

@@ -103,7 +103,7 @@ def figure3(beyond: Beyond) -> Figure:
     from matplotlib.figure import Figure
 
     test = beyond.data.test
-    figure = Figure(figsize=(9.5, 8.0), layout="constrained")
+    figure = Figure(figsize=(11.0, 8.5), layout="constrained")
     axes = figure.subplots(3, 3)
     for row, name in zip(axes, (ISOTONIC, BINNED, JOINT), strict=True):
         local = local_zms_by_variable(
