@@ -14,6 +14,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.exceptions import UnseenGroupWarning
+from sigmascale.local import local_zms_by_variable
 from sigmascale.partitions import cut_positions
 
 N_BINS = (20, 40, 80)
@@ -242,9 +243,11 @@ def valid_fraction_deviations(golden, rows, method):
         # The script wants 100 rows a bin, and so makes 99 bins of the 9982 rows that
         # are left in OxNy_train_fixed.
         n_bins = expected.get("n_fv_bins", 100)
-        found = ss.validate(*row[:3], ties=row.ties, method=method, n_bins=n_bins)
+        found = local_zms_by_variable(
+            *row[:3], ties=row.ties, method=method, n_bins=n_bins
+        )
         for x in VARIABLES:
-            deviations[name, x] = found.local[x].fraction_valid - expected[f"fv{x}"]
+            deviations[name, x] = found[x].fraction_valid - expected[f"fv{x}"]
     return deviations
 
 
@@ -276,7 +279,7 @@ def test_bca_fractions_of_valid_bins_have_the_same_mean_over_seeds(
     expected, row = golden["valid_fractions_over_20_seeds"][name], rows[row]
     fractions = {x: [] for x in VARIABLES}
     for seed in range(10):
-        local = ss.validate(*row[:3], ties=row.ties, rng=seed).local
+        local = local_zms_by_variable(*row[:3], ties=row.ties, rng=seed)
         for x, values in fractions.items():
             values.append(local[x].fraction_valid)
     for x, values in fractions.items():

@@ -7,6 +7,8 @@ Public functions call :func:`check_pair`, :func:`check_variable` and
 
 from __future__ import annotations
 
+import datetime
+import reprlib
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,6 +28,9 @@ Labels = npt.NDArray[Any]
 # Fourth powers of values within these bounds, and sixth powers of z-scores, stay
 # finite; nothing that anyone has measured lies outside.
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
+
+# The variable names of scores that are not of a variable: S_cal, S_con, ...
+RESERVED = frozenset({"u", "cal", "con", "ada", "tot"})
 
 
 def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -50,7 +55,8 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
 
 def check_fraction(value: Any, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1."""
-    if not isinstance(value, (int, float, np.number)) or not 0 < value < 1:
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    if not real or not 0 < value < 1:
         msg = f"`{name}` must lie strictly between 0 and 1; found {value!r}."
         raise InvalidInputError(msg)
     return float(value)
@@ -58,7 +64,7 @@ def check_fraction(value: Any, name: str) -> float:
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         listed = ", ".join(f'"{choice}"' for choice in choices)
         msg = f"`{name}` must be one of {listed}; found {value!r}."
         raise InvalidInputError(msg)
@@ -67,6 +73,10 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
 
 def _from_series(values: Any) -> Any:
     """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        filled = values.data.astype(object)
+        filled[values.mask] = None
+        return filled
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return values
@@ -75,8 +85,16 @@ def _from_series(values: Any) -> Any:
     return np.array(series.to_list(), dtype=object)
 
 
+def _as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(_from_series(values))
+    except ValueError as problem:
+        msg = f"`{name}` must have rows of equal length ({problem}). Pad or drop some."
+        raise InvalidInputError(msg) from problem
+
+
 def _as_column(values: Any, name: str) -> npt.NDArray[Any]:
-    array = np.asarray(_from_series(values))
+    array = _as_array(values, name)
     if array.ndim != 1:
         msg = (
             f"`{name}` must be one-dimensional; found shape {array.shape}. "
@@ -91,21 +109,35 @@ def _as_column(values: Any, name: str) -> npt.NDArray[Any]:
 
 def _as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     if np.iscomplexobj(array):
-        msg = f"`{name}` must hold real numbers; complex data are not supported."
+        msg = (
+            f"`{name}` must hold real numbers; complex data are not supported. "
+            "Pass the real part or the absolute value."
+        )
         raise InvalidInputError(msg)
+    if array.dtype.kind in "mM":
+        raise NotANumberError(_no_dates(name))
     try:
-        return array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as problem:
+        with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as problem:
         for row, value in enumerate(array):
             try:
                 float(value)
-            except (TypeError, ValueError) as cause:
+            except (TypeError, ValueError, OverflowError) as cause:
+                found = reprlib.repr(array[row : row + 1].tolist()[0])
                 msg = (
-                    f"`{name}` must hold numbers; row {row} is {value!r}. "
+                    f"`{name}` must hold numbers; row {row} is {found}. "
                     f"Convert or drop it ({cause})."
                 )
                 raise NotANumberError(msg) from problem
         raise  # pragma: no cover - some element must have failed
+
+
+def _no_dates(name: str) -> str:
+    return (
+        f"`{name}` must hold numbers; found dates or times. Convert them, for example "
+        "to days since the first."
+    )
 
 
 def _refuse(bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str) -> None:
@@ -115,8 +147,8 @@ def _refuse(bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str) ->
         row = int(np.argmax(bad))
         requirement, remedy = must.split("|")
         msg = (
-            f"`{name}` must be {requirement}; {count} of {bad.size} "
-            f"value{'s are' if count > 1 else ' is'} not "
+            f"`{name}` must be {requirement}; {count} of {bad.size} values "
+            f"{'are' if count > 1 else 'is'} not "
             f"(first at row {row}: {values[row]:g}). {remedy}"
         )
         raise InvalidInputError(msg)
@@ -131,14 +163,13 @@ def check_column(values: Any, name: str) -> Floats:
     return column
 
 
-def _check_same_length(**columns: npt.NDArray[Any]) -> None:
-    lengths = {name: column.shape[0] for name, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        names = " and ".join(f"`{name}`" for name in lengths)
-        sizes = " and ".join(str(size) for size in lengths.values())
+def _check_same_length(
+    first: str, rows: npt.NDArray[Any], second: str, column: npt.NDArray[Any]
+) -> None:
+    if rows.shape[0] != column.shape[0]:
         msg = (
-            f"{names} must have the same number of rows; found {sizes}. "
-            "Pass columns of one table."
+            f"`{first}` and `{second}` must have the same number of rows; found "
+            f"{rows.shape[0]} and {column.shape[0]}. Pass columns of one table."
         )
         raise InvalidInputError(msg)
 
@@ -166,7 +197,7 @@ def check_pair(error: Any, uncertainty: Any) -> tuple[Floats, Floats]:
     """Return errors and strictly positive uncertainties of the same length."""
     e = check_column(error, "error")
     u = check_uncertainty(uncertainty)
-    _check_same_length(error=e, uncertainty=u)
+    _check_same_length("error", e, "uncertainty", u)
     _refuse(
         (np.abs(e) > LARGEST) | (np.abs(e) > LARGEST_Z * u),
         e,
@@ -186,17 +217,26 @@ def as_labels(values: npt.NDArray[Any]) -> Labels:
     """Return labels that sort and compare: numbers stay, the rest become strings."""
     if values.dtype.kind in "fiub":
         return values.astype(np.float64)
+    if values.dtype.kind == "U":
+        return values
     return np.array([_label(value) for value in values], dtype=str)
+
+
+_TIMES = (datetime.date, datetime.time, datetime.timedelta)
 
 
 def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
     """Return a variable to bin by: finite numbers, or labels of named groups."""
     column = _as_column(values, name)
-    _check_same_length(**{"error": rows, name: column})
+    _check_same_length("error", rows, name, column)
     if column.dtype.kind in "OUST":
         try:
             column = column.astype(np.float64)
+        except OverflowError:
+            pass  # an integer that is too large: a number all the same
         except (TypeError, ValueError):
+            if any(isinstance(value, _TIMES) for value in column):
+                raise NotANumberError(_no_dates(name)) from None
             return as_labels(column)
     return check_column(column, name)
 
@@ -204,7 +244,7 @@ def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
 def check_groups(groups: Any, rows: npt.NDArray[Any]) -> Labels:
     """Return labels of the groups that rows belong to."""
     column = _as_column(groups, "groups")
-    _check_same_length(X=rows, groups=column)
+    _check_same_length("X", rows, "groups", column)
     return as_labels(column)
 
 
@@ -212,13 +252,14 @@ def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
     """Return named columns from None, a mapping, a data frame or an array."""
     if features is None:
         return {}
-    frame = nw.from_native(features, eager_only=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
-        columns = {str(c.name): c.to_native() for c in frame.iter_columns()}
+    frame = _as_frame(features, "features")
+    named: list[tuple[str, Any]]
+    if frame is not None:
+        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
     elif isinstance(features, Mapping):
-        columns = {str(name): values for name, values in features.items()}
+        named = [(str(name), values) for name, values in features.items()]
     else:
-        table = np.asarray(_from_series(features))
+        table = _as_array(features, "features")
         if table.ndim == 1:
             table = table[:, None]
         if table.ndim != 2:
@@ -227,13 +268,33 @@ def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
                 "Pass a data frame, a dict of columns or a two-dimensional array."
             )
             raise InvalidInputError(msg)
-        columns = {f"X{i + 1}": column for i, column in enumerate(table.T)}
-    if "u" in columns:
-        msg = '`features` must not have a column named "u", the uncertainty. Rename it.'
+        named = [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
+    columns = dict(named)
+    if len(columns) < len(named):
+        msg = "`features` must have columns of different names. Rename them."
+        raise InvalidInputError(msg)
+    reserved = RESERVED.intersection(columns)
+    if reserved:
+        name = min(reserved)
+        msg = (
+            f'`features` must not have a column named "{name}": S_{name} is a score of '
+            "its own. Rename it."
+        )
         raise InvalidInputError(msg)
     return {
         name: check_variable(values, name, rows) for name, values in columns.items()
     }
+
+
+def _as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Return a data frame of any library, or None if it is not one."""
+    try:
+        frame = nw.from_native(values, eager_only=True, pass_through=True)
+    except ValueError as problem:
+        found = " ".join(str(problem).split())
+        msg = f"`{name}` must have columns of different names ({found}). Rename them."
+        raise InvalidInputError(msg) from problem
+    return frame if isinstance(frame, nw.DataFrame) else None
 
 
 @dataclass(frozen=True)
@@ -303,12 +364,13 @@ class Table:
 
 def check_table(X: Any) -> Table:
     """Return the conditioning table from an array or any data frame."""
-    frame = nw.from_native(X, eager_only=True, allow_series=True, pass_through=True)
-    if isinstance(frame, nw.DataFrame):
+    frame = _as_frame(X, "X")
+    if frame is not None:
         if not frame.columns or not len(frame):
             msg = (
                 f"X has {len(frame)} sample(s) and {len(frame.columns)} feature(s) "
-                f"(shape={frame.shape}) while a minimum of 1 is required."
+                f"(shape={frame.shape}) while a minimum of 1 is required. "
+                "Is the file empty?"
             )
             raise InvalidInputError(msg)
         return Table(
@@ -317,28 +379,29 @@ def check_table(X: Any) -> Table:
             ),
             tuple(str(c) for c in frame.columns),
         )
-    if isinstance(frame, nw.Series):
-        return Table((_as_column(X, "uncertainty"),), ("u",))
-    array = check_array(X, dtype=None, ensure_all_finite=False, ensure_2d=False)
+    try:
+        array = check_array(
+            _from_series(X), dtype=None, ensure_all_finite=False, ensure_2d=False
+        )
+    except (TypeError, ValueError) as problem:
+        # the words are those that scikit-learn's own checks look for
+        msg = (
+            f"X must be a table, the uncertainty first: {str(problem).splitlines()[0]} "
+            "Pass a data frame or a two-dimensional array."
+        )
+        raise InvalidInputError(msg) from problem
     if array.ndim == 1:
         array = array[:, None]
-    if array.dtype.kind == "O":
-        array = _numeric_columns(array)
-        return Table(tuple(array), ("u", *(f"X{i}" for i in range(1, len(array)))))
-    columns = array.astype(np.float64, copy=False)
-    names = ("u", *(f"X{i}" for i in range(1, columns.shape[1])))
-    return Table(tuple(columns.T), names)
+    names = ("u", *(f"X{i}" for i in range(1, array.shape[1])))
+    return Table(tuple(_number_or_text(column) for column in array.T), names)
 
 
-def _numeric_columns(array: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:
-    """Split an object array; columns that are numbers become float64."""
-    columns: list[npt.NDArray[Any]] = []
-    for column in array.T:
-        try:
-            columns.append(column.astype(np.float64))
-        except (TypeError, ValueError):
-            columns.append(column)
-    return columns
+def _number_or_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a column as float64 if it can be."""
+    try:
+        return _as_floats(column, "X")
+    except InvalidInputError:
+        return column
 
 
 def check_target(y: Any, n_rows: int, estimator: str) -> Floats:
@@ -349,11 +412,16 @@ def check_target(y: Any, n_rows: int, estimator: str) -> Floats:
             "None. Pass the errors of the calibration set."
         )
         raise InvalidInputError(msg)
-    array = np.asarray(_from_series(y))
+    array = _as_array(y, "y")
     if array.dtype.kind == "c":
         msg = "Complex data not supported: y must hold real errors."
         raise InvalidInputError(msg)
-    column = _as_floats(_as_column(column_or_1d(array, warn=True), "y"), "y")
+    try:
+        array = column_or_1d(array, warn=True)
+    except ValueError as problem:
+        msg = f"{problem} Pass one column of errors."
+        raise InvalidInputError(msg) from problem
+    column = _as_floats(_as_column(array, "y"), "y")
     bad = ~np.isfinite(column)
     if bad.any():
         # The first sentence is the one that scikit-learn's own checks look for.
@@ -362,14 +430,14 @@ def check_target(y: Any, n_rows: int, estimator: str) -> Floats:
         msg = (
             f"Input y contains {what} or a value too large for dtype('float64'). "
             f"y (the errors) must be finite; {np.count_nonzero(bad)} of {bad.size} "
-            f"values are not (first at row {row}: {column[row]:g}). "
+            f"are not (first at row {row}: {column[row]:g}). "
             "Drop or repair these rows."
         )
         raise InvalidInputError(msg)
     if column.shape[0] != n_rows:
         msg = (
             f"X and y must have the same number of rows; found {n_rows} and "
-            f"{column.shape[0]}."
+            f"{column.shape[0]}. Pass columns of one table."
         )
         raise InvalidInputError(msg)
     return column

@@ -63,8 +63,8 @@ def worst_region(local: LocalZMS) -> Region:
     width = special.ndtri(0.5 + local.confidence / 2)
     error = np.maximum((local.high - local.low) / (2 * width), 1e-12)
     if local.is_grouped:
-        zms = np.maximum(local.zms, SMALLEST)
-        worst = int(np.argmax(np.abs(np.log(zms)) * zms / error))
+        safe = np.maximum(local.zms, SMALLEST)
+        worst = int(np.argmax(np.abs(np.log(safe)) * safe / error))
         label = str(local.x[worst])
         where = f"{local.name} = {label}"
         return Region(where, label, label, float(local.zms[worst]), int(n[worst]))

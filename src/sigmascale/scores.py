@@ -41,6 +41,11 @@ def bin_for_scores(
         x = uncertainty
     elif ties is None:
         ties = uncertainty
+    else:
+        # rows that neither `x`, `ties` nor the error tells apart may still differ in u
+        rank = np.empty(error.size)
+        rank[np.lexsort((uncertainty, np.abs(error)))] = np.arange(error.size)
+        error = rank
     return rank_bins(x, n_bins, ties=ties, error=error, min_size=min_size)
 
 

@@ -28,7 +28,7 @@ def by(request):
 
 def test_the_analytic_factors_minimise_the_nll(molecules, by):
     X, error = molecules.X, molecules.error
-    scaler = ss.BinwiseScaling(5, by=by, loss="nll").fit(X, error)
+    scaler = ss.BinwiseScaling(3, by=by, loss="nll").fit(X, error)
     relative = scaler.predict(X) / molecules.uncertainty
     bins = np.searchsorted(np.unique(scaler.factors_), relative * (1 - 1e-9))
 

@@ -75,17 +75,19 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
+        # beyond these bounds, squares would overflow or vanish
+        bound = np.minimum(LARGEST, LARGEST_Z * uncertainty)
+        error = np.clip(error, -bound, bound)
+        error = np.where(np.abs(error) < SMALLEST, 0.0, error)
         if not np.any(error):
             warnings.warn(
-                f"All {error.size} errors are exactly 0: nothing can be learned from "
-                "them, and uncertainties will be left as they are.",
+                f"All {error.size} errors are 0: nothing can be learned from them, and "
+                "uncertainties will be left as they are.",
                 DegenerateFitWarning,
                 stacklevel=3,
             )
-            error = uncertainty.copy()
-        # beyond these bounds, squares would overflow
-        bound = np.minimum(LARGEST, LARGEST_Z * uncertainty)
-        self._learn(table, uncertainty, np.clip(error, -bound, bound), groups)
+            error = uncertainty
+        self._learn(table, uncertainty, error, groups)
         return self
 
     def predict(self, X: Any) -> Floats:

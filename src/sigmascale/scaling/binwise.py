@@ -144,8 +144,11 @@ class BinwiseScaling(VarianceScaler):
             self.n_bins if isinstance(self.n_bins, (tuple, list)) else [self.n_bins]
         )
         n_bins = [check_count(count, "n_bins") for count in counts]
-        if len(n_bins) > len(columns):
-            msg = f"`n_bins` must be one number for one column; found {self.n_bins!r}."
+        if not 0 < len(n_bins) <= len(columns):
+            msg = (
+                f"`n_bins` must be a number, or one for each of {len(columns)} "
+                f"column(s) of `by`; found {self.n_bins!r}."
+            )
             raise InvalidInputError(msg)
         if len(columns) == 2:
             return Cells.learn(columns[0], columns[1], (n_bins[0], n_bins[-1]))

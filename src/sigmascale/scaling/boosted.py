@@ -135,9 +135,10 @@ class BoostedScaling(VarianceScaler):
             for j, column in enumerate(values)
         ]
         codes = self._codes(values)
-        out_of_fold = self._boost(codes, ratio, fold, n_folds, max_trees, options)
+        cap = largest_ratio(z2)
+        out_of_fold = self._boost(codes, ratio, fold, n_folds, max_trees, options, cap)
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
-        level = average_level(z2 * np.exp(-out_of_fold), largest_ratio(z2.size))
+        level = average_level(z2 * np.exp(-out_of_fold), cap)
         self.scale_ = float(np.sqrt(level))
 
     def _boost(
@@ -148,9 +149,9 @@ class BoostedScaling(VarianceScaler):
         n_folds: int,
         max_trees: int,
         options: TreeOptions,
+        cap: float,
     ) -> Floats:
         """Grow the boosters in step; return the log factors of the unseen rows."""
-        cap = largest_ratio(ratio.size)
         sizes = np.bincount(fold, minlength=n_folds)
         folds = np.flatnonzero((sizes > 0) & (sizes < fold.size))
         seen = [np.flatnonzero(fold != k) for k in folds]

@@ -8,13 +8,15 @@ import numpy.typing as npt
 from .._checks import Floats, Ints, Labels
 
 
-def largest_ratio(n_rows: int) -> float:
+def largest_ratio(z2: Floats) -> float:
     """Return the largest ratio of a squared error to its variance that counts in full.
 
     At least 20 (normal errors stay below 2 ln n, about 20 for 20,000 rows), and
-    sqrt(n) / 2 for larger sets, where single rows matter less.
+    sqrt(n) / 2 for larger sets, where single rows matter less. Where nearly all errors
+    are exactly 0 the others are no outliers, and it is higher.
     """
-    return max(20.0, 0.5 * float(np.sqrt(n_rows)))
+    n_rows, n_nonzero = z2.size, max(1, int(np.count_nonzero(z2)))
+    return max(20.0, 0.5 * float(np.sqrt(n_rows)), 2 * n_rows / n_nonzero)
 
 
 def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
@@ -24,7 +26,7 @@ def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
     1 - min(r, cap): one enormous error cannot decide alone, yet a region whose
     variance really is large still gets it, because f grows until r is below the cap.
     """
-    r = ratio * np.exp(-log_factor)
+    r = ratio * np.exp(np.minimum(-log_factor, 600))  # where it would overflow, r is 0
     beyond = cap * (1 + np.log(np.maximum(r, cap) / cap))
     return np.where(r <= cap, r, beyond) + log_factor
 
@@ -38,7 +40,7 @@ def average_level(ratio: Floats, cap: float) -> float:
     level = float(ratio.mean())
     while True:
         lower = level * float(np.minimum(ratio / level, cap).mean())
-        if lower >= level * (1 - 1e-12):
+        if not lower < level * (1 - 1e-12):  # also where ratios are not numbers
             return lower
         level = lower
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.isotonic import IsotonicRegression
+from sklearn.isotonic import isotonic_regression
 
 from .._checks import Floats, Labels, Table
+from ..partitions import sum_by_code
 from .base import VarianceScaler
 
 
@@ -33,10 +34,15 @@ class IsotonicScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
-        fit = IsotonicRegression(out_of_bounds="clip").fit(uncertainty**2, error**2)
-        self.variances_in_ = fit.X_thresholds_
-        out = fit.y_thresholds_
-        self.variances_out_ = np.maximum(out, out[out > 0].min())
+        # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
+        # whatever their unit
+        u2, code, n = np.unique(uncertainty**2, return_inverse=True, return_counts=True)
+        mean = sum_by_code(code, error**2, u2.size) / n
+        out = isotonic_regression(mean, sample_weight=n)
+        change = np.diff(out) != 0
+        ends = np.append(True, change) | np.append(change, True)
+        self.variances_in_ = u2[ends]
+        self.variances_out_ = np.maximum(out[ends], out[out > 0].min())
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         variance = np.interp(uncertainty**2, self.variances_in_, self.variances_out_)

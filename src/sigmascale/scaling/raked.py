@@ -106,7 +106,7 @@ class RakedScaling(VarianceScaler):
         rng = np.random.default_rng(seed)
         folds = None if groups is None else groups[order]
         fold = make_folds(z2, N_FOLDS, rng, folds)
-        cap = largest_ratio(z2.size) * z2.mean()
+        cap = largest_ratio(z2) * z2.mean()
         self.fit_cells(CellSums.from_rows(codes, fold, z2, cap))
 
     def _prepare(self, table: Table, uncertainty: Floats) -> None:

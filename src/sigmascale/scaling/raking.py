@@ -110,6 +110,8 @@ def rake(
     raking proper, the maximum-likelihood gamma model with log link that is additive in
     the bins; with k > 0 it is penalised, and the limit is unique.
     """
+    if not cells.z2.any():  # a fold without an error says nothing
+        return Raking([np.zeros(b) for b in n_codes], 0.0, 0, 0.0)
     counts = [sum_by_code(cells.codes[:, j], cells.n, b) for j, b in enumerate(n_codes)]
     n_rows = cells.n.sum()
     factors = [np.zeros(b) for b in n_codes]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import Floats, Ints, Labels, Table, check_count
+from .._checks import LARGEST_Z, Floats, Ints, Labels, Table, check_count
 from .._progress import track
 from .._render import text_table
 from ..exceptions import (
@@ -30,7 +30,7 @@ from .temperature import TemperatureScaling
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
 CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
-ABSURD = 1e140  # no uncertainty is that large, or the inverse of it
+ABSURD = 1e150  # no uncertainty is that large
 WIDTH = 80  # of the table that explains the choice
 
 
@@ -114,9 +114,9 @@ class SelectedScaling(VarianceScaler):
             msg = "`candidates` must hold at least one recalibrator; found none."
             raise InvalidInputError(msg)
         candidates = self.candidates or default_candidates(self.categorical, seed)
-        n_groups = error.size if groups is None else np.unique(groups).size
-        if error.size < 2 * n_folds or n_groups < 2:
-            found = f"{error.size} rows" + (" of one group" if n_groups < 2 else "")
+        one_group = groups is not None and np.unique(groups).size == 1
+        if error.size < 2 * n_folds or one_group:
+            found = f"{error.size} rows" + (" of one group" if one_group else "")
             warnings.warn(
                 f"{found} are too few to cross-validate; a single factor is learned "
                 "from them.",
@@ -172,7 +172,7 @@ class SelectedScaling(VarianceScaler):
                 name: float(np.max((error / u) ** 2)) for name, u in predicted.items()
             }
             ordinary = float(np.max((error / one_factor) ** 2))
-        ordinary = max(largest_ratio(error.size), ordinary)
+        ordinary = max(largest_ratio(error), ordinary)
         for name in list(predicted):
             if name in ("none", "temperature") or worst[name] <= DIVERGED * ordinary:
                 continue
@@ -191,11 +191,14 @@ class SelectedScaling(VarianceScaler):
         error: Floats,
     ) -> None:
         """Choose the simplest candidate within one standard error of the best."""
+        # an error can exceed its uncertainty by so much that its square overflows
+        least = np.abs(error) / LARGEST_Z
+        predicted = {name: np.maximum(u, least) for name, u in predicted.items()}
         e2 = error**2
         unit = float(e2.mean())
-        cap = largest_ratio(e2.size)
+        cap = largest_ratio(e2)
         loss = {
-            name: 0.5 * deviance(e2 / unit, np.log(u**2 / unit), cap)
+            name: 0.5 * deviance(e2 / unit, 2 * np.log(u) - np.log(unit), cap)
             for name, u in predicted.items()
         }
         zms = {name: float(np.mean((error / u) ** 2)) for name, u in predicted.items()}
@@ -298,8 +301,8 @@ def _cross_predict(
             predicted[unseen] = fitted._predict_checked(
                 table.rows(unseen), uncertainty[unseen]
             )
-    absurd = ~((predicted > 1 / ABSURD) & (predicted < ABSURD))  # or not a number
+    absurd = ~(predicted < ABSURD)  # or not a number
     if absurd.any():
-        msg = f"it predicted an uncertainty of {predicted[absurd][0]:.3g}"
+        msg = f"predicted {predicted[absurd][0]:.3g}"
         raise ValueError(msg)
     return predicted

@@ -1,0 +1,312 @@
+import itertools
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale import SelectedScaling, TemperatureScaling, nll
+from sigmascale.exceptions import (
+    CandidateDroppedWarning,
+    DegenerateFitWarning,
+    InvalidInputError,
+)
+from sigmascale.scaling.selected import default_candidates
+
+RNG = np.random.default_rng(31)
+N = 1200
+U = RNG.lognormal(sigma=0.4, size=N)
+FEATURE = RNG.uniform(-1, 1, N)
+X = np.column_stack([U, FEATURE])
+ERROR = U * np.exp(FEATURE) * RNG.normal(size=N)
+
+
+class Failing(TemperatureScaling):
+    """Cannot be fitted to more than a few rows."""
+
+    def _learn(self, table, uncertainty, error, groups):
+        msg = "no solution " * 20
+        raise RuntimeError(msg)
+
+
+class Overconfident(TemperatureScaling):
+    """Has seen every error there is, or thinks so."""
+
+    def _rescale(self, table, uncertainty):
+        return np.where(uncertainty > 1, 1e-6, 1.0) * super()._rescale(
+            table, uncertainty
+        )
+
+
+class NotANumber(TemperatureScaling):
+    def _rescale(self, table, uncertainty):
+        return np.where(uncertainty > 1, np.nan, uncertainty)
+
+
+class Zero(TemperatureScaling):
+    def _rescale(self, table, uncertainty):
+        return np.zeros(uncertainty.size)
+
+
+class Infinite(TemperatureScaling):
+    def _rescale(self, table, uncertainty):
+        return np.full(uncertainty.size, np.inf)
+
+
+class Recorder(TemperatureScaling):
+    """Remembers the groups that each fit has seen."""
+
+    seen: list = []  # noqa: RUF012
+
+    def _learn(self, table, uncertainty, error, groups):
+        self.seen.append(None if groups is None else set(groups.tolist()))
+        super()._learn(table, uncertainty, error, groups)
+
+
+def cheap():
+    return {"temperature": TemperatureScaling(), "linear": ss.LinearScaling()}
+
+
+# --- the choice ----------------------------------------------------------------------
+
+
+def test_a_needed_feature_is_used_and_the_reason_given():
+    scaler = SelectedScaling().fit(X, ERROR)
+    assert scaler.name_ in ("raked", "boosted")
+    assert scaler.best_name_ in ("raked", "boosted")
+    table = scaler.cv_results_
+    assert table["candidate"] == list(default_candidates(None, 0))
+    assert {len(column) for column in table.values()} == {9}
+    chosen = table["candidate"].index(scaler.name_)
+    assert table["verdict"][chosen].startswith("chosen: ")
+    one_factor = table["candidate"].index("temperature")
+    assert table["difference"][one_factor] > 2 * table["standard_error"][one_factor]
+    assert table["verdict"][one_factor].startswith(f"worse than {scaler.best_name_} by")
+    # 1,200 rows are too few for 40 bins
+    too_many = table["candidate"].index("binwise 40")
+    assert table["nll"][too_many] is None
+    assert table["verdict"][too_many] == "not tried: 40 bins need 2000 rows"
+    np.testing.assert_allclose(scaler.predict(X), scaler.scaler_.predict(X))
+
+
+def test_the_simplest_of_equals_is_chosen():
+    chosen, best = [], []
+    for seed in range(8):
+        error = 2 * U * np.random.default_rng([3, seed]).normal(size=N)
+        candidates = cheap() | {"binwise": ss.BinwiseScaling(2)}
+        scaler = SelectedScaling(candidates).fit(X, error)
+        chosen.append(scaler.name_)
+        best.append(scaler.best_name_)
+        for verdict in scaler.cv_results_["verdict"]:
+            assert verdict.startswith(("chosen", "within 1 s.e.", "best", "worse"))
+    assert chosen.count("temperature") > best.count("temperature") + 1, (chosen, best)
+    assert chosen.count("temperature") >= 5, chosen
+
+
+def test_right_uncertainties_are_left_alone_and_wrong_ones_are_not():
+    z = np.random.default_rng(4).normal(size=N)
+    z /= np.sqrt(np.mean(z**2))
+    candidates = {"none": ss.NoScaling(), **cheap()}
+    assert SelectedScaling(candidates).fit(U, z * U).name_ == "none"
+    wrong = SelectedScaling(candidates).fit(U, 1.06 * z * U)
+    assert wrong.name_ == "temperature"
+
+
+def test_the_cross_validated_likelihood_is_that_of_unseen_rows():
+    scaler = SelectedScaling(cheap()).fit(X, ERROR)
+    inside = nll(ERROR, TemperatureScaling().fit(X, ERROR).predict(X))
+    outside = scaler.cv_results_["nll"][0]
+    assert 0 < outside - inside < 0.02
+
+
+def test_explain_fits_a_terminal():
+    scaler = SelectedScaling().fit(X, ERROR)
+    lines = scaler.explain().splitlines()
+    assert lines[0].split() == ["candidate", "NLL", "verdict"]
+    assert len(lines) == 11
+    assert max(map(len, lines)) <= 80
+    with pytest.warns(CandidateDroppedWarning, match="no solution no solution"):
+        failing = SelectedScaling({**cheap(), "failing": Failing()}).fit(X, ERROR)
+    assert max(map(len, failing.explain().splitlines())) <= 80
+    assert failing.explain().splitlines()[-1].endswith(" ...")
+
+
+def test_every_pair_of_default_names_fits_a_terminal():
+    scaler = SelectedScaling()
+    names = list(default_candidates(None, 0))
+    width = 80 - max(map(len, names)) - len("-10.1234") - 4
+    for best, chosen in itertools.combinations(reversed(names), 2):
+        scaler.best_name_, scaler.name_ = best, chosen  # never less simple than best
+        for mean, eligible in ((0.0, True), (0.0, False), (9.0, False)):
+            for name in names:
+                assert len(scaler._verdict(name, mean, 1.0, eligible)) <= width
+
+
+# --- what is dropped -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("candidate", "match"),
+    [
+        (Failing(), r"candidate 'bad' dropped: RuntimeError: no solution"),
+        (Overconfident(), r"candidate 'bad' dropped: it diverged, an unseen \|z\| is"),
+        (NotANumber(), "candidate 'bad' dropped: ValueError: predicted nan"),
+        (Zero(), "candidate 'bad' dropped: it diverged"),
+        (Infinite(), "candidate 'bad' dropped: ValueError: predicted 1.8e"),
+    ],
+)
+def test_a_candidate_that_fails_or_diverges_is_dropped_and_never_chosen(
+    candidate, match
+):
+    candidates = {"bad": candidate, **cheap()}
+    with pytest.warns(CandidateDroppedWarning, match=match):
+        scaler = SelectedScaling(candidates).fit(X, ERROR)
+    assert scaler.name_ != "bad"
+    assert scaler.best_name_ != "bad"
+    assert scaler.cv_results_["nll"][0] is None
+    assert scaler.cv_results_["verdict"][0].startswith("dropped: ")
+    assert {len(column) for column in scaler.cv_results_.values()} == {3}
+    np.testing.assert_array_equal(
+        scaler.predict(X), SelectedScaling(cheap()).fit(X, ERROR).predict(X)
+    )
+
+
+def test_if_every_candidate_fails_each_reason_is_given():
+    candidates = {"first": Failing(), "second": NotANumber()}
+    with (
+        pytest.warns(CandidateDroppedWarning, match="dropped"),
+        pytest.raises(
+            InvalidInputError,
+            match=r"Every candidate failed: first dropped: .*; second dropped: Value",
+        ),
+    ):
+        SelectedScaling(candidates).fit(X, ERROR)
+
+
+def test_an_enormous_error_drops_nobody_who_could_not_know():
+    error = ERROR.copy()
+    error[5] = 1e5
+    candidates = {"one": TemperatureScaling(), "line": ss.LinearScaling()}
+    scaler = SelectedScaling(candidates).fit(X, error)
+    assert None not in scaler.cv_results_["nll"]
+
+
+# --- folds ---------------------------------------------------------------------------
+
+
+def test_groups_keep_together():
+    groups = np.repeat(np.arange(40), N // 40)
+    Recorder.seen.clear()
+    SelectedScaling({"recorder": Recorder()}, n_folds=4).fit(X, ERROR, groups=groups)
+    *folds, last = Recorder.seen
+    assert last == set(range(40))
+    assert len(folds) == 4
+    # each fold lacks whole groups, and each group is lacking once
+    lacking = [set(range(40)) - seen for seen in folds]
+    assert [len(each) for each in lacking] == [10] * 4
+    assert set.union(*lacking) == set(range(40))
+    Recorder.seen.clear()
+    SelectedScaling({"recorder": Recorder()}).fit(X, ERROR)
+    assert Recorder.seen == [None] * 6
+
+
+def test_groups_guard_against_learning_the_groups():
+    # a feature that says no more than which group a row is of
+    rng = np.random.default_rng(8)
+    groups = np.repeat(np.arange(30), 40)
+    spread = np.exp(0.7 * rng.normal(size=30))
+    code = rng.permutation(30).astype(float)[groups]
+    error = U * spread[groups] * rng.normal(size=N)
+    table = np.column_stack([U, code])
+    candidates = {**cheap(), "raked": ss.RakedScaling(30, shrinkage=0.0)}
+    assert SelectedScaling(candidates).fit(table, error).name_ == "raked"
+    grouped = SelectedScaling(candidates).fit(table, error, groups=groups)
+    assert grouped.name_ != "raked"
+
+
+@pytest.mark.parametrize("n", [1, 5, 9])
+def test_few_rows_get_one_factor_with_a_warning(n):
+    with pytest.warns(DegenerateFitWarning, match=f"{n} rows are too few to cross-val"):
+        scaler = SelectedScaling().fit(X[:n], ERROR[:n])
+    assert scaler.name_ == "temperature"
+    expected = TemperatureScaling().fit(X[:n], ERROR[:n]).predict(X)
+    np.testing.assert_allclose(scaler.predict(X), expected)
+
+
+def test_rows_of_one_group_get_one_factor_with_a_warning():
+    with pytest.warns(DegenerateFitWarning, match="1200 rows of one group are too few"):
+        scaler = SelectedScaling().fit(X, ERROR, groups=["all"] * N)
+    assert scaler.name_ == "temperature"
+
+
+# --- parameters ----------------------------------------------------------------------
+
+
+def test_candidates_are_left_as_they_were_given():
+    candidates = cheap()
+    scaler = SelectedScaling(candidates).fit(X, ERROR)
+    assert list(scaler.cv_results_["candidate"]) == ["temperature", "linear"]
+    assert not any(hasattr(each, "factor_") for each in candidates.values())
+    assert scaler.scaler_ is not candidates[scaler.name_]
+
+
+def test_labels_and_the_names_of_categorical_columns_reach_the_candidates():
+    rng = np.random.default_rng(9)
+    label, kind = rng.integers(0, 4, N), rng.choice(["a", "b"], N)
+    error = U * np.where(label % 2, 2.0, 0.5) * np.where(kind == "a", 1, 2)
+    frame = pl.DataFrame({"u": U, "label": label, "kind": kind})
+    scaler = SelectedScaling(categorical=["label"])
+    scaler.fit(frame, error * rng.normal(size=N))
+    assert scaler.name_ in ("raked", "boosted")
+    assert scaler.scaler_.categorical == ["label"]
+    unseen = pl.DataFrame({"u": [1.0], "label": [17], "kind": ["z"]})
+    assert 0.2 < scaler.predict(unseen)[0] < 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"candidates": {}}, "`candidates` must hold at least one recalibrator"),
+        ({"n_folds": 1}, "`n_folds` must be at least 2; found 1"),
+        ({"random_state": 0.5}, "`random_state` must be an integer; found 0.5"),
+    ],
+)
+def test_wrong_parameters_are_refused(arguments, match):
+    with pytest.raises(InvalidInputError, match=match):
+        SelectedScaling(**arguments).fit(X, ERROR)
+
+
+# --- data with a known answer --------------------------------------------------------
+
+
+def test_the_true_sigma_of_molecules_is_recovered_better_than_by_any_one_variable():
+    fit, new = (
+        ss.datasets.make_molecules(n, seed=s) for n, s in ((3000, 61), (9000, 62))
+    )
+
+    def distance(scaler):
+        predicted = scaler.fit(fit.X, fit.error).predict(new.X)
+        return np.sqrt(np.mean(np.log(predicted / new.true_sigma) ** 2))
+
+    others = [
+        TemperatureScaling(),
+        ss.LinearScaling(),
+        ss.IsotonicScaling(),
+        *(ss.BinwiseScaling(n, by=by) for n in (10, 20, 40) for by in (0, 1, 2)),
+    ]
+    found, rest = distance(SelectedScaling()), [distance(scaler) for scaler in others]
+    print(f"selected {found:.3f}, best of one variable {min(rest):.3f}")
+    assert found < 0.75 * min(rest)
+
+
+@pytest.mark.slow
+def test_qm9_is_served_as_well_as_by_the_best_candidate(qm9):
+    def loss(scaler):
+        scaler.fit(qm9.calibration.X, qm9.calibration.error)
+        return nll(qm9.test.error, scaler.predict(qm9.test.X))
+
+    selected = SelectedScaling()
+    found = loss(selected)
+    losses = {name: loss(each) for name, each in default_candidates(None, 0).items()}
+    print(selected.name_, found, losses)
+    assert found <= min(losses.values()) + 0.01
