@@ -65,6 +65,16 @@ def test_the_worst_region_is_the_run_of_bins_that_is_wrong(
     assert found.sentence.endswith(f"{direction} for {found.where}")
 
 
+def test_heavy_tails_do_not_hide_the_region():
+    hits = 0
+    for seed in range(20):
+        rng = np.random.default_rng([9, seed])
+        error = U * rng.standard_t(5, N) * np.where(X > 66, 1.5, 1.0)
+        found = worst(error / np.sqrt(5 / 3))
+        hits += found.low is not None and abs(found.low - 66) < 6
+    assert hits >= 17
+
+
 def test_a_single_stratum_is_near_its_value():
     strata = np.repeat([1.0, 2.5, 4.0], N // 3)
     found = worst(np.where(strata == 2.5, 2.0, 1.0) * ERROR, by=strata, n_bins=30)

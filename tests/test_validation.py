@@ -374,7 +374,7 @@ def test_verdicts_print_and_serialise():
     for name, verdict in found.verdicts.items():
         assert table["verdicts"][name]["passed"] is verdict.passed
         assert table["verdicts"][name]["sentence"] == verdict.sentence
-    assert table["verdicts"]["mass"]["region"]["where"].endswith("mass")
+    assert "mass" in table["verdicts"]["mass"]["region"]["where"]
     assert table["verdicts"]["u"]["local"]["zms"] == found.local["u"].zms.tolist()
     lines = str(found).splitlines()
     assert lines[:4] == [v.sentence for v in found.verdicts.values()]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from ._checks import Floats
 from .local import LocalZMS
 
-SMALLEST = 1e-12  # stands for a <Z²> of exactly 0, which has no logarithm
+SMALLEST = 1e-3  # least <Z²> that is told from 0: beyond, all that counts is the rows
 
 
 @dataclass(frozen=True)
@@ -58,35 +58,34 @@ def off_by(zms: float) -> str:
 
 
 def worst_region(local: LocalZMS) -> Region:
-    """Return the run of bins that deviates most from <Z²> = 1, in standard errors."""
+    """Return the run of bins, or the group, that deviates most from <Z²> = 1.
+
+    Deviation is the gamma deviance n (<Z²> - 1 - ln <Z²>): it needs no intervals, which
+    in heavy tails are widest where <Z²> is largest.
+    """
     n = local.n.astype(np.float64)
-    width = special.ndtri(0.5 + local.confidence / 2)
-    error = np.maximum((local.high - local.low) / (2 * width), 1e-12)
     if local.is_grouped:
-        safe = np.maximum(local.zms, SMALLEST)
-        worst = int(np.argmax(np.abs(np.log(safe)) * safe / error))
+        worst = int(np.argmax(_deviance(n, local.zms)))
         label = str(local.x[worst])
         where = f"{local.name} = {label}"
         return Region(where, label, label, float(local.zms[worst]), int(n[worst]))
     # all runs of bins first..last at once, from cumulative sums
-    rows, total, variance = (
-        np.concatenate([[0.0], np.cumsum(values)])
-        for values in (n, n * local.zms, (n * error) ** 2)
+    rows, total = (
+        np.concatenate([[0.0], np.cumsum(values)]) for values in (n, n * local.zms)
     )
-    count = rows[None, 1:] - rows[:-1, None]
-    possible = count > 0
-    safe = np.where(possible, count, 1.0)
-    mean = (total[None, 1:] - total[:-1, None]) / safe
-    spread = (
-        np.sqrt(np.maximum(variance[None, 1:] - variance[:-1, None], 1e-300)) / safe
-    )
-    positive = np.maximum(mean, SMALLEST)
-    deviation = np.where(possible, np.abs(np.log(positive)) * positive / spread, -1.0)
+    count = np.maximum(rows[None, 1:] - rows[:-1, None], 0.0)
+    mean = (total[None, 1:] - total[:-1, None]) / np.maximum(count, 1.0)
+    deviation = _deviance(count, mean)
     first, last = np.unravel_index(int(np.argmax(deviation)), deviation.shape)
     low = float(local.x_min[first]) if first > 0 else None
     high = float(local.x_max[last]) if last < n.size - 1 else None
     zms, size = float(mean[first, last]), int(count[first, last])
     return Region(_words(local.name, low, high), low, high, zms, size)
+
+
+def _deviance(count: Floats, zms: Floats) -> Floats:
+    positive = np.maximum(zms, SMALLEST)
+    return count * (positive - 1 - np.log(positive))
 
 
 def _words(name: str, low: float | None, high: float | None) -> str:

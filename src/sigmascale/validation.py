@@ -234,7 +234,7 @@ def validate(
     >>> verdicts.passed
     False
     >>> print(verdicts.verdicts["x"].sentence)
-    Not adaptive for x: uncertainties are 33 % too small for x above 70.
+    Not adaptive for x: uncertainties are 34 % too small for x above 69.99.
     """
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)

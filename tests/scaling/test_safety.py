@@ -46,6 +46,10 @@ def losses(error, u):
     return 0.5 * (error / u) ** 2 + np.log(u)
 
 
+# a candidate that diverges on few rows is dropped, as it should be
+@pytest.mark.filterwarnings(
+    "ignore:candidate .* dropped:sigmascale.exceptions.CandidateDroppedWarning"
+)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "n", "seed"),
@@ -56,7 +60,7 @@ def losses(error, u):
         ("a third of errors is 0", 1500, 4),
         ("zero errors where u is small", 1500, 5),
         ("Student-t(3)", 1500, 6),
-        ("20 noise features", 1000, 7),
+        ("20 noise features", 500, 7),
         ("u without information", 1500, 8),
         ("perfect u", 1500, 9),
         ("perfect u", 200, 10),

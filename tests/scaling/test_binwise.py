@@ -1,0 +1,224 @@
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.exceptions import FewerBinsWarning
+
+few_strata = pytest.mark.filterwarnings("ignore:.*equal values of:UserWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Columns u, a continuous feature, a stratified one; errors that need them all."""
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(0, 0.6, 403)
+    x = rng.normal(size=403)
+    strata = rng.choice([1.0, 2.0, 5.0], size=403, p=[0.6, 0.1, 0.3])
+    error = rng.normal(scale=2 * u**0.5 * np.exp(0.3 * x) * strata)
+    return np.column_stack([u, x, strata]), error
+
+
+def limits(keys, n_bins):
+    """Return the first key of bins 2, 3, ... of sorted keys, each once."""
+    keys = sorted(keys)
+    firsts = [keys[math.floor(k * len(keys) / n_bins + 0.5)] for k in range(1, n_bins)]
+    return sorted({key for key in firsts if key > keys[0]})
+
+
+def codes(keys, limits):
+    return np.array([sum(limit <= key for limit in limits) for key in keys])
+
+
+def root_mean_square(error, u, code, n_codes):
+    z2 = (error / u) ** 2
+    return np.array(
+        [
+            np.sqrt(z2[code == k].mean()) if (code == k).any() else np.sqrt(z2.mean())
+            for k in range(n_codes)
+        ]
+    )
+
+
+def keys_of(X, by):
+    """Return what decides on the bin: u alone, or the pair of a feature and u."""
+    u = X[:, 0].tolist()
+    return u if by == 0 else list(zip(X[:, by].tolist(), u, strict=True))
+
+
+@pytest.mark.parametrize("n_bins", [1, 2, 7, 40])
+@pytest.mark.parametrize("by", [0, 1, 2, -1])
+def test_bins_and_factors_are_those_of_a_plain_computation(data, by, n_bins):
+    X, error = data
+    new = np.random.default_rng(1).permutation(X, axis=0) * [1.3, 1.1, 1]
+    new = np.vstack([new, X.min(axis=0) / 2, 2 * X.max(axis=0)])
+    known = limits(keys_of(X, by), n_bins)
+    assert len(known) == n_bins - 1
+    expected = root_mean_square(error, X[:, 0], codes(keys_of(X, by), known), n_bins)
+    scaler = ss.BinwiseScaling(n_bins, by=by).fit(X, error)
+    np.testing.assert_allclose(scaler.factors_, expected, rtol=1e-12)
+    for table in (X, new):
+        bins = codes(keys_of(table, by), known)
+        np.testing.assert_allclose(
+            scaler.predict(table), expected[bins] * table[:, 0], rtol=1e-12
+        )
+
+
+@few_strata
+@pytest.mark.parametrize("by", [0, 1, 2, (0, 1), (0, 2)])
+def test_changing_any_factor_lowers_the_likelihood(data, by):
+    X, error = data
+    scaler = ss.BinwiseScaling(6, by=by).fit(X, error)
+    best = scaler.score(X, error)
+    filled = np.flatnonzero(scaler.sums_.n)
+    assert filled.size >= 5
+    for k in filled:
+        for change in (0.98, 1.02):
+            factors = scaler.factors_.copy()
+            scaler.factors_[k] *= change
+            assert scaler.score(X, error) < best
+            scaler.factors_ = factors
+    assert scaler.score(X, error) == best
+
+
+def test_every_bin_is_calibrated_on_the_calibration_set(data):
+    X, error = data
+    for by in (0, 1, 2):
+        scaler = ss.BinwiseScaling(10, by=by).fit(X, error)
+        bins = codes(keys_of(X, by), limits(keys_of(X, by), 10))
+        z2 = (error / scaler.predict(X)) ** 2
+        for k in range(10):
+            assert z2[bins == k].mean() == pytest.approx(1, rel=1e-12)
+
+
+def test_strata_are_told_apart_by_the_uncertainty():
+    # 6 rows with x = 1 make two bins, cut between u = 3 and u = 4
+    X = [[u, 1.0] for u in (6.0, 5.0, 4.0, 3.0, 2.0, 1.0)] + [[u, 2.0] for u in (1, 9)]
+    error = [60.0, 50.0, 40.0, 6.0, 4.0, 2.0, 3.0, 27.0]
+    with pytest.warns(FewerBinsWarning, match="8 bins were asked for, but 4 rows"):
+        ss.BinwiseScaling(8, by=1).fit(X[:4], error[:4])
+    scaler = ss.BinwiseScaling(3, by=1).fit(X, error)  # bins of 3, 2 and 3 rows
+    np.testing.assert_array_equal(scaler.partition_.limits, [1, 1])
+    np.testing.assert_array_equal(scaler.partition_.tie_limits, [4, 6])
+    last = np.sqrt((100 + 9 + 9) / 3)
+    new = [[0.5, 1], [3.9, 1], [4, 1], [5.9, 1], [6, 1], [0.1, 2], [100, 0.9], [1, 7]]
+    factors = [2, 2, 10, 10, last, last, 2, last]
+    np.testing.assert_allclose(scaler.predict(new), factors * np.array(new)[:, 0])
+
+
+def test_a_constant_column_is_cut_by_the_uncertainty_alone(data):
+    X, error = data
+    constant = np.column_stack([X[:, 0], np.full(len(X), 3.0)])
+    by_feature = ss.BinwiseScaling(9, by=1).fit(constant, error).predict(constant)
+    by_u = ss.BinwiseScaling(9).fit(X, error).predict(X)
+    np.testing.assert_array_equal(by_feature, by_u)
+
+
+@few_strata
+@pytest.mark.parametrize("n_bins", [(5, 4), (1, 3), 6])
+@pytest.mark.parametrize("by", [(0, 1), (1, 0), (1, 2)])
+def test_cells_are_those_of_a_plain_computation(data, by, n_bins):
+    X, error = data
+    counts = (n_bins, n_bins) if isinstance(n_bins, int) else n_bins
+    known = [limits(X[:, i].tolist(), n) for i, n in zip(by, counts, strict=True)]
+    second = len(known[1]) + 1  # strata have fewer values than bins
+
+    def cells(table):
+        first, other = (
+            codes(table[:, i], each) for i, each in zip(by, known, strict=True)
+        )
+        return first * second + other
+
+    n_cells = (len(known[0]) + 1) * second
+    expected = root_mean_square(error, X[:, 0], cells(X), n_cells)
+    scaler = ss.BinwiseScaling(n_bins, by=by).fit(X, error)
+    np.testing.assert_allclose(scaler.factors_, expected, rtol=1e-12)
+    new = X * [2, 1.5, 1]
+    np.testing.assert_allclose(
+        scaler.predict(new), expected[cells(new)] * new[:, 0], rtol=1e-12
+    )
+
+
+def test_cells_without_rows_take_the_average_factor():
+    # two variables that go together leave the cells beside the diagonal empty
+    u = np.arange(1.0, 9)
+    X = np.column_stack([u, u])
+    error = u * [1, 1, 2, 2, 3, 3, 4, 4]
+    scaler = ss.BinwiseScaling(4, by=(0, 1)).fit(X, error)
+    average = np.sqrt((1 + 4 + 9 + 16) / 4)
+    expected = np.full((4, 4), average)
+    np.fill_diagonal(expected, [1, 2, 3, 4])
+    np.testing.assert_allclose(scaler.factors_.reshape(4, 4), expected)
+    np.testing.assert_allclose(
+        scaler.predict([[1.0, 8.0], [8.0, 1.0]]), [average, 8 * average]
+    )
+
+
+def test_a_bin_of_only_zero_errors_takes_the_average_factor():
+    u = np.arange(1.0, 7)
+    scaler = ss.BinwiseScaling(3).fit(u, u * [2, 2, 0, 0, 3, 3])
+    average = np.sqrt((4 + 0 + 9) / 3)
+    np.testing.assert_allclose(scaler.factors_, [2, average, 3])
+
+
+@few_strata
+def test_columns_can_be_named(data):
+    X, error = data
+    frame = pl.DataFrame(X, schema=["u", "x", "strata"])
+    for by, name in [
+        (0, "u"),
+        (1, "x"),
+        ((0, 2), ("u", "strata")),
+        ((2, 1), ["strata", 1]),
+    ]:
+        expected = ss.BinwiseScaling(6, by=by).fit(X, error).predict(X)
+        named = ss.BinwiseScaling(6, by=name).fit(frame, error).predict(frame)
+        np.testing.assert_array_equal(named, expected)
+
+
+def test_fewer_rows_or_values_than_bins_are_announced_and_used(data):
+    X, error = data
+    with pytest.warns(FewerBinsWarning, match="40 bins were asked for, but 12 rows"):
+        few = ss.BinwiseScaling().fit(X[:12], error[:12])
+    np.testing.assert_allclose(few.predict(X[:12]), np.abs(error[:12]), rtol=1e-12)
+    with pytest.warns(FewerBinsWarning, match="5 bins .* leave 1 distinct bins"):
+        one = ss.BinwiseScaling(5).fit(np.ones(20), error[:20])
+    np.testing.assert_allclose(one.factors_, [np.sqrt(np.mean(error[:20] ** 2))])
+
+
+def test_tied_uncertainties_share_a_bin_in_fit_and_in_predict():
+    # 30 rows with u = 1: three of four limits coincide
+    u = np.repeat([1.0, 2.0, 3.0], [30, 5, 5])
+    rng = np.random.default_rng(0)
+    error = rng.normal(scale=u)
+    with pytest.warns(FewerBinsWarning, match="4 bins .* leave 2 distinct"):
+        scaler = ss.BinwiseScaling(4).fit(u, error)
+    np.testing.assert_array_equal(scaler.sums_.n, [30, 10])
+    np.testing.assert_array_equal(scaler.partition_.limits, [2])
+
+
+def test_one_bin_is_one_factor_and_more_bins_fit_the_calibration_set_better(data):
+    X, error = data
+    single = ss.TemperatureScaling().fit(X, error)
+    scores = [ss.BinwiseScaling(n).fit(X, error).score(X, error) for n in (1, 3, 9, 27)]
+    assert scores[0] == pytest.approx(single.score(X, error), rel=1e-12)
+    assert scores == sorted(scores)  # each cuts the bins of the one before
+
+
+def test_a_feature_of_truth_values_counts_and_nullable_numbers_can_be_binned(data):
+    X, error = data
+    frame = pd.DataFrame(
+        {
+            "u": pd.array(X[:, 0], dtype="Float64"),
+            "odd": pd.array(X[:, 2] > 1, dtype="boolean"),
+            "count": pd.array(X[:, 2].astype(int), dtype="Int64"),
+        }
+    )
+    for name, column in [("odd", X[:, 2] > 1), ("count", X[:, 2])]:
+        plain = np.column_stack([X[:, 0], column])
+        expected = ss.BinwiseScaling(6, by=1).fit(plain, error).predict(plain)
+        found = ss.BinwiseScaling(6, by=name).fit(frame, error).predict(frame)
+        np.testing.assert_array_equal(found, expected)
