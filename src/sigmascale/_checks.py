@@ -10,7 +10,7 @@ from __future__ import annotations
 import datetime
 import reprlib
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -313,24 +313,36 @@ class Table:
         """Return some of the rows."""
         return Table(tuple(column[which] for column in self.columns), self.names)
 
-    def position(self, key: int | str) -> int:
+    def position(self, key: Any, argument: str = "by") -> int:
         """Return the position of the column that `key` names or counts."""
         if isinstance(key, str):
             if key in self.names:
                 return self.names.index(key)
             known = ", ".join(self.names)
-            msg = f"`by` must name a column of X; found {key!r}. Columns are: {known}."
+            msg = (
+                f"`{argument}` must name a column of X; found {key!r}. Columns are: "
+                f"{known}."
+            )
             raise InvalidInputError(msg)
         if isinstance(key, (bool, np.bool_)) or not isinstance(key, (int, np.integer)):
-            msg = f"`by` must be a column's number or name; found {key!r}."
+            msg = f"`{argument}` must be a column's number or name; found {key!r}."
             raise InvalidInputError(msg)
         if not -len(self.columns) <= key < len(self.columns):
             msg = (
-                f"`by` must be a column of X, which has {len(self.columns)} feature(s)"
-                f"; found {key}. Column 0 is the uncertainty."
+                f"`{argument}` must be a column of X, which has {len(self.columns)} "
+                f"feature(s); found {key}. Column 0 is the uncertainty."
             )
             raise InvalidInputError(msg)
         return int(key) % len(self.columns)
+
+    def positions(self, keys: Any, argument: str) -> list[int]:
+        """Return the positions of several columns; None stands for none of them."""
+        if keys is None:
+            return []
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            msg = f"`{argument}` must be a list of columns; found {keys!r}."
+            raise InvalidInputError(msg)
+        return [self.position(key, argument) for key in keys]
 
     def numbers(self, key: int | str) -> Floats:
         """Return a column as finite numbers."""

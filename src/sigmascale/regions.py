@@ -85,7 +85,8 @@ def worst_region(local: LocalZMS) -> Region:
 
 def _deviance(count: Floats, zms: Floats) -> Floats:
     positive = np.maximum(zms, SMALLEST)
-    return count * (positive - 1 - np.log(positive))
+    deviance: Floats = count * (positive - 1 - np.log(positive))
+    return deviance
 
 
 def _words(name: str, low: float | None, high: float | None) -> str:

@@ -14,7 +14,7 @@ def loss(error, u, a, b):
 
 
 def best_by_search(error, u):
-    """Return the lowest loss of a fine grid, improved from its best point, and edges."""
+    """Return the lowest loss of a fine grid, improved from its best point, or edge."""
     largest, log_u = np.log(np.abs(error).max()), np.log(u)
 
     def of_logs(p):

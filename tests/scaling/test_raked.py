@@ -67,7 +67,7 @@ def test_the_joint_table_of_parts_gives_what_all_rows_give():
     z2 = ((ERROR / U) ** 2)[order]
     fold = make_folds(z2, raked.N_FOLDS, np.random.default_rng(0), None)
     codes = parts._codes(parts._values(table, U))[order]
-    cap = largest_ratio(N) * z2.mean()
+    cap = largest_ratio(z2) * z2.mean()
     total = None
     for rows in np.array_split(np.random.default_rng(1).permutation(N), 7):
         cells = CellSums.from_rows(codes[rows], fold[rows], z2[rows], cap)

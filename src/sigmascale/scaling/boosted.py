@@ -117,6 +117,7 @@ class BoostedScaling(VarianceScaler):
             rate=check_fraction(self.learning_rate, "learning_rate"),
         )
         seed = check_count(self.random_state, "random_state", least=0)
+        self.categorical_ = set(table.positions(self.categorical, "categorical"))
         values = self._values(table, uncertainty)
         order = canonical_order(tuple(values), error)
         values = [column[order] for column in values]
@@ -130,7 +131,7 @@ class BoostedScaling(VarianceScaler):
         fold = make_folds(ratio, n_folds, np.random.default_rng(seed), groups)
         self.columns_: Columns = [
             NumberCodes.learn(column, MAX_BINS)
-            if column.dtype.kind == "f" and j not in self._categorical
+            if column.dtype.kind == "f" and j not in self.categorical_
             else LabelCodes.learn(column, MAX_BINS)
             for j, column in enumerate(values)
         ]
@@ -201,8 +202,7 @@ class BoostedScaling(VarianceScaler):
 
     def _values(self, table: Table, uncertainty: Floats) -> list[Any]:
         """Return the columns: numbers, which may be missing, or labels."""
-        self._categorical = {table.position(key) for key in self.categorical or []}
-        return [uncertainty, *table.features(self._categorical)]
+        return [uncertainty, *table.features(self.categorical_)]
 
     def _codes(self, values: list[Any]) -> Ints:
         pairs = zip(self.columns_, values, strict=True)

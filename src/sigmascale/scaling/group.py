@@ -61,7 +61,7 @@ class GroupScaling(VarianceScaler):
         labels = table.labels(self.by)
         min_size = check_count(self.min_size, "min_size")
         self.groups_ = Groups.learn(labels, min_size=min_size)
-        self._seen = Groups.learn(labels)
+        self.seen_ = Groups.learn(labels)
         rows = BinnedRows.from_codes(self.groups_.codes(labels), self.groups_.n_bins)
         self.sums_ = BinSums.from_rows(rows, error, uncertainty)
         self.factors_ = self.sums_.scaling_factors()
@@ -69,7 +69,7 @@ class GroupScaling(VarianceScaler):
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         labels = table.labels(self.by)
-        unseen = np.count_nonzero(self._seen.codes(labels) == self._seen.n_bins - 1)
+        unseen = np.count_nonzero(self.seen_.codes(labels) == self.seen_.n_bins - 1)
         if unseen:
             warnings.warn(
                 f"{unseen} of {labels.size} rows have a label in column {self.by!r} "

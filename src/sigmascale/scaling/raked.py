@@ -113,25 +113,29 @@ class RakedScaling(VarianceScaler):
         """Learn the bins of every column, and which pairs to join."""
         named = self.n_bins if isinstance(self.n_bins, dict) else {}
         default = 20 if isinstance(self.n_bins, dict) else self.n_bins
-        numbers = {table.position(key): n for key, n in named.items()}
-        self._categorical = {table.position(key) for key in self.categorical or []}
-        self._names = list(table.names)
-        self._columns: Columns = []
+        numbers = {table.position(key, "n_bins"): n for key, n in named.items()}
+        self.categorical_ = set(table.positions(self.categorical, "categorical"))
+        self.names_ = list(table.names)
+        self.columns_: Columns = []
         for j, x in enumerate(self._values(table, uncertainty)):
             n_bins = check_count(numbers.get(j, default), "n_bins")
-            if x.dtype.kind == "f" and j not in self._categorical:
+            if x.dtype.kind == "f" and j not in self.categorical_:
                 feasible = max(1, min(n_bins, x.size // 10))
-                self._columns.append(NumberCodes.learn(x, feasible))
+                self.columns_.append(NumberCodes.learn(x, feasible))
             else:
-                self._columns.append(LabelCodes.learn(x, MAX_LABELS))
-        self._pairs = [self._positions(table, pair) for pair in self.pairs or []]
-        self._n_codes = [column.n_codes for column in self._columns]
-        for first, second in self._pairs:
-            self._names.append(f"{table.names[first]} & {table.names[second]}")
-            self._n_codes.append(self._n_codes[first] * self._n_codes[second])
+                self.columns_.append(LabelCodes.learn(x, MAX_LABELS))
+        pairs: Any = self.pairs or []
+        if not isinstance(pairs, (list, tuple)):
+            msg = f"`pairs` must be a list of pairs of columns; found {pairs!r}."
+            raise InvalidInputError(msg)
+        self.pairs_ = [self._positions(table, pair) for pair in pairs]
+        self.n_codes_ = [column.n_codes for column in self.columns_]
+        for first, second in self.pairs_:
+            self.names_.append(f"{table.names[first]} & {table.names[second]}")
+            self.n_codes_.append(self.n_codes_[first] * self.n_codes_[second])
 
     def _positions(self, table: Table, pair: Any) -> tuple[int, int]:
-        positions = [table.position(key) for key in pair]
+        positions = table.positions(pair, "pairs")
         if len(set(positions)) != 2:
             msg = f"`pairs` must hold pairs of different columns; found {pair!r}."
             raise InvalidInputError(msg)
@@ -144,7 +148,7 @@ class RakedScaling(VarianceScaler):
         add up, so that the data need not be in memory at once.
         """
         pseudo = self._choose(cells)
-        raking = rake(cells, self._n_codes, pseudo, tolerance=TOLERANCE)
+        raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
         self.n_iter_ = raking.n_sweeps
         self.converged_ = raking.change < TOLERANCE
         if not self.converged_:
@@ -155,21 +159,21 @@ class RakedScaling(VarianceScaler):
                 stacklevel=4,
             )
         self.scale_ = float(np.sqrt(self._out_of_fold(cells, pseudo)[1]))
-        self._log_factors = raking.log_factors
-        self.shrinkage_ = dict(zip(self._names, pseudo, strict=True))
+        self.log_factors_ = raking.log_factors
+        self.shrinkage_ = dict(zip(self.names_, pseudo, strict=True))
         factors = [np.exp(0.5 * f) for f in raking.log_factors]
-        for k, (first, second) in enumerate(self._pairs, start=len(self._columns)):
-            factors[k] = factors[k].reshape(self._n_codes[first], self._n_codes[second])
-        self.factors_ = dict(zip(self._names, factors, strict=True))
+        for k, (first, second) in enumerate(self.pairs_, start=len(self.columns_)):
+            factors[k] = factors[k].reshape(self.n_codes_[first], self.n_codes_[second])
+        self.factors_ = dict(zip(self.names_, factors, strict=True))
         self.limits_ = {
             name: c.limits if isinstance(c, NumberCodes) else c.groups.labels
-            for name, c in zip(self._names, self._columns, strict=False)
+            for name, c in zip(self.names_, self.columns_, strict=False)
         }
         return self
 
     def _choose(self, cells: CellSums) -> tuple[float, ...]:
         """Return the pseudo-rows of each variable."""
-        p = len(self._n_codes)
+        p = len(self.n_codes_)
         if self.shrinkage != "auto":
             if not _is_number(self.shrinkage) or not self.shrinkage >= 0:
                 msg = (
@@ -202,12 +206,12 @@ class RakedScaling(VarianceScaler):
         n_rows = float(cells.n.sum())
         folds = np.unique(cells.fold)
         if folds.size < 2:  # nothing is unseen
-            seen = rake(cells, self._n_codes, pseudo, tolerance=TOLERANCE)
+            seen = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
             return 0.0, float(np.exp(seen.log_mean))
         z2 = level = 0.0
         for k in folds:
             rest, unseen = cells.rows(cells.fold != k), cells.rows(cells.fold == k)
-            raking = rake(rest, self._n_codes, pseudo, tolerance=1e-4, max_sweeps=100)
+            raking = rake(rest, self.n_codes_, pseudo, tolerance=1e-4, max_sweeps=100)
             f = raking.log_variance_factor(unseen.codes) - raking.log_mean
             z2 += float(np.sum(unseen.z2 * np.exp(-f))) / n_rows
             level += float(np.sum(unseen.n * f)) / n_rows
@@ -215,17 +219,17 @@ class RakedScaling(VarianceScaler):
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         codes = self._codes(self._values(table, uncertainty))
-        log_factor = Raking(self._log_factors, 0.0, 0, 0.0).log_variance_factor(codes)
+        log_factor = Raking(self.log_factors_, 0.0, 0, 0.0).log_variance_factor(codes)
         return self.scale_ * np.exp(0.5 * log_factor) * uncertainty
 
     def _values(self, table: Table, uncertainty: Floats) -> list[Any]:
-        return [uncertainty, *table.features(self._categorical)]
+        return [uncertainty, *table.features(self.categorical_)]
 
     def _codes(self, values: list[Any]) -> Ints:
-        columns = zip(self._columns, values, strict=True)
+        columns = zip(self.columns_, values, strict=True)
         codes = [column.codes(x) for column, x in columns]
-        for first, second in self._pairs:
-            codes.append(codes[first] * self._n_codes[second] + codes[second])
+        for first, second in self.pairs_:
+            codes.append(codes[first] * self.n_codes_[second] + codes[second])
         return np.column_stack(codes)
 
 

@@ -110,8 +110,13 @@ class SelectedScaling(VarianceScaler):
     ) -> None:
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
-        if self.candidates is not None and not self.candidates:
-            msg = "`candidates` must hold at least one recalibrator; found none."
+        table.positions(self.categorical, "categorical")  # there are such columns
+        given: Any = self.candidates
+        if given is not None and not (isinstance(given, dict) and given):
+            msg = (
+                "`candidates` must hold at least one recalibrator, by its name; found "
+                f"{given!r}. Pass a dict."
+            )
             raise InvalidInputError(msg)
         candidates = self.candidates or default_candidates(self.categorical, seed)
         one_group = groups is not None and np.unique(groups).size == 1
