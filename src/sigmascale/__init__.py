@@ -8,6 +8,7 @@ from .comparison import Comparison, compare
 from .confidence import ConfidenceCurve, confidence_curve
 from .intervals import wilson_interval
 from .local import LocalZMS, local_zms
+from .persistence import load, save
 from .reference import ReferenceScores, reference_scores
 from .regions import Region
 from .scaling import (
@@ -62,10 +63,12 @@ __all__ = [
     "confidence_curve",
     "datasets",
     "ence",
+    "load",
     "local_calibration_error",
     "local_zms",
     "nll",
     "reference_scores",
+    "save",
     "scan_bins",
     "scorecard",
     "uce",

@@ -29,8 +29,8 @@ Labels = npt.NDArray[Any]
 # finite; nothing that anyone has measured lies outside.
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 
-# The variable names of scores that are not of a variable: S_cal, S_con, ...
-RESERVED = frozenset({"u", "cal", "con", "ada", "tot"})
+# The names of scores (S_cal, S_con, ...) and verdicts that are not of a feature.
+RESERVED = frozenset({"u", "cal", "con", "ada", "tot", "average"})
 
 
 def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -82,7 +82,10 @@ def _from_series(values: Any) -> Any:
         return values
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
-    return np.array(series.to_list(), dtype=object)
+    values = series.to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
+        values = [None if value is None else str(value) for value in values]
+    return np.array(values, dtype=object)
 
 
 def _as_array(values: Any, name: str) -> npt.NDArray[Any]:
@@ -229,15 +232,14 @@ def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
     """Return a variable to bin by: finite numbers, or labels of named groups."""
     column = _as_column(values, name)
     _check_same_length("error", rows, name, column)
-    if column.dtype.kind in "OUST":
-        try:
-            column = column.astype(np.float64)
-        except OverflowError:
-            pass  # an integer that is too large: a number all the same
-        except (TypeError, ValueError):
-            if any(isinstance(value, _TIMES) for value in column):
-                raise NotANumberError(_no_dates(name)) from None
+    if column.dtype.kind in "UST":
+        return as_labels(column)
+    if column.dtype.kind == "O":
+        kinds = {type(value) for value in column}
+        if any(issubclass(kind, str) for kind in kinds):
             return as_labels(column)
+        if any(issubclass(kind, _TIMES) for kind in kinds):
+            raise NotANumberError(_no_dates(name))
     return check_column(column, name)
 
 

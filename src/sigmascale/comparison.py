@@ -23,6 +23,7 @@ from ._render import html_table, text_table
 from .exceptions import InvalidInputError
 from .intervals import IntervalMethod
 from .local import LocalZMS, local_zms_by_variable
+from .scaling import VarianceScaler
 from .scores import Scorecard, scorecard
 
 UNSCALED = "none"
@@ -180,6 +181,8 @@ def name_of(scaler: Any) -> str:
     >>> name_of(ss.BinwiseScaling(20, by=(0, 1)))
     'Binwise(by=(0, 1), n_bins=20)'
     """
+    if not isinstance(scaler, VarianceScaler):
+        return type(scaler).__name__
     defaults = type(scaler)().get_params()
     changed = [
         f"{key}={value!r}"

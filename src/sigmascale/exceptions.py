@@ -5,6 +5,10 @@ class InvalidInputError(ValueError):
     """An argument cannot be used; the message names it, the place and the remedy."""
 
 
+class DamagedFileError(InvalidInputError):
+    """A file is not a recalibrator of this library, or not a whole one."""
+
+
 class NotANumberError(InvalidInputError, TypeError):
     """A column of numbers holds something else."""
 

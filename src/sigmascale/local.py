@@ -311,7 +311,8 @@ def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
         raise InvalidInputError(msg)
     warnings.warn(
         f"{np.count_nonzero(~large)} of {large.size} groups of `{name}` have fewer "
-        f"than {MIN_ROWS} rows, too few for an interval, and are not judged.",
+        f"than {MIN_ROWS} rows, too few for an interval, and do not count in the "
+        "fraction of valid bins.",
         FewerBinsWarning,
         stacklevel=2,
     )

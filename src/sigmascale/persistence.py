@@ -22,7 +22,7 @@ import numpy as np
 
 from ._checks import Table
 from ._files import write_text
-from .exceptions import InvalidInputError
+from .exceptions import DamagedFileError, InvalidInputError
 from .partitions import Cells, EqualSizeBins, Groups
 from .scaling import SCALERS, VarianceScaler
 from .scaling.trees import LabelCodes, NumberCodes, Tree
@@ -39,10 +39,6 @@ _PARTS: dict[str, type[Any]] = {
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-class DamagedFileError(InvalidInputError):
-    """A file is not a recalibrator of this library, or not a whole one."""
 
 
 def save(scaler: VarianceScaler, path: str | Path) -> None:
@@ -156,7 +152,7 @@ def _encode(value: Any) -> Any:
     """Return `value` in terms of JSON; what is not plain is an object with "is"."""
     if value is None or isinstance(value, (bool, str)):
         return value
-    if isinstance(value, (bool, np.bool_)):
+    if isinstance(value, np.bool_):
         return bool(value)
     if isinstance(value, (int, np.integer)):
         return int(value)
@@ -224,11 +220,22 @@ def _decode(value: Any) -> Any:
         strings = np.array([str(each) for each in value["values"]])
         return strings.reshape(value["shape"])
     if kind in _PARTS:
-        return _PARTS[kind](**{k: _decode(v) for k, v in value["fields"].items()})
+        fields = {k: _decode(v) for k, v in value["fields"].items()}
+        # a missing label is a label, but nothing else may be missing
+        if kind != "Groups" and any(_has_nan(each) for each in fields.values()):
+            msg = "it holds a number that is not one (NaN)."
+            raise DamagedFileError(msg)
+        return _PARTS[kind](**fields)
     if kind in _CLASSES:
         return _decode_scaler(_CLASSES[kind], value)
     msg = f"it holds a {kind!r}, which this library does not know."
     raise DamagedFileError(msg)
+
+
+def _has_nan(value: Any) -> bool:
+    if isinstance(value, np.ndarray):
+        return bool(value.dtype.kind == "f" and np.isnan(value).any())
+    return isinstance(value, float) and math.isnan(value)
 
 
 def _decode_array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
@@ -239,9 +246,6 @@ def _decode_array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
     else:
         numbers = [_decode(each) for each in value["values"]]
         flat = np.array(numbers, dtype=_DTYPES[value["dtype"]])
-        if value["dtype"] == "f" and np.isnan(flat).any():
-            msg = "it holds a number that is not one (NaN)."
-            raise DamagedFileError(msg)
     return flat.reshape(shape)
 
 
@@ -257,7 +261,11 @@ def _decode_scaler(cls: type[VarianceScaler], value: dict[str, Any]) -> Variance
         if not name.isidentifier() or name.startswith("__") or hasattr(cls, name):
             msg = f"{name!r} is not something that {cls.__name__} learns."
             raise DamagedFileError(msg)
-        setattr(scaler, name, _decode(learned))
+        value_learned = _decode(learned)
+        if _has_nan(value_learned):
+            msg = f"{name!r} holds a number that is not one (NaN)."
+            raise DamagedFileError(msg)
+        setattr(scaler, name, value_learned)
     return scaler
 
 

@@ -211,7 +211,7 @@ def ence(
 def uce(
     error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
 ) -> float:
-    """Return the uncertainty calibration error, in error units squared; best is 0.
+    """Return the uncertainty calibration error (error units squared); best is small.
 
     UCE is the mean over bins of abs(MV − MSE), with MV the mean variance and MSE the
     mean squared error of the bin. As ENCE, it is small but not 0 for a perfect set.

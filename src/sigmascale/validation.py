@@ -15,7 +15,6 @@ from ._checks import (
     rng_from,
 )
 from ._render import html_table, text_table
-from .exceptions import InvalidInputError
 from .intervals import MIN_ROWS, IntervalMethod, mean_interval
 from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
 from .partitions import BinnedRows
@@ -29,7 +28,6 @@ SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
 SIMULATED_BINS = 2000
 LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
 Z_SCORES = 200_000_000  # drawn at most for the reference, but at least 200 sets
-RESERVED = ("average", "cal", "con", "ada", "tot")  # verdicts and scores of all rows
 
 
 @dataclass(frozen=True)
@@ -169,7 +167,7 @@ class Validation:
         return html_table(_HEADER, self._rows())
 
 
-_HEADER = ("", "S", "attainable S", "p", "valid bins", "attainable", "passed")
+_HEADER = ("", "S", "attainable S", "p Holm", "valid bins", "attainable", "passed")
 
 
 def validate(
@@ -238,10 +236,6 @@ def validate(
     """
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
-    for name in RESERVED:
-        if name in columns:
-            msg = f'`features` must not have a column named "{name}". Rename it.'
-            raise InvalidInputError(msg)
     order = check_ties(ties, e)
     if n_bins is None:
         n_bins = max(1, min(100, round(np.sqrt(e.size)), e.size // MIN_ROWS))
@@ -311,8 +305,10 @@ def _sentence(
     if name == "average":
         value, low, high = overall
         evidence = f"<Z²> = {value:.2f} [{low:.2f}, {high:.2f}]"
-        if passed:
+        if passed and low <= 1 <= high:
             return f"Calibrated on average: {evidence}."
+        if passed:
+            return f"Not clearly off on average: {evidence}."
         return (
             f"Not calibrated: uncertainties are {off_by(value)} on average, {evidence}."
         )

@@ -123,12 +123,13 @@ def test_explain_fits_a_terminal():
     scaler = SelectedScaling().fit(X, ERROR)
     lines = scaler.explain().splitlines()
     assert lines[0].split() == ["candidate", "NLL", "verdict"]
-    assert len(lines) == 11
+    assert len(lines) == 12
+    assert "up to a cap" in lines[-1]
     assert max(map(len, lines)) <= 80
     with pytest.warns(CandidateDroppedWarning, match="no solution no solution"):
         failing = SelectedScaling({**cheap(), "failing": Failing()}).fit(X, ERROR)
     assert max(map(len, failing.explain().splitlines())) <= 80
-    assert failing.explain().splitlines()[-1].endswith(" ...")
+    assert failing.explain().splitlines()[-2].endswith(" ...")
 
 
 def test_every_pair_of_default_names_fits_a_terminal():

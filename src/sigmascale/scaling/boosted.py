@@ -10,7 +10,6 @@ from .._checks import Floats, Ints, Labels, Table, check_count, check_fraction
 from .._progress import track
 from .base import VarianceScaler
 from .crossfit import (
-    average_level,
     canonical_order,
     deviance,
     largest_ratio,
@@ -139,8 +138,8 @@ class BoostedScaling(VarianceScaler):
         cap = largest_ratio(z2)
         out_of_fold = self._boost(codes, ratio, fold, n_folds, max_trees, options, cap)
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
-        level = average_level(z2 * np.exp(-out_of_fold), cap)
-        self.scale_ = float(np.sqrt(level))
+        # the plain mean: a capped one would leave heavy-tailed errors uncovered
+        self.scale_ = float(np.sqrt(np.mean(z2 * np.exp(-out_of_fold))))
 
     def _boost(
         self,

@@ -31,20 +31,6 @@ def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
     return np.where(r <= cap, r, beyond) + log_factor
 
 
-def average_level(ratio: Floats, cap: float) -> float:
-    """Return the factor m for which the mean of min(ratio / m, cap) is 1.
-
-    It is the mean of the ratios, but for those beyond `cap` times the result: the
-    level that minimises :func:`deviance`.
-    """
-    level = float(ratio.mean())
-    while True:
-        lower = level * float(np.minimum(ratio / level, cap).mean())
-        if not lower < level * (1 - 1e-12):  # also where ratios are not numbers
-            return lower
-        level = lower
-
-
 def make_folds(
     size: Floats, n_folds: int, rng: np.random.Generator, groups: Labels | None
 ) -> Ints:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import Floats, Ints, Labels, Table, check_count
 from ..exceptions import InvalidInputError
@@ -145,8 +146,10 @@ class RakedScaling(VarianceScaler):
         """Learn the factors from sums over joint cells and folds.
 
         This is all that `fit` does once rows are summed: tables of parts of the data
-        add up, so that the data need not be in memory at once.
+        add up, so that the data need not be in memory at once. The bins must be known:
+        `fit` on some rows learns them.
         """
+        check_is_fitted(self, "n_codes_")
         pseudo = self._choose(cells)
         raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
         self.n_iter_ = raking.n_sweeps
@@ -208,14 +211,15 @@ class RakedScaling(VarianceScaler):
         if folds.size < 2:  # nothing is unseen
             seen = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
             return 0.0, float(np.exp(seen.log_mean))
-        z2 = level = 0.0
+        z2 = capped = level = 0.0
         for k in folds:
             rest, unseen = cells.rows(cells.fold != k), cells.rows(cells.fold == k)
             raking = rake(rest, self.n_codes_, pseudo, tolerance=1e-4, max_sweeps=100)
             f = raking.log_variance_factor(unseen.codes) - raking.log_mean
             z2 += float(np.sum(unseen.z2 * np.exp(-f))) / n_rows
+            capped += float(np.sum(unseen.capped * np.exp(-f))) / n_rows
             level += float(np.sum(unseen.n * f)) / n_rows
-        return float(np.log(z2) + level), z2
+        return float(np.log(capped) + level), z2
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         codes = self._codes(self._values(table, uncertainty))

@@ -27,19 +27,21 @@ class CellSums:
         The bin of each variable that makes a cell.
     fold : array of int, shape (n_cells,)
         The fold of cross-validation.
-    n, z2 : array of shape (n_cells,)
-        Number of rows, and sum of z², each counted up to a cap.
+    n, z2, capped : array of shape (n_cells,)
+        Number of rows, sum of z², and sum of z² with each counted up to a cap.
     """
 
     codes: Ints
     fold: Ints
     n: Floats
     z2: Floats
+    capped: Floats
 
     @classmethod
     def from_rows(cls, codes: Ints, fold: Ints, z2: Floats, cap: float) -> CellSums:
         """Sum the rows of each cell and fold."""
-        return cls(codes, fold, np.ones(z2.size), np.minimum(z2, cap))._compact()
+        one, capped = np.ones(z2.size), np.minimum(z2, cap)
+        return cls(codes, fold, one, z2, capped)._compact()
 
     def __add__(self, other: CellSums) -> CellSums:
         """Return the table of both sets of rows, which must not share any."""
@@ -56,9 +58,11 @@ class CellSums:
         keys = np.column_stack([self.codes, self.fold])
         cells, inverse = np.unique(keys, axis=0, return_inverse=True)
         where = inverse.ravel()
-        n = sum_by_code(where, self.n, cells.shape[0])
-        z2 = sum_by_code(where, self.z2, cells.shape[0])
-        return CellSums(np.asfortranarray(cells[:, :-1]), cells[:, -1], n, z2)
+        sums = [
+            sum_by_code(where, values, cells.shape[0])
+            for values in (self.n, self.z2, self.capped)
+        ]
+        return CellSums(np.asfortranarray(cells[:, :-1]), cells[:, -1], *sums)
 
     def rows(self, which: Any) -> CellSums:
         """Return some of the cells."""
@@ -110,7 +114,7 @@ def rake(
     raking proper, the maximum-likelihood gamma model with log link that is additive in
     the bins; with k > 0 it is penalised, and the limit is unique.
     """
-    if not cells.z2.any():  # a fold without an error says nothing
+    if not cells.capped.any():  # a fold without an error says nothing
         return Raking([np.zeros(b) for b in n_codes], 0.0, 0, 0.0)
     counts = [sum_by_code(cells.codes[:, j], cells.n, b) for j, b in enumerate(n_codes)]
     n_rows = cells.n.sum()
@@ -123,9 +127,9 @@ def rake(
         change = 0.0
         for j in active:
             code, k = cells.codes[:, j], pseudo_rows[j]
-            level = np.sum(cells.z2 * np.exp(-eta)) / n_rows
+            level = np.sum(cells.capped * np.exp(-eta)) / n_rows
             others = eta - factors[j][code]
-            current = sum_by_code(code, cells.z2 * np.exp(-others), n_codes[j])
+            current = sum_by_code(code, cells.capped * np.exp(-others), n_codes[j])
             current = np.maximum(current / level, FLOOR * counts[j])
             filled = counts[j] > 0
             new = np.zeros(n_codes[j])
@@ -135,5 +139,5 @@ def rake(
             change = max(change, float(np.abs(new - factors[j]).max()))
             factors[j] = new
             eta = others + new[code]
-    log_mean = float(np.log(np.sum(cells.z2 * np.exp(-eta)) / n_rows))
+    log_mean = float(np.log(np.sum(cells.capped * np.exp(-eta)) / n_rows))
     return Raking(factors, log_mean, n_sweeps, change)

@@ -31,6 +31,7 @@ ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
 CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
 ABSURD = 1e150  # no uncertainty is that large
+FOOTNOTE = "Differences count an enormous error up to a cap; NLL counts it in full."
 WIDTH = 80  # of the table that explains the choice
 
 
@@ -65,7 +66,7 @@ class SelectedScaling(VarianceScaler):
     ----------
     candidates : dict of str to recalibrator, optional
         What to choose from, the simplest first. By default: none, temperature, linear,
-        isotonic, bin-wise with 10, 20 and 40 bins of u, raked and boosted.
+        10 bins of u, isotonic, 20 and 40 bins of u, raked and boosted.
     n_folds : int, default 5
         Number of folds.
     categorical : list of int or str, optional
@@ -110,7 +111,8 @@ class SelectedScaling(VarianceScaler):
     ) -> None:
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
-        table.positions(self.categorical, "categorical")  # there are such columns
+        # what is wrong with the columns is the caller's to mend, not a candidate's
+        table.features(set(table.positions(self.categorical, "categorical")))
         given: Any = self.candidates
         if given is not None and not (isinstance(given, dict) and given):
             msg = (
@@ -265,7 +267,8 @@ class SelectedScaling(VarianceScaler):
             (name, loss, shorten(verdict, max(30, WIDTH - taken), placeholder=" ..."))
             for name, loss, verdict in zip(names, shown, verdicts, strict=True)
         ]
-        return text_table(("candidate", "NLL", "verdict"), rows)
+        table = text_table(("candidate", "NLL", "verdict"), rows)
+        return f"{table}\n{FOOTNOTE}"
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         rescaled: Floats = self.scaler_._predict_checked(table, uncertainty)
