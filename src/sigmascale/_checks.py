@@ -85,7 +85,9 @@ def _from_series(values: Any) -> Any:
     values = series.to_list()
     if series.dtype in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
         values = [None if value is None else str(value) for value in values]
-    return np.array(values, dtype=object)
+    column = np.array(values, dtype=object)
+    # a column of objects is not text: numbers and None, for example
+    return _number_or_text(column) if series.dtype == nw.Object else column
 
 
 def _as_array(values: Any, name: str) -> npt.NDArray[Any]:
@@ -362,10 +364,10 @@ class Table:
         columns = []
         for position in range(1, len(self.columns)):
             column = self.columns[position]
+            name = f"X[:, {self.names[position]}]"
             if column.dtype.kind != "f" or position in categorical:
                 columns.append(as_labels(column))
                 continue
-            name = f"X[:, {self.names[position]}]"
             infinite = "finite or missing, not inf|Replace these values by NaN."
             _refuse(np.isinf(column), column, name, infinite)
             columns.append(column)
@@ -404,6 +406,8 @@ def check_table(X: Any) -> Table:
             "Pass a data frame or a two-dimensional array."
         )
         raise InvalidInputError(msg) from problem
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        array = np.array(X, dtype=object)  # NumPy made text of the numbers, too
     if array.ndim == 1:
         array = array[:, None]
     names = ("u", *(f"X{i}" for i in range(1, array.shape[1])))
@@ -411,7 +415,9 @@ def check_table(X: Any) -> Table:
 
 
 def _number_or_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a column as float64 if it can be."""
+    """Return a column as float64 if it can be; objects of text stay text."""
+    if column.dtype.kind == "O" and any(isinstance(value, str) for value in column):
+        return column
     try:
         return _as_floats(column, "X")
     except InvalidInputError:

@@ -16,6 +16,7 @@ from .exceptions import InvalidInputError
 from .intervals import IntervalMethod
 from .reference import reference_scores
 from .scaling import BinwiseScaling, IsotonicScaling
+from .scaling.crossfit import canonical_order, make_folds
 from .scores import Scorecard
 
 
@@ -262,26 +263,28 @@ def choose_n_bins(
             f"{len(numbers)} numbers and {n_rows} rows for {cv} folds."
         )
         raise InvalidInputError(msg)
-    fold = np.random.default_rng(rng).permutation(n_rows) % cv
-    losses = np.empty((len(numbers), n_rows))
     table = np.column_stack([whole.uncertainty, whole.table.numbers(by)])
     column = 0 if whole.table.position(by) == 0 else 1
+    order = canonical_order(tuple(table.T), whole.error)
+    table, error = table[order], whole.error[order]
+    fold = make_folds(np.abs(error) / table[:, 0], cv, np.random.default_rng(rng), None)
+    losses = np.empty((len(numbers), n_rows))
     for i, n in enumerate(track(numbers, "choosing the bin number", len(numbers))):
         for k in range(cv):
             out = fold == k
             fitted = BinwiseScaling(min(n, int((~out).sum())), by=column).fit(
-                table[~out], whole.error[~out]
+                table[~out], error[~out]
             )
             u = fitted.predict(table[out])
-            losses[i, out] = 0.5 * (whole.error[out] / u) ** 2 + np.log(u)
+            losses[i, out] = 0.5 * (error[out] / u) ** 2 + np.log(u)
     nll = losses.mean(axis=1) + 0.5 * np.log(2 * np.pi)
     best = int(np.argmin(nll))
-    error = (losses - losses[best]).std(axis=1) / np.sqrt(n_rows)
-    chosen = int(np.argmax(nll - nll[best] <= error))
+    spread = (losses - losses[best]).std(axis=1) / np.sqrt(n_rows)
+    chosen = int(np.argmax(nll - nll[best] <= spread))
     return BinChoice(
         n_bins=numbers[chosen],
         best=numbers[best],
         candidates=np.array(numbers),
         nll=nll,
-        standard_error=error,
+        standard_error=spread,
     )

@@ -38,7 +38,7 @@ class ConfidenceCurve:
         The same when rows are removed by their true absolute error: the lowest curve.
     reference, reference_low, reference_high : array of shape (n_points,)
         Mean and interval of the curve for errors drawn from N(0, u), the
-        *probabilistic reference* that honest uncertainties follow.
+        *probabilistic reference* that honest uncertainties of normal errors follow.
     statistic : str
         Name of the statistic.
     """

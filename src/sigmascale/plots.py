@@ -35,7 +35,8 @@ def plot_confidence_curve(
 ) -> Axes:
     """Plot a confidence curve with its oracle and its probabilistic reference.
 
-    The curve of honest uncertainties stays in the grey band of the reference.
+    The curve of honest uncertainties stays in the grey band of the reference, if the
+    errors are normal; heavy tails take it out of the band, too.
 
     Parameters
     ----------

@@ -295,8 +295,9 @@ class Scorecard:
         return self.to_dict()[name]
 
     def __str__(self) -> str:
-        """Return one line a score."""
-        return "\n".join(f"{name:<12} {v: .4g}" for name, v in self.to_dict().items())
+        """Return one line a score, and what they are from."""
+        lines = [f"{name:<12} {v: .4g}" for name, v in self.to_dict().items()]
+        return "\n".join([*lines, f"({self.n_rows} rows, {self.n_bins} bins)"])
 
     def _repr_html_(self) -> str:
         rows = [(name, f"{v:.4g}") for name, v in self.to_dict().items()]

@@ -161,7 +161,10 @@ class Validation:
     def __str__(self) -> str:
         """Return the verdicts in words, and the evidence as a table."""
         table = text_table(_HEADER, self._rows())
-        return "\n".join([*(v.sentence for v in self.verdicts.values()), "", table])
+        bins = self.local["u"].n.size
+        note = f"S and valid bins: from {bins} bins of u, and as many of each number."
+        sentences = [verdict.sentence for verdict in self.verdicts.values()]
+        return "\n".join([*sentences, "", table, note])
 
     def _repr_html_(self) -> str:
         return html_table(_HEADER, self._rows())

@@ -455,6 +455,16 @@ def test_masked_and_missing_entries_are_not_taken_for_numbers(Scaler):
 
 
 @every_scaler
+def test_numbers_in_a_column_of_objects_are_numbers_and_none_is_missing(Scaler):
+    X, error = make_data()
+    X[::9, 2] = np.nan
+    objects = pd.DataFrame(X, columns=NAMES).astype(object)
+    objects = objects.where(objects.notna(), None)
+    found = make(Scaler).fit(objects, error).predict(objects)
+    np.testing.assert_array_equal(found, make(Scaler).fit(X, error).predict(X))
+
+
+@every_scaler
 def test_the_kind_of_table_is_explained_when_it_cannot_be_used(Scaler):
     X, error = make_data()
     wrong = {
@@ -512,11 +522,21 @@ def test_predictions_are_finite_and_positive_for_any_finite_input(Scaler, data):
         assert predicted.min() > 0
 
 
+EXTREMES = {
+    "all sizes": (
+        [1e300, 1e-300, 5e-324, 1.0, 0.0, 1e70, 3.0, 1e-70, 2.0, 1e150, 7.0, 1e-150],
+        [1e-300, 1e300, 1.0, 0.0, 5e-324, 1e70, -1e-70, 1e200, 2.0, -3.0, 1.0, 0.0],
+    ),
+    "a huge z among tiny ones": ([1e-70] + 11 * [1e70], [1e-25] + 11 * [1e-70]),
+    "a tiny z among huge ones": ([1e70] + 11 * [1e-70], [1e-70] + 11 * [1e-25]),
+}
+
+
 @every_scaler
+@pytest.mark.parametrize("extreme", EXTREMES)
 @quiet
-def test_predictions_are_finite_and_positive_with_default_parameters(Scaler):
-    u = [1e300, 1e-300, 5e-324, 1.0, 0.0, 1e70, 3.0, 1e-70, 2.0, 1e150, 7.0, 1e-150]
-    error = [1e-300, 1e300, 1.0, 0.0, 5e-324, 1e70, -1e-70, 1e200, 2.0, -3.0, 1.0, 0.0]
+def test_predictions_are_finite_and_positive_with_default_parameters(Scaler, extreme):
+    u, error = EXTREMES[extreme]
     X = np.column_stack([u, np.arange(12) % 2, error[::-1]])
     predicted = Scaler().fit(X, error).predict(X)
     assert np.isfinite(predicted).all()

@@ -80,6 +80,10 @@ def missing_label_tables(u, phase):
     number[phase == "plasma"] = 7
     return {
         "object array": np.array(list(zip(u, text, strict=True)), dtype=object),
+        "object array with NA": np.array(
+            [(a, pd.NA if b is None else b) for a, b in zip(u, text, strict=True)],
+            dtype=object,
+        ),
         "array of numbers": np.column_stack([u, number]),
         "pandas object": pd.DataFrame({"u": u, "p": pd.Series(text, dtype=object)}),
         "pandas string": pd.DataFrame({"u": u, "p": pd.array(text, dtype="string")}),
@@ -117,6 +121,18 @@ def test_a_list_of_rows_may_mix_numbers_and_text(data):
     for table in (rows, as_text):
         predicted = ss.GroupScaling().fit(table, error).predict(table)
         np.testing.assert_allclose(predicted, u * [factors[p] for p in phase])
+
+
+def test_text_that_writes_numbers_is_the_same_label_in_tables_of_all_kinds(data):
+    u, phase, error = data
+    text = np.where(phase == "gas", "1", "2.50")
+    rows = [[float(a), str(b)] for a, b in zip(u, text, strict=True)]
+    frame = pl.DataFrame({"u": u, "label": text})
+    expected = ss.GroupScaling().fit(frame, error).predict(frame)
+    for table in (rows, np.array(rows, dtype=object), frame.to_arrow()):
+        scaler = ss.GroupScaling().fit(table, error)
+        assert list(scaler.groups_.labels) == ["1", "2.50"]
+        np.testing.assert_array_equal(scaler.predict(table), expected)
 
 
 def test_numbers_truth_values_and_dates_can_be_labels(data):

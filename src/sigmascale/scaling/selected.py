@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from .._checks import LARGEST_Z, Floats, Ints, Labels, Table, check_count
 from .._progress import track
@@ -258,6 +259,7 @@ class SelectedScaling(VarianceScaler):
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
+        check_is_fitted(self)
         names, losses, verdicts = (
             self.cv_results_[key] for key in ("candidate", "nll", "verdict")
         )
