@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import sigmascale as ss
 from sigmascale import SelectedScaling, TemperatureScaling
 
 N_TEST = 20_000
@@ -86,3 +87,22 @@ def test_the_default_is_never_worse_than_one_factor(kind, n, seed):
         loss = losses(error[new], X[new, 0])
         cost = np.mean(losses(error[new], predicted) - loss)
         assert cost < loss.std() / np.sqrt(n)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("Scaler", [ss.RakedScaling, ss.BoostedScaling])
+def test_heavy_tails_do_not_make_the_average_uncertainty_too_small(Scaler):
+    # what caps enormous errors while learning must not cap the final average
+    ratios = []
+    for seed in range(6):
+        rng = np.random.default_rng([9, seed])
+        u, x = rng.uniform(1, 2, 3000), rng.uniform(-1, 1, 3000)
+        sigma = u * np.exp(0.5 * x)
+        error = sigma * rng.standard_t(3, 3000) / np.sqrt(3)
+        X = np.column_stack([u, x])
+        found = [
+            np.mean((sigma / scaler.fit(X, error).predict(X)) ** 2)
+            for scaler in (Scaler(), ss.TemperatureScaling())
+        ]
+        ratios.append(found[0] / found[1])
+    assert np.mean(ratios) == pytest.approx(1, abs=0.04)
