@@ -10,16 +10,10 @@ from typing import Any, Literal
 import narwhals as nw
 from sklearn.base import clone
 
-from ._checks import (
-    Floats,
-    Table,
-    check_count,
-    check_nonnegative_uncertainty,
-    check_table,
-    check_target,
-)
+from ._checks import Floats, check_count
 from ._progress import track
 from ._render import html_table, text_table
+from ._table import Table, check_nonnegative_uncertainty, check_table, check_target
 from .exceptions import InvalidInputError
 from .intervals import IntervalMethod
 from .local import LocalZMS, local_zms_by_variable

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import Table
 from ._files import write_text
+from ._table import Table
 from .exceptions import DamagedFileError, InvalidInputError
 from .partitions import Cells, EqualSizeBins, Groups
 from .scaling import SCALERS, VarianceScaler

@@ -7,13 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import (
-    Floats,
-    check_count,
-    check_features,
-    check_pair,
-    rng_from,
-)
+from ._checks import Floats, check_count, check_features, check_pair, rng_from
 from ._render import html_table, text_table
 from .intervals import MIN_ROWS, IntervalMethod, mean_interval
 from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of

@@ -11,18 +11,8 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import (
-    LARGEST,
-    LARGEST_Z,
-    SMALLEST,
-    Floats,
-    Labels,
-    Table,
-    check_groups,
-    check_nonnegative_uncertainty,
-    check_table,
-    check_target,
-)
+from .._checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Labels, check_groups
+from .._table import Table, check_nonnegative_uncertainty, check_table, check_target
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..scores import nll
 

@@ -6,7 +6,8 @@ import warnings
 
 import numpy as np
 
-from .._checks import Floats, Ints, Labels, Table, check_choice, check_count
+from .._checks import Floats, Ints, Labels, check_choice, check_count
+from .._table import Table
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..partitions import BinnedRows, Cells, EqualSizeBins
 from ..sums import BinSums

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Floats, Ints, Labels, Table, check_count, check_fraction
+from .._checks import Floats, Ints, Labels, check_count, check_fraction
 from .._progress import track
+from .._table import Table
 from .base import VarianceScaler
 from .crossfit import (
     canonical_order,

@@ -6,7 +6,8 @@ import warnings
 
 import numpy as np
 
-from .._checks import Floats, Labels, Table, check_count
+from .._checks import Floats, Labels, check_count
+from .._table import Table
 from ..exceptions import InvalidInputError, UnseenGroupWarning
 from ..partitions import BinnedRows, Groups
 from ..sums import BinSums

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from .._checks import Floats, Labels, Table
+from .._checks import Floats, Labels
+from .._table import Table
 from ..partitions import sum_by_code
 from .base import VarianceScaler
 

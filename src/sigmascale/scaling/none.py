@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .._checks import Floats, Labels, Table
+from .._checks import Floats, Labels
+from .._table import Table
 from .base import VarianceScaler
 
 

@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import Floats, Ints, Labels, Table, check_count
+from .._checks import Floats, Ints, Labels, check_count
+from .._table import Table
 from ..exceptions import InvalidInputError
 from .base import VarianceScaler
 from .crossfit import canonical_order, largest_ratio, make_folds

@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import LARGEST_Z, Floats, Ints, Labels, Table, check_count
+from .._checks import LARGEST_Z, Floats, Ints, Labels, check_count
 from .._progress import track
 from .._render import text_table
+from .._table import Table
 from ..exceptions import (
     CandidateDroppedWarning,
     DegenerateFitWarning,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Floats, Labels, Table
+from .._checks import Floats, Labels
+from .._table import Table
 from .base import VarianceScaler
 
 

@@ -1,0 +1,214 @@
+"""The conditioning table of the estimators, checked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import check_array, column_or_1d
+
+from ._checks import (
+    Floats,
+    Labels,
+    _as_array,
+    _as_column,
+    _as_floats,
+    _as_frame,
+    _from_series,
+    _number_or_text,
+    _refuse,
+    as_labels,
+    check_column,
+    check_variable,
+)
+from .exceptions import InvalidInputError, ZeroUncertaintyWarning
+
+
+@dataclass(frozen=True)
+class Table:
+    """The conditioning table: the first column is u, the others are features."""
+
+    columns: tuple[npt.NDArray[Any], ...]
+    names: tuple[str, ...]
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.columns[0].shape[0])
+
+    def rows(self, which: npt.NDArray[Any]) -> Table:
+        """Return some of the rows."""
+        return Table(tuple(column[which] for column in self.columns), self.names)
+
+    def position(self, key: Any, argument: str = "by") -> int:
+        """Return the position of the column that `key` names or counts."""
+        if isinstance(key, str):
+            if key in self.names:
+                return self.names.index(key)
+            known = ", ".join(self.names)
+            msg = (
+                f"`{argument}` must name a column of X; found {key!r}. Columns are: "
+                f"{known}."
+            )
+            raise InvalidInputError(msg)
+        if isinstance(key, (bool, np.bool_)) or not isinstance(key, (int, np.integer)):
+            msg = f"`{argument}` must be a column's number or name; found {key!r}."
+            raise InvalidInputError(msg)
+        if not -len(self.columns) <= key < len(self.columns):
+            msg = (
+                f"`{argument}` must be a column of X, which has {len(self.columns)} "
+                f"feature(s); found {key}. Column 0 is the uncertainty."
+            )
+            raise InvalidInputError(msg)
+        return int(key) % len(self.columns)
+
+    def positions(self, keys: Any, argument: str) -> list[int]:
+        """Return the positions of several columns; None stands for none of them."""
+        if keys is None:
+            return []
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            msg = f"`{argument}` must be a list of columns; found {keys!r}."
+            raise InvalidInputError(msg)
+        return [self.position(key, argument) for key in keys]
+
+    def numbers(self, key: int | str) -> Floats:
+        """Return a column as finite numbers."""
+        position = self.position(key)
+        return check_column(self.columns[position], f"X[:, {self.names[position]}]")
+
+    def variable(self, key: int | str) -> Labels:
+        """Return a column to bin by: finite numbers, or labels of named groups."""
+        position = self.position(key)
+        column = self.columns[position]
+        return check_variable(column, f"X[:, {self.names[position]}]", column)
+
+    def features(self, categorical: set[int]) -> list[Labels]:
+        """Return the other columns: numbers, which may be missing, or labels."""
+        columns = []
+        for position in range(1, len(self.columns)):
+            column = self.columns[position]
+            name = f"X[:, {self.names[position]}]"
+            if column.dtype.kind != "f" or position in categorical:
+                columns.append(as_labels(column))
+                continue
+            infinite = "finite or missing, not inf|Replace these values by NaN."
+            _refuse(np.isinf(column), column, name, infinite)
+            columns.append(column)
+        return columns
+
+    def labels(self, key: int | str) -> Labels:
+        """Return a column as group labels."""
+        return as_labels(self.columns[self.position(key)])
+
+
+def check_table(X: Any) -> Table:
+    """Return the conditioning table from an array or any data frame."""
+    frame = _as_frame(X, "X")
+    if frame is not None:
+        if not frame.columns or not len(frame):
+            msg = (
+                f"X has {len(frame)} sample(s) and {len(frame.columns)} feature(s) "
+                f"(shape={frame.shape}) while a minimum of 1 is required. "
+                "Is the file empty?"
+            )
+            raise InvalidInputError(msg)
+        return Table(
+            tuple(
+                np.asarray(_from_series(c.to_native())) for c in frame.iter_columns()
+            ),
+            tuple(str(c) for c in frame.columns),
+        )
+    try:
+        array = check_array(
+            _from_series(X), dtype=None, ensure_all_finite=False, ensure_2d=False
+        )
+    except (TypeError, ValueError) as problem:
+        # the words are those that scikit-learn's own checks look for
+        msg = (
+            f"X must be a table, the uncertainty first: {str(problem).splitlines()[0]} "
+            "Pass a data frame or a two-dimensional array."
+        )
+        raise InvalidInputError(msg) from problem
+    if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
+        array = np.array(X, dtype=object)  # NumPy made text of the numbers, too
+    if array.ndim == 1:
+        array = array[:, None]
+    names = ("u", *(f"X{i}" for i in range(1, array.shape[1])))
+    return Table(tuple(_number_or_text(column) for column in array.T), names)
+
+
+def check_target(y: Any, n_rows: int, estimator: str) -> Floats:
+    """Return the errors an estimator is fitted or scored with."""
+    if y is None:
+        msg = (
+            f"This {estimator} estimator requires y to be passed, but the target y is "
+            "None. Pass the errors of the calibration set."
+        )
+        raise InvalidInputError(msg)
+    array = _as_array(y, "y")
+    if array.dtype.kind == "c":
+        msg = "Complex data not supported: y must hold real errors."
+        raise InvalidInputError(msg)
+    try:
+        array = column_or_1d(array, warn=True)
+    except ValueError as problem:
+        msg = f"{problem} Pass one column of errors."
+        raise InvalidInputError(msg) from problem
+    column = _as_floats(_as_column(array, "y"), "y")
+    bad = ~np.isfinite(column)
+    if bad.any():
+        # The first sentence is the one that scikit-learn's own checks look for.
+        what = "NaN" if np.isnan(column[bad][0]) else "infinity"
+        row = int(np.argmax(bad))
+        msg = (
+            f"Input y contains {what} or a value too large for dtype('float64'). "
+            f"y (the errors) must be finite; {np.count_nonzero(bad)} of {bad.size} "
+            f"are not (first at row {row}: {column[row]:g}). "
+            "Drop or repair these rows."
+        )
+        raise InvalidInputError(msg)
+    if column.shape[0] != n_rows:
+        msg = (
+            f"X and y must have the same number of rows; found {n_rows} and "
+            f"{column.shape[0]}. Pass columns of one table."
+        )
+        raise InvalidInputError(msg)
+    return column
+
+
+def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Floats:
+    """Return positive uncertainties for an estimator.
+
+    Zeros are common in ensembles whose members all agree. They are raised to
+    `smallest`, or to the smallest positive value in `u` when that is None, with a
+    warning that counts them.
+    """
+    _refuse(
+        u < 0,
+        u,
+        "uncertainty",
+        "positive (the first column of X is the uncertainty)|Negative values in data "
+        "passed to an estimator that needs uncertainties: drop these rows.",
+    )
+    zeros = int(np.count_nonzero(u == 0))
+    if not zeros:
+        return u
+    if smallest is None:
+        if zeros == u.size:
+            msg = (
+                f"`uncertainty` must have a positive value; all {u.size} are 0. "
+                "Is the right column the first one of X?"
+            )
+            raise InvalidInputError(msg)
+        smallest = float(u[u > 0].min())
+    warnings.warn(
+        f"{zeros} of {u.size} uncertainties are exactly 0; they were raised to "
+        f"{smallest:g}, the smallest positive one seen in fit.",
+        ZeroUncertaintyWarning,
+        stacklevel=4,
+    )
+    return np.where(u == 0, smallest, u)
