@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.exceptions import FewerBinsWarning
+from sigmascale.exceptions import FewerBinsWarning, ZeroUncertaintyWarning
 
 few_strata = pytest.mark.filterwarnings("ignore:.*equal values of:UserWarning")
 
@@ -198,6 +198,19 @@ def test_tied_uncertainties_share_a_bin_in_fit_and_in_predict():
         scaler = ss.BinwiseScaling(4).fit(u, error)
     np.testing.assert_array_equal(scaler.sums_.n, [30, 10])
     np.testing.assert_array_equal(scaler.partition_.limits, [2])
+
+
+@pytest.mark.parametrize("by", [0, (0, 1)])
+def test_zero_uncertainties_share_the_bin_of_the_smallest_positive_one(by):
+    u = np.repeat([0.0, 1.0, 2.0], 4)
+    X = np.column_stack([u, np.tile([1.0, 2.0], 6)])
+    scaler = ss.BinwiseScaling(3 if by == 0 else (3, 1), by=by)
+    with (
+        pytest.warns(ZeroUncertaintyWarning, match="^4 of 12"),
+        pytest.warns(FewerBinsWarning, match="3 bins .* leave 2 distinct"),
+    ):
+        scaler.fit(X, np.repeat([1, 3, 2], 4))
+    np.testing.assert_allclose(scaler.factors_, [np.sqrt((1 + 9) / 2), 1])
 
 
 def test_one_bin_is_one_factor_and_more_bins_fit_the_calibration_set_better(data):

@@ -80,8 +80,11 @@ def missing_label_tables(u, phase):
     number[phase == "plasma"] = 7
     return {
         "object array": np.array(list(zip(u, text, strict=True)), dtype=object),
-        "object array with NA": np.array(
-            [(a, pd.NA if b is None else b) for a, b in zip(u, text, strict=True)],
+        "object array with all that is missing": np.array(
+            [
+                (u[i], [None, pd.NA, pd.NaT, np.nan][i % 4] if p is None else p)
+                for i, p in enumerate(text)
+            ],
             dtype=object,
         ),
         "array of numbers": np.column_stack([u, number]),
