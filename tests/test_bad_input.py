@@ -678,3 +678,41 @@ def test_only_the_required_packages_are_needed_to_import_and_to_work():
         """
     )
     assert printed == "1.0"
+
+
+SETS = (np.ones((40, 2)), np.arange(40.0))
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (
+            lambda: ss.reference_scores([1.0], distribution="student_t", df="3"),
+            "`df` must be above 2",
+        ),
+        (
+            lambda: ss.confidence_curve([1.0], [1.0], statistic=lambda _: "x"),
+            "`statistic` must return a number",
+        ),
+        (lambda: ss.compare(3, SETS, SETS), "`scalers` must be recalibrators"),
+        (
+            lambda: ss.compare([ss.NoScaling()], SETS, SETS, features=3),
+            "`features` must be a list of columns",
+        ),
+        (
+            lambda: ss.compare([ss.NoScaling()], SETS, SETS, method="x"),
+            "`method` must be one of",
+        ),
+        (lambda: ss.scan_bins(SETS, SETS, n_bins=3), "`n_bins` must be a list"),
+        (
+            lambda: ss.scan_bins(SETS, SETS, n_bins=[2], score_bins=0),
+            "`score_bins` must be at least 1",
+        ),
+        (lambda: ss.choose_n_bins(*SETS, n_bins=None), "`n_bins` must be a list"),
+        (lambda: ss.choose_n_bins(*SETS, rng="x"), "`rng` must be a seed"),
+        (lambda: ss.BoostedScaling(depth=60).fit(*SETS), "`depth` must be at most"),
+    ],
+)
+def test_odd_arguments_are_refused_by_name(call, match):
+    with pytest.raises(InvalidInputError, match=match):
+        call()

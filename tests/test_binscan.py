@@ -90,7 +90,7 @@ def test_a_scan_becomes_columns_of_plain_numbers(scan):
 
 
 def test_a_scan_of_no_numbers_is_refused(halves):
-    with pytest.raises(InvalidInputError, match="at least one number of bins"):
+    with pytest.raises(InvalidInputError, match="at least one integer; found none"):
         ss.scan_bins(*halves, n_bins=())
 
 
@@ -253,10 +253,10 @@ def test_one_bin_has_the_cross_validated_nll_of_one_factor(halves):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_bins": ()}, "found 0 numbers"),
+        ({"n_bins": ()}, "at least one integer; found none"),
         ({"n_bins": (0,)}, "`n_bins` must be at least 1"),
         ({"cv": 1}, "`cv` must be at least 2"),
-        ({"cv": 11}, "10 rows for 11 folds"),
+        ({"cv": 11}, "found 11 for 10 rows"),
         ({"by": 1}, "`by` must be a column of X"),
     ],
 )

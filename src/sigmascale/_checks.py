@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import datetime
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import narwhals as nw
@@ -57,6 +57,18 @@ def check_fraction(value: Any, name: str) -> float:
         msg = f"`{name}` must lie strictly between 0 and 1; found {value!r}."
         raise InvalidInputError(msg)
     return float(value)
+
+
+def check_counts(values: Any, name: str) -> list[int]:
+    """Return several integers of at least 1."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        msg = f"`{name}` must be a list of integers; found {values!r}."
+        raise InvalidInputError(msg)
+    counts = [check_count(value, name) for value in values]
+    if not counts:
+        msg = f"`{name}` must hold at least one integer; found none."
+        raise InvalidInputError(msg)
+    return counts
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import Floats, Ints, check_count
+from ._checks import Floats, Ints, check_choice, check_count, check_counts, rng_from
 from ._progress import track
 from ._render import html_table, text_table
 from .comparison import CheckedSet, Data
 from .exceptions import InvalidInputError
-from .intervals import IntervalMethod
+from .intervals import METHODS, IntervalMethod
 from .reference import reference_scores
 from .scaling import BinwiseScaling, IsotonicScaling
 from .scaling.crossfit import canonical_order, make_folds
@@ -130,10 +130,9 @@ def scan_bins(
     True
     """
     training, testing = CheckedSet.read(cal, "cal"), CheckedSet.read(test, "test")
-    numbers = [check_count(n, "n_bins") for n in n_bins]
-    if not numbers:
-        msg = "`n_bins` must hold at least one number of bins; found none."
-        raise InvalidInputError(msg)
+    numbers = check_counts(n_bins, "n_bins")
+    score_bins = check_count(score_bins, "score_bins")
+    check_choice(method, "method", METHODS)
     cards, locals_, references = [], [], []
     for n in track(numbers, "scanning bin numbers", len(numbers)):
         fitted = BinwiseScaling(n, by=by).fit(training.X, training.error)
@@ -254,20 +253,17 @@ def choose_n_bins(
     True
     """
     whole = CheckedSet.read((X, y), "data")
-    numbers = sorted({check_count(n, "n_bins") for n in n_bins})
+    numbers = sorted(set(check_counts(n_bins, "n_bins")))
     cv = check_count(cv, "cv", least=2)
     n_rows = whole.error.size
-    if not numbers or n_rows < cv:
-        msg = (
-            f"`n_bins` needs a number to try and `cv` as many rows as folds; found "
-            f"{len(numbers)} numbers and {n_rows} rows for {cv} folds."
-        )
+    if n_rows < cv:
+        msg = f"`cv` must not exceed the number of rows; found {cv} for {n_rows} rows."
         raise InvalidInputError(msg)
     table = np.column_stack([whole.uncertainty, whole.table.numbers(by)])
     column = 0 if whole.table.position(by) == 0 else 1
     order = canonical_order(tuple(table.T), whole.error)
     table, error = table[order], whole.error[order]
-    fold = make_folds(np.abs(error) / table[:, 0], cv, np.random.default_rng(rng), None)
+    fold = make_folds(np.abs(error) / table[:, 0], cv, rng_from(rng), None)
     losses = np.empty((len(numbers), n_rows))
     for i, n in enumerate(track(numbers, "choosing the bin number", len(numbers))):
         for k in range(cv):

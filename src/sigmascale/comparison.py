@@ -10,12 +10,12 @@ from typing import Any, Literal
 import narwhals as nw
 from sklearn.base import clone
 
-from ._checks import Floats, check_count
+from ._checks import Floats, check_choice, check_count
 from ._progress import track
 from ._render import html_table, text_table
 from ._table import Table, check_nonnegative_uncertainty, check_table, check_target
 from .exceptions import InvalidInputError
-from .intervals import IntervalMethod
+from .intervals import METHODS, IntervalMethod
 from .local import LocalZMS, local_zms_by_variable
 from .scaling import VarianceScaler
 from .scores import Scorecard, scorecard
@@ -47,8 +47,8 @@ class CheckedSet:
         table = check_table(X)
         u = check_nonnegative_uncertainty(table.numbers(0), smallest=None)
         error = check_target(y, table.n_rows, "compare")
-        keys = range(1, len(table.columns)) if scored is None else scored
-        positions = [table.position(key) for key in keys]
+        every = range(1, len(table.columns))
+        positions = table.positions(every if scored is None else scored, "features")
         features = {table.names[i]: table.columns[i] for i in positions}
         return cls(X, table, u, error, features)
 
@@ -191,6 +191,13 @@ def _named(scalers: Any) -> dict[str, Any]:
     if isinstance(scalers, Mapping):
         return {str(name): scaler for name, scaler in scalers.items()}
     each = scalers if isinstance(scalers, Sequence) else [scalers]
+    for scaler in each:
+        if not hasattr(scaler, "fit") or not hasattr(scaler, "predict"):
+            msg = (
+                f"`scalers` must be recalibrators, a list or a dict of them; found "
+                f"{scaler!r}."
+            )
+            raise InvalidInputError(msg)
     named = {name_of(scaler): scaler for scaler in each}
     if len(named) < len(each):
         msg = "`scalers` must not repeat one; pass a dict to name them yourself."
@@ -252,6 +259,7 @@ def compare(
         )
         raise InvalidInputError(msg)
     n_bins = check_count(n_bins, "n_bins")
+    check_choice(method, "method", METHODS)
     training, testing = (
         CheckedSet.read(cal, "cal", features),
         CheckedSet.read(test, "test", features),

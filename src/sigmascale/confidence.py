@@ -162,7 +162,11 @@ def confidence_curve(
 def _curve(errors: Floats, kept: Ints, statistic: Statistic) -> Floats:
     """Return the statistic of the first `kept` errors, for each number kept."""
     if callable(statistic):
-        values = np.array([float(statistic(errors[:k])) for k in kept])
+        try:
+            values = np.array([float(statistic(errors[:k])) for k in kept])
+        except (TypeError, ValueError) as problem:
+            msg = f"`statistic` must return a number ({problem})."
+            raise InvalidInputError(msg) from problem
         if not np.isfinite(values).all():
             msg = "`statistic` must return a finite number for every subset of errors."
             raise InvalidInputError(msg)

@@ -220,7 +220,8 @@ def _z_distribution(
     if distribution == "normal":
         return None, None
     if distribution == "student_t" and df is not None:
-        if not 2 < df < np.inf:
+        real = isinstance(df, (int, float, np.integer, np.floating))
+        if not real or not 2 < df < np.inf:
             msg = f"`df` must be above 2, for a finite variance; found {df!r}."
             raise InvalidInputError(msg)
         return None, float(df)

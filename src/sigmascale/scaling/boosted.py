@@ -9,6 +9,7 @@ import numpy as np
 from .._checks import Floats, Ints, Labels, check_count, check_fraction
 from .._progress import track
 from .._table import Table
+from ..exceptions import InvalidInputError
 from .base import VarianceScaler
 from .crossfit import (
     canonical_order,
@@ -22,6 +23,7 @@ from .trees import Columns, LabelCodes, NumberCodes, Tree, TreeOptions, grow
 MAX_BINS = 255  # of a column
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
 FLOOR = 0.01  # share of the average z² added to each: bounds factors from below
+MAX_DEPTH = 10  # 1024 leaves: far more than any sensible model has
 PATIENCE = 30  # trees without improvement before growing stops
 STANDARD_ERRORS = 1.0  # of out-of-fold gain without which no trees are kept
 
@@ -108,8 +110,12 @@ class BoostedScaling(VarianceScaler):
     ) -> None:
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         max_trees = check_count(self.max_trees, "max_trees", least=0)
+        depth = check_count(self.depth, "depth")
+        if depth > MAX_DEPTH:
+            msg = f"`depth` must be at most {MAX_DEPTH}; found {depth}."
+            raise InvalidInputError(msg)
         options = TreeOptions(
-            depth=check_count(self.depth, "depth"),
+            depth=depth,
             min_rows=int(np.clip(error.size / 50, 20, 50))
             if self.min_rows is None
             else check_count(self.min_rows, "min_rows"),
