@@ -283,7 +283,7 @@ CANNOT = {
     ("reference_scores", "only zero errors"): NO_ERRORS,
     ("reference_scores", "tiny errors"): NO_ERRORS,
     ("validate", "tiny errors"): NO_ERRORS,
-    ("choose_n_bins", "two rows"): "as many rows as folds; found 2 numbers and 2 rows",
+    ("choose_n_bins", "two rows"): "`cv` must not exceed .* found 5 for 2 rows",
 }
 
 
