@@ -1,9 +1,12 @@
-"""Tables of results as text and HTML, escaped; nothing is computed here."""
+"""Results as text, HTML and plain values; nothing is computed here."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
+from typing import Any
+
+import numpy as np
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -27,3 +30,11 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def plain(result: Any) -> dict[str, Any]:
+    """Return the fields of a result by name, arrays as lists."""
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in vars(result).items()
+    }

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._checks import Floats, Ints, check_choice, check_count, check_counts, rng_from
 from ._progress import track
-from ._render import html_table, text_table
+from ._render import html_table, plain, text_table
 from .comparison import CheckedSet, Data
 from .exceptions import InvalidInputError
 from .intervals import METHODS, IntervalMethod
@@ -208,10 +208,7 @@ class BinChoice:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, arrays as lists."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
+        return plain(self)
 
 
 def choose_n_bins(

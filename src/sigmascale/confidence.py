@@ -17,7 +17,7 @@ from ._checks import (
     check_pair,
     rng_from,
 )
-from ._render import html_table
+from ._render import html_table, plain
 from .exceptions import InvalidInputError
 from .partitions import cut_positions, rank_bins
 
@@ -59,10 +59,7 @@ class ConfidenceCurve:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, arrays as lists."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
+        return plain(self)
 
     def _repr_html_(self) -> str:
         shown = np.linspace(0, self.pruned.size - 1, min(11, self.pruned.size)).astype(

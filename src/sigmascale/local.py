@@ -21,7 +21,7 @@ from ._checks import (
     check_variable,
     rng_from,
 )
-from ._render import html_table, text_table
+from ._render import html_table, plain, text_table
 from .exceptions import FewerBinsWarning, InvalidInputError
 from .intervals import (
     METHODS,
@@ -85,10 +85,7 @@ class LocalZMS:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, arrays as lists."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
+        return plain(self)
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
