@@ -1,78 +1,8 @@
-"""Honest error bars for machine-learned regression, and the proof of it."""
+"""Honest error bars for machine-learned regression, and the proof of it.
 
-from importlib.metadata import version
+The public names stand in ``__init__.pyi``.
+"""
 
-from . import chemistry, datasets
-from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
-from .comparison import Comparison, compare
-from .confidence import ConfidenceCurve, confidence_curve
-from .intervals import wilson_interval
-from .local import LocalZMS, local_zms
-from .persistence import load, save
-from .reference import ReferenceScores, reference_scores
-from .regions import Region
-from .scaling import (
-    BinwiseScaling,
-    BoostedScaling,
-    GroupScaling,
-    IsotonicScaling,
-    LinearScaling,
-    NoScaling,
-    RakedScaling,
-    SelectedScaling,
-    TemperatureScaling,
-)
-from .scores import (
-    Scorecard,
-    calibration_error,
-    ence,
-    local_calibration_error,
-    nll,
-    scorecard,
-    uce,
-    zms,
-)
-from .validation import Validation, Verdict, validate
+import lazy_loader
 
-__version__ = version("sigmascale")
-
-__all__ = [
-    "BinChoice",
-    "BinScan",
-    "BinwiseScaling",
-    "BoostedScaling",
-    "Comparison",
-    "ConfidenceCurve",
-    "GroupScaling",
-    "IsotonicScaling",
-    "LinearScaling",
-    "LocalZMS",
-    "NoScaling",
-    "RakedScaling",
-    "ReferenceScores",
-    "Region",
-    "Scorecard",
-    "SelectedScaling",
-    "TemperatureScaling",
-    "Validation",
-    "Verdict",
-    "calibration_error",
-    "chemistry",
-    "choose_n_bins",
-    "compare",
-    "confidence_curve",
-    "datasets",
-    "ence",
-    "load",
-    "local_calibration_error",
-    "local_zms",
-    "nll",
-    "reference_scores",
-    "save",
-    "scan_bins",
-    "scorecard",
-    "uce",
-    "validate",
-    "wilson_interval",
-    "zms",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
