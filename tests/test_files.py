@@ -4,6 +4,7 @@ import stat
 import pytest
 
 from sigmascale._files import whole_file, write_text
+from sigmascale.exceptions import InvalidInputError
 
 
 def names(folder):
@@ -39,13 +40,33 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path, problem):
     assert names(tmp_path) == ["table.csv"]
 
 
-def test_a_failure_of_the_last_step_leaves_no_other_file(tmp_path):
-    path = tmp_path / "folder"
-    path.mkdir()
-    (path / "inside").touch()
-    with pytest.raises(OSError, match="folder"):
-        write_text(path, "a folder is in the way")
-    assert names(tmp_path) == ["folder"]
+def test_what_is_no_file_is_never_replaced(tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("folder", "pipe"):
+        with pytest.raises(InvalidInputError, match=f"{name}: is not a file"):
+            write_text(tmp_path / name, "it is in the way")
+    assert names(tmp_path) == ["folder", "pipe"]
+
+
+def test_a_failure_of_the_last_step_leaves_no_other_file(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    (tmp_path / "old").write_text("old")
+    with pytest.raises(OSError, match="full"):
+        write_text(tmp_path / "old", "new")
+    assert names(tmp_path) == ["old"]
+    assert (tmp_path / "old").read_text() == "old"
+
+
+def test_a_link_stays_and_its_target_is_replaced(tmp_path):
+    (tmp_path / "target").write_text("old")
+    (tmp_path / "link").symlink_to("target")
+    write_text(tmp_path / "link", "new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "target").read_text() == "new"
 
 
 def test_folders_are_made_as_needed(tmp_path):

@@ -10,7 +10,14 @@ import pytest
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.persistence import DamagedFileError, dumps, load, loads, save
+from sigmascale.persistence import (
+    DamagedFileError,
+    dumps,
+    load,
+    load_with_source,
+    loads,
+    save,
+)
 from sigmascale.scaling import SCALERS
 
 DATA = make_molecules(1200, seed=4)
@@ -87,7 +94,8 @@ def _rewritten(change):
 
     document = json.loads(dumps(CASES["BinwiseScaling"].fit(X, DATA.error)))
     change(document["recalibrator"])
-    document["sha256"] = _checksum(document["recalibrator"])
+    content = {name: document[name] for name in ("training", "recalibrator")}
+    document["sha256"] = _checksum(content)
     return json.dumps(document)
 
 
@@ -134,6 +142,34 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path):
         load(path)
 
 
+@pytest.mark.parametrize("depth", range(900, 1010, 3))
+def test_deep_nesting_is_refused_whatever_part_of_python_gives_up(depth):
+    text = (
+        '{"format": "sigmascale recalibrator", "version": 1, "library": "", '
+        f'"sha256": "", "training": {"[" * depth + "]" * depth}, "recalibrator": 0}}'
+    )
+    with pytest.raises(DamagedFileError, match=r"recalibrator|checksum"):
+        loads(text)
+
+
+def test_the_training_set_is_summarised_and_its_source_comes_back(tmp_path):
+    scaler = ss.TemperatureScaling().fit(X[["u", "mass"]], DATA.error)
+    save(scaler, tmp_path / "a.json", source={"file": "cal.csv"})
+    document = json.loads((tmp_path / "a.json").read_text())
+    assert document["training"] == {
+        "rows": 1200,
+        "columns": ["u", "mass"],
+        "source": {"file": "cal.csv"},
+    }
+    assert document["library"] == ss.__version__
+    assert load_with_source(tmp_path / "a.json")[1] == {"file": "cal.csv"}
+    assert json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))["training"] == {
+        "rows": 1,
+        "columns": None,
+        "source": None,
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "match"),
     [
@@ -142,7 +178,7 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path):
         ("\0" * 100, "not a whole JSON"),
         ("[]", "not a file of a recalibrator"),
         ('{"format": "sigmascale recalibrator", "version": 99}', "version is 99"),
-        ('{"format": "sigmascale recalibrator", "version": 1}', "checksum"),
+        ('{"format": "sigmascale recalibrator", "version": 1}', "missing or unknown"),
     ],
 )
 def test_other_texts_are_refused(text, match):

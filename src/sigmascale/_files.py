@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from .exceptions import InvalidInputError
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -20,6 +22,10 @@ def whole_file(path: Path) -> Iterator[Path]:
     >>> [file.name for file in folder.iterdir()]
     ['a.txt']
     """
+    path = Path(os.path.realpath(path))  # a link stays, its target is replaced
+    if path.exists() and not path.is_file():
+        msg = f"{path}: is not a file, and cannot be replaced by one."
+        raise InvalidInputError(msg)
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(
         dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
@@ -30,6 +36,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield part
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         part.chmod(mode)
+        with part.open("rb") as written:
+            os.fsync(written.fileno())  # or a power cut may leave an empty file
         os.replace(part, path)
     except BaseException:
         with suppress(OSError):

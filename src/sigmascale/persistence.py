@@ -1,7 +1,7 @@
 """Recalibrators to and from JSON: text that runs no code when it is loaded.
 
-A file holds the format and its version, the class, its parameters, what it learned,
-and a checksum of these. Loading checks all of it: only known classes, parameters and
+A file holds the format and its version, a summary of the training set, the class, its
+parameters, what it learned, and a checksum of these. Loading checks all of it: only known classes, parameters and
 types are accepted, numbers must be numbers, and the loaded recalibrator must predict.
 Floating-point numbers are written so that they come back bit for bit, and nothing
 depends on the date, so that the same fit gives the same file.
@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import warnings
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import numpy as np
 
 from ._files import write_text
 from ._table import Table
+from ._version import __version__
 from .exceptions import DamagedFileError, InvalidInputError
 from .partitions import Cells, EqualSizeBins, Groups
 from .scaling import SCALERS, VarianceScaler
@@ -30,6 +30,7 @@ from .sums import BinSums
 
 FORMAT = "sigmascale recalibrator"
 VERSION = 1
+_KEYS = {"format", "version", "library", "sha256", "training", "recalibrator"}
 LARGEST_FILE = 256 * 2**20  # bytes; the largest sensible model has a few
 
 _CLASSES: dict[str, type[VarianceScaler]] = {each.__name__: each for each in SCALERS}
@@ -41,7 +42,7 @@ _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 
 
-def save(scaler: VarianceScaler, path: str | Path) -> None:
+def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> None:
     """Write a fitted recalibrator to a JSON file, whole or not at all.
 
     Parameters
@@ -50,6 +51,9 @@ def save(scaler: VarianceScaler, path: str | Path) -> None:
         A fitted one.
     path : str or Path
         Where to write; an existing file is replaced.
+    source : dict, optional
+        What is known about the file it was fitted on, in terms of JSON; see
+        :func:`load_with_source`.
 
     Examples
     --------
@@ -60,7 +64,7 @@ def save(scaler: VarianceScaler, path: str | Path) -> None:
     >>> load(path).predict([3.0])
     array([6.])
     """
-    write_text(Path(path), dumps(scaler))
+    write_text(Path(path), dumps(scaler, source))
 
 
 def load(path: str | Path) -> VarianceScaler:
@@ -76,13 +80,18 @@ def load(path: str | Path) -> VarianceScaler:
     recalibrator
         It predicts bit for bit what the saved one did.
     """
+    return load_with_source(path)[0]
+
+
+def load_with_source(path: str | Path) -> tuple[VarianceScaler, Any]:
+    """Return a saved recalibrator, and the `source` it was saved with."""
     path = Path(path)
     size = path.stat().st_size
     if size > LARGEST_FILE:
         msg = f"{path} is not a recalibrator: it has {size} bytes, too many for one."
         raise DamagedFileError(msg)
     try:
-        return loads(path.read_text(encoding="utf-8"))
+        return _loads(path.read_text(encoding="utf-8"))
     except UnicodeDecodeError as problem:
         msg = f"{path} is not a recalibrator: it is not text. Was it made by `save`?"
         raise DamagedFileError(msg) from problem
@@ -91,7 +100,7 @@ def load(path: str | Path) -> VarianceScaler:
         raise DamagedFileError(msg) from problem
 
 
-def dumps(scaler: VarianceScaler) -> str:
+def dumps(scaler: VarianceScaler, source: Any = None) -> str:
     """Return a fitted recalibrator as JSON text."""
     name = type(scaler).__name__
     if _CLASSES.get(name) is not type(scaler):
@@ -100,19 +109,31 @@ def dumps(scaler: VarianceScaler) -> str:
     if not hasattr(scaler, "min_uncertainty_"):
         msg = f"`scaler` must be fitted before it is saved; this {name} is not."
         raise InvalidInputError(msg)
-    content = _encode(scaler)
+    columns = getattr(scaler, "feature_names_in_", None)
+    content = {
+        "training": {
+            "rows": scaler.n_samples_fit_,
+            "columns": None if columns is None else [str(name) for name in columns],
+            "source": source,
+        },
+        "recalibrator": _encode(scaler),
+    }
     document = {
         "format": FORMAT,
         "version": VERSION,
-        "library": version("sigmascale"),
+        "library": __version__,
         "sha256": _checksum(content),
-        "recalibrator": content,
+        **content,
     }
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def loads(text: str) -> VarianceScaler:
     """Return the recalibrator that :func:`dumps` wrote as text."""
+    return _loads(text)[0]
+
+
+def _loads(text: str) -> tuple[VarianceScaler, Any]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -127,20 +148,29 @@ def loads(text: str) -> VarianceScaler:
             f"version {VERSION}. Use the release of sigmascale that wrote the file."
         )
         raise DamagedFileError(msg)
-    content = document.get("recalibrator")
-    if _checksum(content) != document.get("sha256"):
+    if set(document) != _KEYS:
+        wrong = ", ".join(sorted(set(document) ^ _KEYS))
+        msg = f"parts of the file are missing or unknown: {wrong}."
+        raise DamagedFileError(msg)
+    content = {name: document[name] for name in ("training", "recalibrator")}
+    try:
+        checksum = _checksum(content)
+    except RecursionError as problem:
+        msg = "it is nested too deeply for a recalibrator."
+        raise DamagedFileError(msg) from problem
+    if checksum != document["sha256"]:
         msg = "the checksum does not fit: the file was changed or damaged."
         raise DamagedFileError(msg)
     try:
-        scaler = _decode(content)
+        scaler: VarianceScaler = _decode(document["recalibrator"])
         _probe(scaler)
+        source = document["training"]["source"]
     except DamagedFileError:
         raise
     except Exception as problem:
         msg = f"what was learned does not fit together ({problem})."
         raise DamagedFileError(msg) from problem
-    result: VarianceScaler = scaler
-    return result
+    return scaler, source
 
 
 def _checksum(content: Any) -> str:

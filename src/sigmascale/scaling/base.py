@@ -28,6 +28,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """
 
     min_uncertainty_: float
+    n_samples_fit_: int
 
     @abstractmethod
     def _learn(
@@ -132,6 +133,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         )
         if fitting:
             self.min_uncertainty_ = float(u.min())
+            self.n_samples_fit_ = table.n_rows
         return table, np.clip(u, SMALLEST, LARGEST)
 
     def __sklearn_tags__(self) -> Tags:
