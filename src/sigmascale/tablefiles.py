@@ -1,0 +1,257 @@
+"""Tables in files: CSV, TSV, Parquet, Feather, JSON lines and NumPy archives.
+
+A delimited text file is read as text, column by column: a value that nobody asks a
+number of is written back just as it was.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import sys
+import zipfile
+import zlib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+
+from ._files import whole_file
+from .exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Format = Literal["csv", "tsv", "parquet", "arrow", "ndjson", "npz"]
+
+STANDARD = "-"  # standard input or output
+HEAD = 1 << 16  # bytes of a text file that are looked at before it is read
+ENDINGS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "arrow",
+    ".arrow": "arrow",
+    ".ipc": "arrow",
+    ".jsonl": "ndjson",
+    ".ndjson": "ndjson",
+    ".npz": "npz",
+}
+MAGIC: dict[bytes, Format] = {
+    b"PAR1": "parquet",
+    b"ARROW1": "arrow",
+    b"PK\x03\x04": "npz",
+    b"{": "ndjson",
+}
+TEXT = ("csv", "tsv", "ndjson")
+
+
+def format_of(path: str) -> Format:
+    """Return the format that a file's name stands for; ``-`` is CSV.
+
+    >>> format_of("data/new.tsv.gz")
+    'tsv'
+    """
+    if path == STANDARD:
+        return "csv"
+    known = ENDINGS.get(Path(path.lower().removesuffix(".gz")).suffix)
+    if known is None or (path.lower().endswith(".gz") and known not in TEXT):
+        msg = (
+            f"{path}: the ending of the name says no format that can be written. Use "
+            f"one of {', '.join(ENDINGS)}; .csv, .tsv and .jsonl also with .gz."
+        )
+        raise InvalidInputError(msg)
+    return known
+
+
+def read_table(
+    path: str, *, separator: str | None = None, as_text: bool = True
+) -> pl.DataFrame:
+    """Return the table of a file, or of standard input where `path` is ``-``.
+
+    Parameters
+    ----------
+    path : str
+        The file. Its format is told by its name, or else by its first bytes.
+    separator : str, optional
+        What stands between the columns of a text file; a comma, or a tab in TSV.
+    as_text : bool, default True
+        Whether the columns of CSV and TSV files stay text.
+    """
+    import polars as pl
+
+    source, head = _open(path)
+    kind = _kind(path, head)
+    try:
+        if kind in ("csv", "tsv"):
+            between = separator or ("\t" if kind == "tsv" else ",")
+            _check_header(path, head, between)
+            frame = pl.read_csv(
+                source,
+                separator=between,
+                infer_schema=not as_text,
+                infer_schema_length=None,
+            )
+            frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+        elif kind == "parquet":
+            frame = pl.read_parquet(source)
+        elif kind == "arrow":
+            frame = pl.read_ipc(source)
+        elif kind == "ndjson":
+            frame = pl.read_ndjson(source)
+        else:
+            frame = _read_npz(path, source)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+        what = str(problem).strip().splitlines()[0]
+        msg = f"{path}: cannot be read as {kind.upper()} ({what}). Is it a whole file?"
+        raise InvalidInputError(msg) from problem
+    if not frame.height:
+        msg = f"{path}: there are columns ({_listed(frame.columns)}), but no rows."
+        raise InvalidInputError(msg)
+    return frame
+
+
+def write_table(frame: pl.DataFrame, path: str) -> None:
+    """Write a table in the format of the file's name, whole or not at all."""
+    kind = format_of(path)
+    if path == STANDARD:
+        frame.write_csv(sys.stdout.buffer)
+        sys.stdout.flush()
+        return
+    import polars as pl
+
+    try:
+        with whole_file(Path(path)) as part:
+            if path.lower().endswith(".gz"):
+                # without the time, so that the same table gives the same bytes
+                with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as file:
+                    _write(frame, file, kind)
+            else:
+                _write(frame, part, kind)
+    except pl.exceptions.PolarsError as problem:
+        what = str(problem).strip().splitlines()[0]
+        msg = f"{path}: cannot be written as {kind.upper()} ({what})."
+        raise InvalidInputError(msg) from problem
+
+
+def _write(frame: pl.DataFrame, file: Any, kind: Format) -> None:
+    if kind == "npz":
+        columns: dict[str, Any] = {n: frame[n].to_numpy() for n in frame.columns}
+        for name, column in columns.items():
+            if column.dtype.kind == "O":
+                columns[name] = np.array(["" if c is None else str(c) for c in column])
+        np.savez(file, **columns)
+    elif kind in ("csv", "tsv"):
+        frame.write_csv(file, separator="\t" if kind == "tsv" else ",")
+    elif kind == "parquet":
+        frame.write_parquet(file)
+    elif kind == "arrow":
+        frame.write_ipc(file)
+    else:
+        frame.write_ndjson(file)
+
+
+def _open(path: str) -> tuple[Any, bytes]:
+    """Return what to read, a path or unpacked bytes, and its first bytes."""
+    if path != STANDARD and Path(path).is_dir():
+        msg = f"{path}: is a folder. Name a file in it."
+        raise InvalidInputError(msg)
+    if path == STANDARD:
+        content = sys.stdin.buffer.read()
+    else:
+        with Path(path).open("rb") as file:
+            head = file.read(HEAD)
+            if not head.startswith(b"\x1f\x8b"):  # not gzip
+                if not head.strip():
+                    msg = f"{path}: the file is empty."
+                    raise InvalidInputError(msg)
+                return Path(path), head
+            content = head + file.read()
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as problem:
+            msg = f"{path}: cannot be unpacked ({problem}). Is it a whole file?"
+            raise InvalidInputError(msg) from problem
+    if not content.strip():
+        what = "standard input" if path == STANDARD else "the file"
+        msg = f"{path}: {what} is empty."
+        raise InvalidInputError(msg)
+    return io.BytesIO(content), content[:HEAD]
+
+
+def _kind(path: str, head: bytes) -> Format:
+    named = ENDINGS.get(Path(path.lower().removesuffix(".gz")).suffix)
+    if named is not None:
+        return named
+    found = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), "")
+    if found in get_args(Format):
+        return found  # type: ignore[return-value]
+    first = head.split(b"\n", 1)[0]
+    return "tsv" if b"\t" in first and b"," not in first else "csv"
+
+
+def _check_header(path: str, head: bytes, separator: str) -> None:
+    """Refuse what would be read as something else than its writer meant."""
+    if len(separator.encode()) != 1:
+        msg = f"`--separator` must be one character; found {separator!r}."
+        raise InvalidInputError(msg)
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
+        msg = f"{path}: is UTF-16 or no text at all. Save it as CSV in UTF-8."
+        raise InvalidInputError(msg)
+    try:
+        line = head.lstrip(b"\r\n").splitlines()[0]
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        msg = (
+            f"{path}: the names of the columns are not UTF-8 "
+            f"(byte {line[problem.start]:#04x}). Save the file as UTF-8, or convert "
+            f"it: iconv -f LATIN1 -t UTF-8 {path}"
+        )
+        raise InvalidInputError(msg) from problem
+    names = next(csv.reader([text], delimiter=separator))
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        msg = f"{path}: more than one column has the name {_listed(repeated)}."
+        raise InvalidInputError(msg)
+    other = [mark for mark in ";\t|," if mark != separator and mark in text]
+    if len(names) == 1 and other:
+        msg = (
+            f"{path}: has one column, {text!r}; its columns seem to be separated by "
+            f"{other[0]!r}. Pass --separator {_shell(other[0])}."
+        )
+        raise InvalidInputError(msg)
+
+
+def _shell(mark: str) -> str:
+    return "$'\\t'" if mark == "\t" else f"'{mark}'"
+
+
+def _read_npz(path: str, source: Any) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        with np.load(source, allow_pickle=False) as archive:
+            columns = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as problem:
+        msg = f"{path}: cannot be read as NPZ ({problem})."
+        raise InvalidInputError(msg) from problem
+    odd = [name for name, column in columns.items() if column.ndim != 1]
+    if odd or len({column.size for column in columns.values()}) != 1:
+        sizes = ", ".join(f"{name} {each.shape}" for name, each in columns.items())
+        msg = (
+            f"{path}: must hold columns, one-dimensional arrays of one length; found "
+            f"{sizes or 'nothing'}."
+        )
+        raise InvalidInputError(msg)
+    return pl.DataFrame(columns)
+
+
+def _listed(names: list[str]) -> str:
+    """Return names for a message; many are cut short."""
+    shown = ", ".join(repr(name) for name in names[:8])
+    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
