@@ -51,7 +51,8 @@ def test_what_is_no_file_is_never_replaced(tmp_path):
 
 def test_a_failure_of_the_last_step_leaves_no_other_file(tmp_path, monkeypatch):
     def fail(*_):
-        raise OSError("the disk is full")
+        msg = "the disk is full"
+        raise OSError(msg)
 
     monkeypatch.setattr(os, "fsync", fail)
     (tmp_path / "old").write_text("old")

@@ -32,6 +32,11 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def shorten(name: str, length: int = 9) -> str:
+    """Return a name that is short enough for the column of a table."""
+    return name if len(name) <= length else name[: length - 1] + "…"
+
+
 def plain(result: Any) -> dict[str, Any]:
     """Return the fields of a result by name, arrays as lists."""
     return {

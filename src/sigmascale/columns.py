@@ -43,6 +43,11 @@ class Choice:
     formula: str | None = None
     groups: Sequence[str] = ()
 
+    @property
+    def error_names(self) -> tuple[str | None, ...]:
+        """What is said of the errors."""
+        return self.error, self.reference, self.prediction
+
 
 @dataclass(frozen=True)
 class Columns:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ._checks import Floats, check_choice, check_count
 from ._progress import track
-from ._render import html_table, text_table
+from ._render import html_table, shorten, text_table
 from ._table import Table, check_nonnegative_uncertainty, check_table, check_target
 from .exceptions import InvalidInputError
 from .intervals import METHODS, IntervalMethod
@@ -138,7 +138,7 @@ class Comparison:
 
     def _cells(self, which: str) -> tuple[list[str], list[list[str]]]:
         variables = list(self.rows[0].test.s)
-        short = {name: _shorten(name) for name in variables}
+        short = {name: shorten(name) for name in variables}
         header = ["method", "NLL", "S_cal"]
         header += [f"S_{short[name]}" for name in variables]
         header += ["S_tot", "valid %"]
@@ -162,10 +162,6 @@ class Comparison:
             f"<p>{title}</p>{html_table(*self._cells(which))}"
             for title, which in (("Test set", "test"), ("Training set", "training"))
         )
-
-
-def _shorten(name: str, length: int = 9) -> str:
-    return name if len(name) <= length else name[: length - 1] + "…"
 
 
 def name_of(scaler: Any) -> str:

@@ -1,10 +1,11 @@
 """Recalibrators to and from JSON: text that runs no code when it is loaded.
 
 A file holds the format and its version, a summary of the training set, the class, its
-parameters, what it learned, and a checksum of these. Loading checks all of it: only known classes, parameters and
-types are accepted, numbers must be numbers, and the loaded recalibrator must predict.
-Floating-point numbers are written so that they come back bit for bit, and nothing
-depends on the date, so that the same fit gives the same file.
+parameters, what it learned, and a checksum of these. Loading checks all of it: only
+known classes, parameters and types are accepted, numbers must be numbers, and the
+loaded recalibrator must predict. Floating-point numbers are written so that they come
+back bit for bit, and nothing depends on the date, so that the same fit gives the same
+file.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._checks import Floats, check_count, check_features, check_pair, rng_from
-from ._render import html_table, text_table
+from ._render import html_table, shorten, text_table
 from .intervals import MIN_ROWS, IntervalMethod, mean_interval
 from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
 from .partitions import BinnedRows
@@ -141,7 +141,7 @@ class Validation:
                 valid = f"{share:.2f} [{low:.2f}, {high:.2f}]"
             rows.append(
                 (
-                    name,
+                    shorten(name, 12),
                     f"{verdict.score:.3f}",
                     f"{verdict.target:.3f} ± {verdict.target_sd:.3f}",
                     f"{verdict.p_adjusted:.3f}",

@@ -83,6 +83,30 @@ def run(
     return written
 
 
+def reproduce(
+    folder: Path | None,
+    *,
+    download: bool,
+    out: Path,
+    seed: int,
+    n_draws: int,
+    step: int,
+) -> None:
+    """Run the study on QM9 or, without it, on built-in molecules; tell what it does."""
+    check_count(step, "--step")
+    check_count(n_draws, "--draws")
+    if folder is not None or download:
+        data = StudyData.qm9(fetch_qm9(folder=folder))
+    else:
+        data = StudyData.synthetic(seed)
+        print("No --data given: this runs on built-in synthetic molecules, not QM9.")
+    print(f"Data: {data.name}. This takes a few minutes.", flush=True)
+    written = run(data, out, seed=seed, n_draws=n_draws, step=step)
+    print("Written:")
+    for path in written:
+        print(f"  {path}")
+
+
 def main(argv: list[str] | None = None) -> int:
     """Run the study."""
     parser = argparse.ArgumentParser(
@@ -109,19 +133,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     options = parser.parse_args(argv)
     try:
-        check_count(options.step, "--step")
-        check_count(options.draws, "--draws")
-        if options.data is not None or options.download:
-            data = StudyData.qm9(fetch_qm9(folder=options.data))
-        else:
-            data = StudyData.synthetic(options.seed)
-            print(
-                "No --data given: this runs on built-in synthetic molecules, not QM9."
-            )
-        print(f"Data: {data.name}. This takes a few minutes.", flush=True)
-        written = run(
-            data,
-            options.out,
+        reproduce(
+            options.data,
+            download=options.download,
+            out=options.out,
             seed=options.seed,
             n_draws=options.draws,
             step=options.step,
@@ -129,9 +144,6 @@ def main(argv: list[str] | None = None) -> int:
     except (InvalidInputError, OSError, ImportError) as problem:
         print(f"error: {problem}", file=sys.stderr)
         return 2
-    print("Written:")
-    for path in written:
-        print(f"  {path}")
     return 0
 
 

@@ -1,0 +1,124 @@
+"""From a file to checked errors, uncertainties and features."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ._checks import Floats
+from .columns import Choice, Columns, find_columns, find_error, known, take_rows
+from .exceptions import InvalidInputError
+from .tablefiles import read_table
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Put the name of a file in front of what is wrong with it."""
+    try:
+        yield
+    except InvalidInputError as problem:
+        msg = f"{file}: {problem}"
+        raise InvalidInputError(msg) from problem
+
+
+@dataclass(frozen=True)
+class LoadedSet:
+    """The checked rows of a file, with errors.
+
+    Attributes
+    ----------
+    file : str
+        Its name.
+    columns : Columns
+        Which of its columns are used.
+    frame : DataFrame
+        The rows with all columns of the file.
+    X : DataFrame
+        The conditioning table: uncertainty first, then the features.
+    error : array of shape (n,)
+        Errors.
+    error_columns : tuple of str
+        The column they come from, or those of reference and prediction.
+    dropped : int
+        Rows left out because of missing values.
+    """
+
+    file: str
+    columns: Columns
+    frame: pl.DataFrame
+    X: pl.DataFrame
+    error: Floats
+    error_columns: tuple[str, ...]
+    dropped: int
+
+    @classmethod
+    def read(
+        cls,
+        file: str,
+        choice: Choice,
+        *,
+        by: Iterable[str] = (),
+        columns: Columns | None = None,
+        drop_missing: bool = False,
+        separator: str | None = None,
+    ) -> LoadedSet:
+        """Read and check a file.
+
+        `by` are features that a recalibrator bins by; `columns` are those of another
+        set, which this one must have, too.
+        """
+        frame = read_table(file, separator=separator)
+        with about(file):
+            error = find_error(choice, frame.columns)
+            if columns is None:
+                columns = find_columns(choice, frame, error, by)
+            rows = take_rows(frame, columns, error, drop_missing=drop_missing)
+        errors: Any = rows.error
+        return cls(file, columns, rows.frame, rows.X, errors, error, rows.dropped)
+
+    @property
+    def uncertainty(self) -> Floats:
+        """The uncertainties."""
+        u: Floats = self.X[self.columns.uncertainty].to_numpy()
+        return u
+
+    @property
+    def features(self) -> pl.DataFrame | None:
+        """The features, if there are any."""
+        return self.X.drop(self.columns.uncertainty) if self.X.width > 1 else None
+
+    def labels(self, name: str, asked_by: str) -> Any:
+        """Return any column of the file as labels of groups."""
+        import polars as pl
+
+        with about(self.file):
+            known(name, self.frame.columns, asked_by)
+        return self.frame[name].cast(pl.String).to_numpy()
+
+    def __str__(self) -> str:
+        """Return what was taken from the file, in words."""
+        u = self.columns.uncertainty
+        parts = [
+            f"{self.file}: {self.X.height} rows",
+            f"error {' - '.join(self.error_columns)}",
+            f"uncertainty {f'sqrt({u})' if self.columns.is_variance else u}",
+            f"features: {', '.join(self.columns.features) or 'none'}",
+        ]
+        if self.dropped:
+            parts.append(f"{self.dropped} rows with missing values left out")
+        return "; ".join(parts) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was taken from the file, for machines."""
+        return {
+            "file": self.file,
+            "rows": self.X.height,
+            "dropped": self.dropped,
+            "error": list(self.error_columns),
+            **self.columns.to_dict(),
+        }
