@@ -59,6 +59,13 @@ OF_PAIRS = {
         u, error=e, n_draws=4, n_bins=5, distribution="empirical"
     ),
     "confidence_curve": lambda e, u: ss.confidence_curve(e, u, n_draws=4),
+    "crps": ss.crps,
+    "mean_absolute_calibration_error": ss.mean_absolute_calibration_error,
+    "root_mean_squared_calibration_error": ss.root_mean_squared_calibration_error,
+    "miscalibration_area": ss.miscalibration_area,
+    "adversarial_group_calibration": lambda e, u: ss.adversarial_group_calibration(
+        e, u, n_sizes=2, n_trials=2
+    ),
 }
 # Functions of sets (X, y), quick ones.
 OF_SETS = {
@@ -87,7 +94,7 @@ OF_TABLES = {**OF_SETS, **ESTIMATORS}
 
 def test_the_tables_name_everything_public_that_takes_data():
     # `load` and `save` take files: tests/test_persistence.py
-    tested = {*OF_PAIRS, *OF_TABLES, "wilson_interval", "load", "save"}
+    tested = {*OF_PAIRS, *OF_TABLES, "sharpness", "wilson_interval", "load", "save"}
     results = {
         name for name in ss.__all__ if dataclasses.is_dataclass(getattr(ss, name))
     }

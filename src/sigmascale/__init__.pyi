@@ -7,6 +7,15 @@ from .comparison import Comparison, compare
 from .confidence import ConfidenceCurve, confidence_curve
 from .intervals import wilson_interval
 from .local import LocalZMS, local_zms
+from .metrics import (
+    AdversarialGroupCalibration,
+    adversarial_group_calibration,
+    crps,
+    mean_absolute_calibration_error,
+    miscalibration_area,
+    root_mean_squared_calibration_error,
+    sharpness,
+)
 from .persistence import load, save
 from .reference import ReferenceScores, reference_scores
 from .regions import Region
@@ -34,6 +43,7 @@ from .scores import (
 from .validation import Validation, Verdict, validate
 
 __all__ = [
+    "AdversarialGroupCalibration",
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
@@ -54,21 +64,27 @@ __all__ = [
     "Validation",
     "Verdict",
     "__version__",
+    "adversarial_group_calibration",
     "calibration_error",
     "chemistry",
     "choose_n_bins",
     "compare",
     "confidence_curve",
+    "crps",
     "datasets",
     "ence",
     "load",
     "local_calibration_error",
     "local_zms",
+    "mean_absolute_calibration_error",
+    "miscalibration_area",
     "nll",
     "reference_scores",
+    "root_mean_squared_calibration_error",
     "save",
     "scan_bins",
     "scorecard",
+    "sharpness",
     "uce",
     "validate",
     "wilson_interval",
