@@ -66,6 +66,9 @@ OF_PAIRS = {
     "adversarial_group_calibration": lambda e, u: ss.adversarial_group_calibration(
         e, u, n_sizes=2, n_trials=2
     ),
+    "local_coverage": lambda e, u: ss.local_coverage(
+        e, u, ss.normal_interval(u), n_bins=5
+    ),
 }
 # Functions of sets (X, y), quick ones.
 OF_SETS = {
@@ -94,7 +97,10 @@ OF_TABLES = {**OF_SETS, **ESTIMATORS}
 
 def test_the_tables_name_everything_public_that_takes_data():
     # `load` and `save` take files: tests/test_persistence.py
-    tested = {*OF_PAIRS, *OF_TABLES, "sharpness", "wilson_interval", "load", "save"}
+    # of intervals, or of u alone: tests/test_coverage.py, tests/test_metrics.py
+    others = {"picp", "mean_width", "interval_score", "interval_scores"}
+    others |= {"normal_interval", "sharpness", "wilson_interval", "load", "save"}
+    tested = {*OF_PAIRS, *OF_TABLES, *others}
     results = {
         name for name in ss.__all__ if dataclasses.is_dataclass(getattr(ss, name))
     }

@@ -5,6 +5,16 @@ from ._version import __version__
 from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
 from .comparison import Comparison, compare
 from .confidence import ConfidenceCurve, confidence_curve
+from .coverage import (
+    IntervalScores,
+    LocalCoverage,
+    interval_score,
+    interval_scores,
+    local_coverage,
+    mean_width,
+    normal_interval,
+    picp,
+)
 from .intervals import wilson_interval
 from .local import LocalZMS, local_zms
 from .metrics import (
@@ -51,8 +61,10 @@ __all__ = [
     "Comparison",
     "ConfidenceCurve",
     "GroupScaling",
+    "IntervalScores",
     "IsotonicScaling",
     "LinearScaling",
+    "LocalCoverage",
     "LocalZMS",
     "NoScaling",
     "RakedScaling",
@@ -73,12 +85,18 @@ __all__ = [
     "crps",
     "datasets",
     "ence",
+    "interval_score",
+    "interval_scores",
     "load",
     "local_calibration_error",
+    "local_coverage",
     "local_zms",
     "mean_absolute_calibration_error",
+    "mean_width",
     "miscalibration_area",
     "nll",
+    "normal_interval",
+    "picp",
     "reference_scores",
     "root_mean_squared_calibration_error",
     "save",

@@ -254,11 +254,42 @@ def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
     return check_column(column, name)
 
 
-def check_groups(groups: Any, rows: npt.NDArray[Any]) -> Labels:
+def check_errors(error: Any, rows: npt.NDArray[Any]) -> Floats:
+    """Return the errors of the rows of a table."""
+    column = check_column(error, "error")
+    _check_same_length("X", rows, "error", column)
+    return column
+
+
+def check_groups(groups: Any, rows: npt.NDArray[Any], name: str = "groups") -> Labels:
     """Return labels of the groups that rows belong to."""
-    column = _as_column(groups, "groups")
-    _check_same_length("X", rows, "groups", column)
+    column = _as_column(groups, name)
+    _check_same_length("X", rows, name, column)
     return as_labels(column)
+
+
+def check_interval(interval: Any, error: Floats | None = None) -> Floats:
+    """Return lower and upper limits, which may be infinite, one pair per error."""
+    frame = _as_frame(interval, "interval")
+    limits = _as_array(interval if frame is None else frame.to_numpy(), "interval")
+    if limits.ndim != 2 or limits.shape[1] != 2:
+        msg = (
+            "`interval` must have two columns, the lower and the upper limit; found "
+            f"shape {limits.shape}. Pass what predict_interval returns."
+        )
+        raise InvalidInputError(msg)
+    if error is not None:
+        _check_same_length("error", error, "interval", limits)
+    low, high = (_as_floats(limits[:, i], "interval").copy() for i in (0, 1))
+    for limit in (low, high):
+        _refuse(np.isnan(limit), limit, "interval", "numbers, not NaN|Repair them.")
+    _refuse(
+        low > high,
+        low,
+        "interval",
+        "a lower and an upper limit, in this order|Swap the columns.",
+    )
+    return np.column_stack([low, high])
 
 
 def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
