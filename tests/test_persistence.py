@@ -73,8 +73,12 @@ def test_a_new_process_predicts_the_same_bits(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["BinwiseScaling", "BoostedScaling", "groups"])
-def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name):
-    text = dumps(CASES[name].fit(X, DATA.error))
+@pytest.mark.parametrize("conformal", [False, True], ids=["plain", "conformal"])
+def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name, conformal):
+    scaler = CASES[name].fit(X, DATA.error)
+    if conformal:
+        scaler.conformalize(X, DATA.error, by_group=X["group"])
+    text = dumps(scaler)
     rng = np.random.default_rng(0)
     refused = 0
     for _ in range(350):
@@ -88,11 +92,14 @@ def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name):
     assert refused > 300
 
 
-def _rewritten(change):
+def _rewritten(change, *, conformal=False):
     """Return a file whose content was changed and whose checksum fits again."""
     from sigmascale.persistence import _checksum
 
-    document = json.loads(dumps(CASES["BinwiseScaling"].fit(X, DATA.error)))
+    scaler = CASES["BinwiseScaling"].fit(X, DATA.error)
+    if conformal:
+        scaler.conformalize(X, DATA.error, by_group=X["group"])
+    document = json.loads(dumps(scaler))
     change(document["recalibrator"])
     content = {name: document[name] for name in ("training", "recalibrator")}
     document["sha256"] = _checksum(content)
@@ -125,6 +132,52 @@ def _set_learned(name, value):
 def test_what_is_not_known_is_refused_even_with_a_fitting_checksum(change, match):
     with pytest.raises(DamagedFileError, match=match):
         loads(_rewritten(change))
+
+
+def _change_scores(field, change):
+    def apply(content):
+        change(content["learned"]["conformal_"]["fields"][field])
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (
+            _change_scores(
+                "z",
+                lambda z: z["values"].__setitem__(0, {"is": "number", "value": "nan"}),
+            ),
+            "not one \\(NaN\\)",
+        ),
+        (_change_scores("z", lambda z: z["values"].reverse()), "not whole or sorted"),
+        (
+            _change_scores(
+                "z", lambda z: z.update(shape=[1199], values=z["values"][1:])
+            ),
+            "not whole or sorted",
+        ),
+        (
+            _change_scores("sizes", lambda n: n["values"].__setitem__(0, -1)),
+            "not whole or sorted",
+        ),
+        (
+            lambda c: c["learned"]["conformal_"]["fields"].update(groups=None),
+            "not whole or sorted",
+        ),
+        (
+            lambda c: c["learned"]["conformal_"]["fields"].update(extra=1.0),
+            "does not fit together",
+        ),
+        (_set_learned("conformal_", None), "not whole or sorted"),
+        (_set_learned("conformal_", [1.0, 2.0]), "not whole or sorted"),
+    ],
+)
+def test_z_scores_of_intervals_that_do_not_fit_together_are_refused(change, match):
+    assert loads(_rewritten(lambda _: None, conformal=True)).conformal_.z.size == 1200
+    with pytest.raises(DamagedFileError, match=match):
+        loads(_rewritten(change, conformal=True))
 
 
 def test_a_pickle_is_refused(tmp_path):

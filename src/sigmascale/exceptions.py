@@ -35,3 +35,7 @@ class CandidateDroppedWarning(UserWarning):
 
 class UnseenGroupWarning(UserWarning):
     """Rows belong to groups never seen in `fit`; they take the average factor."""
+
+
+class InfiniteIntervalWarning(UserWarning):
+    """Too few held-out rows for the coverage asked for: limits are infinite."""

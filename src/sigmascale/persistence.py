@@ -23,6 +23,7 @@ import numpy as np
 from ._files import write_text
 from ._table import Table
 from ._version import __version__
+from .conformal import ConformalScores
 from .exceptions import DamagedFileError, InvalidInputError
 from .partitions import Cells, EqualSizeBins, Groups
 from .scaling import SCALERS, VarianceScaler
@@ -37,7 +38,16 @@ LARGEST_FILE = 256 * 2**20  # bytes; the largest sensible model has a few
 _CLASSES: dict[str, type[VarianceScaler]] = {each.__name__: each for each in SCALERS}
 _PARTS: dict[str, type[Any]] = {
     each.__name__: each
-    for each in (BinSums, Cells, EqualSizeBins, Groups, LabelCodes, NumberCodes, Tree)
+    for each in (
+        BinSums,
+        Cells,
+        ConformalScores,
+        EqualSizeBins,
+        Groups,
+        LabelCodes,
+        NumberCodes,
+        Tree,
+    )
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -324,3 +334,9 @@ def _probe(scaler: Any) -> None:
     ):
         msg = "it does not predict positive numbers."
         raise DamagedFileError(msg)
+    learned = vars(scaler)
+    if "conformal_" in learned:
+        scores = learned["conformal_"]
+        if not (isinstance(scores, ConformalScores) and scores.is_sound):
+            msg = "the z-scores of its prediction intervals are not whole or sorted."
+            raise DamagedFileError(msg)

@@ -8,11 +8,21 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Labels, check_groups
+from .._checks import (
+    LARGEST,
+    LARGEST_Z,
+    SMALLEST,
+    Floats,
+    Labels,
+    check_errors,
+    check_groups,
+)
 from .._table import Table, check_nonnegative_uncertainty, check_table, check_target
+from ..conformal import ConformalScores
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..scores import nll
 
@@ -29,6 +39,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     min_uncertainty_: float
     n_samples_fit_: int
+    conformal_: ConformalScores
 
     @abstractmethod
     def _learn(
@@ -57,6 +68,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
+        if hasattr(self, "conformal_"):  # of another fit, it guarantees nothing
+            del self.conformal_
         table, u = self._read(X, fitting=True)
         error = check_target(y, table.n_rows, type(self).__name__)
         labels = None if groups is None else check_groups(groups, u)
@@ -100,6 +113,101 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     def _predict_checked(self, table: Table, uncertainty: Floats) -> Floats:
         """Recalibrate checked rows; nothing may leave the range of numbers."""
         return np.clip(self._rescale(table, uncertainty), _FLOAT.tiny, _FLOAT.max)
+
+    def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
+        """Learn from rows not used in `fit` how far errors reach, for intervals.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table of held-out rows, with the columns seen in `fit`.
+        error : array-like of shape (n,)
+            Their errors, reference minus prediction.
+        by_group : array-like of shape (n,), optional
+            Labels: the coverage then holds in every group, each from its own rows.
+
+        Returns
+        -------
+        self
+        """
+        predicted = self.predict(X)
+        errors = check_errors(error, predicted)
+        labels = self._group_labels(by_group, predicted)
+        self.conformal_ = ConformalScores.learn(errors, predicted, labels)
+        return self
+
+    def predict_interval(
+        self,
+        X: Any,
+        coverage: float = 0.9,
+        *,
+        asymmetric: bool = False,
+        by_group: Any = None,
+    ) -> Floats:
+        """Return limits that hold an error with at least the probability asked for.
+
+        The limits are the recalibrated uncertainty times quantiles of the z-scores
+        seen in `conformalize`. Symmetric ones are ± the ceil((n + 1) coverage)-th
+        smallest abs(z) of n; asymmetric ones leave out (1 − coverage) / 2 on each side.
+        The guarantee needs no normal errors and no right uncertainties, only that rows
+        are drawn as those of `conformalize` were; it is an average over such rows (or
+        those of a group), not a promise for each of them.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+        coverage : float, default 0.9
+            Probability that an error lies within its limits.
+        asymmetric : bool, default False
+            Whether the two limits are quantiles of their own, for skewed errors.
+        by_group : array-like of shape (n,), optional
+            Labels, if `conformalize` was given some.
+
+        Returns
+        -------
+        array of shape (n, 2)
+            Lower and upper limits of the error: the truth lies in the prediction plus
+            these. Where held-out rows are too few they are infinite, with a warning
+            that says how many are needed.
+
+        References
+        ----------
+        V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World
+        (2005), doi:10.1007/b106715; J. Lei et al., J. Am. Stat. Assoc. 113, 1094
+        (2018), doi:10.1080/01621459.2017.1307116
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> fit, held_out, new = (
+        ...     ss.datasets.make_molecules(500, seed=i) for i in (1, 2, 3)
+        ... )
+        >>> scaler = ss.TemperatureScaling().fit(fit.uncertainty, fit.error)
+        >>> scaler = scaler.conformalize(held_out.uncertainty, held_out.error)
+        >>> interval = scaler.predict_interval(new.uncertainty, coverage=0.9)
+        >>> ss.picp(new.error, interval)
+        0.9
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "conformal_"):
+            msg = (
+                "Intervals with a coverage guarantee need rows that the recalibrator "
+                "was not fitted on: call conformalize(X, error) with held-out rows "
+                "first."
+            )
+            raise NotFittedError(msg)
+        predicted = self.predict(X)
+        return self.conformal_.interval(
+            predicted,
+            coverage,
+            asymmetric=asymmetric,
+            labels=self._group_labels(by_group, predicted),
+        )
+
+    @staticmethod
+    def _group_labels(by_group: Any, rows: Floats) -> Labels | None:
+        return None if by_group is None else check_groups(by_group, rows, "by_group")
 
     def score(self, X: Any, y: Any) -> float:
         """Return the mean log-likelihood of the errors; higher is better.
