@@ -14,13 +14,22 @@ from matplotlib.colors import same_color
 from matplotlib.figure import Figure
 from scipy import stats
 
-from sigmascale import RakedScaling, confidence_curve, local_zms, validate, zms
+from sigmascale import (
+    RakedScaling,
+    confidence_curve,
+    local_coverage,
+    local_zms,
+    normal_interval,
+    validate,
+    zms,
+)
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.plots import (
     plot_confidence_curve,
     plot_errors,
     plot_factors,
+    plot_local_coverage,
     plot_local_zms,
     plot_z_histogram,
 )
@@ -37,10 +46,20 @@ GROUPS = local_zms(  # the uncertainties of one of the two groups are right
     method="moments",
 )
 
+COVERAGE = local_coverage(E, U, normal_interval(U), by=DATA.mass, n_bins=15)
+COVERED_GROUPS = local_coverage(
+    E,
+    U,
+    normal_interval(np.where(HEAVY, DATA.true_sigma, U)),
+    by=np.where(HEAVY, "heavy $x$", "<script>"),
+)
+
 PLOTS = {
     "confidence_curve": lambda **kw: plot_confidence_curve(CURVE, **kw),
     "local_zms": lambda **kw: plot_local_zms(LOCAL, **kw),
     "groups": lambda **kw: plot_local_zms(GROUPS, **kw),
+    "local_coverage": lambda **kw: plot_local_coverage(COVERAGE, **kw),
+    "covered groups": lambda **kw: plot_local_coverage(COVERED_GROUPS, **kw),
     "errors": lambda **kw: plot_errors(E, U, **kw),
     "z_histogram": lambda **kw: plot_z_histogram(E, U, **kw),
 }
@@ -159,7 +178,11 @@ def test_something_that_is_no_axes_is_refused(plot):
 
 @pytest.mark.parametrize(
     ("plot", "kind"),
-    [(plot_confidence_curve, "ConfidenceCurve"), (plot_local_zms, "LocalZMS")],
+    [
+        (plot_confidence_curve, "ConfidenceCurve"),
+        (plot_local_zms, "LocalZMS"),
+        (plot_local_coverage, "LocalCoverage"),
+    ],
 )
 def test_something_that_is_no_result_is_refused(plot, kind):
     with pytest.raises(InvalidInputError, match=f"must be a {kind}; found ndarray"):
@@ -254,19 +277,29 @@ def test_the_name_of_a_statistic_is_drawn_literally():
     )
 
 
-# --- local ZMS ----------------------------------------------------------------------
+# --- local ZMS and local coverage ---------------------------------------------------
 
 
-@pytest.mark.parametrize("result", [LOCAL, GROUPS], ids=["bins", "groups"])
-def test_points_and_bars_of_local_zms_are_what_was_computed(result):
-    ax = plot_local_zms(result)
+@pytest.mark.parametrize(
+    ("plot", "result", "field"),
+    [
+        (plot_local_zms, LOCAL, "zms"),
+        (plot_local_zms, GROUPS, "zms"),
+        (plot_local_coverage, COVERAGE, "coverage"),
+        (plot_local_coverage, COVERED_GROUPS, "coverage"),
+    ],
+    ids=["zms", "zms of groups", "coverage", "coverage of groups"],
+)
+def test_points_and_bars_of_bins_are_what_was_computed(plot, result, field):
+    ax = plot(result)
+    values = getattr(result, field)
     x = np.arange(result.x.size) if result.is_grouped else result.x
     drawn = {}
     for label, rows in (("valid", result.valid), ("not valid", ~result.valid)):
         if rows.any():
             points = line(ax, label)
             np.testing.assert_array_equal(points.get_xdata(), x[rows])
-            np.testing.assert_array_equal(points.get_ydata(), result.zms[rows])
+            np.testing.assert_array_equal(points.get_ydata(), values[rows])
             drawn[label] = rows
     for (label, rows), bars in zip(drawn.items(), ax.collections, strict=True):
         ends = np.array(bars.get_segments())
@@ -297,6 +330,28 @@ def test_target_average_and_fraction_of_valid_bins_are_shown():
     assert not average.get_clip_on()
     low, high = LOCAL.fraction_interval
     assert note(ax) == f"valid bins: {LOCAL.fraction_valid:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def test_target_average_and_fraction_of_local_coverage_are_shown():
+    assert 0 < COVERAGE.fraction_valid < 1
+    ax = draw(plot_local_coverage(COVERAGE))
+    assert any(np.all(np.array(each.get_ydata()) == 0.9) for each in ax.lines)
+    assert line(ax, "all rows").get_ydata()[0] == COVERAGE.overall[0]
+    assert any(list(each.get_ydata()) == [*COVERAGE.overall[1:]] for each in ax.lines)
+    low, high = COVERAGE.fraction_interval
+    assert note(ax) == (
+        f"valid bins: {COVERAGE.fraction_valid:.2f} [{low:.2f}, {high:.2f}]"
+    )
+    assert ax.get_ylim()[0] < COVERAGE.low.min()
+    assert ax.get_ylim()[1] > 1
+    assert max(ax.get_yticks()) <= 1
+
+
+def test_coverage_of_none_and_of_all_can_be_drawn():
+    for interval in (normal_interval(1e-9 * U), normal_interval(1e9 * U)):
+        ax = draw(plot_local_coverage(local_coverage(E, U, interval, n_bins=9)))
+        assert ax.get_legend_handles_labels()[1][0] == "not valid"
+        assert all(0 <= tick <= 1 for tick in ax.get_yticks())
 
 
 def test_all_bins_are_in_sight():

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._checks import Floats, check_count, check_pair, rng_from
+from ._checks import Floats, Labels, check_count, check_pair, rng_from
 from .confidence import ConfidenceCurve
+from .coverage import LocalCoverage
 from .exceptions import InvalidInputError
 from .local import LocalZMS
 from .scaling import RakedScaling
@@ -96,41 +97,56 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
     'log'
     """
     ax = _axes(ax, result, LocalZMS, "result")
-    x = np.arange(result.zms.size) if result.is_grouped else result.x
     bottom, top = _zms_range(result)
     ax.set_yscale("log")
-    ax.axhline(1, color=_BLACK, linewidth=0.8, linestyle="--", zorder=1)
-    size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
-    good: Look = {"color": _BLUE, "marker": "o", "label": "valid", "markersize": size}
-    good = _styled(style, good | {"linestyle": "none", "markeredgewidth": 0})
-    bad = good | {"color": _VERMILION, "marker": "X", "label": "not valid"}
-    bad["markersize"] *= 1.3
-    bad = {k: v for k, v in bad.items() if not k.endswith(("facecolor", "edgecolor"))}
-    for rows, look in ((result.valid, good), (~result.valid, bad)):
-        if rows.any():
-            (points,) = ax.plot(x[rows], result.zms[rows], **look)
-            bars = ax.vlines(x[rows], result.low[rows], result.high[rows])
-            bars.set(color=points.get_color(), alpha=points.get_alpha(), linewidth=0.8)
-    if (zero := result.zms <= 0).any():
-        look = {"color": _VERMILION, "transform": ax.get_xaxis_transform()}
-        ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)
-    look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
-    look["color"] = _BLUE if result.overall[1] <= 1 <= result.overall[2] else _VERMILION
     # What is not clipped must not lie below the axis.
-    value, *limits = np.maximum(result.overall, bottom)
-    ax.plot([1.035, 1.035], limits, linewidth=1.5, **look)
-    ax.plot([1.035], [value], "s", markersize=4, label="all rows", **look)
-    if result.is_grouped:
-        ax.set_xlim(-0.6, x.size - 0.4)
-        _name_ticks(ax, [_literal(str(name), 14) for name in result.x])
-    elif _log_helps(result.x):
-        _log_ticks(ax, "x", result.x.min(), result.x.max())
-    ax.set_xlabel("uncertainty u" if result.name == "u" else _literal(result.name))
+    overall = np.maximum(result.overall, bottom)
+    x = _plot_bins(ax, result, result.zms, 1, overall, style)
+    if (zero := result.zms <= 0).any():
+        look: Look = {"color": _VERMILION, "transform": ax.get_xaxis_transform()}
+        ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)
     ax.set_ylabel("local $⟨Z^2⟩$")
-    lower, upper = result.fraction_interval
-    note = f"valid bins: {result.fraction_valid:.2f} [{lower:.2f}, {upper:.2f}]"
-    _legend_above(ax, bottom, top, note)
+    _legend_above(ax, bottom, top, _valid_bins(result))
     _log_ticks(ax, "y", *ax.get_ylim())
+    return ax
+
+
+def plot_local_coverage(
+    result: LocalCoverage, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Plot the coverage of each bin with its interval against the variable.
+
+    The dashed line is the coverage that the intervals were made for. Bins whose
+    confidence interval misses it have another colour and marker. The coverage of all
+    rows stands in the right margin.
+
+    Parameters
+    ----------
+    result : LocalCoverage
+        What :func:`local_coverage` returns.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    **style
+        Properties of the points, a Matplotlib line; `color`, `marker` and `label`
+        are those of the valid bins alone.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets, local_coverage, normal_interval
+    >>> data = datasets.make_molecules(500)
+    >>> interval = normal_interval(data.uncertainty, 0.9)
+    >>> result = local_coverage(data.error, data.uncertainty, interval, n_bins=9)
+    >>> plot_local_coverage(result).get_ylabel()
+    'local coverage (target 0.9)'
+    """
+    ax = _axes(ax, result, LocalCoverage, "result")
+    _plot_bins(ax, result, result.coverage, result.target, result.overall, style)
+    ax.set_ylabel(f"local coverage (target {result.target:g})")
+    lowest = min(result.low.min(), result.overall[1], result.target)
+    bottom = float(lowest - 0.05 * (1 - lowest))
+    _legend_above(ax, bottom, 1.01, _valid_bins(result))
+    # the space of the legend is not of possible values
+    ax.set_yticks([tick for tick in ax.get_yticks() if max(bottom, 0) <= tick <= 1])
     return ax
 
 
@@ -334,6 +350,48 @@ def _size(ax: Axes) -> tuple[float, float]:
     """Return the width and height of the axes in typographic points."""
     pixel = 72 / ax.figure.dpi
     return float(ax.bbox.width * pixel), float(ax.bbox.height * pixel)
+
+
+def _plot_bins(
+    ax: Axes,
+    result: LocalZMS | LocalCoverage,
+    values: Floats,
+    target: float,
+    overall: Any,
+    style: Look,
+) -> Labels:
+    """Plot values of bins with intervals, that of all rows beside; return their x."""
+    x: Labels = np.arange(values.size) if result.is_grouped else result.x
+    ax.axhline(target, color=_BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
+    good: Look = {"color": _BLUE, "marker": "o", "label": "valid", "markersize": size}
+    good = _styled(style, good | {"linestyle": "none", "markeredgewidth": 0})
+    bad = good | {"color": _VERMILION, "marker": "X", "label": "not valid"}
+    bad["markersize"] *= 1.3
+    bad = {k: v for k, v in bad.items() if not k.endswith(("facecolor", "edgecolor"))}
+    for rows, look in ((result.valid, good), (~result.valid, bad)):
+        if rows.any():
+            (points,) = ax.plot(x[rows], values[rows], **look)
+            bars = ax.vlines(x[rows], result.low[rows], result.high[rows])
+            bars.set(color=points.get_color(), alpha=points.get_alpha(), linewidth=0.8)
+    look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
+    _, low, high = result.overall
+    look["color"] = _BLUE if low <= target <= high else _VERMILION
+    value, *limits = overall
+    ax.plot([1.035, 1.035], limits, linewidth=1.5, **look)
+    ax.plot([1.035], [value], "s", markersize=4, label="all rows", **look)
+    if result.is_grouped:
+        ax.set_xlim(-0.6, x.size - 0.4)
+        _name_ticks(ax, [_literal(str(name), 14) for name in result.x])
+    elif _log_helps(result.x):
+        _log_ticks(ax, "x", result.x.min(), result.x.max())
+    ax.set_xlabel("uncertainty u" if result.name == "u" else _literal(result.name))
+    return x
+
+
+def _valid_bins(result: LocalZMS | LocalCoverage) -> str:
+    lower, upper = result.fraction_interval
+    return f"valid bins: {result.fraction_valid:.2f} [{lower:.2f}, {upper:.2f}]"
 
 
 def _zms_range(result: LocalZMS) -> tuple[float, float]:
