@@ -4,13 +4,12 @@ from . import chemistry, datasets
 from ._version import __version__
 from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
 from .comparison import Comparison, compare
+from .conditional_coverage import LocalCoverage, local_coverage
 from .confidence import ConfidenceCurve, confidence_curve
 from .coverage import (
     IntervalScores,
-    LocalCoverage,
     interval_score,
     interval_scores,
-    local_coverage,
     mean_width,
     normal_interval,
     picp,

@@ -35,8 +35,9 @@ def exact_level(coverage: Any) -> Fraction:
     >>> exact_level(1.1 - 0.2)
     Fraction(9, 10)
     """
-    value = check_fraction(coverage, "coverage")
-    level = Fraction(value).limit_denominator(_FINEST)
+    check_fraction(coverage, "coverage")
+    # of the shortest decimal, which is what was written for single precision, too
+    level = Fraction(str(coverage)).limit_denominator(_FINEST)
     if not 0 < level < 1:
         msg = (
             f"`coverage` must lie between {1 / _FINEST:g} and 1 - {1 / _FINEST:g}; "

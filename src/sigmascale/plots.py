@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._checks import Floats, Labels, check_count, check_pair, rng_from
+from .conditional_coverage import LocalCoverage
 from .confidence import ConfidenceCurve
-from .coverage import LocalCoverage
 from .exceptions import InvalidInputError
 from .local import LocalZMS
 from .scaling import RakedScaling
