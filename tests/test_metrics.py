@@ -59,8 +59,9 @@ def test_pieces_that_cross_the_diagonal_count_with_both_triangles():
     error = np.repeat([0.0, 1e9], 50)
     area = ss.miscalibration_area(error, np.ones(100), n_levels=1000)
     assert area == pytest.approx(0.25, abs=1e-3)
-    # two levels only: differences 0.5 at 0 and 0 at 1
-    assert ss.miscalibration_area(error, np.ones(100), n_levels=2) == 0.25
+    # at levels 0, 1/3, 2/3 and 1 the differences are 1/2, 1/6, -1/6 and 0
+    area = ss.miscalibration_area(error, np.ones(100), n_levels=4)
+    assert area == pytest.approx((1 / 3 + 1 / 12 + 1 / 12) / 3)
 
 
 @pytest.mark.parametrize("metric", [*CURVE_METRICS, ss.crps])
