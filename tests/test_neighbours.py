@@ -129,9 +129,10 @@ def test_quantiles_of_uncertainty_toolbox_are_another_curve(uct):
 
 # --- netcal -------------------------------------------------------------------------
 # It needs PyTorch, several gigabytes, so that it is not in the group `neighbours`. The
-# formulas below are its documentation's, checked against what netcal 1.4.0 itself gave
-# for these rows: ENCE(bins=12), UCE(bins=12), PICP at 0.9, QCE(bins=12), marginal over
-# 100 levels from 0 to 1 and conditional at 0.9, each `.measure((zeros, u), error)`.
+# numbers are what netcal 1.4.0 gave for these rows, with a stand-in for PyTorch, which
+# its regression metrics do not call: ENCE(bins=12), UCE(bins=12), PICP at 0.9, and
+# QCE(bins=12), marginal over 100 levels from 0 to 1 and conditional at 0.9, each
+# `.measure((zeros, u), error)`.
 
 ROW = np.arange(600)
 NETCAL_U = 0.2 + (ROW * 0.6180339887 % 1) ** 2
