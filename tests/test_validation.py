@@ -119,6 +119,8 @@ def test_the_evidence_is_the_score_against_perfect_sets_with_these_z_scores():
     reference = reference_scores(
         U, features, distribution="empirical", error=error, n_draws=400, n_bins=20
     )
+    assert found.scores == card
+    assert found.reference.mean == pytest.approx(reference.mean, rel=1e-12)
     for name, verdict in found.verdicts.items():
         score = "S_cal" if name == "average" else f"S_{name}"
         assert verdict.score == card[score]

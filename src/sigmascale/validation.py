@@ -82,10 +82,16 @@ class Validation:
         By question: "average", "u" and the features.
     confidence : float
         One minus the chance that a perfect set fails any of them.
+    scores : Scorecard
+        All scores of the set.
+    reference : ReferenceScores
+        The same scores of perfectly calibrated sets: what is attainable.
     """
 
     verdicts: dict[str, Verdict] = field(repr=False)
     confidence: float
+    scores: Scorecard = field(repr=False)
+    reference: ReferenceScores = field(repr=False)
 
     @property
     def calibrated(self) -> bool:
@@ -290,7 +296,7 @@ def _judge(
             attainable=attainable.get(name),
             region=region,
         )
-    return Validation(verdicts, settings.confidence)
+    return Validation(verdicts, settings.confidence, card, reference)
 
 
 def _sentence(
