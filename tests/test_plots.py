@@ -15,6 +15,8 @@ from matplotlib.figure import Figure
 from scipy import stats
 
 from sigmascale import (
+    BinwiseScaling,
+    GroupScaling,
     RakedScaling,
     confidence_curve,
     local_coverage,
@@ -32,6 +34,7 @@ from sigmascale.plots import (
     plot_local_coverage,
     plot_local_zms,
     plot_z_histogram,
+    share_zms_range,
 )
 
 DATA = make_molecules(1500, seed=3)
@@ -414,6 +417,7 @@ def test_of_many_groups_some_are_named_and_the_names_do_not_overlap():
         ("_{%}^\\frac", "_{%}^\\frac"),
         ("two\nlines\tand a tab", "two lines and a tab"),
         ("zero\x00byte \ud800", "zero�byte �"),
+        ("a\u200db \u202ec", "a\u200db �c"),
         ("u", "uncertainty u"),
     ],
 )
@@ -573,3 +577,39 @@ def test_factors_of_labels_are_points_with_names(raked):
 def test_factors_of_an_unknown_variable_are_refused(raked):
     with pytest.raises(InvalidInputError, match="must be one of u, x, kind; found 'y'"):
         plot_factors(raked, "y")
+    with pytest.raises(InvalidInputError, match="must be one of u, x, kind; found Non"):
+        plot_factors(raked)
+
+
+def test_factors_of_bins_and_of_groups_are_drawn_too():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"u": rng.uniform(1, 2, 200), "x": rng.normal(size=200)})
+    error = rng.normal(size=200)
+    bins = BinwiseScaling(4, by="x").fit(table, error)
+    ax = plot_factors(bins)
+    steps = ax.lines[-1]
+    assert np.array_equal(steps.get_ydata(), np.repeat(bins.factors_, 2))
+    limits = bins.partition_.limits
+    assert np.array_equal(steps.get_xdata()[1:-1], np.repeat(limits, 2))
+    assert ax.get_xlabel() == "x"
+    assert plot_factors(bins, "mass").get_xlabel() == "mass"
+    table["x"] = np.where(table["x"] > 0, "b", "a")
+    groups = GroupScaling(by=1).fit(table, error)
+    points = plot_factors(groups).lines[-1]
+    assert np.array_equal(points.get_ydata(), groups.factors_[:-1])
+
+
+def test_factors_of_cells_are_refused():
+    cells = BinwiseScaling(2, by=(0, 1)).fit(DATA.X, E)
+    with pytest.raises(InvalidInputError, match="bins of one variable; found cells"):
+        plot_factors(cells)
+    with pytest.raises(InvalidInputError, match="RakedScaling or BinwiseScaling or G"):
+        plot_factors(E)
+
+
+def test_plots_of_local_zms_can_share_their_range():
+    larger = local_zms(5 * E, U, n_bins=30, method="moments")
+    axes = [plot_local_zms(LOCAL), plot_local_zms(larger)]
+    low, high = axes[0].get_ylim()[0], axes[1].get_ylim()[1]
+    share_zms_range(axes)
+    assert [ax.get_ylim() for ax in axes] == [(low, high)] * 2

@@ -16,7 +16,7 @@ from .comparison import compare
 from .datasets import SyntheticMolecules, make_molecules
 from .exceptions import UnseenGroupWarning
 from .local import local_zms_by_variable
-from .plots import plot_local_zms
+from .plots import plot_local_zms, share_zms_range
 from .report import write_report
 from .scaling import (
     BinwiseScaling,
@@ -83,9 +83,7 @@ def write_picture(test: pl.DataFrame, scaled: Floats, path: Path) -> None:
         for ax, result in zip(axes, local.values(), strict=True):
             plot_local_zms(result, ax=ax)
         axes[0].set_ylabel(f"{what}\n" + axes[0].get_ylabel())
-    lows, highs = zip(*(ax.get_ylim() for ax in rows.flat), strict=True)
-    for ax in rows.flat:
-        ax.set_ylim(min(lows), max(highs))
+    share_zms_range(rows.flat)
     with whole_file(path) as part:
         figure.savefig(part, dpi=120)
 

@@ -8,6 +8,7 @@ it makes a figure of its own that pyplot does not know, so no display is needed.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from .conditional_coverage import LocalCoverage
 from .confidence import ConfidenceCurve
 from .exceptions import InvalidInputError
 from .local import LocalZMS
-from .scaling import RakedScaling
+from .partitions import Cells
+from .scaling import BinwiseScaling, GroupScaling, RakedScaling
 from .scores import zms
 
 if TYPE_CHECKING:
@@ -151,16 +153,21 @@ def plot_local_coverage(
 
 
 def plot_factors(
-    scaler: RakedScaling, variable: str, *, ax: Axes | None = None, **style: Any
+    scaler: RakedScaling | BinwiseScaling | GroupScaling,
+    variable: str | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Any,
 ) -> Axes:
-    """Plot the factors that raking gives to the bins of one variable; 1 is no change.
+    """Plot the factors of the bins, or labels, of one variable; 1 is no change.
 
     Parameters
     ----------
-    scaler : RakedScaling
-        A fitted recalibrator.
-    variable : str
-        A key of its `factors_`, but not a pair of variables.
+    scaler : RakedScaling, BinwiseScaling or GroupScaling
+        A fitted recalibrator; its bins must be of one variable, not cells of two.
+    variable : str, optional
+        For raking, a key of its `factors_`, but not a pair of variables; for the
+        others, which have one variable, the label of the axis.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     **style
@@ -174,19 +181,14 @@ def plot_factors(
     >>> plot_factors(scaler, "u").get_ylabel()
     'factor'
     """
-    ax = _axes(ax, scaler, RakedScaling, "scaler")
-    if variable not in scaler.limits_:
-        known = ", ".join(scaler.limits_)
-        msg = f"`variable` must be one of {known}; found {variable!r}."
-        raise InvalidInputError(msg)
-    limits = scaler.limits_[variable]
-    factors = scaler.factors_[variable][1:]  # the first is for missing values
+    ax = _axes(ax, scaler, (RakedScaling, BinwiseScaling, GroupScaling), "scaler")
+    name, limits, factors = _factors(scaler, variable)
     look: Look = {"color": _BLUE, "linewidth": 1.5}
     ax.axhline(1, color=_BLACK, linewidth=0.8, linestyle="--", zorder=1)
     if factors.size == limits.size:  # labels
         look |= {"linestyle": "none", "marker": "o"}
         ax.plot(np.arange(limits.size), factors, **_styled(style, look))
-        _name_ticks(ax, [_literal(str(name), 14) for name in limits])
+        _name_ticks(ax, [_literal(str(label), 14) for label in limits])
     else:
         # the first and last bins are open; they are drawn as wide as their neighbours
         steps = np.diff(limits) if limits.size > 1 else np.ones(1)
@@ -195,9 +197,27 @@ def plot_factors(
         ax.plot(
             np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **_styled(style, look)
         )
-    ax.set_xlabel("uncertainty u" if variable == "u" else _literal(variable))
+    ax.set_xlabel("uncertainty u" if name == "u" else _literal(name))
     ax.set_ylabel("factor")
     return ax
+
+
+def _factors(scaler: Any, variable: str | None) -> tuple[str, Any, Floats]:
+    """Return a variable with the limits (or labels) and factors of its bins."""
+    if isinstance(scaler, RakedScaling):
+        if variable is None or variable not in scaler.limits_:
+            known = ", ".join(scaler.limits_)
+            msg = f"`variable` must be one of {known}; found {variable!r}."
+            raise InvalidInputError(msg)
+        # the first factor is for missing values
+        return variable, scaler.limits_[variable], scaler.factors_[variable][1:]
+    name = variable or ("u" if scaler.by in (0, "u") else str(scaler.by))
+    if isinstance(scaler, GroupScaling):  # the last factor is for other labels
+        return name, scaler.groups_.labels, scaler.factors_[:-1]
+    if isinstance(scaler.partition_, Cells):
+        msg = f"`scaler` must have bins of one variable; found cells of {scaler.by!r}."
+        raise InvalidInputError(msg)
+    return name, scaler.partition_.limits, scaler.factors_
 
 
 def plot_errors(
@@ -322,7 +342,9 @@ def _axes(ax: Any, result: Any = None, kind: Any = None, name: str = "") -> Axes
         msg = 'Plots need Matplotlib: pip install "sigmascale[cli]".'
         raise ImportError(msg) from problem
     if kind is not None and not isinstance(result, kind):
-        msg = f"`{name}` must be a {kind.__name__}; found {type(result).__name__}."
+        kinds = kind if isinstance(kind, tuple) else (kind,)
+        names = " or ".join(each.__name__ for each in kinds)
+        msg = f"`{name}` must be a {names}; found {type(result).__name__}."
         raise InvalidInputError(msg)
     if ax is not None and not isinstance(ax, Axes):
         msg = f"`ax` must be a Matplotlib Axes; found {type(ax).__name__}."
@@ -338,9 +360,15 @@ def _styled(style: Look, look: Look, *, patch: bool = False) -> Look:
     return look | cbook.normalize_kwargs(style, artist)
 
 
+def _printable(character: str) -> str:
+    # joiners print nothing themselves, but make one emoji of two
+    joins = character in "\u200c\u200d"
+    return character if joins or character.isprintable() else "\ufffd"
+
+
 def _literal(name: str, longest: int = 48) -> str:
     """Return a user's name as text that Matplotlib draws as it is, shortened."""
-    shown = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(name.split()))
+    shown = "".join(map(_printable, " ".join(name.split())))
     if len(shown) > longest:  # what tells names apart may stand at the end
         shown = f"{shown[: longest // 2]}…{shown[-longest // 2 :]}"
     return shown.replace("$", r"\$")
@@ -401,6 +429,15 @@ def _zms_range(result: LocalZMS) -> tuple[float, float]:
     low = max(floor, min(result.low.min(), result.overall[1]))
     high = max(result.high.max(), result.overall[2])
     return min(0.8, float(low / 1.1)), max(1.25, float(high * 1.1))
+
+
+def share_zms_range(axes: Iterable[Axes]) -> None:
+    """Give plots of local <Z²> the same range, so that they can be compared."""
+    axes = list(axes)
+    lows, highs = zip(*(ax.get_ylim() for ax in axes), strict=True)
+    for ax in axes:
+        ax.set_ylim(min(lows), max(highs))
+        _log_ticks(ax, "y", min(lows), max(highs))
 
 
 def _log_helps(x: Floats) -> bool:
