@@ -188,30 +188,32 @@ def _check_same_length(
         raise InvalidInputError(msg)
 
 
-def check_uncertainty(uncertainty: Any) -> Floats:
+def check_uncertainty(uncertainty: Any, name: str = "uncertainty") -> Floats:
     """Return strictly positive uncertainties, of a size whose square is a number."""
-    u = check_column(uncertainty, "uncertainty")
+    u = check_column(uncertainty, name)
     _refuse(
         u <= 0,
         u,
-        "uncertainty",
+        name,
         "strictly positive|Drop these rows; if the column is a variance or a "
         "logarithm, transform it first.",
     )
     _refuse(
         (u < SMALLEST) | (u > LARGEST),
         u,
-        "uncertainty",
+        name,
         f"between {SMALLEST:g} and {LARGEST:g}|Choose another unit.",
     )
     return u
 
 
-def check_pair(error: Any, uncertainty: Any) -> tuple[Floats, Floats]:
+def check_pair(
+    error: Any, uncertainty: Any, name: str = "uncertainty"
+) -> tuple[Floats, Floats]:
     """Return errors and strictly positive uncertainties of the same length."""
     e = check_column(error, "error")
-    u = check_uncertainty(uncertainty)
-    _check_same_length("error", e, "uncertainty", u)
+    u = check_uncertainty(uncertainty, name)
+    _check_same_length("error", e, name, u)
     _refuse(
         (np.abs(e) > LARGEST) | (np.abs(e) > LARGEST_Z * u),
         e,

@@ -107,7 +107,7 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
     if (zero := result.zms <= 0).any():
         look: Look = {"color": _VERMILION, "transform": ax.get_xaxis_transform()}
         ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)
-    ax.set_ylabel("local $⟨Z^2⟩$")
+    ax.set_ylabel("local ⟨Z²⟩")
     _legend_above(ax, bottom, top, _valid_bins(result))
     _log_ticks(ax, "y", *ax.get_ylim())
     return ax
@@ -191,12 +191,19 @@ def plot_factors(
         _name_ticks(ax, [_literal(str(label), 14) for label in limits])
     else:
         # the first and last bins are open; they are drawn as wide as their neighbours
-        steps = np.diff(limits) if limits.size > 1 else np.ones(1)
-        ends = (limits[:1] - steps[:1], limits, limits[-1:] + steps[-1:])
-        edges = np.concatenate(ends) if limits.size else np.array([0.0, 1.0])
+        edges = np.array([0.0, 1.0])
+        if log := limits.size > 1 and _log_helps(limits):
+            ends = (limits[:1] ** 2 / limits[1:2], limits[-1:] ** 2 / limits[-2:-1])
+            edges = np.concatenate([ends[0], limits, ends[1]])
+        elif limits.size:
+            steps = np.diff(limits) if limits.size > 1 else np.ones(1)
+            ends = (limits[:1] - steps[:1], limits[-1:] + steps[-1:])
+            edges = np.concatenate([ends[0], limits, ends[1]])
         ax.plot(
             np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **_styled(style, look)
         )
+        if log:
+            _log_ticks(ax, "x", edges[0], edges[-1])
     ax.set_xlabel("uncertainty u" if name == "u" else _literal(name))
     ax.set_ylabel("factor")
     return ax
@@ -319,14 +326,14 @@ def plot_z_histogram(
     clipped = np.clip(z, -limit, limit)
     n_bins = 1 + 2 * int(np.clip(2 * np.cbrt(z.size), 8, 40))
     density, edges = np.histogram(clipped, n_bins, (-limit, limit), density=True)
-    look: Look = {"alpha": 0.5, "label": "$z = E/u$"}
+    look: Look = {"alpha": 0.5, "label": "z = E/u"}
     look |= {} if "color" in style else {"facecolor": _BLUE}
     ax.stairs(density, edges, fill=True, **_styled(style, look, patch=True))
     grid = np.linspace(-limit, limit, 401)
     normal = np.exp(-(grid**2) / 2) / math.sqrt(2 * math.pi)
     ax.plot(grid, normal, color=_BLACK, linewidth=1.3, label="standard normal")
-    ax.set(xlim=(-limit, limit), xlabel="$z = E/u$", ylabel="density")
-    notes = [f"$⟨Z^2⟩$ = {zms(e, u):.3g}"]
+    ax.set(xlim=(-limit, limit), xlabel="z = E/u", ylabel="density")
+    notes = [f"⟨Z²⟩ = {zms(e, u):.3g}"]
     if beyond := np.count_nonzero(np.abs(z) > limit):
         notes.append(f"{beyond} beyond ±{limit:g} in edge bins")
     _legend_above(ax, 0, 1.03 * max(density.max(), normal.max()), *notes)

@@ -1,0 +1,174 @@
+"""What the reader of a report should not conclude from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..diagnostics import Shift
+from ..regions import off_by
+from .evidence import Evidence
+from .pictures import shown
+
+FEW_ROWS = 1000
+FEW_SHARED = 0.01  # share of rows that two honest sets may have in common by chance
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A caution: in short, and with its reason."""
+
+    heading: str
+    text: str
+
+
+def cautions(evidence: Evidence) -> list[Caution]:
+    """Return the cautions that apply, the gravest first, and those that always do."""
+    return [
+        *_same_rows(evidence),
+        *_shifted(evidence),
+        *_few_rows(evidence),
+        *_tails(evidence),
+        *_worse(evidence),
+        *_not_examined(evidence),
+        *_chosen_here(evidence),
+        *[Caution("Bins were changed or left out.", note) for note in evidence.notes],
+        *_always(evidence),
+    ]
+
+
+def _same_rows(evidence: Evidence) -> Iterator[Caution]:
+    known = evidence.calibration
+    if known is None:
+        if evidence.recalibrated:
+            yield Caution(
+                "That the recalibration would do as well on other rows.",
+                "This report was not told which rows the recalibrator learned from. If "
+                "the judged rows are among them, all that stands under “after” is too "
+                "good to be true; nor could it check whether both sets are alike.",
+            )
+        return
+    rows = evidence.error.size
+    if known.n_shared > FEW_SHARED * rows:
+        which = "All" if known.n_shared == rows else f"{known.n_shared:,} of the"
+        yield Caution(
+            "That the recalibration would do as well on other rows.",
+            f"{which} {rows:,} judged rows are also in the set that the recalibrator "
+            "learned from. A recalibrator always fits the rows it has seen: all that "
+            "stands under “after” is too good to be true. Judge by other rows.",
+        )
+
+
+def _shifted(evidence: Evidence) -> Iterator[Caution]:
+    known = evidence.calibration
+    found = [s for s in known.shifts if s.shifted] if known is not None else []
+    if found:
+        yield Caution(
+            "That the judged rows are like those the recalibrator learned from.",
+            f"They differ in {'; '.join(map(_difference, found))}. Factors are least "
+            "trustworthy where there was little to learn from.",
+        )
+
+
+def _difference(shift: Shift) -> str:
+    parts = [f"distance {shift.distance:.2f} of 1"]
+    if shift.unseen:
+        few = ", ".join(shift.unseen[:5]) + (", …" if len(shift.unseen) > 5 else "")
+        parts.append(f"{shift.outside:.1%} of the rows have labels never seen: {few}")
+    elif shift.outside:
+        parts.append(f"{shift.outside:.1%} of the rows are outside the range seen")
+    return f"{shown(shift.name)} ({', '.join(parts)})"
+
+
+def _few_rows(evidence: Evidence) -> Iterator[Caution]:
+    rows = evidence.error.size
+    if rows >= FEW_ROWS:
+        return
+    local = evidence.final.validation.local["u"]
+    right = np.where(local.zms > 0, local.zms, 1.0)
+    low = float(np.median(local.low / right))
+    high = float(np.median(local.high / right))
+    possible = f"{off_by(high)} or {off_by(max(low, 1e-4))}"
+    yield Caution(
+        "That a check which passes rules out large faults.",
+        f"There are only {rows:,} rows. A typical bin of u holds "
+        f"{int(np.median(local.n))}, which leaves it possible that uncertainties are "
+        f"{possible} there. Only larger faults than that could be found.",
+    )
+
+
+def _tails(evidence: Evidence) -> Iterator[Caution]:
+    z = evidence.final.z
+    if z.heavy:
+        yield Caution(
+            "That ±2u holds 95 % of the errors, or ±3u nearly all.",
+            f"z has heavy tails: {z.beyond:.1%} of the rows are beyond three times its "
+            "root mean square, against 0.27 % of normal ones. Calibrated uncertainties "
+            "have the right variance, not the right intervals; the multiple that holds "
+            f"95 % of these errors is {z.k95:.2f}. A few large errors also weigh "
+            "heavily on ⟨Z²⟩ and the likelihood.",
+        )
+    if z.biased:
+        yield Caution(
+            "That errors are due to chance alone.",
+            f"The mean of z is {z.mean:.2f}: the predictions are biased. ⟨Z²⟩ counts "
+            "bias as if it were spread; correct the predictions first.",
+        )
+
+
+def _worse(evidence: Evidence) -> Iterator[Caution]:
+    if not evidence.recalibrated:
+        return
+    before, after = (stage.validation.scores.nll for stage in evidence.stages)
+    if after > before:
+        yield Caution(
+            "That recalibration made the uncertainties better.",
+            f"The likelihood is worse after it: NLL rises from {before:.3f} to "
+            f"{after:.3f}.",
+        )
+
+
+def _not_examined(evidence: Evidence) -> Iterator[Caution]:
+    if not evidence.features:
+        yield Caution(
+            "That uncertainties are right for every kind of input.",
+            "No feature was examined. Uncertainties that are consistent can be too "
+            "small for some inputs and too large for others.",
+        )
+    if evidence.unexamined:
+        yield Caution(
+            f"Anything about {', '.join(evidence.unexamined)}.",
+            "The recalibrator knows what is not among the features judged here.",
+        )
+
+
+def _chosen_here(evidence: Evidence) -> Iterator[Caution]:
+    if evidence.comparison is not None:
+        yield Caution(
+            "That the best line of the comparison will be the best elsewhere.",
+            "Whoever picks a method by its scores on the judged rows makes these "
+            "scores too good. Pick by cross-validation on the calibration set, or "
+            "judge the winner on rows that had no part in the choice.",
+        )
+
+
+def _always(evidence: Evidence) -> Iterator[Caution]:
+    validation = evidence.final.validation
+    verdict = validation.verdicts["u"]
+    share = validation.confidence if verdict.attainable is None else verdict.attainable
+    bins = validation.local["u"].n.size
+    yield Caution(
+        "That a single bin whose interval misses 1 is a fault.",
+        f"Even if all uncertainties were right, about {round((1 - share) * bins)} of "
+        f"{bins} bins would miss it by chance. Look for runs of neighbouring bins.",
+    )
+    yield Caution(
+        "That a check which passes is a proof.",
+        f"Verdicts are corrected for the {len(validation.verdicts)} questions asked "
+        "here, not for other features, methods or data that were looked at before; and "
+        "a feature that no one recorded can hide where uncertainties are wrong. Right "
+        "uncertainties can still be too large to be useful: the likelihood (NLL) and "
+        "the confidence curve tell.",
+    )

@@ -1,0 +1,394 @@
+"""The report as HTML: numbers become text here, and text goes into the template."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from .._files import write_text
+from .._version import __version__
+from ..comparison import Comparison
+from ..exceptions import InvalidInputError
+from ..plots import _printable
+from ..scaling import SelectedScaling
+from ..scaling.selected import FOOTNOTE
+from ..validation import Validation
+from .cautions import cautions
+from .evidence import Evidence, Seed, Stage, gather
+from .methods import describe, learned, parameters, write_methods
+from .pictures import (
+    draw_all,
+    plan_curves,
+    plan_errors,
+    plan_factors,
+    plan_local,
+    plan_z_scores,
+    shown,
+)
+from .svg import NEEDED
+
+MANY_FEATURES = 4  # more columns than this do not fit on paper
+LONGEST_NAME = 60  # of a column of a table
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+_LINKS = {
+    "https://doi.org/": re.compile(r"doi:(\S+)"),
+    "https://arxiv.org/abs/": re.compile(r"arXiv:([\d.]+\d)"),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number of a table as text, with a mark where there is a verdict on it."""
+
+    text: str
+    passed: bool | None = None
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table as text; the first cell of a row names it, with a note below."""
+
+    header: list[str]
+    rows: list[tuple[str, str, list[Cell]]]
+
+
+def report_html(
+    error: Any,
+    uncertainty: Any,
+    features: Any = None,
+    *,
+    recalibrated: Any = None,
+    scaler: Any = None,
+    calibration: Any = None,
+    comparison: Comparison | None = None,
+    names: Mapping[str, str] | None = None,
+    title: str = "Are these uncertainties right?",
+    n_bins: int | None = None,
+    rng: Seed = 0,
+) -> str:
+    """Return a report on the uncertainties of a set as one HTML page.
+
+    The page needs no network and no JavaScript, shows all pictures as inline SVG, and
+    can be read on a phone, on paper, in light and in dark. The same input gives the
+    same text.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors of the judged set, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Their standard uncertainties, strictly positive.
+    features : data frame, dict or array of shape (n, n_features), optional
+        Input features to judge adaptivity by; columns of an array are named X1, X2, ...
+    recalibrated : array-like of shape (n,), optional
+        New uncertainties of the same rows: the report then shows before and after.
+    scaler : recalibrator, optional
+        What made them, fitted: its factors and, if it selected, its reasons are shown.
+    calibration : pair (X, y), optional
+        Conditioning table and errors of the set it was fitted on, by which the report
+        checks that the judged set is another one, and like it.
+    comparison : Comparison, optional
+        What :func:`sigmascale.compare` returned, shown as a table.
+    names : mapping of str to str, optional
+        Lines about the data for the head of the report, such as
+        ``{"judged set": "test.csv", "error": "column E"}``.
+    title : str, optional
+        The title.
+    n_bins : int, optional
+        Number of bins of each numeric variable, as in :func:`sigmascale.validate`.
+    rng : int, Generator or None, default 0
+        Seed of bootstrap and simulations.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(300)
+    >>> page = report_html(data.error, data.uncertainty)
+    >>> page.startswith("<!DOCTYPE html>"), "Not calibrated" in page
+    (True, True)
+    """
+    about = _check_words(title, names)
+    template = _template()  # what is missing is missed before hours of work
+    evidence = gather(
+        error,
+        uncertainty,
+        features,
+        recalibrated=recalibrated,
+        scaler=scaler,
+        calibration=calibration,
+        comparison=comparison,
+        n_bins=n_bins,
+        rng=rng,
+    )
+    paragraphs, references = write_methods(evidence)
+    pictures = draw_all(
+        {
+            "Local calibration": plan_local(evidence),
+            "Confidence curve": plan_curves(evidence),
+            "Distribution of z": plan_z_scores(evidence),
+            "Errors against uncertainties": plan_errors(evidence),
+            "Factors": plan_factors(evidence),
+        }
+    )
+    selected = isinstance(scaler, SelectedScaling)
+    page: str = template.render(
+        title=title,
+        version=__version__,
+        headline=_headline(evidence),
+        passed=evidence.final.validation.passed,
+        facts=[*_facts(evidence), *about],
+        stages=evidence.stages,
+        scores=_scores(evidence, ("ENCE_", "UCE_"), wanted=False),
+        more_scores=_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
+        pictures=pictures,
+        scaler=None if not evidence.recalibrated else _about(evidence),
+        selection=_selection(scaler) if selected else None,
+        footnote=FOOTNOTE,
+        comparison=None if comparison is None else _comparison(comparison),
+        many=len(evidence.features) > MANY_FEATURES,
+        cautions=cautions(evidence),
+        methods=paragraphs,
+        references=[(text, _link(text)) for text in references],
+    )
+    return page
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    error: Any,
+    uncertainty: Any,
+    features: Any = None,
+    **options: Any,
+) -> None:
+    """Write the page of :func:`report_html` to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to write; an existing file is replaced.
+    error, uncertainty, features, **options
+        As for :func:`report_html`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> data = ss.datasets.make_molecules(300)
+    >>> write_report(path, data.error, data.uncertainty, title="As they came")
+    >>> path.stat().st_size > 10_000
+    True
+    """
+    write_text(Path(path), report_html(error, uncertainty, features, **options))
+
+
+def _check_words(title: Any, names: Any) -> list[tuple[str, str]]:
+    """Return the lines of `names`, if they and the title are text."""
+    if not isinstance(title, str):
+        msg = f"`title` must be text; found {title!r}."
+        raise InvalidInputError(msg)
+    if names is not None and not isinstance(names, Mapping):
+        msg = f"`names` must be a mapping of names to text; found {names!r}."
+        raise InvalidInputError(msg)
+    return [(str(name), str(text)) for name, text in (names or {}).items()]
+
+
+def _template() -> Any:
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError as problem:
+        raise ImportError(NEEDED) from problem
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_as_text,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"shown": shown, "number": number}
+    return environment.get_template("page.html.jinja")
+
+
+def _as_text(value: Any) -> Any:
+    """Return text that any encoding can carry and that keeps its direction to itself.
+
+    Jinja calls this on all that goes into the page; it escapes what comes out.
+    """
+    if type(value) is not str:
+        return value
+    clean = "".join(c if c in "\n\t " else _printable(c) for c in value)
+    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", clean)
+
+
+def number(value: float, digits: int = 3) -> str:
+    """Return a number in few digits.
+
+    >>> number(0.12345), number(0.00012345), number(float("inf")), number(-12345.6)
+    ('0.123', '0.000123', '∞', '-1.23e+04')
+    """
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0 or 10**-digits * 5 <= abs(value) < 1000:
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}g}"
+
+
+def _headline(evidence: Evidence) -> str:
+    def counted(validation: Validation) -> str:
+        passed = sum(verdict.passed for verdict in validation.verdicts.values())
+        total = len(validation.verdicts)
+        which = f"all {total}" if passed == total else f"{passed or 'none'} of {total}"
+        return f"{which} checks {'passes' if passed == 1 < total else 'pass'}"
+
+    last = counted(evidence.final.validation)
+    if not evidence.recalibrated:
+        return f"{last[0].upper()}{last[1:]}."
+    first = counted(evidence.stages[0].validation)
+    return f"After recalibration {last}; before it, {first}."
+
+
+def _facts(evidence: Evidence) -> list[tuple[str, str]]:
+    local = evidence.final.validation.local["u"]
+    facts = [
+        ("rows judged", f"{evidence.error.size:,}"),
+        (
+            "bins",
+            f"{local.n.size} of each number, about {round(local.n.mean()):,} rows",
+        ),
+        ("features", ", ".join(evidence.features) or "none"),
+    ]
+    if evidence.calibration is not None:
+        facts.append(("rows learned from", f"{evidence.calibration.n_rows:,}"))
+    if evidence.scaler is not None:
+        facts.append(("recalibrator", type(evidence.scaler).__name__))
+    return facts
+
+
+def _scores(
+    evidence: Evidence, prefixes: tuple[str, ...], *, wanted: bool
+) -> TableView:
+    header = ["score"]
+    for stage in evidence.stages:
+        header += [stage.name, "attainable"]
+    rows = []
+    for name in evidence.final.validation.scores.to_dict():
+        if name.startswith(prefixes) == wanted:
+            cells = [c for stage in evidence.stages for c in _score(stage, name)]
+            rows.append((_short(name), _meaning(name), cells))
+    if not wanted:
+        for name in evidence.final.validation.local:
+            cells = [c for stage in evidence.stages for c in _valid(stage, name)]
+            note = "share of bins whose interval contains ⟨Z²⟩ = 1"
+            rows.append((f"valid bins of {_short(name)}", note, cells))
+    return TableView(header, rows)
+
+
+def _score(stage: Stage, name: str) -> list[Cell]:
+    validation = stage.validation
+    variable = "average" if name == "S_cal" else name.removeprefix("S_")
+    judged = name.startswith("S_") and variable in validation.verdicts
+    passed = validation.verdicts[variable].passed if judged else None
+    mean, sd = validation.reference.mean[name], validation.reference.sd[name]
+    target = f"{number(mean)} ± {number(sd)}" if math.isfinite(mean) else "∞"
+    return [Cell(number(validation.scores[name]), passed), Cell(target)]
+
+
+def _valid(stage: Stage, name: str) -> list[Cell]:
+    local = stage.validation.local[name]
+    attainable = stage.validation.verdicts[name].attainable
+    low, high = local.fraction_interval
+    share = f"{local.fraction_valid:.0%} [{low:.0%}, {high:.0%}]"
+    return [Cell(share), Cell("" if attainable is None else f"{attainable:.0%}")]
+
+
+def _meaning(name: str) -> str:
+    fixed = {
+        "NLL": "negative log-likelihood; lower is better",
+        "ZMS": "⟨Z²⟩ of all rows; 1 is right",
+        "S_cal": "|ln ⟨Z²⟩|, average calibration",
+        "S_u": "consistency",
+        "S_con": "S_cal + S_u",
+        "S_ada": "S_cal + those of the features",
+        "S_tot": "S_cal + S_u + those of the features",
+    }
+    if name in fixed:
+        return fixed[name]
+    kind, _, variable = name.partition("_")
+    if kind == "S":
+        return "adaptivity"
+    what = {"ENCE": "relative difference of", "UCE": "squared difference of"}[kind]
+    return f"mean {what} u and error in bins of {_short(shown(variable))}"
+
+
+def _about(evidence: Evidence) -> dict[str, str]:
+    fitted = evidence.fitted
+    if fitted is None:
+        return {"name": "", "does": "", "learned": ""}
+    return {
+        "name": parameters(fitted),
+        "does": describe(fitted),
+        "learned": learned(fitted),
+    }
+
+
+def _selection(scaler: SelectedScaling) -> TableView:
+    results = scaler.cv_results_
+    columns = ("candidate", "nll", "difference", "standard_error", "verdict")
+    rows = [
+        (
+            str(name),
+            "",
+            [
+                *(Cell("–" if v is None else f"{v:.4f}") for v in values),
+                Cell(verdict, True if name == scaler.name_ else None),
+            ],
+        )
+        for name, *values, verdict in zip(
+            *(results[column] for column in columns), strict=True
+        )
+    ]
+    header = ["candidate", "NLL of unseen rows", "worse than the best by"]
+    return TableView([*header, "standard error", "verdict"], rows)
+
+
+def _comparison(comparison: Comparison) -> TableView:
+    variables = list(comparison.rows[0].test.s)
+    many = len(variables) > MANY_FEATURES + 1
+    each = variables[:1] if many else variables
+    header = ["method", "NLL", "S_cal", *(f"S_{_short(name)}" for name in each)]
+    header += ["S_ada"] * many + ["S_tot"]
+    header += [f"valid {_short(name)}" for name in each] + ["least valid"] * many
+    rows = []
+    for row in comparison.rows:
+        card, local = row.test, row.test_local
+        numbers = [card.nll, card.s_cal, *(card.s[name] for name in each)]
+        numbers += [card.s_ada] * many + [card.s_tot]
+        shares = [local[name].fraction_valid for name in each]
+        shares += [min(r.fraction_valid for r in local.values())] * many
+        cells = [Cell(number(v)) for v in numbers] + [Cell(f"{v:.0%}") for v in shares]
+        rows.append((row.name, "", cells))
+    return TableView(header, rows)
+
+
+def _short(name: str) -> str:
+    """Shorten a name in the middle, where it would make a table too wide."""
+    half = LONGEST_NAME // 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
+
+
+def _link(reference: str) -> str | None:
+    for address, pattern in _LINKS.items():
+        if found := pattern.search(reference):
+            return address + quote(found[1], safe="/:;().")
+    return None

@@ -1,0 +1,273 @@
+"""The pictures of a report; what is drawn was computed elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._checks import Floats, Labels
+from .._progress import track
+from ..local import LocalZMS
+from ..partitions import Cells
+from ..plots import (
+    _literal,
+    _log_helps,
+    _log_ticks,
+    _name_ticks,
+    plot_confidence_curve,
+    plot_errors,
+    plot_factors,
+    plot_local_zms,
+    plot_z_histogram,
+    share_zms_range,
+)
+from ..scaling import (
+    BinwiseScaling,
+    GroupScaling,
+    NoScaling,
+    RakedScaling,
+    TemperatureScaling,
+)
+from ..validation import Verdict
+from .evidence import Evidence
+from .svg import drawing, inline_svg
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LONGEST_LABEL = 34  # characters that fit beside an axis
+POINTS = 2000  # of a cloud; more would only make the file larger
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: SVG for the inside of a page, and what stands below it."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """Pictures to be compared, and what they are of."""
+
+    heading: str
+    pictures: tuple[Picture, ...]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A row of pictures still to be drawn: the caption and the drawing of each."""
+
+    heading: str
+    parts: tuple[tuple[str, Callable[..., object]], ...]
+    then: Callable[[list[Axes]], object] = list  # does something to all of them
+
+
+def draw_all(sections: dict[str, list[Plan]]) -> dict[str, list[Row]]:
+    """Draw what was planned, by section."""
+    plans = [(section, plan) for section in sections for plan in sections[section]]
+    drawn: dict[str, list[Row]] = {section: [] for section in sections}
+    with drawing() as new_figure:
+        for number, (section, plan) in enumerate(track(plans, "drawing", len(plans))):
+            row = Row(
+                plan.heading, tuple(_draw(plan, new_figure, section, f"p{number}"))
+            )
+            drawn[section].append(row)
+    return drawn
+
+
+def _draw(
+    plan: Plan, new_figure: Callable[[], Figure], section: str, key: str
+) -> Iterator[Picture]:
+    figures = [new_figure() for _ in plan.parts]
+    axes = [figure.subplots() for figure in figures]
+    for ax, (_, paint) in zip(axes, plan.parts, strict=True):
+        paint(ax=ax)
+    plan.then(axes)
+    title = f"{section}: {plan.heading}" if plan.heading else section
+    for i, (figure, (caption, _)) in enumerate(zip(figures, plan.parts, strict=True)):
+        yield Picture(inline_svg(figure, f"{key}-{i}", title, caption), caption)
+
+
+def plan_local(evidence: Evidence) -> list[Plan]:
+    """Local <Z²> of u and of every feature."""
+    return [
+        Plan(
+            shown(name),
+            tuple(
+                (
+                    _local_caption(stage.name, stage.validation.verdicts[name]),
+                    partial(_local, stage.validation.local[name]),
+                )
+                for stage in evidence.stages
+            ),
+            share_zms_range,
+        )
+        for name in evidence.final.validation.local
+    ]
+
+
+def plan_curves(evidence: Evidence) -> list[Plan]:
+    """Confidence curves, with the same range."""
+    parts = tuple(
+        (f"{stage.name.capitalize()}.", partial(plot_confidence_curve, stage.curve))
+        for stage in evidence.stages
+    )
+    return [Plan("", parts, _share_range)]
+
+
+def plan_z_scores(evidence: Evidence) -> list[Plan]:
+    """Distributions of z."""
+    parts = tuple(
+        (
+            f"{stage.name.capitalize()}: mean of z {stage.z.mean:.2f}, root mean "
+            f"square {stage.z.rms:.2f} (best 0 and 1); {stage.z.beyond:.2%} of the "
+            "rows are beyond three times that (0.27 % of normal ones).",
+            partial(plot_z_histogram, evidence.error, stage.uncertainty),
+        )
+        for stage in evidence.stages
+    )
+    return [Plan("", parts)]
+
+
+def plan_errors(evidence: Evidence) -> list[Plan]:
+    """Errors against uncertainties."""
+    parts = tuple(
+        (
+            f"{stage.name.capitalize()}{_thinned(evidence.error.size)}.",
+            partial(
+                plot_errors,
+                evidence.error,
+                stage.uncertainty,
+                max_points=POINTS,
+                rasterized=False,
+            ),
+        )
+        for stage in evidence.stages
+    )
+    return [Plan("", parts)]
+
+
+def plan_factors(evidence: Evidence) -> list[Plan]:
+    """Factors, as they were learned or as they come out for the judged rows."""
+    fitted = evidence.fitted
+    if not evidence.recalibrated or isinstance(fitted, (NoScaling, TemperatureScaling)):
+        return []
+    if isinstance(fitted, RakedScaling):
+        names = dict(zip(fitted.limits_, evidence.columns, strict=False))
+        return _in_pairs(
+            [
+                (
+                    f"Factors of the bins of {shown(names[key])}"
+                    + (" (none: not worth it)." if _all_one(fitted, key) else "."),
+                    partial(_raked_factors, fitted, key, names[key]),
+                )
+                for key in fitted.limits_
+            ]
+        )
+    if isinstance(fitted, GroupScaling) or (
+        isinstance(fitted, BinwiseScaling) and not isinstance(fitted.partition_, Cells)
+    ):
+        by: Any = fitted.by
+        name = by if isinstance(by, str) else evidence.columns[by]
+        name = "u" if name == evidence.columns[0] else name
+        paint = partial(_plain_factors, fitted, name)
+        return [Plan("", ((f"Factors of the bins of {shown(name)}.", paint),))]
+    before, after = (stage.uncertainty for stage in evidence.stages)
+    return _in_pairs(
+        [
+            (
+                f"Recalibrated uncertainty divided by u against {shown(name)}"
+                f"{_thinned(before.size)}.",
+                partial(_ratios, after / before, x, name),
+            )
+            for name, x in {"u": before, **evidence.features}.items()
+        ]
+    )
+
+
+def shown(name: str) -> str:
+    """Return how a variable is called in the text."""
+    return "uncertainty u" if name == "u" else name
+
+
+def _local_caption(stage: str, verdict: Verdict) -> str:
+    local, attainable = verdict.local, verdict.attainable
+    assert local is not None  # only the average has none
+    return (
+        f"{stage.capitalize()}: S = {verdict.score:.3f}, attainable "
+        f"{verdict.target:.3f} ± {verdict.target_sd:.3f}; "
+        f"{local.fraction_valid:.0%} of {local.n.size} bins are valid, attainable "
+        f"{attainable:.0%}."
+    )
+
+
+def _thinned(n_rows: int) -> str:
+    return f"; {POINTS:,} of {n_rows:,} rows are drawn" if n_rows > POINTS else ""
+
+
+def _all_one(scaler: RakedScaling, variable: str) -> bool:
+    return bool(np.all(scaler.factors_[variable] == 1))
+
+
+def _in_pairs(parts: list[tuple[str, Callable[..., object]]]) -> list[Plan]:
+    return [Plan("", tuple(parts[i : i + 2])) for i in range(0, len(parts), 2)]
+
+
+def _share_range(axes: list[Axes]) -> None:
+    top = max(ax.get_ylim()[1] for ax in axes)
+    for ax in axes:
+        ax.set_ylim(0, top)
+
+
+def _label(ax: Axes, name: str) -> None:
+    ax.set_xlabel(_literal(shown(name), LONGEST_LABEL))
+
+
+def _local(local: LocalZMS, ax: Axes) -> None:
+    plot_local_zms(local, ax=ax)
+    _label(ax, local.name)
+
+
+def _raked_factors(scaler: RakedScaling, key: str, name: str, ax: Axes) -> None:
+    plot_factors(scaler, key, ax=ax)
+    _label(ax, name)
+
+
+def _plain_factors(scaler: BinwiseScaling | GroupScaling, name: str, ax: Axes) -> None:
+    plot_factors(scaler, name, ax=ax)
+    _label(ax, name)
+
+
+def _ratios(ratio: Floats, x: Labels, name: str, ax: Axes) -> None:
+    """Draw ratios of uncertainties against a variable."""
+    rng = np.random.default_rng(0)
+    rows = np.arange(ratio.size)
+    if rows.size > POINTS:
+        rows = np.sort(rng.choice(rows, POINTS, replace=False))
+    ax.axhline(1, color="#000000", linewidth=0.8, linestyle="--", zorder=1)
+    values = x
+    if x.dtype.kind != "f":
+        labels, codes = np.unique(x, return_inverse=True)
+        values = codes + rng.uniform(-0.25, 0.25, codes.size)  # side by side
+    look: dict[str, Any] = {
+        "color": "#0072B2",
+        "markersize": 2.5,
+        "markeredgewidth": 0,
+        "alpha": 0.4,
+    }
+    ax.plot(values[rows], ratio[rows], "o", **look)
+    if x.dtype.kind != "f":
+        _name_ticks(ax, [_literal(str(label), 14) for label in labels])
+    elif _log_helps(x):
+        _log_ticks(ax, "x", x.min(), x.max())
+    if _log_helps(ratio):
+        _log_ticks(ax, "y", ratio.min(), ratio.max())
+    ax.set_ylabel("recalibrated / u")
+    _label(ax, name)

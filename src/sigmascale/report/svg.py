@@ -1,0 +1,148 @@
+"""A Matplotlib figure as SVG that can stand inside an HTML page.
+
+What Matplotlib writes is a file of its own: its identifiers repeat from figure to
+figure, its style sheet would reach the whole page, its colours know no dark mode, and
+it carries the date. Here it becomes one element among others, the same for the same
+figure on any day.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZE = (4.5, 3.2)  # inches; text of 10 points is readable on a phone of that width
+# The colours of plots.py, as variables that the page's style sheet sets; the colour
+# itself is for where there is no style sheet.
+COLOURS = {
+    "#000000": "ink",
+    "#ffffff": "card",
+    "#0072b2": "blue",
+    "#d55e00": "vermilion",
+    "#999999": "grey",
+    "#555555": "soft",
+}
+_REFERENCE = re.compile(r"#([\w.-]+)")
+_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
+_COORDINATES = ("d", "x", "y", "width", "height", "transform", "points")
+NEEDED = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
+
+
+@contextmanager
+def drawing() -> Iterator[Callable[[], Figure]]:
+    """Give new figures, in a style of the report's own."""
+    try:
+        from matplotlib import style
+        from matplotlib.figure import Figure
+    except ImportError as problem:
+        raise ImportError(NEEDED) from problem
+    # the user's own style must not reach the report; text remains text
+    plain = style.context(["default", {"svg.fonttype": "none"}])
+    with plain, warnings.catch_warnings():
+        # the reader's browser has fonts of its own, for emoji and every script
+        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
+        warnings.filterwarnings("ignore", "Matplotlib currently does not support")
+        yield lambda: Figure(SIZE, layout="constrained")
+
+
+def inline_svg(figure: Figure, key: str, title: str, description: str) -> str:
+    """Return a figure as an SVG element whose identifiers start with `key`."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", transparent=True)
+    root = ElementTree.fromstring(file.getvalue())
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if _tag(child) in ("metadata", "style"):
+                parent.remove(child)
+    for element in root.iter():
+        element.tag = _tag(element)
+        _rewrite_attributes(element)
+    _rename_identifiers(root, key)
+    for element in root.iter():
+        if element.text and not element.text.strip():
+            element.text = None
+        element.tail = None
+        if element.tag == "g":
+            _share_style(element)
+    view = root.attrib["viewBox"]
+    root.attrib.clear()
+    root.attrib |= {"class": "plot", "viewBox": view, "role": "img"}
+    root.attrib["aria-labelledby"] = f"{key}-title {key}-desc"
+    for position, (tag, text) in enumerate([("title", title), ("desc", description)]):
+        label = Element(tag, {"id": f"{key}-{tag}"})
+        label.text = text
+        root.insert(position, label)
+    return ElementTree.tostring(root, encoding="unicode")
+
+
+def _tag(element: Element) -> str:
+    return str(element.tag).rpartition("}")[2]
+
+
+def _rename_identifiers(root: Element, key: str) -> None:
+    """Give short, unique names to what something refers to, and none to the rest."""
+    names: dict[str, str] = {}
+
+    def rename(found: re.Match[str]) -> str:
+        return "#" + names.setdefault(found[1], f"{key}-{len(names)}")
+
+    for element in root.iter():
+        for attribute in ("href", "clip-path"):
+            if value := element.get(attribute):
+                element.set(attribute, _REFERENCE.sub(rename, value))
+    for element in root.iter():
+        if (name := element.attrib.pop("id", None)) in names:
+            element.set("id", names[name])
+
+
+def _rewrite_attributes(element: Element) -> None:
+    for name, value in list(element.attrib.items()):
+        plain = name.rpartition("}")[2]
+        if plain != name:  # xlink:href
+            element.set(plain, element.attrib.pop(name))
+        if plain in _COORDINATES:
+            value = _LONG_NUMBER.sub(lambda m: f"{float(m[0]):.2f}", value)
+            value = " ".join(value.split())
+            element.set(plain, value)
+        if plain == "transform" and value.startswith("rotate(-0"):
+            element.attrib.pop(plain)
+        if plain == "style":
+            element.set(plain, _restyle(value))
+
+
+def _restyle(style: str) -> str:
+    """Use the page's font and colours."""
+    kept = []
+    for declaration in style.split(";"):
+        name, _, value = (part.strip() for part in declaration.partition(":"))
+        if name == "font":  # older versions: size and families
+            name, value = "font-size", value.split(" ")[0]
+        if value in COLOURS:
+            value = f"var(--{COLOURS[value]},{value})"
+        if name != "font-family":
+            kept.append(f"{name}:{value}")
+    return ";".join(kept)
+
+
+def _share_style(group: Element) -> None:
+    """Say the style of a cloud of points once, not for each of them."""
+    styles = {child.get("style") for child in group}
+    if len(group) < 2 or {child.tag for child in group} != {"use"} or len(styles) > 1:
+        return
+    (style,) = styles
+    if style is None:
+        return
+    for child in group:
+        child.attrib.pop("style")
+    # the opacity of a group would be that of all points together
+    opacity = re.compile(r"(?<![\w-])opacity:([\d.]+)")
+    group.set("style", opacity.sub(r"fill-opacity:\1;stroke-opacity:\1", style))
