@@ -10,7 +10,7 @@ import numpy as np
 from ..diagnostics import Shift
 from ..regions import off_by
 from .evidence import Evidence
-from .pictures import shown
+from .text import percent, variable
 
 FEW_ROWS = 1000
 FEW_SHARED = 0.01  # share of rows that two honest sets may have in common by chance
@@ -34,7 +34,10 @@ def cautions(evidence: Evidence) -> list[Caution]:
         *_worse(evidence),
         *_not_examined(evidence),
         *_chosen_here(evidence),
-        *[Caution("Bins were changed or left out.", note) for note in evidence.notes],
+        *[
+            Caution("That every bin and group was judged.", note)
+            for note in evidence.notes
+        ],
         *_always(evidence),
     ]
 
@@ -76,10 +79,14 @@ def _difference(shift: Shift) -> str:
     parts = [f"distance {shift.distance:.2f} of 1"]
     if shift.unseen:
         few = ", ".join(shift.unseen[:5]) + (", …" if len(shift.unseen) > 5 else "")
-        parts.append(f"{shift.outside:.1%} of the rows have labels never seen: {few}")
+        parts.append(
+            f"{percent(shift.outside, 1)} of the rows have labels never seen: {few}"
+        )
     elif shift.outside:
-        parts.append(f"{shift.outside:.1%} of the rows are outside the range seen")
-    return f"{shown(shift.name)} ({', '.join(parts)})"
+        parts.append(
+            f"{percent(shift.outside, 1)} of the rows are outside the range seen"
+        )
+    return f"{variable(shift.name)} ({', '.join(parts)})"
 
 
 def _few_rows(evidence: Evidence) -> Iterator[Caution]:
@@ -104,11 +111,11 @@ def _tails(evidence: Evidence) -> Iterator[Caution]:
     if z.heavy:
         yield Caution(
             "That ±2u holds 95 % of the errors, or ±3u nearly all.",
-            f"z has heavy tails: {z.beyond:.1%} of the rows are beyond three times its "
-            "root mean square, against 0.27 % of normal ones. Calibrated uncertainties "
-            "have the right variance, not the right intervals; the multiple that holds "
-            f"95 % of these errors is {z.k95:.2f}. A few large errors also weigh "
-            "heavily on ⟨Z²⟩ and the likelihood.",
+            f"z has heavy tails: {percent(z.beyond, 1)} of the rows are beyond three "
+            "times its root mean square, against 0.27 % of normal ones. Calibrated "
+            "uncertainties have the right variance, not the right intervals; the "
+            f"multiple of u that holds 95 % of these errors is {z.k95:.2f}. A few "
+            "large errors also weigh heavily on ⟨Z²⟩ and the likelihood.",
         )
     if z.biased:
         yield Caution(

@@ -18,6 +18,7 @@ from ..scaling import (
     VarianceScaler,
 )
 from .evidence import N_RESAMPLES, Evidence
+from .text import percent
 
 REFERENCES = {
     "scores": "P. Pernot, Can bin-wise scaling improve consistency and adaptivity of "
@@ -186,14 +187,14 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
         f"{__version__}{seed}. With z = E/u, average calibration is measured by "
         "S_cal = |ln ⟨Z²⟩|, consistency by S_u, the mean of |ln ⟨Z²⟩| over "
         f"{bins} equal-size bins of u{adaptivity}{cite('scores', 'local')}. A bin is "
-        f"valid if the {final.confidence:.0%} interval of its ⟨Z²⟩ contains 1 (BCa "
-        f"bootstrap{cite('bca')}, {N_RESAMPLES:,} resamples; for all rows together its "
-        f"closed form{cite('abc')}); fractions of valid bins have Wilson intervals "
-        f"with continuity correction{cite('wilson', 'newcombe')}. Attainable values "
-        f"are means over {draws:,} simulated, perfectly calibrated sets of the same "
-        f"size, with z-scores {pool}. A score fails if, after Holm's "
-        f"correction{cite('holm')} for {questions} questions, fewer than {level:.0%} "
-        "of these sets score as high. ENCE and UCE are defined in"
+        f"valid if the {percent(final.confidence)} interval of its ⟨Z²⟩ contains 1 "
+        f"(BCa bootstrap{cite('bca')}, {N_RESAMPLES:,} resamples; for all rows "
+        f"together its closed form{cite('abc')}); fractions of valid bins have Wilson "
+        f"intervals with continuity correction{cite('wilson', 'newcombe')}. Attainable "
+        f"values are means over {draws:,} simulated, perfectly calibrated sets of the "
+        f"same size, with z-scores {pool}. A score fails if, after Holm's "
+        f"correction{cite('holm')} for {questions} questions, fewer than "
+        f"{percent(level)} of these sets score as high. ENCE and UCE are defined in"
         f"{cite('levi', 'frenkel')}, confidence curves and their reference "
         f"in{cite('curve')}."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import importlib
 import os
 import re
 from collections.abc import Mapping
@@ -15,7 +15,6 @@ from .._files import write_text
 from .._version import __version__
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
-from ..plots import _printable
 from ..scaling import SelectedScaling
 from ..scaling.selected import FOOTNOTE
 from ..validation import Validation
@@ -29,13 +28,11 @@ from .pictures import (
     plan_factors,
     plan_local,
     plan_z_scores,
-    shown,
 )
-from .svg import NEEDED
+from .text import clean, number, percent, scaled, short, with_spread
 
 MANY_FEATURES = 4  # more columns than this do not fit on paper
-LONGEST_NAME = 60  # of a column of a table
-_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
+LONGEST_HEAD = 20  # of a column
 _LINKS = {
     "https://doi.org/": re.compile(r"doi:(\S+)"),
     "https://arxiv.org/abs/": re.compile(r"arXiv:([\d.]+\d)"),
@@ -44,10 +41,11 @@ _LINKS = {
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of a table as text, with a mark where there is a verdict on it."""
+    """A number or prose in a table, with a mark where there is a verdict on it."""
 
     text: str
     passed: bool | None = None
+    prose: bool = False
 
 
 @dataclass(frozen=True)
@@ -118,7 +116,7 @@ def report_html(
     (True, True)
     """
     about = _check_words(title, names)
-    template = _template()  # what is missing is missed before hours of work
+    _check_packages()
     evidence = gather(
         error,
         uncertainty,
@@ -141,7 +139,7 @@ def report_html(
         }
     )
     selected = isinstance(scaler, SelectedScaling)
-    page: str = template.render(
+    page: str = _template().render(
         title=title,
         version=__version__,
         headline=_headline(evidence),
@@ -192,6 +190,16 @@ def write_report(
     write_text(Path(path), report_html(error, uncertainty, features, **options))
 
 
+def _check_packages() -> None:
+    """Miss what is missing before all is computed."""
+    try:
+        for package in ("jinja2", "matplotlib"):
+            importlib.import_module(package)
+    except ImportError as problem:
+        msg = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
+        raise ImportError(msg) from problem
+
+
 def _check_words(title: Any, names: Any) -> list[tuple[str, str]]:
     """Return the lines of `names`, if they and the title are text."""
     if not isinstance(title, str):
@@ -204,44 +212,23 @@ def _check_words(title: Any, names: Any) -> list[tuple[str, str]]:
 
 
 def _template() -> Any:
-    try:
-        from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    except ImportError as problem:
-        raise ImportError(NEEDED) from problem
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
-        finalize=_as_text,
+        # called on all that goes into the page; Jinja escapes what comes out
+        finalize=lambda value: clean(value) if type(value) is str else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"shown": shown, "number": number}
+    environment.filters["breakable"] = lambda name: Markup(
+        escape(clean(name)).replace("_", Markup("_<wbr>"))
+    )
+    environment.globals |= {"number": number, "with_spread": with_spread}
     return environment.get_template("page.html.jinja")
-
-
-def _as_text(value: Any) -> Any:
-    """Return text that any encoding can carry and that keeps its direction to itself.
-
-    Jinja calls this on all that goes into the page; it escapes what comes out.
-    """
-    if type(value) is not str:
-        return value
-    clean = "".join(c if c in "\n\t " else _printable(c) for c in value)
-    return _RIGHT_TO_LEFT.sub("\u2068\\g<0>\u2069", clean)
-
-
-def number(value: float, digits: int = 3) -> str:
-    """Return a number in few digits.
-
-    >>> number(0.12345), number(0.00012345), number(float("inf")), number(-12345.6)
-    ('0.123', '0.000123', '∞', '-1.23e+04')
-    """
-    if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
-    if value == 0 or 10**-digits * 5 <= abs(value) < 1000:
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}g}"
 
 
 def _headline(evidence: Evidence) -> str:
@@ -285,12 +272,11 @@ def _scores(
     for name in evidence.final.validation.scores.to_dict():
         if name.startswith(prefixes) == wanted:
             cells = [c for stage in evidence.stages for c in _score(stage, name)]
-            rows.append((_short(name), _meaning(name), cells))
+            rows.append((short(name), _meaning(name), cells))
     if not wanted:
         for name in evidence.final.validation.local:
             cells = [c for stage in evidence.stages for c in _valid(stage, name)]
-            note = "share of bins whose interval contains ⟨Z²⟩ = 1"
-            rows.append((f"valid bins of {_short(name)}", note, cells))
+            rows.append((f"valid bins of {short(name)}", "", cells))
     return TableView(header, rows)
 
 
@@ -300,16 +286,17 @@ def _score(stage: Stage, name: str) -> list[Cell]:
     judged = name.startswith("S_") and variable in validation.verdicts
     passed = validation.verdicts[variable].passed if judged else None
     mean, sd = validation.reference.mean[name], validation.reference.sd[name]
-    target = f"{number(mean)} ± {number(sd)}" if math.isfinite(mean) else "∞"
-    return [Cell(number(validation.scores[name]), passed), Cell(target)]
+    if name.startswith("UCE_"):  # in the unit of the squared error
+        return [Cell(scaled(validation.scores[name])), Cell(scaled(mean, sd))]
+    return [Cell(number(validation.scores[name]), passed), Cell(with_spread(mean, sd))]
 
 
 def _valid(stage: Stage, name: str) -> list[Cell]:
     local = stage.validation.local[name]
     attainable = stage.validation.verdicts[name].attainable
     low, high = local.fraction_interval
-    share = f"{local.fraction_valid:.0%} [{low:.0%}, {high:.0%}]"
-    return [Cell(share), Cell("" if attainable is None else f"{attainable:.0%}")]
+    share = f"{percent(local.fraction_valid)} [{100 * low:.0f}, {100 * high:.0f}]"
+    return [Cell(share), Cell("" if attainable is None else percent(attainable))]
 
 
 def _meaning(name: str) -> str:
@@ -324,11 +311,7 @@ def _meaning(name: str) -> str:
     }
     if name in fixed:
         return fixed[name]
-    kind, _, variable = name.partition("_")
-    if kind == "S":
-        return "adaptivity"
-    what = {"ENCE": "relative difference of", "UCE": "squared difference of"}[kind]
-    return f"mean {what} u and error in bins of {_short(shown(variable))}"
+    return "adaptivity" if name.startswith("S_") else ""
 
 
 def _about(evidence: Evidence) -> dict[str, str]:
@@ -344,31 +327,35 @@ def _about(evidence: Evidence) -> dict[str, str]:
 
 def _selection(scaler: SelectedScaling) -> TableView:
     results = scaler.cv_results_
-    columns = ("candidate", "nll", "difference", "standard_error", "verdict")
-    rows = [
-        (
-            str(name),
-            "",
-            [
-                *(Cell("–" if v is None else f"{v:.4f}") for v in values),
-                Cell(verdict, True if name == scaler.name_ else None),
-            ],
-        )
-        for name, *values, verdict in zip(
-            *(results[column] for column in columns), strict=True
-        )
-    ]
-    header = ["candidate", "NLL of unseen rows", "worse than the best by"]
-    return TableView([*header, "standard error", "verdict"], rows)
+    columns = ("candidate", "verdict", "nll", "difference", "standard_error")
+    rows = []
+    for name, verdict, nll, worse, error in zip(
+        *(results[column] for column in columns), strict=True
+    ):
+        tried = nll is not None
+        cells = [
+            Cell(f"{nll:.4f}" if tried else "–"),
+            Cell(f"{worse:.4f} ± {error:.4f}" if tried else "–"),
+            Cell(verdict, True if name == scaler.name_ else None, prose=True),
+        ]
+        rows.append((str(name), "", cells))
+    return TableView(["candidate", "NLL of unseen rows", "difference", "verdict"], rows)
 
 
 def _comparison(comparison: Comparison) -> TableView:
     variables = list(comparison.rows[0].test.s)
     many = len(variables) > MANY_FEATURES + 1
     each = variables[:1] if many else variables
-    header = ["method", "NLL", "S_cal", *(f"S_{_short(name)}" for name in each)]
+    header = [
+        "method",
+        "NLL",
+        "S_cal",
+        *(f"S_{short(name, LONGEST_HEAD)}" for name in each),
+    ]
     header += ["S_ada"] * many + ["S_tot"]
-    header += [f"valid {_short(name)}" for name in each] + ["least valid"] * many
+    header += [f"valid {short(name, LONGEST_HEAD)}" for name in each] + [
+        "least valid"
+    ] * many
     rows = []
     for row in comparison.rows:
         card, local = row.test, row.test_local
@@ -376,15 +363,9 @@ def _comparison(comparison: Comparison) -> TableView:
         numbers += [card.s_ada] * many + [card.s_tot]
         shares = [local[name].fraction_valid for name in each]
         shares += [min(r.fraction_valid for r in local.values())] * many
-        cells = [Cell(number(v)) for v in numbers] + [Cell(f"{v:.0%}") for v in shares]
+        cells = [Cell(number(v)) for v in numbers] + [Cell(percent(v)) for v in shares]
         rows.append((row.name, "", cells))
     return TableView(header, rows)
-
-
-def _short(name: str) -> str:
-    """Shorten a name in the middle, where it would make a table too wide."""
-    half = LONGEST_NAME // 2
-    return name if len(name) <= LONGEST_NAME else f"{name[:half]}…{name[-half:]}"
 
 
 def _link(reference: str) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._checks import Floats, Labels
 from .._progress import track
+from ..confidence import ConfidenceCurve
 from ..local import LocalZMS
 from ..partitions import Cells
 from ..plots import (
@@ -35,6 +36,7 @@ from ..scaling import (
 from ..validation import Verdict
 from .evidence import Evidence
 from .svg import drawing, inline_svg
+from .text import number, percent, variable, with_spread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +101,7 @@ def plan_local(evidence: Evidence) -> list[Plan]:
     """Local <Z²> of u and of every feature."""
     return [
         Plan(
-            shown(name),
+            "uncertainty u" if name == "u" else name,
             tuple(
                 (
                     _local_caption(stage.name, stage.validation.verdicts[name]),
@@ -116,7 +118,10 @@ def plan_local(evidence: Evidence) -> list[Plan]:
 def plan_curves(evidence: Evidence) -> list[Plan]:
     """Confidence curves, with the same range."""
     parts = tuple(
-        (f"{stage.name.capitalize()}.", partial(plot_confidence_curve, stage.curve))
+        (
+            _curve_caption(stage.name, stage.curve),
+            partial(plot_confidence_curve, stage.curve),
+        )
         for stage in evidence.stages
     )
     return [Plan("", parts, _share_range)]
@@ -126,9 +131,9 @@ def plan_z_scores(evidence: Evidence) -> list[Plan]:
     """Distributions of z."""
     parts = tuple(
         (
-            f"{stage.name.capitalize()}: mean of z {stage.z.mean:.2f}, root mean "
-            f"square {stage.z.rms:.2f} (best 0 and 1); {stage.z.beyond:.2%} of the "
-            "rows are beyond three times that (0.27 % of normal ones).",
+            f"{stage.name.capitalize()}: mean {stage.z.mean:+.2f}, root mean square "
+            f"{stage.z.rms:.2f}; {percent(stage.z.beyond, 2)} of the rows are beyond "
+            f"three times that, against {percent(0.0027, 2)} of normal ones.",
             partial(plot_z_histogram, evidence.error, stage.uncertainty),
         )
         for stage in evidence.stages
@@ -164,7 +169,7 @@ def plan_factors(evidence: Evidence) -> list[Plan]:
         return _in_pairs(
             [
                 (
-                    f"Factors of the bins of {shown(names[key])}"
+                    f"Factors of the bins of {variable(names[key])}"
                     + (" (none: not worth it)." if _all_one(fitted, key) else "."),
                     partial(_raked_factors, fitted, key, names[key]),
                 )
@@ -178,12 +183,12 @@ def plan_factors(evidence: Evidence) -> list[Plan]:
         name = by if isinstance(by, str) else evidence.columns[by]
         name = "u" if name == evidence.columns[0] else name
         paint = partial(_plain_factors, fitted, name)
-        return [Plan("", ((f"Factors of the bins of {shown(name)}.", paint),))]
+        return [Plan("", ((f"Factors of the bins of {variable(name)}.", paint),))]
     before, after = (stage.uncertainty for stage in evidence.stages)
     return _in_pairs(
         [
             (
-                f"Recalibrated uncertainty divided by u against {shown(name)}"
+                f"Recalibrated uncertainty divided by u against {variable(name)}"
                 f"{_thinned(before.size)}.",
                 partial(_ratios, after / before, x, name),
             )
@@ -192,19 +197,25 @@ def plan_factors(evidence: Evidence) -> list[Plan]:
     )
 
 
-def shown(name: str) -> str:
-    """Return how a variable is called in the text."""
-    return "uncertainty u" if name == "u" else name
-
-
 def _local_caption(stage: str, verdict: Verdict) -> str:
     local, attainable = verdict.local, verdict.attainable
-    assert local is not None  # only the average has none
+    assert local is not None  # only the average has neither
+    assert attainable is not None
     return (
-        f"{stage.capitalize()}: S = {verdict.score:.3f}, attainable "
-        f"{verdict.target:.3f} ± {verdict.target_sd:.3f}; "
-        f"{local.fraction_valid:.0%} of {local.n.size} bins are valid, attainable "
-        f"{attainable:.0%}."
+        f"{stage.capitalize()}: S = {number(verdict.score)}, attainable "
+        f"{with_spread(verdict.target, verdict.target_sd)}; "
+        f"{percent(local.fraction_valid)} of {local.n.size} bins are valid, attainable "
+        f"{percent(attainable)}."
+    )
+
+
+def _curve_caption(stage: str, curve: ConfidenceCurve) -> str:
+    half = int(np.searchsorted(curve.pruned, 0.5))
+    half = min(half, curve.pruned.size - 1)
+    return (
+        f"{stage.capitalize()}: the RMSE of {curve.error[0]:.3g} falls to "
+        f"{curve.error[half]:.3g} as {percent(curve.pruned[half])} of the rows are "
+        f"removed; the oracle's to {curve.oracle[half]:.3g}."
     )
 
 
@@ -227,7 +238,7 @@ def _share_range(axes: list[Axes]) -> None:
 
 
 def _label(ax: Axes, name: str) -> None:
-    ax.set_xlabel(_literal(shown(name), LONGEST_LABEL))
+    ax.set_xlabel(_literal(variable(name), LONGEST_LABEL))
 
 
 def _local(local: LocalZMS, ax: Axes) -> None:

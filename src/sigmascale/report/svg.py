@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from .text import clean
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -34,17 +36,14 @@ COLOURS = {
 _REFERENCE = re.compile(r"#([\w.-]+)")
 _LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
 _COORDINATES = ("d", "x", "y", "width", "height", "transform", "points")
-NEEDED = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
 
 
 @contextmanager
 def drawing() -> Iterator[Callable[[], Figure]]:
     """Give new figures, in a style of the report's own."""
-    try:
-        from matplotlib import style
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        raise ImportError(NEEDED) from problem
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
     # the user's own style must not reach the report; text remains text
     plain = style.context(["default", {"svg.fonttype": "none"}])
     with plain, warnings.catch_warnings():
@@ -79,7 +78,7 @@ def inline_svg(figure: Figure, key: str, title: str, description: str) -> str:
     root.attrib["aria-labelledby"] = f"{key}-title {key}-desc"
     for position, (tag, text) in enumerate([("title", title), ("desc", description)]):
         label = Element(tag, {"id": f"{key}-{tag}"})
-        label.text = text
+        label.text = clean(text)
         root.insert(position, label)
     return ElementTree.tostring(root, encoding="unicode")
 

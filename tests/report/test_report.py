@@ -1,0 +1,632 @@
+"""The content of reports; what a browser makes of them is tested beside this."""
+
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+import warnings
+from html import unescape
+from pathlib import Path
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.exceptions import InvalidInputError
+from sigmascale.report import report_html, write_report
+from sigmascale.report.cautions import cautions
+from sigmascale.report.evidence import gather
+from sigmascale.report.methods import REFERENCES, Citations, write_methods
+
+DATA = ss.datasets.make_molecules(1600, seed=4)
+TABLE = pl.DataFrame(
+    {
+        "u": DATA.uncertainty,
+        "mass": DATA.mass,
+        "phase": np.where(DATA.mass > 120, "heavy", "light"),
+    }
+)
+CAL, TEST = slice(0, 800), slice(800, 1600)
+LEARNED = (TABLE[CAL], DATA.error[CAL])
+JUDGED = (DATA.error[TEST], DATA.uncertainty[TEST], TABLE[TEST].drop("u"))
+SCALER = ss.RakedScaling(n_bins=6, shrinkage=5.0).fit(*LEARNED)
+AFTER = SCALER.predict(TABLE[TEST])
+BOTH = {"recalibrated": AFTER, "scaler": SCALER, "calibration": LEARNED}
+
+
+def text_of(page):
+    """The text of a page without its tags."""
+    page = re.sub(r"<style>.*?</style>", " ", page, flags=re.DOTALL)
+    return " ".join(unescape(re.sub(r"<[^>]*>", "", page)).split())
+
+
+def svgs(page):
+    return [
+        ElementTree.fromstring(each)
+        for each in re.findall(r"<svg.*?</svg>", page, flags=re.DOTALL)
+    ]
+
+
+def section(page, heading):
+    found = re.search(rf"<h2>{heading}</h2>(.*?)</section>", page, flags=re.DOTALL)
+    assert found, heading
+    return found[1]
+
+
+@pytest.fixture(scope="module")
+def evidence():
+    return gather(*JUDGED, **BOTH)
+
+
+@pytest.fixture(scope="module")
+def page():
+    return report_html(*JUDGED, **BOTH, title="My test set", names={"file": "t.csv"})
+
+
+# --- what is on the page ------------------------------------------------------------
+
+
+def test_verdicts_come_first_and_are_those_of_validate(page, evidence):
+    text = text_of(page)
+    first = text.index("Scores")
+    for stage, u in zip(evidence.stages, (JUDGED[1], AFTER), strict=True):
+        expected = ss.validate(JUDGED[0], u, JUDGED[2], ties=JUDGED[1])
+        assert stage.validation.summary == expected.summary
+        for verdict in expected.verdicts.values():
+            assert 0 < text.index(verdict.sentence) < first
+    marks = re.findall(r'class="mark (pass|fail)">(. \w+)<', page)
+    shown = [v.passed for s in evidence.stages for v in s.validation.verdicts.values()]
+    assert [mark == "pass" for mark, _ in marks] == shown
+    assert {words for _, words in marks} == {"✓ pass", "✗ fail"}
+
+
+def test_sections_stand_in_their_order(page):
+    assert re.findall(r"<h2>(.*?)</h2>", page) == [
+        "Before",
+        "After",
+        "Scores",
+        "Local calibration",
+        "Confidence curve",
+        "Distribution of z",
+        "Errors against uncertainties",
+        "How the uncertainties were recalibrated",
+        "What you should not conclude",
+        "Methods",
+    ]
+
+
+def test_scores_stand_beside_what_is_attainable(page, evidence):
+    table = text_of(section(page, "Scores").replace("</t", " </t"))
+    for name in ("NLL", "S_cal", "S_u", "S_mass", "S_phase", "S_tot", "ENCE_mass"):
+        row = table[table.index(f"{name} ") :]
+        for stage in evidence.stages:
+            validation = stage.validation
+            target = validation.reference.mean[name], validation.reference.sd[name]
+            found = row.index(f"{validation.scores[name]:.3f}")
+            row = row[found:]
+            assert f"{target[0]:.3f} ± {target[1]:.3f}" in row[:40]
+    for stage in evidence.stages:
+        local = stage.validation.local["mass"]
+        assert f"{100 * local.fraction_valid:.0f} %" in table.replace("\xa0", " ")
+
+
+def test_nothing_is_computed_twice(monkeypatch):
+    counts = {}
+
+    def counted(name):
+        original = getattr(ss.validation, name)
+
+        def function(*args, **kwargs):
+            counts[name] = counts.get(name, 0) + 1
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(ss.validation, name, function)
+
+    for name in ("scorecard", "reference_scores", "local_zms_of"):
+        counted(name)
+    report_html(*JUDGED, **BOTH)
+    assert counts == {"scorecard": 2, "reference_scores": 2, "local_zms_of": 2}
+
+
+def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
+    local = section(page, "Local calibration")
+    assert re.findall(r"<h3>(.*?)</h3>", local) == ["uncertainty u", "mass", "phase"]
+    rows = local.split("<h3>")[1:]
+    for row in rows:
+        before, after = svgs(row)
+        ticks = [
+            [t.text for t in svg.iter("text") if "text-anchor:end" in t.get("style")]
+            for svg in (before, after)
+        ]
+        assert ticks[0] == ticks[1] != []
+
+
+def test_a_set_as_it_is_has_one_column_and_no_recalibration():
+    page = report_html(*JUDGED)
+    assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Scores"]
+    assert "recalibrated" not in text_of(page)
+    assert len(svgs(page)) == 3 + 3
+
+
+def test_a_set_without_features_and_with_two_rows_is_reported():
+    page = report_html([0.1, -0.3], [0.1, 0.2])
+    assert "No feature was examined" in text_of(page)
+    assert len(svgs(page)) == 4
+
+
+def test_errors_that_are_all_zero_are_reported():
+    page = report_html(np.zeros(40), np.ones(40), {"x": np.arange(40.0)})
+    assert "∞" in section(page, "Scores")
+
+
+def test_title_and_lines_about_the_data_are_shown(page):
+    assert "<title>My test set</title>" in page
+    assert "<h1>My test set</h1>" in page
+    assert "<dt>file</dt><dd>t.csv</dd>" in page
+
+
+def test_the_same_input_gives_the_same_bytes_in_another_process(page, tmp_path):
+    code = (
+        "import sys, matplotlib as mpl\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "mpl.rcParams.update({'font.size': 30, 'axes.facecolor': 'red'})\n"
+        "import test_report as t\n"
+        "t.write_report(sys.argv[2], *t.JUDGED, **t.BOTH, title='My test set',"
+        " names={'file': 't.csv'})\n"
+    )
+    out = tmp_path / "again.html"
+    subprocess.run(
+        [sys.executable, "-c", code, str(Path(__file__).parent), str(out)],
+        check=True,
+        env={**os.environ, "PYTHONHASHSEED": "7"},
+    )
+    assert out.read_text(encoding="utf-8") == page
+
+
+def test_no_global_setting_changes():
+    before = dict(mpl.rcParams)
+    report_html(*JUDGED)
+    assert dict(mpl.rcParams) == before
+
+
+def test_the_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("old")
+    with pytest.raises(InvalidInputError):
+        write_report(path, [1.0], [0.0])
+    assert path.read_text() == "old"
+    write_report(path, *JUDGED)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+# --- one self-contained, valid page -------------------------------------------------
+
+
+def test_the_page_refers_to_nothing_outside_but_links_to_click(page):
+    assert "default-src 'none'" in page
+    without_links = re.sub(r'<a href="https://[^"]*"', "<a", page)
+    assert "http" not in without_links.replace("http-equiv", "")
+    assert not re.search(r"<(script|img|iframe|object|embed|base)\b", page)
+    assert "@import" not in page
+    assert "url(" not in re.sub(r'clip-path="url\(#[\w-]+\)"', "", page)
+
+
+def test_identifiers_are_unique_and_every_reference_has_its_target(page):
+    identifiers = re.findall(r'\bid="([^"]*)"', page)
+    assert len(identifiers) == len(set(identifiers))
+    used = set(re.findall(r'(?:href="#|url\(#)([\w-]+)', page))
+    labelled = " ".join(re.findall(r'aria-labelledby="([^"]*)"', page)).split()
+    assert used | set(labelled) <= set(identifiers)
+    assert len(used) > 20
+
+
+def test_every_picture_has_a_title_and_a_description(page):
+    drawn = svgs(page)
+    assert len(drawn) == 2 * 3 + 2 * 3 + 3
+    for svg in drawn:
+        title, description = svg[0], svg[1]
+        assert (title.tag, description.tag) == ("title", "desc")
+        assert title.text
+        assert description.text
+        assert f"{title.get('id')} {description.get('id')}" == svg.get(
+            "aria-labelledby"
+        )
+
+
+def test_pictures_hold_text_and_points_and_no_style_for_the_whole_page(page):
+    for svg in svgs(page):
+        assert len([t for t in svg.iter("text") if t.text]) > 4
+        assert not list(svg.iter("style"))
+        assert not list(svg.iter("metadata"))
+        assert not list(svg.iter("image"))
+
+
+def test_ten_features_stay_below_three_megabytes():
+    rng = np.random.default_rng(0)
+    n = 4000
+    features = {f"feature {i}": rng.normal(size=n) for i in range(10)}
+    u = rng.uniform(1, 2, n)
+    page = report_html(rng.normal(scale=u), u, features, recalibrated=1.1 * u)
+    assert len(svgs(page)) == 2 * 11 + 3 * 2 + 11
+    assert len(page.encode()) < 3_000_000
+
+
+def test_clouds_are_thinned_and_the_caption_says_so(evidence):
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 5000)
+    page = report_html(rng.normal(scale=u), u)
+    errors = section(page, "Errors against uncertainties")
+    assert "2,000 of 5,000 rows are drawn" in text_of(errors)
+    assert 1900 < errors.count("<use ") < 2100
+
+
+# --- names of all kinds -------------------------------------------------------------
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "\"quotes' &amp;",
+    r"$x$ \frac{a}{b}",
+    "🧪 👩‍🔬",
+    "very long " * 30,
+    "כתובת בעברית",
+    "</title></style></svg>-->]]>",
+    "{{ 7 * 7 }}{% raw %}",
+    "nul \x00 and \ud800 and \u202e",
+    "__",
+]
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_of_all_kinds_appear_as_text(name, tmp_path):
+    table = {"u": JUDGED[1], name: JUDGED[2]["mass"].to_numpy()}
+    labels = np.where(table[name] > 120, name, "b")
+    scaler = ss.BinwiseScaling(4).fit(JUDGED[1], JUDGED[0])
+    comparison = dataclasses.replace(
+        ss.compare([ss.TemperatureScaling()], LEARNED, LEARNED, n_bins=9),
+    )
+    comparison = ss.Comparison(
+        tuple(dataclasses.replace(row, name=name) for row in comparison.rows)
+    )
+    path = tmp_path / "nasty.html"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # a glyph that no font has is no reason to warn
+        write_report(
+            path,
+            *JUDGED[:2],
+            {name: table[name], f"{name} too": labels},
+            recalibrated=AFTER,
+            scaler=scaler,
+            comparison=comparison,
+            title=name,
+            names={name: name},
+        )
+    page = path.read_text(encoding="utf-8")
+    expected = "".join(
+        c if c.isprintable() or c == "\u200d" else "\ufffd" for c in name
+    )
+    expected = " ".join(expected.split())
+    isolates = str.maketrans("", "", "\u2068\u2069")
+    text = text_of(page).translate(isolates)
+    assert text.count(expected) > 15
+    assert not re.search(r"<(script|img)\b", page)
+    labels = [
+        "".join(each.itertext()) for svg in svgs(page) for each in svg.iter("text")
+    ]
+    start = expected[:10]
+    assert sum(label.startswith(start) for label in labels) > 3
+    assert page.count("</svg>") == len(svgs(page)) == page.count("<figure>")
+
+
+# --- recalibrators ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scaler", "words", "n_pictures"),
+    [
+        (ss.NoScaling(), "uncertainties are left as they are", 0),
+        (ss.TemperatureScaling(), "The factor is 0.", 0),
+        (ss.LinearScaling(), "a = 0.", 3),
+        (ss.IsotonicScaling(), "isotonic fit", 3),
+        (ss.BinwiseScaling(5), "The factors of 5 bins", 1),
+        (ss.BinwiseScaling(3, by=("u", "mass")), "The factors of 9 bins", 3),
+        (ss.BinwiseScaling(5, by="mass"), "The factors of 5 bins", 1),
+        (ss.GroupScaling(by="phase"), "2 groups have a factor", 1),
+        (ss.RakedScaling(5, pairs=[(0, 1)], shrinkage=5.0), "joint bins: u & mass", 3),
+        (ss.BoostedScaling(max_trees=5), "boosters of", 3),
+        (
+            ss.SelectedScaling({"one": ss.TemperatureScaling()}),
+            "chosen: best likelihood",
+            0,
+        ),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_every_recalibrator_is_described_and_its_factors_drawn(
+    scaler, words, n_pictures
+):
+    scaler.fit(*LEARNED)
+    page = report_html(*JUDGED, recalibrated=scaler.predict(TABLE[TEST]), scaler=scaler)
+    about = section(page, "How the uncertainties were recalibrated")
+    assert words in text_of(about)
+    assert len(svgs(about)) == n_pictures
+    fitted = scaler.scaler_ if isinstance(scaler, ss.SelectedScaling) else scaler
+    assert f"recalibrated by {type(fitted).__name__}(" in text_of(page)
+
+
+def test_a_selection_shows_every_candidate_with_its_verdict():
+    scaler = ss.SelectedScaling().fit(*LEARNED)
+    page = report_html(*JUDGED, recalibrated=scaler.predict(TABLE[TEST]), scaler=scaler)
+    about = text_of(section(page, "How the uncertainties were recalibrated"))
+    for name, verdict in zip(
+        scaler.cv_results_["candidate"], scaler.cv_results_["verdict"], strict=True
+    ):
+        assert name in about
+        assert verdict in about
+    assert "selected among 9 candidates" in text_of(page)
+
+
+def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():
+    X = np.column_stack([DATA.uncertainty, DATA.mass])
+    scaler = ss.RakedScaling(5, shrinkage=5.0).fit(X[CAL], DATA.error[CAL])
+    evidence = gather(
+        *JUDGED[:2],
+        {"weight": DATA.mass[TEST]},
+        recalibrated=scaler.predict(X[TEST]),
+        scaler=scaler,
+        calibration=(X[CAL], DATA.error[CAL]),
+    )
+    assert evidence.columns == ("u", "weight")
+    assert [shift.name for shift in evidence.calibration.shifts] == ["u", "weight"]
+    assert evidence.unexamined == ()
+
+
+def test_a_method_of_ones_own_is_reported_by_its_ratios():
+    class Mine:
+        def predict(self, X):
+            return X
+
+    page = report_html(*JUDGED, recalibrated=AFTER, scaler=Mine())
+    about = section(page, "How the uncertainties were recalibrated")
+    assert "Mine" in text_of(about)
+    assert len(svgs(about)) == 3
+    page = report_html(*JUDGED, recalibrated=AFTER)
+    assert "not told by what method" in text_of(page)
+
+
+def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
+    scalers = {"one factor": ss.TemperatureScaling()}
+    table = ss.compare(scalers, LEARNED, (TABLE[TEST], JUDGED[0]), n_bins=20)
+    page = report_html(*JUDGED, comparison=table)
+    shown = text_of(section(page, "Comparison of methods").replace("</t", " </t"))
+    assert "method NLL S_cal S_u S_mass S_phase S_tot valid u valid mass valid" in shown
+    row = table["one factor"]
+    assert f"one factor {row.test.nll:.3f} {row.test.s_cal:.3f}" in shown
+    assert "That the best line" in text_of(page)
+
+    rng = np.random.default_rng(0)
+    wide = {f"x{i}": rng.normal(size=800) for i in range(6)}
+    X = pl.DataFrame({"u": DATA.uncertainty[CAL], **wide})
+    table = ss.compare(scalers, (X, LEARNED[1]), (X, LEARNED[1]), n_bins=20)
+    page = report_html(LEARNED[1], X["u"], wide, comparison=table)
+    header = re.findall(
+        r'<th scope="col"[^>]*>(.*?)</th>', section(page, "Comparison of methods")
+    )
+    header = [each.replace("<wbr>", "") for each in header]
+    assert header == [
+        *("method", "NLL", "S_cal", "S_u", "S_ada", "S_tot", "valid u", "least valid")
+    ]
+
+
+# --- methods ------------------------------------------------------------------------
+
+
+def test_methods_state_the_actual_numbers(evidence):
+    (judging, recalibration), references = write_methods(evidence)
+    bins = evidence.final.validation.local["u"].n.size
+    for words in (
+        f"sigmascale {ss.__version__}",
+        "800 predictions",
+        f"over {bins} equal-size bins of u",
+        f"over {bins} such bins of mass and over the 2 groups of phase",
+        "for 4 questions",
+        "seed 0",
+        "1,000 simulated",
+    ):
+        assert words in judging
+    assert "n_bins=6" in recalibration
+    assert "shrinkage=5.0" in recalibration
+    assert "on 800 rows, none of them judged" in recalibration
+    cited = {
+        int(n) for p in (judging, recalibration) for n in re.findall(r"\d+(?=[],])", p)
+    }
+    assert set(range(1, len(references) + 1)) <= cited
+    for key in ("scores", "bca", "abc", "holm", "wilson", "raking"):
+        assert REFERENCES[key] in references
+
+
+def test_references_are_numbered_as_they_are_first_cited():
+    cite = Citations()
+    assert cite("holm") == " [1]"
+    assert cite("bca", "holm") == " [1, 2]"
+    assert cite() == ""
+    assert cite.references == [REFERENCES["holm"], REFERENCES["bca"]]
+
+
+def test_references_link_to_their_identifier(page):
+    links = re.findall(r'<a href="(https://[^"]*)"', page)
+    assert "https://arxiv.org/abs/2310.11978" in links
+    assert "https://doi.org/10.1080/01621459.1987.10478410" in links
+
+
+# --- cautions -----------------------------------------------------------------------
+
+
+def headings(*args, **kwargs):
+    return [each.heading for each in cautions(gather(*args, **kwargs))]
+
+
+ALWAYS = [
+    "That a single bin whose interval misses 1 is a fault.",
+    "That a check which passes is a proof.",
+]
+FEW = "That a check which passes rules out large faults."
+SAME = "That the recalibration would do as well on other rows."
+SHIFTED = "That the judged rows are like those the recalibrator learned from."
+HEAVY = "That ±2u holds 95 % of the errors, or ±3u nearly all."
+
+
+def perfect(n, seed=0):
+    rng = np.random.default_rng([20, seed])
+    u, x = rng.uniform(1, 2, n), rng.normal(size=n)
+    return rng.normal(scale=u), u, {"x": x}
+
+
+def test_a_large_normal_set_gets_only_the_cautions_that_always_apply():
+    assert headings(*perfect(2000)) == ALWAYS
+
+
+def test_a_few_rows_are_said_to_be_few_with_what_they_cannot_tell():
+    error, u, features = perfect(60)
+    found = cautions(gather(error, u, features))
+    assert [each.heading for each in found] == [FEW, *ALWAYS]
+    assert "There are only 60 rows" in found[0].text
+    assert re.search(r"\d+ % too small or [\d.]+ (%|times) too large", found[0].text)
+
+
+def test_heavy_tails_and_bias_are_said():
+    rng = np.random.default_rng(0)
+    z = rng.standard_t(3, 3000)
+    assert headings(z, np.ones(3000), {"x": rng.normal(size=3000)}) == [HEAVY, *ALWAYS]
+    error, u, features = perfect(2000)
+    (bias, *rest) = cautions(gather(error + u, u, features))
+    assert "biased" in bias.text
+    assert [each.heading for each in rest] == ALWAYS
+
+
+def as_table(u, features):
+    return pl.DataFrame({"u": u, **features})
+
+
+def test_rows_that_were_learned_from_are_counted():
+    error, u, features = perfect(2000)
+    options = {"recalibrated": u, "calibration": (as_table(u, features), error)}
+    (first, *rest) = cautions(gather(error, u, features, **options))
+    assert first.heading == SAME
+    assert "All 2,000 judged rows" in first.text
+    assert [each.heading for each in rest] == ALWAYS
+    other = perfect(2000, seed=1)
+    half = np.arange(2000) < 900
+    mixed = [np.where(half, a, b) for a, b in zip((error, u), other, strict=False)]
+    found = cautions(gather(*mixed, features, **options | {"recalibrated": mixed[1]}))
+    assert "900 of the 2,000 judged rows" in found[0].text
+
+
+def test_two_honest_sets_are_neither_the_same_nor_shifted_but_a_shifted_one_is():
+    error, u, features = perfect(2000)
+    error2, u2, features2 = perfect(2000, seed=1)
+    calibration = (as_table(u2, features2), error2)
+    options = {"recalibrated": u, "calibration": calibration}
+    assert headings(error, u, features, **options) == ALWAYS
+    moved = {"x": features["x"] + 1}
+    (first, *rest) = cautions(gather(error, u, moved, **options))
+    assert first.heading == SHIFTED
+    assert "They differ in x (distance 0." in first.text
+    assert [each.heading for each in rest] == ALWAYS
+
+
+def test_labels_never_seen_are_named():
+    error, u, _ = perfect(2000)
+    kinds = np.resize(["a", "b", "c"], 2000)
+    calibration = (as_table(u, {"kind": np.resize(["a", "b"], 2000)}), error[::-1])
+    found = cautions(
+        gather(error, u, {"kind": kinds}, recalibrated=u, calibration=calibration)
+    )
+    assert "33.3\xa0% of the rows have labels never seen: c" in found[0].text
+
+
+def test_what_the_report_was_not_told_it_says():
+    error, u, features = perfect(2000)
+    assert headings(error, u, features, recalibrated=u) == [SAME, *ALWAYS]
+
+
+def test_a_likelihood_that_gets_worse_is_said():
+    error, u, features = perfect(2000)
+    found = headings(error, u, features, recalibrated=3 * u)
+    assert "That recalibration made the uncertainties better." in found
+
+
+def test_features_that_were_not_examined_are_named():
+    error, u, features = perfect(2000)
+    assert headings(error, u)[0].startswith("That uncertainties are right for every")
+    table = as_table(u, {**features, "y": features["x"]})
+    found = headings(
+        error, u, features, recalibrated=u, calibration=(table, error[::-1])
+    )
+    assert "Anything about y." in found
+
+
+def test_groups_that_are_too_small_are_said_and_raise_no_warning():
+    error, u, _ = perfect(2000)
+    kinds = np.array(["large"] * 1998 + ["small"] * 2)
+    found = cautions(gather(error, u, {"kind": kinds}))
+    assert "1 of 2 groups of `kind` have fewer than 5 rows" in found[0].text
+
+
+def test_cautions_are_on_the_page(page, evidence):
+    shown = text_of(section(page, "What you should not conclude"))
+    found = cautions(evidence)
+    for caution in found:
+        assert " ".join(f"{caution.heading} {caution.text}".split()) in shown
+    assert f"{len(found)} cautions apply" in text_of(page)
+
+
+# --- wrong input --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"recalibrated": -AFTER}, "`recalibrated` must be strictly positive; 800"),
+        ({"recalibrated": AFTER[:5]}, "`error` and `recalibrated` must have the same"),
+        ({"scaler": SCALER}, "`recalibrated` must be given with `scaler`"),
+        (
+            {"scaler": ss.RakedScaling(), "recalibrated": AFTER},
+            r"`scaler` must be a fitted recalibrator; found RakedScaling\(\)",
+        ),
+        (
+            {"scaler": 3, "recalibrated": AFTER},
+            "must be a fitted recalibrator; found 3",
+        ),
+        ({"calibration": 3}, r"`calibration` must be a pair \(X, y\)"),
+        ({"comparison": "x"}, "`comparison` must be what `compare` returns; found str"),
+        ({"title": None}, "`title` must be text; found None"),
+        ({"names": "x"}, "`names` must be a mapping"),
+        ({"n_bins": 0}, "`n_bins` must be at least 1"),
+        ({"rng": "x"}, "`rng` must be a seed"),
+    ],
+)
+def test_wrong_arguments_are_refused(arguments, match):
+    with pytest.raises(InvalidInputError, match=match):
+        report_html(*JUDGED, **arguments)
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_package_is_named_with_the_remedy(package, monkeypatch):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=r'pip install "sigmascale\[cli\]"'):
+        report_html(*JUDGED)
+
+
+def test_importing_the_report_loads_no_optional_package():
+    code = (
+        "import sys, sigmascale.report\n"
+        "print({'matplotlib', 'jinja2', 'polars'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
