@@ -42,6 +42,8 @@ class Browser:
             self.note(answer)
 
     def note(self, event):
+        if "method" not in event:  # the answer to what is sent below
+            return
         self.events.append((event["method"], event["params"]))
         if event["method"] == "Page.javascriptDialogOpening":  # it blocks the page
             message = {"method": "Page.handleJavaScriptDialog", "id": 10**9}
