@@ -83,6 +83,7 @@ def test_verdicts_come_first_and_are_those_of_validate(page, evidence):
     for stage, u in zip(evidence.stages, (JUDGED[1], AFTER), strict=True):
         expected = ss.validate(JUDGED[0], u, JUDGED[2], ties=JUDGED[1])
         assert stage.validation.summary == expected.summary
+        assert stage.validation.scores == expected.scores
         for verdict in expected.verdicts.values():
             assert 0 < text.index(verdict.sentence) < first
     marks = re.findall(r'class="mark (pass|fail)">(. \w+)<', page)

@@ -225,7 +225,7 @@ def _template() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["breakable"] = lambda name: Markup(
-        escape(clean(name)).replace("_", Markup("_<wbr>"))
+        re.sub(r"(\w{3}_)(?=\w)", r"\1<wbr>", str(escape(clean(name))))
     )
     environment.globals |= {"number": number, "with_spread": with_spread}
     return environment.get_template("page.html.jinja")
