@@ -463,6 +463,12 @@ def test_methods_state_the_actual_numbers(evidence):
         assert REFERENCES[key] in references
 
 
+def test_the_rows_learned_from_are_stated_where_only_the_recalibrator_knows_them():
+    evidence = gather(*JUDGED, recalibrated=AFTER, scaler=SCALER)
+    (_, recalibration), _ = write_methods(evidence)
+    assert "fitted on 800 rows: " in recalibration
+
+
 def test_references_are_numbered_as_they_are_first_cited():
     cite = Citations()
     assert cite("holm") == " [1]"

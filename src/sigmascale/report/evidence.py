@@ -98,6 +98,13 @@ class Evidence:
         return self.scaler.scaler_ if chosen else self.scaler
 
     @property
+    def n_learned_from(self) -> int | None:
+        """Rows that the recalibrator was fitted on, if they are known."""
+        if self.calibration is not None:
+            return self.calibration.n_rows
+        return getattr(self.scaler, "n_samples_fit_", None)
+
+    @property
     def recalibrated(self) -> bool:
         """Whether there is a before and an after."""
         return len(self.stages) == 2

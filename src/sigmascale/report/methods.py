@@ -203,7 +203,8 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
 def _recalibration(evidence: Evidence, cite: Citations) -> str:
     fitted = evidence.fitted
     known = evidence.calibration
-    rows = f" on {known.n_rows:,} rows" if known is not None else ""
+    count = evidence.n_learned_from
+    rows = "" if count is None else f" on {count:,} rows"
     if known is not None:
         rows += (
             ", none of them judged"
@@ -218,9 +219,9 @@ def _recalibration(evidence: Evidence, cite: Citations) -> str:
         name = parameters(fitted)
         text = f"Uncertainties were recalibrated by {name}, fitted{rows}{means}."
     if isinstance(evidence.scaler, SelectedScaling):
-        count = len(evidence.scaler.cv_results_["candidate"])
+        tried = len(evidence.scaler.cv_results_["candidate"])
         text += (
-            f" It was selected among {count} candidates as the simplest within one "
+            f" It was selected among {tried} candidates as the simplest within one "
             "standard error of the best likelihood of unseen rows in "
             f"{evidence.scaler.n_folds}-fold cross-validation."
         )

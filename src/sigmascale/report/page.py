@@ -255,8 +255,8 @@ def _facts(evidence: Evidence) -> list[tuple[str, str]]:
         ),
         ("features", ", ".join(evidence.features) or "none"),
     ]
-    if evidence.calibration is not None:
-        facts.append(("rows learned from", f"{evidence.calibration.n_rows:,}"))
+    if evidence.n_learned_from is not None:
+        facts.append(("rows learned from", f"{evidence.n_learned_from:,}"))
     if evidence.scaler is not None:
         facts.append(("recalibrator", type(evidence.scaler).__name__))
     return facts
