@@ -28,6 +28,7 @@ from .metrics import (
 from .persistence import load, save
 from .reference import ReferenceScores, reference_scores
 from .regions import Region
+from .regression import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
@@ -67,6 +68,7 @@ __all__ = [
     "LocalZMS",
     "NoScaling",
     "RakedScaling",
+    "RecalibratedRegressor",
     "ReferenceScores",
     "Region",
     "Scorecard",

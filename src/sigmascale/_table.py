@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils import check_array, column_or_1d
+from scipy.sparse import issparse
+from sklearn.utils import _safe_indexing, check_array, column_or_1d
 
 from ._checks import (
     Floats,
@@ -26,6 +28,8 @@ from ._checks import (
     check_variable,
 )
 from .exceptions import InvalidInputError, ZeroUncertaintyWarning
+
+Features = Iterable[int | str] | Callable[[Any], Any] | None
 
 
 @dataclass(frozen=True)
@@ -141,32 +145,34 @@ def check_table(X: Any) -> Table:
     return Table(tuple(_number_or_text(column) for column in array.T), names)
 
 
-def check_target(y: Any, n_rows: int, estimator: str) -> Floats:
-    """Return the errors an estimator is fitted or scored with."""
+def check_target(
+    y: Any, n_rows: int, estimator: str, *, what: str = "errors"
+) -> Floats:
+    """Return the errors, or `what` else, an estimator is fitted or scored with."""
     if y is None:
         msg = (
             f"This {estimator} estimator requires y to be passed, but the target y is "
-            "None. Pass the errors of the calibration set."
+            f"None. Pass the {what} of the calibration set."
         )
         raise InvalidInputError(msg)
     array = _as_array(y, "y")
     if array.dtype.kind == "c":
-        msg = "Complex data not supported: y must hold real errors."
+        msg = f"Complex data not supported: y must hold real {what}."
         raise InvalidInputError(msg)
     try:
         array = column_or_1d(array, warn=True)
     except ValueError as problem:
-        msg = f"{problem} Pass one column of errors."
+        msg = f"{problem} Pass one column of {what}."
         raise InvalidInputError(msg) from problem
     column = _as_floats(_as_column(array, "y"), "y")
     bad = ~np.isfinite(column)
     if bad.any():
         # The first sentence is the one that scikit-learn's own checks look for.
-        what = "NaN" if np.isnan(column[bad][0]) else "infinity"
+        kind = "NaN" if np.isnan(column[bad][0]) else "infinity"
         row = int(np.argmax(bad))
         msg = (
-            f"Input y contains {what} or a value too large for dtype('float64'). "
-            f"y (the errors) must be finite; {np.count_nonzero(bad)} of {bad.size} "
+            f"Input y contains {kind} or a value too large for dtype('float64'). "
+            f"y (the {what}) must be finite; {np.count_nonzero(bad)} of {bad.size} "
             f"are not (first at row {row}: {column[row]:g}). "
             "Drop or repair these rows."
         )
@@ -212,3 +218,58 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
         stacklevel=4,
     )
     return np.where(u == 0, smallest, u)
+
+
+def some_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
+    """Return some rows of an array, a sparse matrix, a list or any data frame."""
+    frame = _as_frame(X, "X")
+    return _safe_indexing(X, rows) if frame is None else frame[rows].to_native()
+
+
+def conditioning_table(
+    u: Floats, X: Any, features: Features, names: list[str], n_columns: int
+) -> Any:
+    """Return uncertainties beside some columns of a model's input X.
+
+    `features` names or counts these columns, or is a function of X that returns them;
+    `names` and `n_columns` say what the columns of X were in `fit`.
+    """
+    if features is None:
+        return u
+    if callable(features):
+        part = features(X)
+    else:
+        part = _some_columns(X, _positions(features, names, n_columns))
+    frame = _as_frame(part, "features")
+    if frame is None:
+        return np.column_stack([u, part])
+    name = "uncertainty" if "u" in frame.columns else "u"
+    columns = {name: u, **{str(c.name): c for c in frame.iter_columns()}}
+    return nw.from_dict(columns, backend=frame.implementation).to_native()
+
+
+def _positions(features: Any, names: list[str], n_columns: int) -> list[int]:
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        msg = f"`features` must be a list of columns or a callable; found {features!r}."
+        raise InvalidInputError(msg)
+    positions: list[int] = []
+    for key in features:
+        if isinstance(key, str) and key in names:
+            positions.append(names.index(key))
+        elif isinstance(key, (int, np.integer)) and 0 <= key < n_columns:
+            positions.append(int(key))
+        else:
+            known = ", ".join(names) if names else "none"
+            msg = (
+                f"`features` must hold names or numbers of columns of X, which has "
+                f"{n_columns} (named: {known}); found {key!r}."
+            )
+            raise InvalidInputError(msg)
+    return positions
+
+
+def _some_columns(X: Any, positions: list[int]) -> Any:
+    frame = _as_frame(X, "X")
+    if frame is not None:
+        return frame[:, positions].to_native()
+    return X[:, positions].toarray() if issparse(X) else np.asarray(X)[:, positions]
