@@ -7,6 +7,7 @@ PYTEST_ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 OUT := demo-output
+SITE := docs/_build/html
 
 # One thread per worker: the test run has its own parallelism, and two workers
 # whose numerical libraries start a thread per core get in each other's way.
@@ -14,7 +15,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint review clean
+.PHONY: help demo test lint docs paper review clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -44,11 +45,21 @@ lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff an
 	@echo "== lint: mypy"
 	@$(BIN)/python -m mypy
 
+docs: $(VENV)/.installed-docs  ## install and build the documentation, examples and all
+	@echo "== docs: sphinx, with warnings as errors"
+	@$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -n -q -b html docs $(SITE)
+	@echo "== docs: done; open $(CURDIR)/$(SITE)/index.html"
+
+paper: $(VENV)/.installed-cli  ## compute the pages of the paper anew; needs SIGMASCALE_QM9
+	@$(BIN)/python -m pip install --quiet --editable ".[cli,optimize]"
+	@$(ONE_THREAD) $(BIN)/python -m sigmascale.paper \
+		--data "$${SIGMASCALE_QM9:?names no folder with the QM9 files}" --out docs/paper
+
 review: $(VENV)/.installed-dev  ## install and check the repository with sp-repo-review
 	@$(BIN)/python -m repo_review .
 
-clean:  ## remove .venv, the demo's output and all caches
-	rm -rf $(VENV) $(OUT) build dist .coverage .hypothesis
+clean:  ## remove .venv, the demo's output, the built documentation and all caches
+	rm -rf $(VENV) $(OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -62,6 +73,11 @@ $(VENV)/.installed-cli: pyproject.toml $(VENV)/.made
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and its development tools into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group dev
+	@touch $@ $(VENV)/.installed-cli
+
+$(VENV)/.installed-docs: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and what builds its documentation into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group docs
 	@touch $@ $(VENV)/.installed-cli
 
 $(VENV)/.made:

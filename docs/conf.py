@@ -1,0 +1,100 @@
+"""How Sphinx builds the site; ``make docs`` runs it with warnings as errors.
+
+Pages are Markdown (MyST). Their code cells and the gallery's examples run during the
+build, so that every number and picture on the site comes from the installed package.
+Nothing is loaded from the network, neither by the build nor by the pages.
+"""
+
+import os
+import sys
+from importlib.metadata import version as version_of
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+# The settings of the code cells' kernel are ours, whatever the user's own are.
+os.environ["IPYTHONDIR"] = str(Path(__file__).parent / "_ipython")
+
+project = "sigmascale"
+author = "The sigmascale developers"
+project_copyright = author
+version = release = version_of("sigmascale")
+
+extensions = [
+    "mathml",  # ours, in _ext
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.viewcode",
+    "sphinx_gallery.gen_gallery",
+]
+templates_path = ["_templates"]
+exclude_patterns = [
+    "_build",
+    "auto_examples/*.ipynb",
+    "gallery",  # its examples become pages of auto_examples
+    "paper/beyond.md",  # included by beyond.md
+]
+nitpicky = True
+
+# -- Markdown and the code cells in it
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "smartquotes"]
+myst_heading_anchors = 3
+nb_execution_mode = "force"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600  # on a busy machine
+nb_merge_streams = True
+
+# -- the reference
+autosummary_generate = True
+autodoc_typehints = "none"  # the docstrings say it in words
+autodoc_member_order = "bysource"
+numpydoc_show_class_members = False
+add_module_names = False
+
+# -- the gallery
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "capture_repr": ("_repr_html_",),
+    "download_all_examples": False,
+    "min_reported_time": 1e9,  # how long an example takes is no news to its reader
+    "only_warn_on_example_error": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "within_subsection_order": "FileNameSortKey",
+}
+
+# -- the pages
+html_theme = "pydata_sphinx_theme"
+html_title = "sigmascale"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_math_renderer = "mathml"
+html_show_sourcelink = False
+html_copy_source = False
+html_theme_options = {
+    "header_links_before_dropdown": 6,
+    "navbar_align": "left",
+    "navigation_with_keys": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+    "show_prev_next": True,
+    "show_toc_level": 2,
+}
+
+
+def leave_out_what_is_inherited(app, what, name, obj, skip, options):
+    """Leave out members that scikit-learn or Python gave to a class."""
+    function = getattr(obj, "fget", None) or obj
+    module = getattr(function, "__module__", None) or ""
+    return None if module.startswith("sigmascale") else True
+
+
+def setup(app):
+    """Connect what Sphinx has no setting for."""
+    app.connect("autodoc-skip-member", leave_out_what_is_inherited)
