@@ -45,6 +45,7 @@ nb_execution_in_temp = True
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600  # on a busy machine
 nb_merge_streams = True
+nb_render_markdown_format = "gfm"  # tables in the output of cells
 
 # -- the reference
 autosummary_generate = True
@@ -53,7 +54,7 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 add_module_names = False
 
-# -- the gallery
+# -- the gallery; every docs/gallery/plot_*.py becomes a page of it
 sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "auto_examples",
@@ -65,7 +66,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "show_signature": False,
     "write_computation_times": False,
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.InReadingOrder",
 }
 
 # -- the pages
@@ -76,6 +77,12 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
+# Pages without pages below them need no list of these at their side.
+html_sidebars = {
+    path.stem: []
+    for path in Path(__file__).parent.glob("*.md")
+    if path.stem != "paper"
+}
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
