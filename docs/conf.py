@@ -82,14 +82,14 @@ html_sidebars = {
     path.stem: []
     for path in Path(__file__).parent.glob("*.md")
     if path.stem != "paper"
-}
+} | {"paper/tables": []}  # their columns need the room
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "paper/tables": []},
     "show_prev_next": True,
     "show_toc_level": 2,
 }
