@@ -47,7 +47,8 @@ lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff an
 
 docs: $(VENV)/.installed-docs  ## install and build the documentation, examples and all
 	@echo "== docs: sphinx, with warnings as errors"
-	@$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -n -q -b html docs $(SITE)
+	@rm -rf docs/api/generated  # or names that are gone would stay
+	@$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -n -q docs $(SITE)
 	@echo "== docs: done; open $(CURDIR)/$(SITE)/index.html"
 
 paper: $(VENV)/.installed-cli  ## compute the pages of the paper anew; needs SIGMASCALE_QM9

@@ -7,11 +7,14 @@ Nothing is loaded from the network, neither by the build nor by the pages.
 
 import os
 import sys
+import sysconfig
 from importlib.metadata import version as version_of
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-# The settings of the code cells' kernel are ours, whatever the user's own are.
+# The kernel of the code cells finds the commands of this environment, and its settings
+# are ours, whatever the user's own are.
+os.environ["PATH"] = f"{sysconfig.get_path('scripts')}:{os.environ['PATH']}"
 os.environ["IPYTHONDIR"] = str(Path(__file__).parent / "_ipython")
 
 project = "sigmascale"
@@ -79,9 +82,7 @@ html_show_sourcelink = False
 html_copy_source = False
 # Pages without pages below them need no list of these at their side.
 html_sidebars = {
-    path.stem: []
-    for path in Path(__file__).parent.glob("*.md")
-    if path.stem != "paper"
+    path.stem: [] for path in Path(__file__).parent.glob("*.md") if path.stem != "paper"
 } | {"paper/tables": []}  # their columns need the room
 html_theme_options = {
     "header_links_before_dropdown": 6,
@@ -102,6 +103,18 @@ def leave_out_what_is_inherited(app, what, name, obj, skip, options):
     return None if module.startswith("sigmascale") else True
 
 
+def find_in_the_package(app, env, node, contnode):
+    """Resolve a name of the package that a docstring of a submodule mentions."""
+    if node.get("refdomain") != "py":
+        return None
+    target = f"sigmascale.{node['reftarget']}"
+    python = env.get_domain("py")
+    return python.resolve_xref(
+        env, node["refdoc"], app.builder, node["reftype"], target, node, contnode
+    )
+
+
 def setup(app):
     """Connect what Sphinx has no setting for."""
+    app.connect("missing-reference", find_in_the_package)
     app.connect("autodoc-skip-member", leave_out_what_is_inherited)

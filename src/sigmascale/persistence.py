@@ -64,7 +64,7 @@ def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> Non
         Where to write; an existing file is replaced.
     source : dict, optional
         What is known about the file it was fitted on, in terms of JSON; see
-        :func:`load_with_source`.
+        `load_with_source`.
 
     Examples
     --------

@@ -44,7 +44,7 @@ def plot_confidence_curve(
     Parameters
     ----------
     curve : ConfidenceCurve
-        What :func:`sigmascale.confidence_curve` returns.
+        What :func:`confidence_curve` returns.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Curves drawn in the same axes share
         one legend: give each a `label` and a `color`.
@@ -84,8 +84,7 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
     Parameters
     ----------
     result : LocalZMS
-        What :func:`sigmascale.local_zms` returns, or an entry of
-        ``validate(...).local``.
+        What :func:`local_zms` returns, or an entry of ``validate(...).local``.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     **style
