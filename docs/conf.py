@@ -80,10 +80,13 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
-# Pages without pages below them need no list of these at their side.
+# Only the reference and the gallery have so many pages that a list of them helps.
+HERE = Path(__file__).parent
 html_sidebars = {
-    path.stem: [] for path in Path(__file__).parent.glob("*.md") if path.stem != "paper"
-} | {"paper/tables": []}  # their columns need the room
+    path.relative_to(HERE).with_suffix("").as_posix(): []
+    for folder in (HERE, HERE / "paper")
+    for path in folder.glob("*.md")
+}
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "navbar_align": "left",

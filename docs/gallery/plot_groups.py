@@ -31,9 +31,10 @@ warnings.simplefilter("ignore", UnseenGroupWarning)
 table = pl.DataFrame({"u": data.uncertainty, "group": data.group})
 half = len(data) // 2
 scaler = ss.GroupScaling(by="group", min_size=50).fit(table[:half], data.error[:half])
-for label, factor in zip(scaler.groups_.labels, scaler.factors_, strict=False):
-    print(f"{label}: {factor:.2f}", end="  ")
-print(f"others: {scaler.factors_[-1]:.2f}")
+*factors, other = scaler.factors_
+for label, factor in zip(scaler.groups_.labels, factors, strict=True):
+    print(f"{label}  {factor:.2f}")
+print(f"other {other:.2f}")
 
 # %%
 # The test half, before and after. Groups are sorted by their label; the more oxygen
