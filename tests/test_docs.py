@@ -18,7 +18,8 @@ import sigmascale as ss
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-SUBMODULES = ("chemistry", "datasets", "exceptions", "plots")  # public as a whole
+# public as a whole
+SUBMODULES = ("chemistry", "datasets", "exceptions", "plots", "report")
 PAGES = sorted(
     path
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
@@ -48,12 +49,16 @@ def public_names():
             names.append(f"sigmascale.{name}")
     for submodule in SUBMODULES:
         module = importlib.import_module(f"sigmascale.{submodule}")
-        names += [
-            f"{module.__name__}.{name}"
+        defined_here = [
+            name
             for name, value in vars(module).items()
             if getattr(value, "__module__", None) == module.__name__
             and callable(value)
             and not name.startswith("_")
+        ]
+        names += [
+            f"{module.__name__}.{name}"
+            for name in getattr(module, "__all__", defined_here)
         ]
     return names
 

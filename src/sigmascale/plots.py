@@ -439,7 +439,25 @@ def _zms_range(result: LocalZMS) -> tuple[float, float]:
 
 
 def share_zms_range(axes: Iterable[Axes]) -> None:
-    """Give plots of local <Z²> the same range, so that they can be compared."""
+    """Give plots of local <Z²> the same range, so that they can be compared.
+
+    Parameters
+    ----------
+    axes : iterable of matplotlib Axes
+        What :func:`plot_local_zms` drew on.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets, local_zms
+    >>> data = datasets.make_molecules(500)
+    >>> before, after = (
+    ...     plot_local_zms(local_zms(data.error, u, n_bins=9))
+    ...     for u in (data.uncertainty, data.true_sigma)
+    ... )
+    >>> share_zms_range([before, after])
+    >>> before.get_ylim() == after.get_ylim()
+    True
+    """
     axes = list(axes)
     lows, highs = zip(*(ax.get_ylim() for ax in axes), strict=True)
     for ax in axes:
