@@ -10,6 +10,13 @@ from pathlib import Path
 
 from .exceptions import InvalidInputError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = ".sigmascale-"
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -27,12 +34,13 @@ def whole_file(path: Path) -> Iterator[Path]:
         msg = f"{path}: is not a file, and cannot be replaced by one."
         raise InvalidInputError(msg)
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(
-        dir=path.parent, prefix=f".{path.stem}-", suffix=path.suffix
-    )
-    os.close(handle)
+    _remove_abandoned(path.parent)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=PREFIX, suffix=path.suffix)
     part = Path(name)
+    if fcntl is None:
+        os.close(handle)  # Windows renames no file that is open
     try:
+        _lock(handle)
         yield part
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         part.chmod(mode)
@@ -43,12 +51,32 @@ def whole_file(path: Path) -> Iterator[Path]:
         with suppress(OSError):
             part.unlink()
         raise
+    finally:
+        if fcntl is not None:
+            os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
     with whole_file(path) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def _lock(handle: int) -> None:
+    """Show that a file is being written; the lock ends with the process."""
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _remove_abandoned(folder: Path) -> None:
+    """Remove temporary files whose writer was killed: nobody holds their lock."""
+    if fcntl is None:
+        return
+    for left in folder.glob(f"{PREFIX}*"):
+        with suppress(OSError), left.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            left.unlink()
 
 
 def _umask() -> int:

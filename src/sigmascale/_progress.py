@@ -1,14 +1,17 @@
-"""A progress bar for what takes longer than two seconds, on a terminal only."""
+"""Signs of life where something takes longer than two seconds, on a terminal only."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from threading import Timer
 from typing import TypeVar
 
 Item = TypeVar("Item")
-PATIENCE = 2.0  # seconds before a bar appears
+PATIENCE = 2.0  # seconds before anything appears
+CLEAR = "\r\x1b[2K"
 
 
 def track(
@@ -38,5 +41,32 @@ def track(
             yield item
     finally:  # also when the loop is left by an error or Ctrl-C
         if shown:
-            sys.stderr.write("\r\x1b[2K")
+            sys.stderr.write(CLEAR)
             sys.stderr.flush()
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say what is being done, after a while, if a person is watching.
+
+    For what cannot be counted; a bar within it takes its place.
+    """
+    terminal = sys.stderr
+    if not terminal.isatty():
+        yield
+        return
+
+    def tell() -> None:
+        terminal.write(f"\r{what} ...")
+        terminal.flush()
+
+    timer = Timer(PATIENCE, tell)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()  # or it might still write
+        terminal.write(CLEAR)
+        terminal.flush()

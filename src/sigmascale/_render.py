@@ -8,15 +8,31 @@ from typing import Any
 
 import numpy as np
 
+WIDTH = 80  # characters in a line of a terminal
+
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with the first column on the left and numbers on the right."""
+    """Return a table with the first column on the left and numbers on the right.
+
+    One that is wider than a terminal goes on below, with the first column again.
+    """
     lines = [list(header), *[list(row) for row in rows]]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
+    blocks: list[list[int]] = [[]]
+    room = WIDTH - widths[0]
+    for column, width in enumerate(widths[1:], start=1):
+        room -= 2 + width
+        if room < 0 and blocks[-1]:
+            blocks.append([])
+            room = WIDTH - widths[0] - 2 - width
+        blocks[-1].append(column)
+    return "\n\n".join(_block(lines, widths, block) for block in blocks)
+
+
+def _block(lines: list[list[str]], widths: list[int], columns: list[int]) -> str:
     out = []
     for line in lines:
-        cells = [line[0].ljust(widths[0])]
-        cells += [c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True)]
+        cells = [line[0].ljust(widths[0]), *(line[i].rjust(widths[i]) for i in columns)]
         out.append("  ".join(cells).rstrip())
     out.insert(1, "-" * max(len(line) for line in out))
     return "\n".join(out)

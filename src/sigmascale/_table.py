@@ -10,8 +10,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import issparse
-from sklearn.utils import _safe_indexing, check_array, column_or_1d
 
 from ._checks import (
     Floats,
@@ -126,6 +124,8 @@ def check_table(X: Any) -> Table:
             ),
             tuple(str(c) for c in frame.columns),
         )
+    from sklearn.utils import check_array
+
     try:
         array = check_array(
             _from_series(X), dtype=None, ensure_all_finite=False, ensure_2d=False
@@ -155,6 +155,8 @@ def check_target(
             f"None. Pass the {what} of the calibration set."
         )
         raise InvalidInputError(msg)
+    from sklearn.utils import column_or_1d
+
     array = _as_array(y, "y")
     if array.dtype.kind == "c":
         msg = f"Complex data not supported: y must hold real {what}."
@@ -215,13 +217,15 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
         f"{zeros} of {u.size} uncertainties are exactly 0; they were raised to "
         f"{smallest:g}, the smallest positive one seen in fit.",
         ZeroUncertaintyWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
     return np.where(u == 0, smallest, u)
 
 
 def some_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
     """Return some rows of an array, a sparse matrix, a list or any data frame."""
+    from sklearn.utils import _safe_indexing
+
     frame = _as_frame(X, "X")
     return _safe_indexing(X, rows) if frame is None else frame[rows].to_native()
 

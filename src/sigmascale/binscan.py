@@ -10,7 +10,7 @@ import numpy as np
 
 from ._checks import Floats, Ints, check_choice, check_count, check_counts, rng_from
 from ._progress import track
-from ._render import html_table, plain, text_table
+from ._render import html_table, plain, shorten, text_table
 from .comparison import CheckedSet, Data
 from .exceptions import InvalidInputError
 from .intervals import METHODS, IntervalMethod
@@ -70,7 +70,8 @@ class BinScan:
         ]
         card = self.isotonic.to_dict()
         rows.append(("isotonic", *(f"{card[name]:.3f}" for name in names)))
-        return ("bins", *names), rows
+        short = {f"S_{name}": f"S_{shorten(name)}" for name in self.valid}
+        return ("bins", *(short.get(name, name) for name in names)), rows
 
     def __str__(self) -> str:
         """Return one line a number of bins."""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import inspect
 import json
+import os
 import sys
+import traceback
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -22,13 +24,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from ._progress import working
+from .exceptions import InvalidInputError
+
 if TYPE_CHECKING:
     from .columns import Choice
     from .loading import LoadedSet
     from .scaling import VarianceScaler
     from .validation import Validation
 
-PASSED, FAILED, BAD_INPUT = 0, 1, 2
+PASSED, FAILED, BAD_INPUT, DEFECT = 0, 1, 2, 3
 # bins of one column, of each of two, and of each column that is raked
 DEFAULT_BINS, DEFAULT_CELLS, DEFAULT_RAKED = 40, 10, 20
 SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
@@ -111,9 +116,15 @@ COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
 }
 
-File = Annotated[str, typer.Argument(metavar="FILE", help="Table; - is stdin.")]
-CalFile = Annotated[str, typer.Argument(metavar="CAL", help="Calibration set.")]
-TestFile = Annotated[str, typer.Argument(metavar="TEST", help="Set to judge by.")]
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="Table; - is standard input.")
+]
+CalFile = Annotated[
+    str, typer.Argument(metavar="CAL", help="Calibration set, with known errors.")
+]
+TestFile = Annotated[
+    str, typer.Argument(metavar="TEST", help="Set to judge by, with known errors.")
+]
 DropMissing = Annotated[
     bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
 ]
@@ -241,23 +252,26 @@ def check(
     from .loading import LoadedSet, about
     from .validation import validate
 
-    data = LoadedSet.read(file, choice, drop_missing=drop_missing, separator=separator)
-    with about(file):
+    data = LoadedSet.read(
+        file, choice, drop_missing=drop_missing, separator=separator, positive=True
+    )
+    with about(file), working("judging the uncertainties"):
         found = validate(
             data.error, data.uncertainty, data.features, n_bins=bins, rng=seed
         )
     if report is not None:
         from .report import write_report
 
-        write_report(
-            report,
-            data.error,
-            data.uncertainty,
-            data.features,
-            title=f"Uncertainties of {file}",
-            n_bins=bins,
-            rng=seed,
-        )
+        with working("writing the report"):
+            write_report(
+                report,
+                data.error,
+                data.uncertainty,
+                data.features,
+                title=f"Uncertainties of {file}",
+                n_bins=bins,
+                rng=seed,
+            )
     if as_json:
         show_json({"data": data.to_dict(), **found.to_dict()})
     else:
@@ -282,7 +296,13 @@ def fit(
     file: CalFile,
     choice: Any,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The recalibrator.", metavar="JSON")
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the recalibrator; - is standard output.",
+            metavar="JSON",
+        ),
     ],
     method: Annotated[
         Method,
@@ -315,7 +335,7 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from .loading import LoadedSet, about
-    from .persistence import save
+    from .persistence import dumps, save
     from .scaling import SelectedScaling
 
     data = LoadedSet.read(
@@ -323,8 +343,11 @@ def fit(
     )
     scaler = make_scaler(method, data, bins=bins, by=by, loss=loss, seed=seed)
     groups = None if together is None else data.labels(together, "--together")
-    with about(file):
+    with about(file), working("fitting"):
         scaler.fit(data.X, data.error, groups=groups)
+    if output == "-":
+        print(dumps(scaler, data.columns.to_dict()), end="")
+        return
     save(scaler, output, source=data.columns.to_dict())
     if as_json:
         told = {"data": data.to_dict(), "method": method.value, "output": output}
@@ -346,15 +369,25 @@ def fit(
     )
 )
 def apply(
-    scaler: Annotated[str, typer.Argument(help="Made by `sigmascale fit`.")],
-    new: Annotated[str, typer.Argument(help="Table; - is standard input.")],
+    scaler: Annotated[
+        str, typer.Argument(metavar="SCALER", help="File made by `sigmascale fit`.")
+    ],
+    new: File,
     output: Annotated[
         str,
-        typer.Option("--output", "-o", help="Table to write; - is standard output."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table to write; - is standard output.",
+            metavar="FILE",
+        ),
     ],
     name: Annotated[
         str | None,
-        typer.Option(help="The new column; <uncertainty>_recalibrated if not given."),
+        typer.Option(
+            help="The new column; UNCERTAINTY_recalibrated if not given.",
+            metavar="COLUMN",
+        ),
     ] = None,
     uncertainty: Annotated[
         str | None, _column("Uncertainties, if named otherwise than in fit.")
@@ -372,11 +405,14 @@ def apply(
     """
     from .tablefiles import format_of, read_table, write_table
 
-    as_text = all(format_of(each) in ("csv", "tsv") for each in (new, output))
-    with ThreadPoolExecutor(1) as reader:  # reads while other libraries are loaded
+    as_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
+    with (
+        working("recalibrating"),
+        ThreadPoolExecutor(1) as reader,  # reads while other libraries are loaded
+    ):
         reading = reader.submit(read_table, new, separator=separator, as_text=as_text)
+        from ._table import check_table
         from .columns import Choice, Columns, find_uncertainty, take_rows
-        from .exceptions import InvalidInputError
         from .loading import about
         from .persistence import load_with_source
 
@@ -395,7 +431,7 @@ def apply(
             msg = f"there is a column {name!r} already. Choose another with --name."
             raise InvalidInputError(msg)
         X = rows.X.rename({columns.uncertainty: saved.uncertainty})
-        values = recalibrator.predict(X)
+        values = recalibrator._predict_table(check_table(X))
         values = values**2 if columns.is_variance else values
     write_table(rows.frame.with_columns(**{name: values}), output)
     told = {
@@ -414,8 +450,7 @@ def apply(
 @app.command(
     epilog=example(
         "sigmascale compare demo-output/cal.csv demo-output/test.csv --feature mass",
-        "sigmascale compare demo-output/cal.csv demo-output/test.csv --all-features "
-        "--report report.html",
+        "sigmascale compare demo-output/cal.csv demo-output/test.csv --report out.html",
     )
 )
 @with_columns
@@ -501,7 +536,9 @@ def bins(
     choice: Any,
     by: Annotated[
         str | None,
-        typer.Option(help="Column to bin by; the uncertainty if not given."),
+        typer.Option(
+            help="Column to bin by; the uncertainty if not given.", metavar="COLUMN"
+        ),
     ] = None,
     drop_missing: DropMissing = False,
     separator: Separator = None,
@@ -530,7 +567,8 @@ def bins(
     tell_guesses(choice, training)
     print(f"\nScores on {test} of bin-wise scaling, by its number of bins:\n")
     print(scan)
-    print(f"\nCross-validation on {cal} alone prefers {best.n_bins} bins.")
+    plural = "" if best.n_bins == 1 else "s"
+    print(f"\nCross-validation on {cal} alone prefers {best.n_bins} bin{plural}.")
 
 
 @app.command(
@@ -601,6 +639,7 @@ def read_pair(
         columns=training.columns,
         drop_missing=drop_missing,
         separator=separator,
+        positive=True,
     )
     return training, testing
 
@@ -621,7 +660,6 @@ def make_scaler(
 ) -> VarianceScaler:
     """Return the recalibrator that the options describe, not fitted."""
     from . import scaling
-    from .exceptions import InvalidInputError
 
     for option, given, methods in (
         ("--bins", bins is not None, (Method.binwise, Method.raked)),
@@ -676,9 +714,17 @@ def main() -> NoReturn:
         warnings.simplefilter("always", UserWarning)
         warnings.showwarning = _warn
         try:
-            app(prog_name="sigmascale")
-        except (ValueError, OSError, ImportError, MemoryError) as problem:
-            _fail(problem)
+            try:
+                app(prog_name="sigmascale")
+            finally:
+                _flush()
+        except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
+            _tell(_words(problem))
+            sys.exit(BAD_INPUT)
+        except Exception:
+            traceback.print_exc()
+            _tell("this is a defect of sigmascale, not of your data: please report it.")
+            sys.exit(DEFECT)
     sys.exit(PASSED)
 
 
@@ -686,18 +732,25 @@ def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
     print(f"warning: {message}", file=sys.stderr)
 
 
-def _fail(problem: Exception) -> NoReturn:
-    from .exceptions import InvalidInputError
+def _flush() -> None:
+    """Write out what was printed: a full disk must not come to light later."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
 
-    if isinstance(problem, ValueError) and not isinstance(problem, InvalidInputError):
-        raise problem  # not foreseen
-    words = str(problem)
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, MemoryError):
+        return "the memory of this machine does not suffice."
     if isinstance(problem, OSError) and problem.strerror:
-        words = ": ".join(filter(None, (problem.filename, problem.strerror)))
-    elif isinstance(problem, MemoryError):
-        words = "the memory of this machine does not suffice."
-    print(f"error: {words}", file=sys.stderr)
-    sys.exit(BAD_INPUT)
+        return ": ".join(str(w) for w in (problem.filename, problem.strerror) if w)
+    return str(problem)
+
+
+def _tell(words: str) -> None:
+    print(f"error: {' '.join(words.split())}", file=sys.stderr)
 
 
 if __name__ == "__main__":

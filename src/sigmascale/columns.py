@@ -12,6 +12,7 @@ import numpy as np
 from ._checks import Floats
 from .chemistry import describe_formulas
 from .exceptions import DamagedFileError, InvalidInputError
+from .tablefiles import listed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -158,8 +159,11 @@ def find_error(choice: Choice, names: list[str]) -> tuple[str, ...]:
         msg = (
             f"No column is plainly the {'error' if not any(parts) else lacking}. Name "
             "it: --error COLUMN, or --reference COLUMN and --prediction COLUMN. "
-            f"The columns are: {', '.join(names)}."
+            f"The columns are: {listed(names)}."
         )
+        raise InvalidInputError(msg)
+    if pair[0] == pair[1]:
+        msg = f"column {pair[0]!r} cannot be both reference and prediction."
         raise InvalidInputError(msg)
     return tuple(name for name in pair if name is not None)
 
@@ -179,7 +183,7 @@ def find_uncertainty(choice: Choice, names: list[str]) -> tuple[str, bool]:
             return guess, role == "variance"
     msg = (
         "No column is plainly the uncertainty. Name it: --uncertainty COLUMN, or "
-        f"--variance COLUMN. The columns are: {', '.join(names)}."
+        f"--variance COLUMN. The columns are: {listed(names)}."
     )
     raise InvalidInputError(msg)
 
@@ -193,6 +197,9 @@ def find_columns(
     """
     names = frame.columns
     uncertainty, is_variance = find_uncertainty(choice, names)
+    if uncertainty in error:
+        msg = f"column {uncertainty!r} cannot be both error and uncertainty."
+        raise InvalidInputError(msg)
     taken = {uncertainty, *error}
     asked = [known(name, names, "--feature") for name in choice.features]
     formula = choice.formula
@@ -200,12 +207,13 @@ def find_columns(
         formula = known(formula, names, "--formula")
         taken.add(formula)
     derived = FROM_FORMULA if formula is not None else ()
-    asked += [known(name, [*names, *derived], "--by") for name in by]
+    binned = [known(name, [*names, *derived], "--by") for name in by]
+    asked += [name for name in binned if name != uncertainty]
     groups = [known(name, names, "--group") for name in choice.groups]
     if choice.all_features:
         free = [n for n in names if n not in taken and n not in groups]
         asked += [name for name in free if is_numeric(frame, name)]
-    asked = [n for n in dict.fromkeys(asked) if n != uncertainty and n not in derived]
+    asked = [name for name in dict.fromkeys(asked) if name not in derived]
     for name in (*asked, *groups):
         if name in taken:
             msg = f"column {name!r} has another part already; it is no feature."
@@ -225,17 +233,23 @@ def take_rows(
     *,
     drop_missing: bool = False,
     least: int = LEAST_ROWS,
+    positive: bool = False,
 ) -> Rows:
-    """Return the checked rows of a table that has these columns."""
+    """Return the checked rows of a table that has these columns.
+
+    There must be at `least` so many, and uncertainties of 0 are refused if they must be
+    `positive`.
+    """
     import polars as pl
 
     u_name, names = columns.uncertainty, frame.columns
     for name in (u_name, *columns.numbers, *columns.labels):
         known(name, names, "the recalibrator")
     found = {name: numbers(frame, name) for name in (u_name, *columns.numbers)}
-    found |= {name: frame[name].cast(pl.String) for name in columns.labels}
+    found |= {name: labels(frame, name) for name in columns.labels}
     if columns.formula is not None:
-        found[known(columns.formula, names, "--formula")] = frame[columns.formula]
+        name = known(columns.formula, names, "--formula")
+        found[name] = labels(frame, name)
     found |= {name: numbers(frame, name) for name in error}
 
     missing = {name: series.is_null() for name, series in found.items()}
@@ -260,7 +274,10 @@ def take_rows(
         raise InvalidInputError(msg)
 
     u = found[u_name]
-    _refuse(u < 0, u, u_name, "is negative, and an uncertainty cannot be")
+    what = "a variance" if columns.is_variance else "an uncertainty"
+    _refuse(u < 0, u, u_name, f"is negative, and {what} cannot be")
+    if positive:
+        _refuse(u == 0, u, u_name, f"is no positive number, as {what} must be")
     found[u_name] = u.sqrt() if columns.is_variance else u
     X = pl.DataFrame([found[n] for n in (u_name, *columns.numbers, *columns.labels)])
     if columns.formula is not None:
@@ -287,6 +304,17 @@ def numbers(frame: pl.DataFrame, name: str) -> pl.Series:
     values = values.fill_nan(None)
     _refuse(values.is_infinite(), values, name, "is infinite; a number must be finite")
     return values
+
+
+def labels(frame: pl.DataFrame, name: str) -> pl.Series:
+    """Return a column as text; what is missing is null."""
+    import polars as pl
+
+    column = frame[name]
+    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+        msg = f"column {name!r} must hold labels or numbers; it holds {column.dtype}."
+        raise InvalidInputError(msg)
+    return column.cast(pl.String)
 
 
 def _parsed(column: pl.Series, name: str) -> pl.Series:
@@ -340,7 +368,7 @@ def known(name: str, names: list[str], asked_by: str) -> str:
     hint = f"Did you mean {by_small[near[0]]!r}? " if near else ""
     msg = (
         f"{asked_by} needs a column {name!r}, and there is none. {hint}The columns "
-        f"are: {', '.join(names)}."
+        f"are: {listed(names)}."
     )
     raise InvalidInputError(msg)
 
@@ -349,7 +377,7 @@ def _obvious(role: str, names: list[str]) -> str | None:
     found = [name for name in names if name.strip().lower() in OBVIOUS[role]]
     if len(found) > 1:
         msg = (
-            f"Several columns could be the {role}: {', '.join(found)}. Say which: "
+            f"Several columns could be the {role}: {listed(found)}. Say which: "
             f"--{role} COLUMN."
         )
         raise InvalidInputError(msg)

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ._checks import Floats
-from .columns import Choice, Columns, find_columns, find_error, known, take_rows
+from ._progress import working
+from .columns import (
+    Choice,
+    Columns,
+    find_columns,
+    find_error,
+    known,
+    labels,
+    take_rows,
+)
 from .exceptions import InvalidInputError
 from .tablefiles import read_table
 
@@ -66,18 +75,23 @@ class LoadedSet:
         columns: Columns | None = None,
         drop_missing: bool = False,
         separator: str | None = None,
+        positive: bool = False,
     ) -> LoadedSet:
         """Read and check a file.
 
         `by` are features that a recalibrator bins by; `columns` are those of another
-        set, which this one must have, too.
+        set, which this one must have, too; uncertainties of 0 are refused if they must
+        be `positive`.
         """
-        frame = read_table(file, separator=separator)
+        with working("reading the table"):
+            frame = read_table(file, separator=separator)
         with about(file):
             error = find_error(choice, frame.columns)
             if columns is None:
                 columns = find_columns(choice, frame, error, by)
-            rows = take_rows(frame, columns, error, drop_missing=drop_missing)
+            rows = take_rows(
+                frame, columns, error, drop_missing=drop_missing, positive=positive
+            )
         errors: Any = rows.error
         return cls(file, columns, rows.frame, rows.X, errors, error, rows.dropped)
 
@@ -94,11 +108,14 @@ class LoadedSet:
 
     def labels(self, name: str, asked_by: str) -> Any:
         """Return any column of the file as labels of groups."""
-        import polars as pl
-
         with about(self.file):
-            known(name, self.frame.columns, asked_by)
-        return self.frame[name].cast(pl.String).to_numpy()
+            column = labels(self.frame, known(name, self.frame.columns, asked_by))
+            if column.has_nulls():
+                msg = (
+                    f"{asked_by} needs a label in each row; column {name!r} lacks some."
+                )
+                raise InvalidInputError(msg)
+        return column.to_numpy()
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""

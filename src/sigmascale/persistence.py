@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import inspect
 import json
 import math
 import warnings
@@ -292,7 +293,7 @@ def _decode_array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
 
 def _decode_scaler(cls: type[VarianceScaler], value: dict[str, Any]) -> VarianceScaler:
     parameters = {k: _decode(v) for k, v in value["parameters"].items()}
-    known = set(cls._get_param_names())
+    known = set(inspect.signature(cls).parameters)
     if set(parameters) != known:
         wrong = ", ".join(sorted(set(parameters) ^ known))
         msg = f"parameters of {cls.__name__} are missing or unknown: {wrong}."

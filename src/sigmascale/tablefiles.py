@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from ._files import whole_file
+from ._render import shorten
 from .exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ MAGIC: dict[bytes, Format] = {
     b"{": "ndjson",
 }
 TEXT = ("csv", "tsv", "ndjson")
+TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+MOST_NAMES = 12  # of columns in a message
 
 
 def format_of(path: str) -> Format:
@@ -106,11 +109,13 @@ def read_table(
         else:
             frame = _read_npz(path, source)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
-        what = str(problem).strip().splitlines()[0]
-        msg = f"{path}: cannot be read as {kind.upper()} ({what}). Is it a whole file?"
+        what = str(problem).strip().splitlines()[0] + " (Is it a whole file?)"
+        if kind in ("csv", "tsv"):
+            what = _why_unreadable(source, between) or what
+        msg = f"{path}: cannot be read as {kind.upper()}: {what}."
         raise InvalidInputError(msg) from problem
     if not frame.height:
-        msg = f"{path}: there are columns ({_listed(frame.columns)}), but no rows."
+        msg = f"{path}: there are columns ({listed(frame.columns)}), but no rows."
         raise InvalidInputError(msg)
     return frame
 
@@ -118,13 +123,13 @@ def read_table(
 def write_table(frame: pl.DataFrame, path: str) -> None:
     """Write a table in the format of the file's name, whole or not at all."""
     kind = format_of(path)
-    if path == STANDARD:
-        frame.write_csv(sys.stdout.buffer)
-        sys.stdout.flush()
-        return
     import polars as pl
 
     try:
+        if path == STANDARD:
+            frame.write_csv(sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+            return
         with whole_file(Path(path)) as part:
             if path.lower().endswith(".gz"):
                 # without the time, so that the same table gives the same bytes
@@ -185,9 +190,11 @@ def _open(path: str) -> tuple[Any, bytes]:
 
 
 def _kind(path: str, head: bytes) -> Format:
-    named = ENDINGS.get(Path(path.lower().removesuffix(".gz")).suffix)
-    if named is not None:
-        return named
+    ending = Path(path.lower().removesuffix(".gz")).suffix
+    if ending in ENDINGS:
+        return ENDINGS[ending]
+    if ending == ".json":  # which can be read if it has one object a line
+        return "ndjson"
     found = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), "")
     if found in get_args(Format):
         return found  # type: ignore[return-value]
@@ -203,26 +210,31 @@ def _check_header(path: str, head: bytes, separator: str) -> None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
         msg = f"{path}: is UTF-16 or no text at all. Save it as CSV in UTF-8."
         raise InvalidInputError(msg)
+    if b"\r" in head and b"\n" not in head:
+        msg = (
+            f"{path}: its lines end in carriage returns alone. Convert it: "
+            f"tr '\\r' '\\n' < {path}"
+        )
+        raise InvalidInputError(msg)
     try:
         line = head.lstrip(b"\r\n").splitlines()[0]
         text = line.decode("utf-8-sig")
     except UnicodeDecodeError as problem:
         msg = (
             f"{path}: the names of the columns are not UTF-8 "
-            f"(byte {line[problem.start]:#04x}). Save the file as UTF-8, or convert "
-            f"it: iconv -f LATIN1 -t UTF-8 {path}"
+            f"(byte {line[problem.start]:#04x}). {TO_UTF8}."
         )
         raise InvalidInputError(msg) from problem
     names = next(csv.reader([text], delimiter=separator))
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
-        msg = f"{path}: more than one column has the name {_listed(repeated)}."
+        msg = f"{path}: more than one column has the name {listed(repeated)}."
         raise InvalidInputError(msg)
     other = [mark for mark in ";\t|," if mark != separator and mark in text]
     if len(names) == 1 and other:
         msg = (
-            f"{path}: has one column, {text!r}; its columns seem to be separated by "
-            f"{other[0]!r}. Pass --separator {_shell(other[0])}."
+            f"{path}: has one column, {listed(names)}; its columns seem to be "
+            f"separated by {other[0]!r}. Pass --separator {_shell(other[0])}."
         )
         raise InvalidInputError(msg)
 
@@ -238,20 +250,52 @@ def _read_npz(path: str, source: Any) -> pl.DataFrame:
         with np.load(source, allow_pickle=False) as archive:
             columns = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as problem:
-        msg = f"{path}: cannot be read as NPZ ({problem})."
+        msg = (
+            f"{path}: cannot be read as NPZ. It must be a whole file, made by "
+            "numpy.savez from arrays of numbers or text, not of objects."
+        )
         raise InvalidInputError(msg) from problem
-    odd = [name for name, column in columns.items() if column.ndim != 1]
-    if odd or len({column.size for column in columns.values()}) != 1:
-        sizes = ", ".join(f"{name} {each.shape}" for name, each in columns.items())
+    # what is in the archive and no array comes as bytes
+    shapes = {name: getattr(each, "shape", None) for name, each in columns.items()}
+    if len(set(shapes.values())) != 1 or len(shapes.popitem()[1] or ()) != 1:
+        found = [f"{name} {getattr(c, 'shape', '?')}" for name, c in columns.items()]
         msg = (
             f"{path}: must hold columns, one-dimensional arrays of one length; found "
-            f"{sizes or 'nothing'}."
+            f"{listed(found) or 'nothing'}."
         )
         raise InvalidInputError(msg)
     return pl.DataFrame(columns)
 
 
-def _listed(names: list[str]) -> str:
-    """Return names for a message; many are cut short."""
-    shown = ", ".join(repr(name) for name in names[:8])
-    return shown + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _why_unreadable(source: Any, separator: str) -> str:
+    """Return what is wrong with a delimited text, and where; nothing if unknown."""
+    raw = source.read_bytes() if isinstance(source, Path) else source.getvalue()
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        line = raw.count(b"\n", 0, problem.start) + 1
+        return f"line {line} is not UTF-8. {TO_UTF8}"
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    line, width = 1, 0
+    try:
+        for row in rows:
+            width = width or len(row)
+            if len(row) > width:
+                return f"line {line} has {len(row)} fields; the header has {width}"
+            line = rows.line_num + 1
+    except csv.Error as problem:
+        if "end of data" in str(problem):
+            return f"a quote in line {line} is never closed"
+        return f"line {line}: {problem}"
+    return ""
+
+
+def listed(names: list[str]) -> str:
+    """Return names for a message; long ones, and many, are cut short.
+
+    >>> listed(["u", "mass"])
+    "'u', 'mass'"
+    """
+    shown = ", ".join(repr(shorten(name, 40)) for name in names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown

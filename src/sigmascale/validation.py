@@ -147,7 +147,7 @@ class Validation:
                 valid = f"{share:.2f} [{low:.2f}, {high:.2f}]"
             rows.append(
                 (
-                    shorten(name, 12),
+                    shorten(name, 11),
                     f"{verdict.score:.3f}",
                     f"{verdict.target:.3f} ± {verdict.target_sd:.3f}",
                     f"{verdict.p_adjusted:.3f}",

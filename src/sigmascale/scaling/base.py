@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import NotFittedError
-from sklearn.utils import Tags
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import (
     LARGEST,
@@ -25,6 +22,13 @@ from .._table import Table, check_nonnegative_uncertainty, check_table, check_ta
 from ..conformal import ConformalScores
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..scores import nll
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+if TYPE_CHECKING or "sigmascale._prediction_only" not in sys.modules:
+    from sklearn.base import BaseEstimator, RegressorMixin
+else:
+    from .._prediction_only import BaseEstimator, RegressorMixin
 
 _FLOAT = np.finfo(np.float64)
 
@@ -106,9 +110,15 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         array of shape (n,)
         """
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self)
         table, u = self._read(X, fitting=False)
         return self._predict_checked(table, u)
+
+    def _predict_table(self, table: Table) -> Floats:
+        """Recalibrate a table that has the columns seen in `fit`."""
+        return self._predict_checked(table, self._uncertainty(table, fitting=False))
 
     def _predict_checked(self, table: Table, uncertainty: Floats) -> Floats:
         """Recalibrate checked rows; nothing may leave the range of numbers."""
@@ -189,6 +199,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         >>> ss.picp(new.error, interval)
         0.9
         """
+        from sklearn.exceptions import NotFittedError
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self)
         if not hasattr(self, "conformal_"):
             msg = (
@@ -223,6 +236,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         return -nll(check_target(y, predicted.size, type(self).__name__), predicted)
 
     def _read(self, X: Any, *, fitting: bool) -> tuple[Table, Floats]:
+        from sklearn.utils.validation import validate_data
+
         table = check_table(X)
         if not fitting and len(table.columns) == 1 < self.n_features_in_:
             msg = (
@@ -236,13 +251,17 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             X if hasattr(X, "columns") else np.empty((table.n_rows, len(table.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
+        return table, self._uncertainty(table, fitting=fitting)
+
+    def _uncertainty(self, table: Table, *, fitting: bool) -> Floats:
+        """Return the uncertainties of a table, in the range that can be squared."""
         u = check_nonnegative_uncertainty(
             table.numbers(0), smallest=None if fitting else self.min_uncertainty_
         )
         if fitting:
             self.min_uncertainty_ = float(u.min())
             self.n_samples_fit_ = table.n_rows
-        return table, np.clip(u, SMALLEST, LARGEST)
+        return np.clip(u, SMALLEST, LARGEST)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""

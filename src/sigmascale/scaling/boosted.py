@@ -18,7 +18,15 @@ from .crossfit import (
     make_folds,
 )
 from .linear import LinearScaling
-from .trees import Columns, LabelCodes, NumberCodes, Tree, TreeOptions, grow
+from .trees import (
+    Columns,
+    LabelCodes,
+    NumberCodes,
+    Tree,
+    TreeOptions,
+    grow,
+    sum_of_trees,
+)
 
 MAX_BINS = 255  # of a column
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
@@ -199,12 +207,10 @@ class BoostedScaling(VarianceScaler):
         log_factor = np.zeros(uncertainty.size)
         if self.n_trees_:
             codes = self._codes(self._values(table, uncertainty))
-            for trees in self.boosters_:
-                for tree in trees:
-                    log_factor += tree.predict(codes)
-            log_factor /= len(self.boosters_)
+            trees = [tree for trees in self.boosters_ for tree in trees]
+            log_factor = sum_of_trees(trees, codes) / len(self.boosters_)
         factor = self.scale_ * np.exp(0.5 * np.clip(log_factor, *self.range_))
-        return factor * self.base_.predict(uncertainty)
+        return factor * self.base_._predict_checked(table, uncertainty)
 
     def _values(self, table: Table, uncertainty: Floats) -> list[Any]:
         """Return the columns: numbers, which may be missing, or labels."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
 
 from .._checks import Floats, Labels
 from .._table import Table
@@ -35,6 +34,8 @@ class IsotonicScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
+        from sklearn.isotonic import isotonic_regression
+
         # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
         # whatever their unit
         u2, code, n = np.unique(uncertainty**2, return_inverse=True, return_counts=True)

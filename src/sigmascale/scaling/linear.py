@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import optimize
 
 from .._checks import Floats, Labels
 from .._table import Table
@@ -49,6 +48,7 @@ def _fit_variance(u2: Floats, e2: Floats) -> tuple[float, float]:
 
     Both u² and e² have unit mean.
     """
+    from scipy import optimize
 
     def loss(log_parameters: Floats) -> tuple[float, Floats]:
         slope, floor = np.exp(log_parameters)

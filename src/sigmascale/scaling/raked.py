@@ -6,8 +6,6 @@ import warnings
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import Floats, Ints, Labels, check_count
 from .._table import Table
@@ -150,6 +148,9 @@ class RakedScaling(VarianceScaler):
         add up, so that the data need not be in memory at once. The bins must be known:
         `fit` on some rows learns them.
         """
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self, "n_codes_")
         pseudo = self._choose(cells)
         raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)

@@ -7,8 +7,6 @@ from textwrap import shorten
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import LARGEST_Z, Floats, Ints, Labels, check_count
 from .._progress import track
@@ -111,6 +109,8 @@ class SelectedScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
+        from sklearn.base import clone
+
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         # what is wrong with the columns is the caller's to mend, not a candidate's
@@ -260,6 +260,8 @@ class SelectedScaling(VarianceScaler):
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
+        from sklearn.utils.validation import check_is_fitted
+
         check_is_fitted(self)
         names, losses, verdicts = (
             self.cv_results_[key] for key in ("candidate", "nll", "verdict")
@@ -291,6 +293,8 @@ def _cross_predict(
     fold: Ints,
 ) -> Floats:
     """Return what a candidate predicts for rows that it has not seen."""
+    from sklearn.base import clone
+
     if isinstance(candidate, BinwiseScaling) and isinstance(candidate.n_bins, int):
         needed = ROWS_PER_BIN * candidate.n_bins
         if error.size < needed:
