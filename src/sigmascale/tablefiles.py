@@ -99,7 +99,9 @@ def read_table(
                 infer_schema=not as_text,
                 infer_schema_length=None,
             )
-            frame = frame.filter(~pl.all_horizontal(pl.all().is_null()))  # blank lines
+            filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
+            if not filled.all():  # blank lines at the end are no rows
+                frame = frame[: 1 + (filled.arg_true().max() or 0)]
         elif kind == "parquet":
             frame = pl.read_parquet(source)
         elif kind == "arrow":
@@ -145,11 +147,7 @@ def write_table(frame: pl.DataFrame, path: str) -> None:
 
 def _write(frame: pl.DataFrame, file: Any, kind: Format) -> None:
     if kind == "npz":
-        columns: dict[str, Any] = {n: frame[n].to_numpy() for n in frame.columns}
-        for name, column in columns.items():
-            if column.dtype.kind == "O":
-                columns[name] = np.array(["" if c is None else str(c) for c in column])
-        np.savez(file, **columns)
+        _write_npz(frame, file)
     elif kind in ("csv", "tsv"):
         frame.write_csv(file, separator="\t" if kind == "tsv" else ",")
     elif kind == "parquet":
@@ -265,6 +263,19 @@ def _read_npz(path: str, source: Any) -> pl.DataFrame:
         )
         raise InvalidInputError(msg)
     return pl.DataFrame(columns)
+
+
+def _write_npz(frame: pl.DataFrame, path: Path) -> None:
+    # not by numpy.savez, whose own arguments cannot be names of columns
+    with zipfile.ZipFile(path, "w") as archive:
+        for column in frame:
+            values = column.to_numpy()
+            if values.dtype.kind == "O":
+                values = np.array(["" if c is None else str(c) for c in column])
+            # without the time, so that the same table gives the same bytes
+            entry = zipfile.ZipInfo(f"{column.name}.npy")
+            with archive.open(entry, "w", force_zip64=True) as file:
+                np.lib.format.write_array(file, values, allow_pickle=False)
 
 
 def _why_unreadable(source: Any, separator: str) -> str:
