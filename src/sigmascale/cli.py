@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 PASSED, FAILED, BAD_INPUT, DEFECT = 0, 1, 2, 3
 # bins of one column, of each of two, and of each column that is raked
 DEFAULT_BINS, DEFAULT_CELLS, DEFAULT_RAKED = 40, 10, 20
+SCORE_BINS = 100
 SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
 
 app = typer.Typer(
@@ -459,8 +460,13 @@ def compare(
     test: TestFile,
     choice: Any,
     bins: Annotated[
-        int, typer.Option(help="Bins of the scores.", min=1, metavar="N")
-    ] = 100,
+        int | None,
+        typer.Option(
+            help="Bins of the scores; 100, or what leaves 5 rows in each.",
+            min=1,
+            metavar="N",
+        ),
+    ] = None,
     report: Report = None,
     drop_missing: DropMissing = False,
     separator: Separator = None,
@@ -471,16 +477,19 @@ def compare(
     from sklearn.frozen import FrozenEstimator
 
     from .comparison import compare as compare_scalers
+    from .loading import about
     from .scaling import SelectedScaling
     from .validation import validate
 
     training, testing = read_pair(cal, test, choice, drop_missing, separator)
+    bins = bins or score_bins(training, testing)
     methods: dict[str, Any] = {
         each.value: make_scaler(each, training, seed=seed)
         for each in Method
         if each not in (Method.auto, Method.group)
     }
-    chosen = SelectedScaling(random_state=seed).fit(training.X, training.error)
+    with about(cal):
+        chosen = SelectedScaling(random_state=seed).fit(training.X, training.error)
     methods["auto"] = FrozenEstimator(chosen)  # fitted once
     table = compare_scalers(
         methods,
@@ -493,24 +502,26 @@ def compare(
     if report is not None:
         from .report import write_report
 
-        write_report(
-            report,
-            testing.error,
-            testing.uncertainty,
-            testing.features,
-            recalibrated=recalibrated,
-            scaler=chosen,
-            calibration=(training.X, training.error),
-            comparison=table,
-            title=f"Uncertainties of {test}, recalibrated with {cal}",
-            rng=seed,
-        )
-    verdicts = {
-        what: validate(
-            testing.error, u, testing.features, ties=testing.uncertainty, rng=seed
-        )
-        for what, u in (("before", testing.uncertainty), ("after", recalibrated))
-    }
+        with working("writing the report"):
+            write_report(
+                report,
+                testing.error,
+                testing.uncertainty,
+                testing.features,
+                recalibrated=recalibrated,
+                scaler=chosen,
+                calibration=(training.X, training.error),
+                comparison=table,
+                title=f"Uncertainties of {test}, recalibrated with {cal}",
+                rng=seed,
+            )
+    with about(test), working("judging the uncertainties"):
+        verdicts = {
+            what: validate(
+                testing.error, u, testing.features, ties=testing.uncertainty, rng=seed
+            )
+            for what, u in (("before", testing.uncertainty), ("after", recalibrated))
+        }
     if as_json:
         told = {"chosen": chosen.name_, "comparison": table.to_dict()}
         data = {"cal": training.to_dict(), "test": testing.to_dict()}
@@ -551,13 +562,14 @@ def bins(
     training, testing = read_pair(
         cal, test, choice, drop_missing, separator, by=[by] if by else []
     )
-    column = position(training, by) if by else 0
+    column = by or 0
     best = choose_n_bins(training.X, training.error, by=column, rng=seed)
     scan = scan_bins(
         (training.X, training.error),
         (testing.X, testing.error),
         n_bins=[int(n) for n in best.candidates],
         by=column,
+        score_bins=score_bins(training, testing),
         n_draws=SIMULATED_SETS,
         rng=seed,
     )
@@ -631,7 +643,12 @@ def read_pair(
     from .loading import LoadedSet
 
     training = LoadedSet.read(
-        cal, choice, by=by or (), drop_missing=drop_missing, separator=separator
+        cal,
+        choice,
+        by=by or (),
+        drop_missing=drop_missing,
+        separator=separator,
+        positive=True,
     )
     testing = LoadedSet.read(
         test,
@@ -644,9 +661,11 @@ def read_pair(
     return training, testing
 
 
-def position(data: LoadedSet, name: str) -> int:
-    """Return the position in X of a column that is binned by."""
-    return data.X.columns.index(name)
+def score_bins(*sets: LoadedSet) -> int:
+    """Return how many bins the scores of some sets have, if nobody says it."""
+    from .intervals import MIN_ROWS
+
+    return max(1, min(SCORE_BINS, *(data.X.height // MIN_ROWS for data in sets)))
 
 
 def make_scaler(
@@ -690,15 +709,14 @@ def make_scaler(
     if method == Method.isotonic:
         return scaling.IsotonicScaling()
     if method == Method.group:
-        return scaling.GroupScaling(by=position(data, columns[0]))
+        return scaling.GroupScaling(by=columns[0])
     if method == Method.raked:
         return scaling.RakedScaling(bins or DEFAULT_RAKED, random_state=seed)
     if method == Method.boosted:
         return scaling.BoostedScaling(random_state=seed)
-    where = [position(data, each) for each in columns] or [0]
     return scaling.BinwiseScaling(
-        bins or (DEFAULT_CELLS if len(where) == 2 else DEFAULT_BINS),
-        by=where[0] if len(where) == 1 else (where[0], where[1]),
+        bins or (DEFAULT_CELLS if len(columns) == 2 else DEFAULT_BINS),
+        by=tuple(columns) if len(columns) == 2 else [*columns, 0][0],
         loss=loss.value,
         random_state=seed,
     )
@@ -712,7 +730,7 @@ def main() -> NoReturn:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = _warn
+        warnings.showwarning = _warn_once()
         try:
             try:
                 app(prog_name="sigmascale")
@@ -728,8 +746,15 @@ def main() -> NoReturn:
     sys.exit(PASSED)
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+def _warn_once() -> Callable[..., None]:
+    told = set()
+
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            print(f"warning: {message}", file=sys.stderr)
+
+    return warn
 
 
 def _flush() -> None:

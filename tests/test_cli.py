@@ -1,0 +1,540 @@
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.cli import Method
+from sigmascale.datasets import make_molecules
+from sigmascale.exceptions import UnseenGroupWarning
+from sigmascale.persistence import load_with_source
+
+ROWS = 400
+DATA = make_molecules(2 * ROWS, seed=3)
+TABLE = pl.DataFrame(
+    {
+        "formula": DATA.formula,
+        "E": DATA.error,
+        "u": DATA.uncertainty,
+        "mass": DATA.mass,
+        "hetero": DATA.heteroatom_fraction,
+        "OxNy": DATA.group,
+        "id": [f"{i:05d}" for i in range(2 * ROWS)],
+    }
+)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    """A folder with cal.csv and test.csv."""
+    folder = tmp_path_factory.mktemp("data")
+    TABLE[:ROWS].write_csv(folder / "cal.csv")
+    TABLE[ROWS:].write_csv(folder / "test.csv")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch, data):
+    monkeypatch.chdir(tmp_path)
+    for name in ("cal.csv", "test.csv"):
+        os.symlink(data / name, name)
+
+
+def in_process(*arguments, **options):
+    """Run the command line in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "sigmascale", *map(str, arguments)],
+        capture_output=True,
+        check=False,
+        **options,
+    )
+
+
+def libraries(*arguments):
+    """Return which slow libraries the process of a command loads."""
+    code = (
+        "import sys\n"
+        "from sigmascale.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    slow = {"matplotlib", "numpy", "pandas", "polars", "scipy", "sklearn"}
+    return slow & set(done.stdout.splitlines()[-1].split())
+
+
+def only_json(done):
+    """Return what a command told machines; people it must tell nothing."""
+    assert done.err == ""
+
+    def refuse(constant):
+        pytest.fail(f"{constant} is not JSON")
+
+    return json.loads(done.out, parse_constant=refuse)
+
+
+# --- check
+
+
+def test_check_gives_verdicts_and_its_exit_code(sigmascale):
+    done = sigmascale("check", "test.csv", "--feature", "mass")
+    assert done.code == 1
+    assert done.err == ""
+    assert "test.csv: 400 rows; error E; uncertainty u; features: mass." in done.out
+    assert "Guessed from their names: E, u." in done.out
+    assert "✗ Not calibrated: uncertainties are" in done.out
+    assert done.out.endswith("\nNot passed.\n")
+
+    rng = np.random.default_rng(0)
+    u = rng.gamma(4, 0.1, 500)
+    pl.DataFrame({"E": rng.normal(scale=u), "u": u}).write_csv("perfect.csv")
+    done = sigmascale("check", "perfect.csv")
+    assert done.code == 0
+    assert "✓ Calibrated on average" in done.out
+    assert "No features: --feature COLUMN or --all-features" in done.out
+    assert done.out.endswith("\nPassed.\n")
+
+
+def test_check_tells_machines_what_python_tells(sigmascale):
+    done = sigmascale("check", "test.csv", "--feature", "mass", "--json", "--bins", "9")
+    assert done.code == 1
+    told = only_json(done)
+    test = TABLE[ROWS:]
+    expected = ss.validate(test["E"], test["u"], test.select("mass"), n_bins=9)
+    assert told["passed"] is False
+    assert told["summary"] == expected.summary
+    assert told["verdicts"]["mass"]["score"] == expected.verdicts["mass"].score
+    assert told["verdicts"]["mass"]["local"]["zms"] == list(expected.local["mass"].zms)
+    assert told["data"]["rows"] == ROWS
+    assert told["data"]["numbers"] == ["mass"]
+    assert told["data"]["error"] == ["E"]
+
+
+def test_numbers_that_json_lacks_are_null(sigmascale):
+    TABLE[:50].with_columns(E=pl.lit(0.0)).write_csv("zero.csv")
+    done = sigmascale("check", "zero.csv", "--json")
+    assert json.loads(done.out)["verdicts"]["u"]["score"] is None
+    assert done.err.startswith("warning: All errors are exactly 0")
+
+
+def test_the_error_is_reference_minus_prediction(sigmascale):
+    TABLE[ROWS:].select(
+        "u", right=pl.lit(3.0), model=3.0 - pl.col("E"), y_true=1.0, y_pred=2.0
+    ).write_csv("parts.csv")
+    options = ("--reference", "right", "--prediction", "model", "--json")
+    parts = only_json(sigmascale("check", "parts.csv", *options))
+    whole = only_json(sigmascale("check", "test.csv", "--json"))
+    assert parts["data"]["error"] == ["right", "model"]
+    zms = [each["verdicts"]["average"]["score"] for each in (parts, whole)]
+    assert zms[0] == pytest.approx(zms[1], rel=1e-9)
+    guessed = only_json(sigmascale("check", "parts.csv", "--json"))
+    assert guessed["data"]["error"] == ["y_true", "y_pred"]
+
+
+def test_formulas_give_features(sigmascale):
+    TABLE[ROWS:].select("formula", "E", "u").write_csv("formulas.csv")
+    done = sigmascale("check", "formulas.csv", "--formula", "formula", "--json")
+    assert re.fullmatch(
+        r"warning: \d+ of \d+ groups of `OxNy` have fewer.*\n", done.err
+    )
+    told = json.loads(done.out)
+    verdicts = list(told["verdicts"])
+    assert verdicts == ["average", "u", "mass", "heteroatom_fraction", "OxNy"]
+    same = only_json(sigmascale("check", "test.csv", "--feature", "mass", "--json"))
+    scores = [each["verdicts"]["mass"]["score"] for each in (told, same)]
+    assert scores[0] == pytest.approx(scores[1], rel=1e-9)
+
+
+def test_the_seed_decides_and_is_the_only_thing_that_does(sigmascale):
+    runs = [
+        sigmascale("check", "test.csv", "--feature", "mass", "--json", "--seed", seed)
+        for seed in (1, 1, 2)
+    ]
+    assert runs[0].out == runs[1].out != runs[2].out
+
+
+def test_rows_with_missing_values_are_left_out_on_demand_only(sigmascale):
+    TABLE[:100].with_columns(
+        mass=pl.when(pl.col("mass") > pl.col("mass").mean()).then("mass")
+    ).write_csv("holes.csv")
+    holes = pl.read_csv("holes.csv")["mass"].null_count()
+    options = ("holes.csv", "--feature", "mass")
+    done = sigmascale("check", *options)
+    assert done.code == 2
+    assert f"{holes} of 100 rows have missing values, by column: 'mass' {holes}" in (
+        done.err
+    )
+    assert "--drop-missing" in done.err
+    done = sigmascale("check", *options, "--drop-missing")
+    assert done.code in (0, 1)
+    assert f"{holes} rows with missing values left out" in done.out.replace("\n", " ")
+    told = only_json(sigmascale("check", *options, "--drop-missing", "--json"))
+    assert (told["data"]["rows"], told["data"]["dropped"]) == (100 - holes, holes)
+
+
+def test_any_separator_will_do(sigmascale):
+    TABLE.write_csv("semicolons.csv", separator=";")
+    assert "--separator ';'" in sigmascale("check", "semicolons.csv").err
+    done = sigmascale("check", "semicolons.csv", "--separator", ";", "--json")
+    assert only_json(done)["data"]["rows"] == 2 * ROWS
+
+
+# --- fit and apply
+
+FEATURES = ("--feature", "mass", "--feature", "hetero")
+FITS = {
+    "temperature": (),
+    "linear": (),
+    "isotonic": (),
+    "binwise": ("--bins", "5"),
+    "binwise by a feature": ("--by", "mass", "--bins", "5"),
+    "binwise cells": ("--by", "u", "--by", "mass", "--bins", "3"),
+    "group": ("--group", "OxNy"),
+    "raked": (*FEATURES, "--group", "OxNy", "--bins", "5"),
+    "boosted": (*FEATURES, "--group", "OxNy"),
+    "auto": ("--feature", "mass"),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_what_is_fitted_predicts_the_same_bits_in_a_new_process(sigmascale, name):
+    method = name.split()[0]
+    options = ("--method", method, *FITS[name])
+    assert sigmascale("fit", "cal.csv", *options, "-o", "scaler.json").code == 0
+    done = in_process("apply", "scaler.json", "test.csv", "-o", "out.parquet")
+    assert done.returncode == 0
+    if name == "group":
+        assert b"have a label in column 'OxNy' that was not seen" in done.stderr
+    else:
+        assert done.stderr == b""
+    found = pl.read_parquet("out.parquet")
+    assert found.columns == [*TABLE.columns, "u_recalibrated"]
+
+    loaded, columns = load_with_source("scaler.json")
+    names = [columns["uncertainty"], *columns["numbers"], *columns["labels"]]
+    train = pl.read_csv("cal.csv").select(names)
+    again = type(loaded)(**loaded.get_params()).fit(train, TABLE[:ROWS]["E"])
+    test = pl.read_csv("test.csv").select(names)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenGroupWarning)
+        for scaler in (loaded, again):
+            assert np.array_equal(found["u_recalibrated"], scaler.predict(test))
+
+
+def test_every_method_is_among_these():
+    assert {name.split()[0] for name in FITS} == set(Method)
+
+
+def test_the_same_fit_gives_the_same_bytes(sigmascale):
+    options = ("cal.csv", *FEATURES, "--method", "boosted")
+    for name, seed in (("a.json", 5), ("b.json", 5), ("c.json", 6)):
+        assert sigmascale("fit", *options, "--seed", seed, "-o", name).code == 0
+    assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
+    assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
+
+
+def test_fit_tells_what_was_chosen_and_why(sigmascale):
+    done = sigmascale("fit", "cal.csv", "-o", "scaler.json")
+    assert (done.code, done.err) == (0, "")
+    assert "Chosen by cross-validation: " in done.out
+    assert "verdict" in done.out
+    assert "  sigmascale apply scaler.json NEW.csv -o OUT.csv\n" in done.out
+    told = only_json(sigmascale("fit", "cal.csv", "-o", "scaler.json", "--json"))
+    assert f"Chosen by cross-validation: {told['chosen']}." in done.out
+    assert told["chosen"] in told["candidates"]["candidate"]
+    assert told["output"] == "scaler.json"
+    assert told["data"]["numbers"] == []
+
+
+def test_rows_can_stay_together_in_cross_validation(sigmascale):
+    options = (*FEATURES, "--method", "boosted", "--json")
+    for name, more in (("a.json", ()), ("b.json", ("--together", "OxNy"))):
+        done = sigmascale("fit", "cal.csv", *options, *more, "-o", name)
+        assert done.code == 0
+    assert Path("a.json").read_bytes() != Path("b.json").read_bytes()
+    loaded, _ = load_with_source("b.json")
+    train = TABLE[:ROWS]
+    again = ss.BoostedScaling().fit(
+        train.select("u", "mass", "hetero"), train["E"], groups=train["OxNy"]
+    )
+    X = train.select("u", "mass", "hetero")
+    assert np.allclose(loaded.predict(X), again.predict(X), rtol=1e-9)
+
+
+def test_a_loss_can_be_chosen(sigmascale):
+    options = ("--method", "binwise", "--bins", "3", "--loss", "consistency")
+    done = sigmascale("fit", "cal.csv", *options, "-o", "scaler.json")
+    assert done.code == 0
+    assert load_with_source("scaler.json")[0].loss == "consistency"
+
+
+def test_variances_give_variances(sigmascale):
+    TABLE.with_columns(v=pl.col("u") ** 2).drop("u").write_csv("v.csv")
+    options = ("--variance", "v", "--method", "linear", "-o")
+    assert sigmascale("fit", "v.csv", *options, "v.json").code == 0
+    assert sigmascale("apply", "v.json", "v.csv", "-o", "out.csv").code == 0
+    TABLE.write_csv("u.csv")
+    sigmascale("fit", "u.csv", "--method", "linear", "-o", "u.json")
+    sigmascale("apply", "u.json", "u.csv", "-o", "out-u.csv")
+    variance = pl.read_csv("out.csv")["v_recalibrated"].to_numpy()
+    u = pl.read_csv("out-u.csv")["u_recalibrated"].to_numpy()
+    assert np.allclose(variance, u**2, rtol=1e-9)
+
+    # fitted with one, applied to the other
+    done = sigmascale("apply", "v.json", "u.csv", "--uncertainty", "u", "-o", "w.csv")
+    assert done.code == 0
+    assert np.allclose(pl.read_csv("w.csv")["u_recalibrated"], u, rtol=1e-9)
+
+
+def test_apply_keeps_every_byte_of_the_other_columns(sigmascale):
+    lines = Path("test.csv").read_text().splitlines()
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    done = sigmascale("apply", "scaler.json", "test.csv", "-o", "out.csv")
+    assert done.out == "Written: out.csv (400 rows; column u_recalibrated).\n"
+    out = Path("out.csv").read_text().splitlines()
+    assert out[0] == lines[0] + ",u_recalibrated"
+    assert [line.rpartition(",")[0] for line in out[1:]] == lines[1:]
+
+
+def test_apply_reads_and_writes_standard_streams(sigmascale):
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("apply", "scaler.json", "test.csv", "-o", "out.csv")
+    content = Path("test.csv").read_bytes()
+    done = sigmascale("apply", "scaler.json", "-", "-o", "-", stdin=content)
+    assert (done.code, done.err) == (0, "")
+    assert done.out == Path("out.csv").read_text()
+    done = sigmascale("apply", "scaler.json", "-", "-o", "-", "--json", stdin=content)
+    assert done.out == Path("out.csv").read_text()
+    assert json.loads(done.err)["rows"] == ROWS
+
+
+def test_fit_writes_to_standard_output(sigmascale):
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    done = sigmascale("fit", "cal.csv", "--method", "linear", "-o", "-")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == Path("scaler.json").read_text()
+    assert not Path("-").exists()
+
+
+def test_apply_may_replace_its_own_input_and_name_the_column(sigmascale):
+    TABLE.write_parquet("table.parquet")
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    options = ("-o", "table.parquet", "--name", "better", "--json")
+    told = only_json(sigmascale("apply", "scaler.json", "table.parquet", *options))
+    assert told == {
+        "rows": 2 * ROWS,
+        "dropped": 0,
+        "column": "better",
+        "output": "table.parquet",
+    }
+    found = pl.read_parquet("table.parquet")
+    assert found.drop("better").equals(TABLE)
+
+
+def test_apply_leaves_out_incomplete_rows_on_demand(sigmascale):
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    TABLE[:10].with_columns(u=pl.Series([None, *TABLE["u"][1:10]])).write_csv("new.csv")
+    done = sigmascale("apply", "scaler.json", "new.csv", "-o", "out.csv")
+    assert done.code == 2
+    assert not Path("out.csv").exists()
+    options = ("-o", "out.csv", "--drop-missing")
+    done = sigmascale("apply", "scaler.json", "new.csv", *options)
+    assert "(9 rows, 1 with missing values left out;" in done.out
+    assert pl.read_csv("out.csv").height == 9
+
+
+def test_apply_needs_no_errors_and_one_row_is_enough(sigmascale):
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    Path("one.csv").write_text("u\n0.10\n")
+    assert sigmascale("apply", "scaler.json", "one.csv", "-o", "-").out.startswith(
+        "u,u_recalibrated\n0.10,0."
+    )
+
+
+@pytest.mark.parametrize("output", ["o.tsv.gz", "o.feather", "o.jsonl", "o.npz"])
+def test_apply_converts_between_formats(sigmascale, output):
+    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    done = sigmascale("apply", "scaler.json", "test.csv", "-o", output)
+    assert done.code == 0
+    done = sigmascale("check", output, "--uncertainty", "u_recalibrated", "--json")
+    assert only_json(done)["data"]["rows"] == ROWS
+
+
+def test_a_process_that_applies_loads_no_slow_library():
+    in_process("fit", "cal.csv", "--method", "boosted", "-o", "s.json")
+    loaded = libraries("apply", "s.json", "cal.csv", "-o", "out.csv")
+    assert loaded == {"numpy", "polars"}
+    assert Path("out.csv").exists()
+
+
+# --- compare, bins, demo, paper
+
+
+def test_compare_shows_every_method_and_both_verdicts(sigmascale):
+    done = sigmascale("compare", "cal.csv", "test.csv", "--feature", "mass")
+    assert (done.code, done.err) == (0, "")
+    for name in ("none", *(each for each in Method if each != "group")):
+        assert re.search(rf"^{name} +-?\d", done.out, re.MULTILINE), name
+    assert "Before\n✗ Not calibrated" in done.out
+    assert "After, with auto\n" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_compare_tells_machines(sigmascale):
+    done = sigmascale("compare", "cal.csv", "test.csv", "--bins", "20", "--json")
+    told = only_json(done)
+    assert told["comparison"]["method"][0] == "none"
+    assert told["comparison"]["method"][-1] == "auto"
+    assert set(told) == {"cal", "test", "chosen", "comparison", "before", "after"}
+    nll = dict(
+        zip(told["comparison"]["method"], told["comparison"]["test NLL"], strict=True)
+    )
+    assert nll["none"] == pytest.approx(ss.nll(TABLE[ROWS:]["E"], TABLE[ROWS:]["u"]))
+
+
+def test_bins_scans_and_chooses(sigmascale):
+    done = sigmascale("bins", "cal.csv", "test.csv", "--by", "mass")
+    assert (done.code, done.err) == (0, "")
+    assert "\nisotonic " in done.out
+    preferred = int(re.search(r"alone prefers (\d+) bins?\.", done.out)[1])
+    told = only_json(
+        sigmascale("bins", "cal.csv", "test.csv", "--by", "mass", "--json")
+    )
+    assert told["choice"]["n_bins"] == preferred
+    assert told["choice"]["n_bins"] in told["scan"]["n_bins"]
+
+
+# --- the pages and the process
+
+
+def test_long_names_and_many_features_fit_a_terminal(sigmascale):
+    rng = np.random.default_rng(0)
+    names = [f"{i}{'m' * 59}" for i in range(10)]
+    noise = (pl.Series(name, rng.normal(size=TABLE.height)) for name in names)
+    wide = TABLE.with_columns(noise)
+    wide[:ROWS].write_csv("w-cal.csv")
+    wide[ROWS:].write_csv("w-test.csv")
+    for arguments in (
+        ("check", "w-test.csv", "--all-features"),
+        ("fit", "w-cal.csv", "--all-features", "--method", "linear", "-o", "s.json"),
+        ("bins", "w-cal.csv", "w-test.csv", "--by", names[0]),
+        ("compare", "w-cal.csv", "w-test.csv", "--feature", names[0]),
+    ):
+        done = sigmascale(*arguments)
+        assert done.code in (0, 1), done.err
+        assert max(map(len, done.out.splitlines())) <= 80, arguments
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("nonsense",),
+        ("check",),
+        ("check", "a.csv", "b.csv"),
+        ("check", "test.csv", "--bins", "0"),
+        ("check", "test.csv", "--bins", "many"),
+        ("check", "test.csv", "--seed", "-1"),
+        ("check", "test.csv", "--featre", "mass"),
+        ("fit", "cal.csv"),
+        ("fit", "cal.csv", "-o", "x.json", "--method", "magic"),
+        ("fit", "cal.csv", "-o", "x.json", "--loss", "magic"),
+        ("apply", "x.json", "test.csv"),
+        ("demo", "--rows", "999"),
+        ("demo", "--seed", "-1"),
+        ("paper", "--step", "0"),
+    ],
+)
+def test_wrong_usage_is_bad_input(sigmascale, arguments, tmp_path):
+    before = sorted(path.name for path in tmp_path.iterdir())
+    done = sigmascale(*arguments)
+    assert done.code == 2
+    assert done.out == ""
+    assert "Traceback" not in done.err
+    assert "--help" in done.err or "-h" in done.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["", "check", "fit", "apply", "compare", "bins"])
+def test_help_fits_a_terminal(sigmascale, command):
+    done = sigmascale(*filter(None, [command]), "--help")
+    assert done.code == 0
+    assert max(map(len, done.out.splitlines())) <= 80
+    short = sigmascale(*filter(None, [command]), "-h")
+    assert short.out == done.out
+
+
+def test_help_loads_no_slow_library():
+    assert libraries("--help") == set()
+
+
+def test_without_its_packages_the_command_line_says_what_to_install():
+    code = (
+        "import sys; sys.modules['typer'] = None; sys.argv = ['sigmascale', 'check']\n"
+        "from sigmascale.__main__ import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert 'pip install "sigmascale[cli]"' in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    in_process("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    pl.concat([TABLE] * 20).write_csv("big.csv")
+    arguments = ("apply", "scaler.json", "big.csv", "-o", "-")
+    with subprocess.Popen(
+        [sys.executable, "-m", "sigmascale", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline().startswith(b"formula,E,u")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == -signal.SIGPIPE
+
+
+def test_ctrl_c_leaves_no_partial_output_and_is_no_verdict(tmp_path):
+    pl.concat([TABLE] * 10).write_csv("more.csv")
+    Path("scaler.json").write_text("old")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    arguments = ("fit", "more.csv", "--all-features", "-o", "scaler.json")
+    with subprocess.Popen(
+        [sys.executable, "-m", "sigmascale", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        wait_for(process, seconds=2.5)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"Traceback" not in err
+    assert out == b""
+    assert Path("scaler.json").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def wait_for(process, seconds):
+    """Let a process work for so many seconds of its own, whatever else goes on."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    stat = Path(f"/proc/{process.pid}/stat")
+    while process.poll() is None:
+        fields = stat.read_text().rpartition(")")[2].split()
+        if (int(fields[11]) + int(fields[12])) / ticks > seconds:
+            return
+        time.sleep(0.02)
+    pytest.fail(f"ended too soon: {process.communicate()}")
