@@ -25,7 +25,7 @@ help:  ## list the targets
 
 demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-in data
 	@echo "== demo: comparing the recalibrators on built-in data"
-	@$(BIN)/python -m sigmascale.demo --out $(OUT)
+	@$(BIN)/sigmascale demo --out $(OUT)
 	@echo "== demo: done; the output is in $(CURDIR)/$(OUT)"
 
 test: lint  ## install and run all checks: ruff, mypy, tests and doctests

@@ -1,20 +1,20 @@
 import re
-from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 
 from sigmascale import demo
 from sigmascale.datasets import make_molecules
 
 
-def test_the_demo_tells_the_scores_and_the_truth_and_draws_three_pictures(
-    tmp_path, monkeypatch, capsys
+def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
+    tmp_path, sigmascale, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    demo.main(["--rows", "2000", "--out", "pictures"])
-    text = capsys.readouterr().out
-    lines = text.splitlines()
+    done = sigmascale("demo", "--rows", "2000", "--out", "story")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
     methods = ["none", *demo.METHODS]
 
@@ -24,7 +24,7 @@ def test_the_demo_tells_the_scores_and_the_truth_and_draws_three_pictures(
         assert len(cells) == 9
         assert all(np.isfinite(float(cell)) for cell in cells)
 
-    told = dict(re.findall(r"^  (\S.*?) +(\d+)%$", text, flags=re.MULTILINE))
+    told = dict(re.findall(r"^  (\S.*?) +(\d+)%$", done.out, flags=re.MULTILINE))
     assert list(told) == methods
     data = make_molecules(2000)
     ratio = data.uncertainty[1000:] / data.true_sigma[1000:]
@@ -32,24 +32,25 @@ def test_the_demo_tells_the_scores_and_the_truth_and_draws_three_pictures(
     assert told["none"] == f"{100 * typical:.0f}"
     assert int(told["linear"]) < int(told["one factor"]) < int(told["none"])
 
-    pictures = {path.name: path for path in (tmp_path / "pictures").iterdir()}
-    assert set(pictures) == {"local_zms.png", "confidence_curve.png", "z_scores.png"}
-    for name, path in pictures.items():
-        assert path.read_bytes().startswith(b"\x89PNG")
-        assert f"  {Path('pictures') / name}" in lines
+    written = {path.name for path in (tmp_path / "story").iterdir()}
+    assert written == {"cal.csv", "test.csv", "local_zms.png", "report.html"}
+    assert {line.removeprefix("  story/") for line in lines[-4:]} == written
+    assert (tmp_path / "story/local_zms.png").read_bytes().startswith(b"\x89PNG")
+    assert "<html" in (tmp_path / "story/report.html").read_text()
+    assert pl.read_csv("story/test.csv")["E"].to_list() == data.error[1000:].tolist()
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [
-        (["--rows", "999"], "error: --rows must be at least 1000: 100 bins of 5 rows"),
-        (["--seed", "-1"], "error: --seed must be at least 0"),
-    ],
+    [(("--rows", "999"), "999"), (("--seed", "-1"), "-1"), (("--out", "file"), "file")],
 )
 def test_the_demo_refuses_clearly_and_writes_nothing(
-    tmp_path, capsys, options, message
+    tmp_path, sigmascale, monkeypatch, options, message
 ):
-    with pytest.raises(SystemExit, match="2"):
-        demo.main([*options, "--out", str(tmp_path / "pictures")])
-    assert message in capsys.readouterr().err
-    assert not (tmp_path / "pictures").exists()
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    done = sigmascale("demo", *options)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]

@@ -12,6 +12,7 @@ from sklearn.frozen import FrozenEstimator
 
 from ._checks import Floats
 from ._files import whole_file
+from ._progress import track, working
 from .comparison import compare
 from .datasets import SyntheticMolecules, make_molecules
 from .exceptions import UnseenGroupWarning
@@ -111,7 +112,10 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     with warnings.catch_warnings():
         # a few compositions of the second half do not occur in the first
         warnings.simplefilter("ignore", UnseenGroupWarning)
-        fitted = {name: method.fit(*pair(cal)) for name, method in METHODS.items()}
+        fitted = {
+            name: method.fit(*pair(cal))
+            for name, method in track(METHODS.items(), "fitting", len(METHODS))
+        }
         results = {name: each.predict(pair(test)[0]) for name, each in fitted.items()}
         table = compare(
             {name: FrozenEstimator(each) for name, each in fitted.items()},
@@ -132,18 +136,19 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     for what, each in (("Before", u), (f"After {SHOWN}", scaled)):
         words = validate(judged[0], each, judged[1], ties=u).summary
         print("\n" + textwrap.fill(f"{what}: {words}", 78))
-    write_picture(test, scaled, out / "local_zms.png")
-    write_report(
-        out / "report.html",
-        judged[0],
-        u,
-        judged[1],
-        recalibrated=scaled,
-        scaler=fitted[SHOWN],
-        calibration=pair(cal),
-        comparison=table,
-        title="Synthetic molecules, recalibrated",
-    )
+    with working("drawing pictures"):
+        write_picture(test, scaled, out / "local_zms.png")
+        write_report(
+            out / "report.html",
+            judged[0],
+            u,
+            judged[1],
+            recalibrated=scaled,
+            scaler=fitted[SHOWN],
+            calibration=pair(cal),
+            comparison=table,
+            title="Synthetic molecules, recalibrated",
+        )
     print("\nWritten: the two halves, the picture of both stages, and the report:")
     for name in ("cal.csv", "test.csv", "local_zms.png", "report.html"):
         print(f"  {out / name}")
