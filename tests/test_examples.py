@@ -56,8 +56,8 @@ def test_the_examples_of_help_work_as_pasted(
     if command == "paper":  # whose optimiser takes minutes
         fewer = functools.partial(BinwiseScaling, max_evaluations=1)
         monkeypatch.setattr(study, "BinwiseScaling", fewer)
-        synthetic = functools.partial(make_molecules, 1000)
-        monkeypatch.setattr(study, "make_molecules", lambda *_, **__: synthetic())
+        small = functools.partial(study.StudyData.synthetic, n_rows=1000)
+        monkeypatch.setattr(study.StudyData, "synthetic", small)
     page = sigmascale(command, "--help").out
     for line in EXAMPLES[command]:
         assert f" {line} " in page  # whole, on a line of its own

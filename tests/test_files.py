@@ -1,9 +1,17 @@
 import os
 import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
-from sigmascale._files import whole_file, write_text
+import sigmascale as ss
+from sigmascale._files import PREFIX, whole_file, write_text
+from sigmascale.columns import Columns
 from sigmascale.exceptions import InvalidInputError
 
 
@@ -86,3 +94,68 @@ def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path):
     path.chmod(0o640)
     write_text(path, "newer")
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+    code = (
+        "import os, sys, signal; from pathlib import Path\n"
+        "from sigmascale._files import whole_file\n"
+        "with whole_file(Path(sys.argv[1])) as part:\n"
+        "    part.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    path = tmp_path / "table.csv"
+    subprocess.run([sys.executable, "-c", code, str(path)], check=False)
+    (left,) = names(tmp_path)
+    assert left.startswith(PREFIX)
+    write_text(path, "whole")
+    assert names(tmp_path) == ["table.csv"]
+
+
+def test_what_others_are_writing_is_left_alone(tmp_path):
+    with whole_file(tmp_path / "a.csv") as a:
+        a.write_text("a")
+        write_text(tmp_path / "b.csv", "b")
+        assert a.read_text() == "a"
+    assert names(tmp_path) == ["a.csv", "b.csv"]
+    assert (tmp_path / "a.csv").read_text() == "a"
+
+
+@pytest.mark.slow
+def test_kill_9_leaves_the_old_table_or_the_whole_new_one(tmp_path):
+    rng = np.random.default_rng(0)
+    n_rows = 1_000_000
+    u = rng.gamma(4.0, 0.1, n_rows).round(4)
+    table = pl.DataFrame({"u": u, "x": rng.normal(size=n_rows).round(3)})
+    table.write_csv(tmp_path / "new.csv")
+    scaler = ss.TemperatureScaling().fit(pl.DataFrame({"u": u[:9]}), 2 * u[:9])
+    ss.save(scaler, tmp_path / "s.json", source=Columns("u").to_dict())
+    arguments = ["apply", "s.json", "new.csv", "-o", "out.csv"]
+    command = [sys.executable, "-m", "sigmascale", *arguments]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    whole = (tmp_path / "out.csv").read_bytes()
+    assert whole.count(b"\n") == n_rows + 1
+
+    outcomes = set()
+    for old in [b"old", None] * 10:
+        out = tmp_path / "out.csv"
+        out.unlink() if old is None else out.write_bytes(old)
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL)
+        # at any moment, and often while the table is being written
+        until_written = rng.random() < 0.7
+        while until_written and process.poll() is None and not parts(tmp_path):
+            time.sleep(0.001)
+        time.sleep(0.4 * rng.random() if until_written else 1.5 * rng.random())
+        seen = parts(tmp_path)
+        process.kill()
+        process.wait()
+        found = out.read_bytes() if out.exists() else None
+        assert found in (old, whole)
+        outcomes.add((found == whole, bool(seen)))
+    assert (False, True) in outcomes  # some were killed while they wrote
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert names(tmp_path) == ["new.csv", "out.csv", "s.json"]
+    assert (tmp_path / "out.csv").read_bytes() == whole
+
+
+def parts(folder):
+    return list(Path(folder).glob(f"{PREFIX}*"))

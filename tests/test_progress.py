@@ -1,12 +1,15 @@
 import io
+import os
+import pty
+import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
 import pytest
 
 from sigmascale import _progress
-from sigmascale._progress import PATIENCE, track
-
-CLEAR = "\r\x1b[2K"
+from sigmascale._progress import CLEAR, PATIENCE, track, working
 
 
 class Terminal(io.StringIO):
@@ -93,3 +96,59 @@ def test_the_bar_is_cleared_when_the_work_fails(clock, terminal):
         fail()
     assert "working" in terminal.getvalue()
     assert terminal.getvalue().endswith(CLEAR)
+
+
+def test_what_cannot_be_counted_is_told_after_a_while(monkeypatch, terminal):
+    monkeypatch.setattr(_progress, "PATIENCE", 0.01)
+    with working("reading"):
+        while not terminal.getvalue():
+            time.sleep(0.001)
+    assert terminal.getvalue() == f"\rreading ...{CLEAR}"
+
+
+def test_what_is_soon_done_is_not_told(terminal):
+    with working("reading"):
+        pass
+    assert terminal.getvalue().replace(CLEAR, "") == ""
+
+
+def test_nothing_is_told_where_nobody_watches(monkeypatch):
+    log = watch(monkeypatch, io.StringIO())
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    with working("reading"):
+        time.sleep(0.02)
+    assert log.getvalue() == ""
+
+
+def test_a_command_shows_progress_on_a_terminal_and_nowhere_else(tmp_path):
+    """The clock is made to run fast, so that two seconds have soon passed."""
+    (tmp_path / "a.csv").write_text(
+        "E,u\n" + "".join(f"{i % 7 - 3},{1 + i % 5}\n" for i in range(300))
+    )
+    code = (
+        "import sigmascale._progress as p; p.PATIENCE = 0.0\n"
+        "from sigmascale.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "fit", "a.csv", "-o", "a.json"]
+    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert quiet.stderr == b""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        assert process.stdout.read() == quiet.stdout
+    os.close(ours)
+    assert b"selecting a recalibrator [" in shown
+    assert b"reading the table ..." in shown
+    assert shown.endswith(CLEAR.encode())
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 1024)
+    except OSError:  # how Linux tells that the other side is closed
+        return b""
