@@ -10,10 +10,9 @@ from pathlib import Path
 
 from .exceptions import InvalidInputError
 
-try:
+HAS_LOCKS: bool = os.name == "posix"
+if HAS_LOCKS:
     import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
 
 PREFIX = ".sigmascale-"
 
@@ -37,7 +36,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     _remove_abandoned(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PREFIX, suffix=path.suffix)
     part = Path(name)
-    if fcntl is None:
+    if not HAS_LOCKS:
         os.close(handle)  # Windows renames no file that is open
     try:
         _lock(handle)
@@ -52,7 +51,7 @@ def whole_file(path: Path) -> Iterator[Path]:
             part.unlink()
         raise
     finally:
-        if fcntl is not None:
+        if HAS_LOCKS:
             os.close(handle)
 
 
@@ -64,14 +63,14 @@ def write_text(path: Path, text: str) -> None:
 
 def _lock(handle: int) -> None:
     """Show that a file is being written; the lock ends with the process."""
-    if fcntl is not None:
+    if HAS_LOCKS:
         with suppress(OSError):  # a file system without locks
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _remove_abandoned(folder: Path) -> None:
     """Remove temporary files whose writer was killed: nobody holds their lock."""
-    if fcntl is None:
+    if not HAS_LOCKS:
         return
     for left in folder.glob(f"{PREFIX}*"):
         with suppress(OSError), left.open("rb") as file:

@@ -714,12 +714,12 @@ def make_scaler(
         return scaling.RakedScaling(bins or DEFAULT_RAKED, random_state=seed)
     if method == Method.boosted:
         return scaling.BoostedScaling(random_state=seed)
-    return scaling.BinwiseScaling(
-        bins or (DEFAULT_CELLS if len(columns) == 2 else DEFAULT_BINS),
-        by=tuple(columns) if len(columns) == 2 else [*columns, 0][0],
-        loss=loss.value,
-        random_state=seed,
-    )
+    where: str | int | tuple[str, str]
+    if len(columns) == 2:
+        bins, where = bins or DEFAULT_CELLS, (columns[0], columns[1])
+    else:
+        bins, where = bins or DEFAULT_BINS, columns[0] if columns else 0
+    return scaling.BinwiseScaling(bins, by=where, loss=loss.value, random_state=seed)
 
 
 def main() -> NoReturn:

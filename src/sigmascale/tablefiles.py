@@ -101,7 +101,7 @@ def read_table(
             )
             filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
             if not filled.all():  # blank lines at the end are no rows
-                frame = frame[: 1 + (filled.arg_true().max() or 0)]
+                frame = frame[: 1 + max(filled.arg_true(), default=-1)]
         elif kind == "parquet":
             frame = pl.read_parquet(source)
         elif kind == "arrow":

@@ -5,6 +5,7 @@ from scipy import stats
 
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.scaling.trees import BLOCK, Tree, sum_of_trees
 
 
 def smooth(n, seed):
@@ -263,3 +264,22 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
     )
     assert np.mean(total) <= 0.55
     assert np.mean(loss) <= -3.085
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
+def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(depth):
+    rng = np.random.default_rng(depth)
+    codes = rng.integers(0, 9, (3 * BLOCK // 2, 4))
+    n_nodes = 2**depth - 1
+    trees = [
+        Tree(
+            rng.integers(0, 4, n_nodes),
+            rng.random((n_nodes, 9)) < 0.5,
+            rng.normal(size=n_nodes + 1),
+        )
+        for _ in range(20)
+    ]
+    expected = np.zeros(codes.shape[0])
+    for tree in trees:
+        expected += tree.predict(codes)
+    assert np.array_equal(sum_of_trees(trees, codes), expected)

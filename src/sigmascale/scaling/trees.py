@@ -18,6 +18,7 @@ from ..partitions import Groups, sum_by_code
 
 Bools = npt.NDArray[np.bool_]
 BLOCK = 1 << 14  # rows
+MOST_NODES = 15
 MISSING = 0  # the code of a missing value, or of a label that was not learned
 
 
@@ -117,38 +118,56 @@ class Tree:
         """The number of levels of splits."""
         return self.value.size.bit_length() - 1
 
-    def steps(self) -> tuple[Ints, Ints, Floats]:
-        """Return, for each node and code, what is next.
-
-        Next come a column to look at and the place of that node in these tables or,
-        after the last node, the value of a leaf.
-        """
-        n_nodes, n_codes = self.left.shape
-        child = 2 * np.arange(n_nodes)[:, None] + 2 - self.left
-        column = self.feature[np.minimum(child, n_nodes - 1)]
-        value = self.value[np.maximum(child - n_nodes, 0)]
-        return column.ravel(), (child * n_codes).ravel(), value.ravel()
-
 
 def sum_of_trees(trees: Sequence[Tree], codes: Ints) -> Floats:
     """Return the sum of the values that trees of one depth give to each row.
 
-    Rows are taken in blocks, whose numbers stay in the processor's cache while all
-    trees look at them; and from a node and a code, tables tell the next place.
+    Whether a row goes left at a node is one bit that depends on one code. The bits of
+    all nodes of several trees make one integer, which is looked up once a column, and
+    the bits of a tree tell its leaf. Rows are taken in blocks that stay in the cache.
     """
-    n_rows, n_columns = codes.shape
-    total = np.zeros(n_rows)
-    tables = [tree.steps() for tree in trees]
-    for start in range(0, n_rows, BLOCK):
-        block = np.ascontiguousarray(codes[start : start + BLOCK])
-        first_code = np.arange(block.shape[0]) * n_columns
-        for tree, (column, place, value) in zip(trees, tables, strict=True):
-            at = block[:, tree.feature[0]]
-            for _ in range(tree.depth - 1):
-                code = block.take(first_code + column.take(at))
-                at = place.take(at) + code
-            total[start : start + BLOCK] += value.take(at)
+    n_nodes = trees[0].feature.size
+    total = np.zeros(codes.shape[0])
+    if n_nodes > MOST_NODES:  # whose table of leaves would be too long
+        for tree in trees:
+            total += tree.predict(codes)
+        return total
+    leaf = _leaf_of_bits(n_nodes)
+    at_once = 63 // n_nodes  # bits of an integer
+    groups = [trees[i : i + at_once] for i in range(0, len(trees), at_once)]
+    packed = [_pack(group, codes.shape[1]) for group in groups]
+    for start in range(0, codes.shape[0], BLOCK):
+        columns = np.ascontiguousarray(codes[start : start + BLOCK].T)
+        block = total[start : start + BLOCK]
+        for group, tables in zip(groups, packed, strict=True):
+            bits = np.zeros_like(columns[0])
+            for table, column in zip(tables, columns, strict=True):
+                bits |= table.take(column)
+            for tree in group:
+                block += tree.value[leaf].take(bits & (leaf.size - 1))
+                bits >>= n_nodes
     return total
+
+
+def _leaf_of_bits(n_nodes: int) -> Ints:
+    """Return the leaf that is reached when bit i tells to go left at node i."""
+    bits = np.arange(1 << n_nodes)
+    node = np.zeros_like(bits)
+    while node[0] < n_nodes:
+        node = 2 * node + 2 - (bits >> node & 1)
+    return node - n_nodes
+
+
+def _pack(trees: Sequence[Tree], n_columns: int) -> Ints:
+    """Return, for each column and code, the bits of the nodes that look at it."""
+    n_nodes, n_codes = trees[0].left.shape
+    tables = np.zeros((n_columns, n_codes), dtype=np.int64)
+    for i, tree in enumerate(trees):
+        for node, (column, left) in enumerate(
+            zip(tree.feature, tree.left, strict=True)
+        ):
+            tables[column] |= left.astype(np.int64) << (i * n_nodes + node)
+    return tables
 
 
 @dataclass(frozen=True)
