@@ -273,6 +273,8 @@ def _positions(features: Any, names: list[str], n_columns: int) -> list[int]:
 
 
 def _some_columns(X: Any, positions: list[int]) -> Any:
+    from scipy.sparse import issparse
+
     frame = _as_frame(X, "X")
     if frame is not None:
         return frame[:, positions].to_native()
