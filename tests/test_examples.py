@@ -47,7 +47,13 @@ def test_every_command_has_an_example():
     assert all(EXAMPLES.values())
 
 
-@pytest.mark.parametrize("command", [each for each in EXAMPLES if each != "demo"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("check", "fit", "apply", "compare", "bins"),
+        pytest.param("paper", marks=pytest.mark.slow),
+    ],
+)
 def test_the_examples_of_help_work_as_pasted(
     command, sigmascale, tmp_path, monkeypatch
 ):
