@@ -395,8 +395,10 @@ def test_compare_shows_every_method_and_both_verdicts(sigmascale):
 
 
 def test_compare_tells_machines(sigmascale):
-    done = sigmascale("compare", "cal.csv", "test.csv", "--bins", "20", "--json")
-    told = only_json(done)
+    done = sigmascale("compare", "cal.csv", "test.csv", "--bins", "100", "--json")
+    assert done.err.startswith("warning: 100 bins were asked for, but 400 rows")
+    assert done.err.count("\n") == 1  # told once, however often it was warned
+    told = json.loads(done.out)
     assert told["comparison"]["method"][0] == "none"
     assert told["comparison"]["method"][-1] == "auto"
     assert set(told) == {"cal", "test", "chosen", "comparison", "before", "after"}
