@@ -139,3 +139,29 @@ class LoadedSet:
             "error": list(self.error_columns),
             **self.columns.to_dict(),
         }
+
+
+def read_pair(
+    cal: str,
+    test: str,
+    choice: Choice,
+    *,
+    by: Iterable[str] = (),
+    drop_missing: bool = False,
+    separator: str | None = None,
+) -> tuple[LoadedSet, LoadedSet]:
+    """Read a calibration set, and a test set with the same columns."""
+
+    def read(file: str, columns: Columns | None) -> LoadedSet:
+        return LoadedSet.read(
+            file,
+            choice,
+            by=by,
+            columns=columns,
+            drop_missing=drop_missing,
+            separator=separator,
+            positive=True,
+        )
+
+    training = read(cal, None)
+    return training, read(test, training.columns)

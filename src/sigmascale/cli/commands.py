@@ -1,41 +1,39 @@
-"""The command line. Results go to standard output, warnings and errors to the other.
-
-Libraries that are slow to load are imported where they are used, so that help comes
-at once.
-"""
+"""The commands, each from options to what is printed."""
 
 from __future__ import annotations
 
-import inspect
-import json
-import os
-import sys
-import traceback
-import warnings
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from enum import StrEnum
-from functools import wraps
-from io import TextIOWrapper
 from pathlib import Path
-from textwrap import fill
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._progress import working
-from .exceptions import InvalidInputError
+from .._progress import working
+from ..exceptions import InvalidInputError
+from .methods import make_scaler
+from .options import (
+    AsJson,
+    By,
+    CalFile,
+    DropMissing,
+    File,
+    Loss,
+    Method,
+    Report,
+    Seed,
+    Separator,
+    TestFile,
+    column_option,
+    example,
+    with_columns,
+)
+from .show import show_json, show_verdicts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
-    from .columns import Choice
-    from .loading import LoadedSet
-    from .scaling import VarianceScaler
-    from .validation import Validation
+    from ..loading import LoadedSet
 
-PASSED, FAILED, BAD_INPUT, DEFECT = 0, 1, 2, 3
-# bins of one column, of each of two, and of each column that is raked
-DEFAULT_BINS, DEFAULT_CELLS, DEFAULT_RAKED = 40, 10, 20
+PASSED, FAILED = 0, 1
 SCORE_BINS = 100
 SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
 
@@ -49,182 +47,6 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-class Method(StrEnum):
-    """The recalibrators by the names that the command line has for them."""
-
-    auto = "auto"
-    temperature = "temperature"
-    linear = "linear"
-    isotonic = "isotonic"
-    binwise = "binwise"
-    group = "group"
-    raked = "raked"
-    boosted = "boosted"
-
-
-class Loss(StrEnum):
-    """What bin-wise factors minimise."""
-
-    nll = "nll"
-    consistency = "consistency"
-    adaptivity = "adaptivity"
-    total = "total"
-
-
-def _column(words: str, *names: str) -> Any:
-    return typer.Option(*names, help=words, metavar="COLUMN", rich_help_panel="Columns")
-
-
-COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "error": (
-        Annotated[str | None, _column("Errors: reference minus prediction.")],
-        None,
-    ),
-    "reference": (Annotated[str | None, _column("True values.")], None),
-    "prediction": (Annotated[str | None, _column("Predicted values.")], None),
-    "uncertainty": (
-        Annotated[str | None, _column("Uncertainties: standard deviations.")],
-        None,
-    ),
-    "variance": (Annotated[str | None, _column("Or their squares, variances.")], None),
-    "features": (
-        Annotated[list[str], _column("A feature; can be repeated.", "--feature")],
-        (),
-    ),
-    "all_features": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--all-features",
-                help="All other columns of numbers are features.",
-                rich_help_panel="Columns",
-            ),
-        ],
-        False,
-    ),
-    "formula": (
-        Annotated[
-            str | None,
-            _column("Chemical formulas: give mass, heteroatom_fraction and OxNy."),
-        ],
-        None,
-    ),
-    "groups": (
-        Annotated[list[str], _column("A feature made of labels.", "--group")],
-        (),
-    ),
-}
-
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help="Table; - is standard input.")
-]
-CalFile = Annotated[
-    str, typer.Argument(metavar="CAL", help="Calibration set, with known errors.")
-]
-TestFile = Annotated[
-    str, typer.Argument(metavar="TEST", help="Set to judge by, with known errors.")
-]
-DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(help="Between columns of text files.", metavar="CHARACTER"),
-]
-Seed = Annotated[
-    int, typer.Option(help="Seed of all random numbers.", min=0, metavar="N")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Report = Annotated[
-    Path | None, typer.Option(help="Write a report to this HTML file.", metavar="HTML")
-]
-By = Annotated[
-    list[str],
-    typer.Option(
-        help="Column to bin by; the uncertainty if not given. Two make cells.",
-        metavar="COLUMN",
-    ),
-]
-
-
-def with_columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say which column is which, as its `choice`."""
-
-    @wraps(command)
-    def wrapped(**options: Any) -> None:
-        from .columns import Choice
-
-        named = {name: options.pop(name) for name in COLUMN_OPTIONS}
-        command(choice=Choice(**named), **options)
-
-    signature = inspect.signature(command, eval_str=True)
-    own = [each for name, each in signature.parameters.items() if name != "choice"]
-    shared = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-        )
-        for name, (annotation, default) in COLUMN_OPTIONS.items()
-    ]
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    wrapped.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in [*own, *shared]}
-    return wrapped
-
-
-def example(*lines: str) -> str:
-    """Return examples for the end of a help page, one a line."""
-    return "\n\n".join(["[bold]Examples[/bold]", *(f"  {line}" for line in lines)])
-
-
-def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
-    """Print a result for machines."""
-    text = json.dumps(_finite(result), indent=1, ensure_ascii=False)
-    print(text, file=sys.stderr if to_stderr else sys.stdout)
-
-
-def tell_written(report: Path | None) -> None:
-    """Print where the report is."""
-    if report is not None:
-        print(f"\nReport: {report}")
-
-
-def _finite(value: Any) -> Any:
-    """Return a value that JSON can hold: it knows no infinite numbers."""
-    if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
-    if isinstance(value, float) and not abs(value) < float("inf"):
-        return None
-    return value.item() if hasattr(value, "item") else value
-
-
-def show_verdicts(validation: Validation, title: str = "") -> None:
-    """Print verdicts with a mark each, in colour where there is any."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    if title:
-        console.print(Text(title, style="bold"))
-    for verdict in validation.verdicts.values():
-        mark, style = ("✓", "green") if verdict.passed else ("✗", "red")
-        words = fill(f"  {verdict.sentence}", console.width - 1, subsequent_indent="  ")
-        console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
-
-
-def tell_guesses(choice: Choice, data: LoadedSet) -> None:
-    """Print what was taken from a file, and which columns nobody named."""
-    print(fill(str(data), 79))
-    guessed = [] if any(choice.error_names) else list(data.error_columns)
-    if choice.uncertainty is None and choice.variance is None:
-        guessed.append(data.columns.uncertainty)
-    if guessed:
-        print(f"Guessed from their names: {', '.join(guessed)}.")
-    if data.features is None:
-        print("No features: --feature COLUMN or --all-features would use some.")
 
 
 @app.command(
@@ -250,8 +72,8 @@ def check(
 
     Exit code: 0 they pass, 1 they do not, 2 bad input.
     """
-    from .loading import LoadedSet, about
-    from .validation import validate
+    from ..loading import LoadedSet, about
+    from ..validation import validate
 
     data = LoadedSet.read(
         file, choice, drop_missing=drop_missing, separator=separator, positive=True
@@ -261,7 +83,7 @@ def check(
             data.error, data.uncertainty, data.features, n_bins=bins, rng=seed
         )
     if report is not None:
-        from .report import write_report
+        from ..report import write_report
 
         with working("writing the report"):
             write_report(
@@ -335,9 +157,9 @@ def fit(
     as_json: AsJson = False,
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
-    from .loading import LoadedSet, about
-    from .persistence import dumps, save
-    from .scaling import SelectedScaling
+    from ..loading import LoadedSet, about
+    from ..persistence import dumps, save
+    from ..scaling import SelectedScaling
 
     data = LoadedSet.read(
         file, choice, by=by, drop_missing=drop_missing, separator=separator
@@ -391,10 +213,10 @@ def apply(
         ),
     ] = None,
     uncertainty: Annotated[
-        str | None, _column("Uncertainties, if named otherwise than in fit.")
+        str | None, column_option("Uncertainties, if named otherwise than in fit.")
     ] = None,
     variance: Annotated[
-        str | None, _column("Variances, if named otherwise than in fit.")
+        str | None, column_option("Variances, if named otherwise than in fit.")
     ] = None,
     drop_missing: DropMissing = False,
     separator: Separator = None,
@@ -404,7 +226,7 @@ def apply(
 
     Where the recalibrator was fitted with variances, the new column is a variance.
     """
-    from .tablefiles import format_of, read_table, write_table
+    from ..tablefiles import format_of, read_table, write_table
 
     as_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
     with (
@@ -412,10 +234,10 @@ def apply(
         ThreadPoolExecutor(1) as reader,  # reads while other libraries are loaded
     ):
         reading = reader.submit(read_table, new, separator=separator, as_text=as_text)
-        from ._table import check_table
-        from .columns import Choice, Columns, find_uncertainty, take_rows
-        from .loading import about
-        from .persistence import load_with_source
+        from .._table import check_table
+        from ..columns import Choice, Columns, find_uncertainty, take_rows
+        from ..loading import about
+        from ..persistence import load_with_source
 
         recalibrator, source = load_with_source(scaler)
         with about(scaler):
@@ -476,12 +298,14 @@ def compare(
     """Fit every recalibrator on one set, and judge all on another."""
     from sklearn.frozen import FrozenEstimator
 
-    from .comparison import compare as compare_scalers
-    from .loading import about
-    from .scaling import SelectedScaling
-    from .validation import validate
+    from ..comparison import compare as compare_scalers
+    from ..loading import about, read_pair
+    from ..scaling import SelectedScaling
+    from ..validation import validate
 
-    training, testing = read_pair(cal, test, choice, drop_missing, separator)
+    training, testing = read_pair(
+        cal, test, choice, drop_missing=drop_missing, separator=separator
+    )
     bins = bins or score_bins(training, testing)
     methods: dict[str, Any] = {
         each.value: make_scaler(each, training, seed=seed)
@@ -500,7 +324,7 @@ def compare(
     )
     recalibrated = chosen.predict(testing.X)
     if report is not None:
-        from .report import write_report
+        from ..report import write_report
 
         with working("writing the report"):
             write_report(
@@ -557,10 +381,16 @@ def bins(
     as_json: AsJson = False,
 ) -> None:
     """Show what the number of bins does, and which one cross-validation prefers."""
-    from .binscan import choose_n_bins, scan_bins
+    from ..binscan import choose_n_bins, scan_bins
+    from ..loading import read_pair
 
     training, testing = read_pair(
-        cal, test, choice, drop_missing, separator, by=[by] if by else []
+        cal,
+        test,
+        choice,
+        by=[by] if by else [],
+        drop_missing=drop_missing,
+        separator=separator,
     )
     column = by or 0
     best = choose_n_bins(training.X, training.error, by=column, rng=seed)
@@ -610,7 +440,7 @@ def paper(
 
     Without --data and --download, on built-in synthetic molecules. Takes minutes.
     """
-    from .paper.__main__ import reproduce
+    from ..paper.__main__ import reproduce
 
     reproduce(data, download=download, out=out, seed=seed, n_draws=draws, step=step)
 
@@ -626,157 +456,13 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Tell the whole story on built-in data: two CSV files, a table, a report."""
-    from .demo import run
+    from ..demo import run
 
     run(out, rows=rows, seed=seed)
 
 
-def read_pair(
-    cal: str,
-    test: str,
-    choice: Choice,
-    drop_missing: bool,
-    separator: str | None,
-    by: list[str] | None = None,
-) -> tuple[LoadedSet, LoadedSet]:
-    """Read a calibration set, and a test set with the same columns."""
-    from .loading import LoadedSet
-
-    training = LoadedSet.read(
-        cal,
-        choice,
-        by=by or (),
-        drop_missing=drop_missing,
-        separator=separator,
-        positive=True,
-    )
-    testing = LoadedSet.read(
-        test,
-        choice,
-        columns=training.columns,
-        drop_missing=drop_missing,
-        separator=separator,
-        positive=True,
-    )
-    return training, testing
-
-
 def score_bins(*sets: LoadedSet) -> int:
     """Return how many bins the scores of some sets have, if nobody says it."""
-    from .intervals import MIN_ROWS
+    from ..intervals import MIN_ROWS
 
     return max(1, min(SCORE_BINS, *(data.X.height // MIN_ROWS for data in sets)))
-
-
-def make_scaler(
-    method: Method,
-    data: LoadedSet,
-    *,
-    bins: int | None = None,
-    by: list[str] | None = None,
-    loss: Loss = Loss.nll,
-    seed: int = 0,
-) -> VarianceScaler:
-    """Return the recalibrator that the options describe, not fitted."""
-    from . import scaling
-
-    for option, given, methods in (
-        ("--bins", bins is not None, (Method.binwise, Method.raked)),
-        ("--by", bool(by), (Method.binwise, Method.group)),
-        ("--loss", loss != Loss.nll, (Method.binwise,)),
-    ):
-        if given and method not in methods:
-            only = " or ".join(f"--method {each.value}" for each in methods)
-            msg = f"{option} is for {only}; here the method is {method.value}."
-            raise InvalidInputError(msg)
-    columns = by or []
-    if method == Method.group and not columns:
-        columns = list(data.columns.labels[:1])
-        if data.columns.formula is not None:
-            columns = columns or ["OxNy"]
-    if len(columns) != 1 and method == Method.group:
-        msg = "--method group needs one column of labels: --group COLUMN."
-        raise InvalidInputError(msg)
-    if len(columns) > 2:
-        msg = f"--by takes one column, or two for cells; found {', '.join(columns)}."
-        raise InvalidInputError(msg)
-    if method == Method.auto:
-        return scaling.SelectedScaling(random_state=seed)
-    if method == Method.temperature:
-        return scaling.TemperatureScaling()
-    if method == Method.linear:
-        return scaling.LinearScaling()
-    if method == Method.isotonic:
-        return scaling.IsotonicScaling()
-    if method == Method.group:
-        return scaling.GroupScaling(by=columns[0])
-    if method == Method.raked:
-        return scaling.RakedScaling(bins or DEFAULT_RAKED, random_state=seed)
-    if method == Method.boosted:
-        return scaling.BoostedScaling(random_state=seed)
-    where: str | int | tuple[str, str]
-    if len(columns) == 2:
-        bins, where = bins or DEFAULT_CELLS, (columns[0], columns[1])
-    else:
-        bins, where = bins or DEFAULT_BINS, columns[0] if columns else 0
-    return scaling.BinwiseScaling(bins, by=where, loss=loss.value, random_state=seed)
-
-
-def main() -> NoReturn:
-    """Run the command line; what a user can mend ends with a message and code 2."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal may lack "²"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        warnings.simplefilter("always", UserWarning)
-        warnings.showwarning = _warn_once()
-        try:
-            try:
-                app(prog_name="sigmascale")
-            finally:
-                _flush()
-        except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
-            _tell(_words(problem))
-            sys.exit(BAD_INPUT)
-        except Exception:
-            traceback.print_exc()
-            _tell("this is a defect of sigmascale, not of your data: please report it.")
-            sys.exit(DEFECT)
-    sys.exit(PASSED)
-
-
-def _warn_once() -> Callable[..., None]:
-    told = set()
-
-    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in told:
-            told.add(str(message))
-            print(f"warning: {message}", file=sys.stderr)
-
-    return warn
-
-
-def _flush() -> None:
-    """Write out what was printed: a full disk must not come to light later."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise
-
-
-def _words(problem: Exception) -> str:
-    if isinstance(problem, MemoryError):
-        return "the memory of this machine does not suffice."
-    if isinstance(problem, OSError) and problem.strerror:
-        return ": ".join(str(w) for w in (problem.filename, problem.strerror) if w)
-    return str(problem)
-
-
-def _tell(words: str) -> None:
-    print(f"error: {' '.join(words.split())}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

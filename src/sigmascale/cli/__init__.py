@@ -1,0 +1,11 @@
+"""The command line. Results go to standard output, warnings and errors to the other.
+
+Libraries that are slow to load are imported where they are used, so that help comes
+at once.
+"""
+
+from .commands import app
+from .options import Method
+from .process import main
+
+__all__ = ["Method", "app", "main"]
