@@ -256,7 +256,10 @@ def _local_zms(
         error, uncertainty, x, settings.n_bins, ties, min_size=MIN_ROWS
     )
     if x is not None and x.dtype.kind != "f":
-        binned = _large_groups(binned, name)
+        large = large_groups(binned.sizes, name)
+        binned = BinnedRows(
+            binned.order[np.repeat(large, binned.sizes)], binned.sizes[large]
+        )
     z2 = (error / uncertainty) ** 2
     zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
     low, high = mean_interval(
@@ -294,15 +297,15 @@ def _local_zms(
     )
 
 
-def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
-    """Leave out the groups with too few rows for an interval."""
-    large = binned.sizes >= MIN_ROWS
+def large_groups(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:
+    """Return which groups have enough rows for an interval; warn of the others."""
+    large = sizes >= MIN_ROWS
     if large.all():
-        return binned
+        return large
     if not large.any():
         msg = (
             f"`{name}` must have a label with at least {MIN_ROWS} rows, for an "
-            f"interval; the largest of {large.size} groups has {binned.sizes.max()}. "
+            f"interval; the largest of {large.size} groups has {sizes.max()}. "
             "Merge labels."
         )
         raise InvalidInputError(msg)
@@ -313,4 +316,4 @@ def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
         FewerBinsWarning,
         stacklevel=2,
     )
-    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
+    return large

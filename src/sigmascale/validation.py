@@ -263,17 +263,18 @@ def validate(
         ties=order,
         rng=generator,
     )
-    attainable = _attainable_fractions((e / u) ** 2, local, settings, generator)
-    return _judge(card, reference, local, attainable, settings)
+    attainable = attainable_fractions((e / u) ** 2, local, settings, generator)
+    return judge(card, reference, local, attainable, settings)
 
 
-def _judge(
+def judge(
     card: Scorecard,
     reference: ReferenceScores,
     local: dict[str, LocalZMS],
     attainable: dict[str, float],
     settings: Settings,
 ) -> Validation:
+    """Return the verdicts that scores, set against their reference, amount to."""
     scores = {"average": "S_cal", **{name: f"S_{name}" for name in local}}
     values = card.to_dict()
     mean, sd = reference.mean, reference.sd
@@ -336,25 +337,28 @@ def _holm(p_values: dict[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def _attainable_fractions(
+def attainable_fractions(
     z2: Floats,
     local: dict[str, LocalZMS],
     settings: Settings,
     rng: np.random.Generator,
+    *,
+    largest_bin: int | None = None,
 ) -> dict[str, float]:
     """Return the fraction of bins that would be valid if z2 were the same everywhere.
 
     It depends on the sizes of the bins alone, so variables with the same sizes share
-    one simulation.
+    one simulation. Bins are simulated with up to `largest_bin` rows.
     """
     mean = float(z2.mean())
     pool = z2 / mean if mean > 0 else np.ones(1)
     by_sizes: dict[tuple[int, ...], float] = {}
     fractions = {}
     for name, result in local.items():
-        sizes = tuple(sorted(result.n.tolist()))
+        n = result.n if largest_bin is None else np.minimum(result.n, largest_bin)
+        sizes = tuple(sorted(n.tolist()))
         if sizes not in by_sizes:
-            by_sizes[sizes] = _valid_fraction(pool, result.n, settings, rng)
+            by_sizes[sizes] = _valid_fraction(pool, n, settings, rng)
         fractions[name] = by_sizes[sizes]
     return fractions
 

@@ -33,6 +33,16 @@ else:
 _FLOAT = np.finfo(np.float64)
 
 
+def warn_of_zero_errors(n_rows: int) -> None:
+    """Say that errors which are all 0 teach nothing."""
+    warnings.warn(
+        f"All {n_rows} errors are 0: nothing can be learned from them, and "
+        "uncertainties will be left as they are.",
+        DegenerateFitWarning,
+        stacklevel=4,
+    )
+
+
 class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """A recalibrator: learns from errors how to rescale uncertainties.
 
@@ -88,12 +98,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         error = np.clip(error, -bound, bound)
         error = np.where(np.abs(error) < SMALLEST, 0.0, error)
         if not np.any(error):
-            warnings.warn(
-                f"All {error.size} errors are 0: nothing can be learned from them, and "
-                "uncertainties will be left as they are.",
-                DegenerateFitWarning,
-                stacklevel=3,
-            )
+            warn_of_zero_errors(error.size)
             error = uncertainty
         self._learn(table, uncertainty, error, groups)
         return self

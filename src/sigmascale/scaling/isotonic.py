@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Floats, Labels
+from .._checks import Floats, Ints, Labels
 from .._table import Table
 from ..partitions import sum_by_code
 from .base import VarianceScaler
@@ -39,8 +39,11 @@ class IsotonicScaling(VarianceScaler):
         # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
         # whatever their unit
         u2, code, n = np.unique(uncertainty**2, return_inverse=True, return_counts=True)
-        mean = sum_by_code(code, error**2, u2.size) / n
-        out = isotonic_regression(mean, sample_weight=n)
+        self._fit_variances(u2, sum_by_code(code, error**2, u2.size) / n, n)
+
+    def _fit_variances(self, u2: Floats, e2: Floats, n: Ints) -> None:
+        """Fit the mean e² of n rows each to ascending u²."""
+        out = isotonic_regression(e2, sample_weight=n)
         change = np.diff(out) != 0
         ends = np.append(True, change) | np.append(change, True)
         self.variances_in_ = u2[ends]
