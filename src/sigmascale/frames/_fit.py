@@ -157,12 +157,7 @@ def _grouped(rows: Rows, keys: dict[str, nw.Expr]) -> Columns:
         with_terms(rows.frame, TERMS)
         .with_columns(**keys)
         .group_by(*keys)
-        .agg(
-            *sums_of(TERMS),
-            u.min().alias("x_min"),
-            u.max().alias("x_max"),
-            u.count().alias("usable"),
-        )
+        .agg(**sums_of(TERMS), x_min=u.min(), x_max=u.max(), usable=u.count())
     )
     if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
         rows.refuse()
@@ -304,7 +299,7 @@ def _fit_raked(scaler: RakedScaling, rows: Rows, table: Table) -> Seen:
     )
     capped = nw.when(nw.col("z2") > cap).then(cap).otherwise(nw.col("z2"))
     frame = with_terms(rows.frame, ("z2",)).with_columns(**keys, capped=capped)
-    found = collect(frame.group_by(*keys).agg(*sums_of(("z2", "capped"))))
+    found = collect(frame.group_by(*keys).agg(**sums_of(("z2", "capped"))))
     if not sums["nonzero"].any():
         found |= {"z2": found["n"], "capped": found["n"]}
     codes = [found[f"code{k}"].astype(np.int64) for k in range(len(columns))]

@@ -24,8 +24,8 @@ from ..sums import BinSums
 from ._rows import Columns, Rows, collect, round_to, sums_of, with_terms
 
 EXACT_ROWS = 20_000_000  # up to here, every limit gets its exact rank
-RANK_ERROR = 1e-4  # beyond, the share of rows that an interval with a limit may have
-FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 11
+SHARE = 2e-4  # of all rows, beyond: an interval with a limit at its nearer edge
+FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
 MORE_BITS = 13  # gained by looking into an interval
 FEW_ROWS = 2**18  # so many rows are grouped by their very values
 
@@ -174,7 +174,7 @@ class Survey:
         The terms to be summed.
     bits : int
         Bits of the first pass.
-    rank_error : float
+    share : float
         The share of rows that an interval with a limit may have in a large frame.
     ties : bool
         Whether rows of equal x are told apart by u.
@@ -182,14 +182,17 @@ class Survey:
         Whether rows may have no x.
     u_range : bool
         Whether the range of u is wanted, too.
+    lean : bool
+        Whether sums alone are wanted: no range of x, and ln u² of all rows only.
     """
 
     terms: tuple[str, ...]
     bits: int = FIT_BITS
-    rank_error: float = RANK_ERROR
+    share: float = SHARE
     ties: bool = False
     missing_allowed: bool = False
     u_range: bool = True
+    lean: bool = False
 
     def take(self, rows: Rows, columns: dict[str, Ranks]) -> dict[str, Intervals]:
         """Return the intervals of each column: one pass, and a second where needed.
@@ -197,13 +200,19 @@ class Survey:
         For each column, `columns` says which rank its limits should have.
         """
         frame = with_terms(rows.frame, self.terms)
-        queries = [
-            frame.with_columns(key=round_to(nw.col(column), self.bits))
-            .group_by("key")
-            .agg(*self._aggregates(column))
-            .with_columns(column=nw.lit(i))
-            for i, column in enumerate(columns)
-        ]
+        queries = []
+        for i, column in enumerate(columns):
+            wanted = self._aggregates(column, x_range=not self.lean)
+            query = (
+                frame.with_columns(key=round_to(nw.col(column), self.bits))
+                .group_by("key")
+                .agg(**wanted)
+            )
+            filled = (nw.lit(0.0).alias(t) for t in self.terms if t not in wanted)
+            names = dict.fromkeys(["key", *wanted, *self.terms, "column"])
+            queries.append(
+                query.with_columns(nw.lit(i).alias("column"), *filled).select(*names)
+            )
         # one query, so that the engine may read each column once
         found = collect(queries[0] if len(queries) == 1 else nw.concat(queries))
         taken = {}
@@ -218,30 +227,37 @@ class Survey:
             taken[column] = self._resolve(rows, column, intervals, ranks)
         return taken
 
-    def _aggregates(self, column: str, *, u_range: bool = False) -> list[nw.Expr]:
-        x = nw.col(column)
-        ranges = [x.min().alias("low"), x.max().alias("high")]
+    def _aggregates(
+        self, column: str, *, x_range: bool = True, u_range: bool = False
+    ) -> dict[str, nw.Expr]:
+        once = {"log_u2"} if self.lean and column != "u" else set()
+        wanted = sums_of(term for term in self.terms if term not in once)
+        x, u = nw.col(column), nw.col("u")
+        if x_range:
+            wanted |= {"low": x.min(), "high": x.max()}
         if column != "u" and (self.u_range or u_range):
-            ranges += [
-                nw.col("u").min().alias("u_min"),
-                nw.col("u").max().alias("u_max"),
-            ]
-        return [*sums_of(self.terms), *ranges]
+            wanted |= {"u_min": u.min(), "u_max": u.max()}
+        return wanted
 
     def _intervals(
         self, found: Columns, column: str, which: Any, n_missing: int = 0
     ) -> Intervals:
         order = np.flatnonzero(which)
-        order = order[np.argsort(found["low"][order], kind="stable")]
-        table = {
-            name: np.asarray(values[order], dtype=np.float64)
-            for name, values in found.items()
-            if name not in ("key", "tie", "n", column)
+        lows = found["low"] if "low" in found else found["key"]
+        order = order[np.argsort(lows[order], kind="stable")]
+        low = np.asarray(lows[order], dtype=np.float64)
+        # an interval of unknown range counts as one of several values
+        high = found["high"][order] if "high" in found else np.nextafter(low, np.inf)
+        sums = {
+            name: np.asarray(found[name][order], dtype=np.float64)
+            if name in found
+            else np.zeros(low.size)
+            for name in self.terms
         }
-        low, high = table["low"], table["high"]
         if column == "u":
-            table |= {"u_min": low, "u_max": high}
-        sums = {n: v for n, v in table.items() if n not in ("low", "high", "column")}
+            sums |= {"u_min": low, "u_max": high}
+        elif "u_min" in found:
+            sums |= {name: found[name][order] for name in ("u_min", "u_max")}
         return Intervals(
             low=low,
             high=high,
@@ -256,7 +272,7 @@ class Survey:
         """Return which intervals a limit falls into that have too many rows."""
         n_rows = intervals.n_rows
         ranks = ranks_of(n_rows)
-        allowed = 1 if n_rows <= EXACT_ROWS else self.rank_error * n_rows
+        allowed = 1 if n_rows <= EXACT_ROWS else self.share * n_rows
         at = intervals.holding(ranks)
         inside = at[(np.cumsum(intervals.n) - intervals.n)[at] < ranks]
         result = np.zeros(intervals.n.size, dtype=bool)
@@ -306,7 +322,7 @@ class Survey:
             with_terms(rows.frame.filter(round_to(x, bits).is_in(parents)), self.terms)
             .with_columns(key=round_to(x, finer_bits))
             .group_by("key")
-            .agg(*self._aggregates(column))
+            .agg(**self._aggregates(column))
         )
         return self._intervals(found, column, found["n"] > 0)
 
@@ -329,7 +345,7 @@ class Survey:
             with_terms(frame, self.terms)
             .with_columns(tie=round_to(u, finer_bits))
             .group_by(column, "tie")
-            .agg(*self._aggregates(column, u_range=True))
+            .agg(**self._aggregates(column, u_range=True))
         )
         mine = np.ones(found["n"].size, dtype=bool)
         if bits:  # the filters let more than these pairs of x and u pass

@@ -230,9 +230,9 @@ def with_terms(frame: Frame, terms: Collection[str]) -> Frame:
     return frame.with_columns(**wanted) if wanted else frame
 
 
-def sums_of(terms: Iterable[str]) -> list[nw.Expr]:
+def sums_of(terms: Iterable[str]) -> dict[str, nw.Expr]:
     """Return the number of rows and the sums of the terms, to aggregate by."""
-    return [nw.len().alias("n"), *(nw.col(term).sum() for term in terms)]
+    return {"n": nw.len(), **{term: nw.col(term).sum() for term in terms}}
 
 
 def round_to(x: Number, bits: int) -> Number:

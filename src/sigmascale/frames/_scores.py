@@ -21,7 +21,7 @@ from ._fit import as_known_labels, uniform
 from ._intervals import SCORE_BITS, Intervals, Survey, equal_size_ranks
 from ._rows import TERMS, Rows, collect, read_rows, sums_of, with_terms
 
-SCORE_RANK_ERROR = 1e-3  # of rows whose order is not known, and which share evenly
+SHARE = 2e-3  # of all rows in an interval, whose sums bins share evenly
 SAMPLE = 200_000  # z-scores behind the attainable fraction of valid bins
 BIN_ROWS = 10_000  # beyond, the coverage of an interval does not depend on the rows
 
@@ -72,8 +72,8 @@ def scorecard(
     rows = read_rows(frame, error, uncertainty, _scored(features))
     n_bins = check_count(n_bins, "n_bins")
     terms = ("z2", "e2", "u2", "log_u2")
-    names = ["u", *rows.names[1:]]
-    return _scorecard(_bin(rows, rows.columns, n_bins, terms), n_bins, names)
+    binned = _bin(rows, rows.columns, n_bins, terms, lean=True)
+    return _scorecard(binned, n_bins, ["u", *rows.names[1:]])
 
 
 def local_zms(
@@ -220,9 +220,10 @@ def _bin(
     terms: tuple[str, ...],
     *,
     min_size: int = 1,
+    lean: bool = False,
 ) -> dict[str, _Binned]:
     """Return the sums of equal-size bins, or of groups, of every column."""
-    survey = Survey(terms, SCORE_BITS, SCORE_RANK_ERROR, ties=True, u_range=False)
+    survey = Survey(terms, SCORE_BITS, SHARE, ties=True, u_range=False, lean=lean)
     ranks = equal_size_ranks(n_bins, min_size)
     numbers = [column for column in columns if column not in rows.labelled]
     taken = survey.take(rows, dict.fromkeys(numbers, ranks)) if numbers else {}
@@ -255,7 +256,7 @@ def _groups(rows: Rows, column: str, terms: tuple[str, ...]) -> _Binned:
     found = collect(
         with_terms(rows.frame, terms)
         .group_by(column)
-        .agg(*sums_of(terms), nw.col("u").count().alias("usable"))
+        .agg(**sums_of(terms), usable=nw.col("u").count())
     )
     if not np.array_equal(found["usable"], found["n"]) or not found["n"].size:
         rows.refuse()
