@@ -80,6 +80,21 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
+def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
+    """Refuse what cannot be had from the sums of a frame given as `data`."""
+    if ties is not None:
+        msg = (
+            "`ties` cannot be given with `data`: rows of equal value are ordered by u."
+        )
+        raise InvalidInputError(msg)
+    if method != "moments":
+        msg = (
+            'With `data`, `method` must be "moments", which needs sums only; found '
+            f"{method!r}."
+        )
+        raise InvalidInputError(msg)
+
+
 def _from_series(values: Any) -> Any:
     """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():

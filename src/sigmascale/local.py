@@ -19,6 +19,7 @@ from ._checks import (
     check_fraction,
     check_pair,
     check_variable,
+    refuse_for_frames,
     rng_from,
 )
 from ._render import html_table, plain, text_table
@@ -121,6 +122,7 @@ def local_zms(
     confidence: float = 0.95,
     n_resamples: int = 1500,
     rng: int | np.random.Generator | None = 0,
+    data: Any = None,
 ) -> LocalZMS:
     """Return <Z²> of each bin with its confidence interval; every target is 1.
 
@@ -147,6 +149,9 @@ def local_zms(
         Bootstrap draws of "bca" and "bootstrap-t".
     rng : int, Generator or None, default 0
         Seed of the bootstrap: the same data get the same verdict.
+    data : data frame or lazy frame, optional
+        The frame whose columns `error`, `uncertainty` and `by` name; see
+        :mod:`sigmascale.frames`.
 
     Returns
     -------
@@ -165,6 +170,18 @@ def local_zms(
     >>> result.fraction_valid
     0.95
     """
+    if data is not None:
+        from .frames import local_zms as of_frame
+
+        refuse_for_frames(ties=ties, method=method)
+        return of_frame(
+            data,
+            error=error,
+            uncertainty=uncertainty,
+            by=by,
+            n_bins=n_bins,
+            confidence=confidence,
+        )
     e, u = check_pair(error, uncertainty)
     variable: dict[str, Labels | None] = {"u": None}
     if by is not None:

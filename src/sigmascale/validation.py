@@ -7,7 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import Floats, check_count, check_features, check_pair, rng_from
+from ._checks import (
+    Floats,
+    check_count,
+    check_features,
+    check_pair,
+    refuse_for_frames,
+    rng_from,
+)
 from ._render import html_table, shorten, text_table
 from .intervals import MIN_ROWS, IntervalMethod, mean_interval
 from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
@@ -185,6 +192,7 @@ def validate(
     n_resamples: int = 1500,
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = 0,
+    data: Any = None,
 ) -> Validation:
     """Return verdicts: calibrated, consistent, adaptive and for which features.
 
@@ -216,6 +224,9 @@ def validate(
         Simulated sets; by default 1000, and fewer, down to 200, for large sets.
     rng : int, Generator or None, default 0
         Seed of bootstrap and simulation: the same data get the same verdict.
+    data : data frame or lazy frame, optional
+        The frame whose columns `error`, `uncertainty` and `features` name; see
+        :mod:`sigmascale.frames`.
 
     Returns
     -------
@@ -237,6 +248,20 @@ def validate(
     >>> print(verdicts.verdicts["x"].sentence)
     Not adaptive for x: uncertainties are 34 % too small for x above 69.99.
     """
+    if data is not None:
+        from .frames import validate as of_frame
+
+        refuse_for_frames(ties=ties, method=method)
+        return of_frame(
+            data,
+            error=error,
+            uncertainty=uncertainty,
+            features=() if features is None else features,
+            n_bins=n_bins,
+            confidence=confidence,
+            n_draws=1000 if n_draws is None else n_draws,
+            rng=rng,
+        )
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     order = check_ties(ties, e)

@@ -7,12 +7,10 @@ holds the rows computes them, here or on a cluster, and only they come into memo
 from ._files import scan, sink
 from ._fit import fit
 from ._predict import predict
-from ._rows import is_lazy
 from ._scores import local_zms, scorecard, validate
 
 __all__ = [
     "fit",
-    "is_lazy",
     "local_zms",
     "predict",
     "scan",

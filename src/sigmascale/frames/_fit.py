@@ -253,7 +253,11 @@ def as_known_labels(values: Any) -> Labels:
 def _fit_law(scaler: IsotonicScaling | LinearScaling, rows: Rows) -> Seen:
     taken = Survey(terms=("z2", "e2", "u2")).take(rows, {"u": _no_ranks})["u"]
     sums = _informative(taken.n, taken.sums)
-    scaler._fit_variances(sums["u2"] / taken.n, sums["e2"] / taken.n, taken.n)
+    n, e2 = taken.n, sums["e2"] / taken.n
+    if isinstance(scaler, IsotonicScaling):
+        scaler._fit_steps(taken.low**2, taken.high**2, e2, n)
+    else:
+        scaler._fit_variances(sums["u2"] / n, e2, n)
     return taken.n_rows, float(taken.low[0])
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._checks import Labels
 from ..partitions import Cells, EqualSizeBins
+from ._rows import is_finite
 
 Value = nw.Expr | float | int
 
@@ -82,7 +83,8 @@ def pick_by_label(
         # a missing number is a label of its own, and sorts last
         missing, known, values = values[-1], known[:-1], values[:-1]
         rest = pick_by_label(x, labels[:-1], values, otherwise)
-        return nw.when(x.is_null() | x.is_nan()).then(literal(missing)).otherwise(rest)
+        is_missing = x.is_null() | ~is_finite(x)
+        return nw.when(is_missing).then(literal(missing)).otherwise(rest)
     if not known:
         return literal(otherwise)
     leaves = [

@@ -23,7 +23,7 @@ from ..scaling import (
 )
 from ..scaling.trees import LabelCodes, NumberCodes
 from ._lookup import literal, pick_by_bins, pick_by_label, pick_by_limits
-from ._rows import MISSING, as_lazy, is_text, number
+from ._rows import MISSING, as_lazy, is_finite, is_text, number
 
 INFINITY = float("inf")
 
@@ -84,9 +84,9 @@ def predict(
     smallest = nw.lit(scaler.min_uncertainty_)
     u = nw.when(given == 0).then(smallest).otherwise(given)
     result = _rescaled(scaler, u, columns)
-    usable = (given >= 0) & (given < INFINITY)
+    usable = is_finite(given) & (given >= 0)
     for x in columns.needed.values():
-        usable = usable & (x > -INFINITY) & (x < INFINITY)
+        usable = usable & is_finite(x)
     return lazy.with_columns(nw.when(usable).then(result).alias(new)).to_native()
 
 
@@ -152,9 +152,10 @@ class _Columns:
             return self.by_label(position, column.groups.labels, values[1:], values[0])
         x = number(self.schema, self.names[position])
         known = pick_by_limits(x, column.limits, values[1:])
-        finite = nw.when((x > -INFINITY) & (x < INFINITY)).then(known)
-        missing = x.is_null() | x.is_nan()
-        return nw.when(missing).then(literal(values[0])).otherwise(finite)
+        infinite = (x == INFINITY) | (x == -INFINITY)
+        missing = x.is_null() | (~is_finite(x) & ~infinite)
+        rest = nw.when(is_finite(x)).then(known)
+        return nw.when(missing).then(literal(values[0])).otherwise(rest)
 
 
 def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:

@@ -28,12 +28,6 @@ Columns = dict[str, npt.NDArray[Any]]
 Number = TypeVar("Number", nw.Expr, npt.NDArray[np.float64])
 
 
-def is_lazy(values: Any) -> bool:
-    """Return whether `values` is a lazy frame of a library that Narwhals knows."""
-    found = nw.from_native(values, pass_through=True)
-    return isinstance(found, nw.LazyFrame)
-
-
 def as_lazy(frame: Any) -> Frame:
     """Return a Narwhals lazy frame from one of any library, lazy or not."""
     found = nw.from_native(frame, pass_through=True)
@@ -112,7 +106,7 @@ class Rows:
         for alias, (name, kind) in kinds.items():
             if found[alias][0] > 0:
                 by_column.setdefault(name, []).append(f"{int(found[alias][0])} {kind}")
-        if by_column:
+        if by_column or not missing_allowed:
             listed = "; ".join(f"`{n}`: {', '.join(k)}" for n, k in by_column.items())
             msg = (
                 "Errors must be finite, uncertainties finite and strictly positive, "
@@ -123,9 +117,9 @@ class Rows:
 
     def _problems(self, name: str) -> dict[str, nw.Expr]:
         x = nw.col(name).cast(nw.Float64)
-        infinite = (x == float("inf")) | (x == -float("inf"))
-        problems = {"missing": x.is_null() | x.is_nan(), "infinite": infinite}
-        finite = ~infinite & ~x.is_nan()
+        infinite, finite = (x == float("inf")) | (x == -float("inf")), is_finite(x)
+        missing = x.is_null() | (~finite & ~infinite)
+        problems = {"missing": missing, "infinite": infinite}
         if name == self.names[0]:
             problems["not positive"] = finite & (x <= 0)
             beyond = (x > 0) & ((x < SMALLEST) | (x > LARGEST))
@@ -136,7 +130,7 @@ class Rows:
             u = nw.col(self.names[0]).cast(nw.Float64)
             beyond = (x.abs() > LARGEST) | ((u > 0) & (x.abs() > LARGEST_Z * u))
             many = f"above {LARGEST:g} or {LARGEST_Z:g} times the uncertainty"
-            return problems | {many: finite & ~u.is_nan() & beyond}
+            return problems | {many: finite & is_finite(u) & beyond}
         return problems | {
             f"above {LARGEST_FEATURE:g}": finite & (x.abs() > LARGEST_FEATURE)
         }
@@ -156,9 +150,15 @@ def read_rows(
     schema = source.collect_schema()
     _check_names(schema, error, names)
     e, u = (number(schema, name) for name in (error, uncertainty))
-    # comparisons refuse NaN and infinity, too
     bound = LARGEST_Z * u
-    usable = (u >= SMALLEST) & (u <= LARGEST) & (e >= -LARGEST) & (e <= LARGEST)
+    usable = (
+        is_finite(e)
+        & is_finite(u)
+        & (u >= SMALLEST)
+        & (u <= LARGEST)
+        & (e >= -LARGEST)
+        & (e <= LARGEST)
+    )
     usable = usable & (e >= -bound) & (e <= bound)
     columns = [e.alias("e"), nw.when(usable).then(u).alias("u")]
     labelled = set()
@@ -171,7 +171,7 @@ def read_rows(
             labelled.add(f"x{i}")
         else:
             x = number(schema, name)
-            within = (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
+            within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
             x = nw.when(within & usable).then(x + 0.0)  # there is no -0.0
         columns.append(x.alias(f"x{i}"))
     return Rows(source.select(*columns), names, frozenset(labelled), source, error)
@@ -188,6 +188,15 @@ def number(schema: nw.Schema, name: str) -> nw.Expr:
         )
         raise NotANumberError(msg)
     return nw.col(name).cast(nw.Float64)
+
+
+def is_finite(x: nw.Expr) -> nw.Expr:
+    """Return whether numbers are neither NaN nor infinite.
+
+    Comparisons, and `is_nan`, do not do: DuckDB decides them from the range that a
+    Parquet file says its columns have, and that range leaves NaN out.
+    """
+    return x.is_finite()
 
 
 def is_text(dtype: nw.dtypes.DType) -> bool:

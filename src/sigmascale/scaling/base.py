@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
+import narwhals as nw
 import numpy as np
 
 from .._checks import (
@@ -18,7 +20,13 @@ from .._checks import (
     check_errors,
     check_groups,
 )
-from .._table import Table, check_nonnegative_uncertainty, check_table, check_target
+from .._table import (
+    Table,
+    check_nonnegative_uncertainty,
+    check_table,
+    check_target,
+    is_lazy,
+)
 from ..conformal import ConformalScores
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..scores import nll
@@ -71,9 +79,11 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_columns)
-            Conditioning table: uncertainty first, then features.
+            Conditioning table: uncertainty first, then features. It may be a lazy
+            frame, see :func:`sigmascale.frames.fit`.
         y : array-like of shape (n,)
-            Errors, reference minus prediction.
+            Errors, reference minus prediction; of a lazy frame, the name of the column
+            that holds them.
         groups : array-like of shape (n,), optional
             Rows of one group stay together in cross-validation. Recalibrators that do
             not cross-validate have no use for it.
@@ -84,10 +94,25 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         if hasattr(self, "conformal_"):  # of another fit, it guarantees nothing
             del self.conformal_
+        if is_lazy(X):
+            return self._fit_lazy(X, y, groups)
         table, u = self._read(X, fitting=True)
         error = check_target(y, table.n_rows, type(self).__name__)
         labels = None if groups is None else check_groups(groups, u)
         return self._fit_checked(table, u, error, labels)
+
+    def _fit_lazy(self, frame: Any, error: Any, groups: Any) -> Self:
+        from ..frames import fit
+
+        if not isinstance(error, str) or groups is not None:
+            msg = (
+                "With a lazy frame, `y` must be the name of its column of errors, and "
+                f"there are no `groups`; found y={reprlib.repr(error)}."
+            )
+            raise InvalidInputError(msg)
+        names = nw.from_native(frame).collect_schema().names()
+        uncertainty, *features = [name for name in names if name != error]
+        return fit(self, frame, error=error, uncertainty=uncertainty, features=features)
 
     def _fit_checked(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
@@ -103,7 +128,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self._learn(table, uncertainty, error, groups)
         return self
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Return recalibrated uncertainties, finite and positive.
 
         Parameters
@@ -114,10 +139,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Returns
         -------
         array of shape (n,)
+            Of a lazy frame, the frame with a new column, see
+            :func:`sigmascale.frames.predict`.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        if is_lazy(X):
+            from ..frames import predict
+
+            return predict(self, X)
         table, u = self._read(X, fitting=False)
         return self._predict_checked(table, u)
 
@@ -237,6 +268,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
+        if is_lazy(X):
+            msg = "`X` must not be lazy here. Use sigmascale.frames.scorecard."
+            raise InvalidInputError(msg)
         predicted = self.predict(X)
         return -nll(check_target(y, predicted.size, type(self).__name__), predicted)
 
