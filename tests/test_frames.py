@@ -491,6 +491,7 @@ def test_a_failed_sink_leaves_the_old_file(data, tmp_path):
 
 @pytest.mark.filterwarnings("default")  # of the cluster, when its worker dies
 def test_a_fit_survives_the_death_of_a_worker(data, tmp_path):
+    dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
     dd = pytest.importorskip("dask.dataframe")
     for part in range(20):
@@ -503,6 +504,7 @@ def test_a_fit_survives_the_death_of_a_worker(data, tmp_path):
         return part
 
     with (
+        dask.config.set({"distributed.comm.timeouts.connect": "3s"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
         ) as cluster,

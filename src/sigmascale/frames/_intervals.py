@@ -23,7 +23,7 @@ from ..partitions import EqualSizeBins, cut_positions, feasible_bins
 from ..sums import BinSums
 from ._rows import Columns, Rows, collect, round_to, sums_of, with_terms
 
-EXACT_ROWS = 20_000_000  # up to here, every limit gets its exact rank
+EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
 SHARE = 2e-4  # of all rows, beyond: an interval with a limit at its nearer edge
 FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
 MORE_BITS = 13  # gained by looking into an interval
