@@ -494,8 +494,8 @@ def test_a_fit_survives_the_death_of_a_worker(data, tmp_path):
     dask = pytest.importorskip("dask")
     distributed = pytest.importorskip("distributed")
     dd = pytest.importorskip("dask.dataframe")
-    for part in range(20):
-        data[part::20].write_parquet(tmp_path / f"{part:02}.parquet")
+    for part in range(12):
+        data[part::12].write_parquet(tmp_path / f"{part:02}.parquet")
 
     def slowly(part):
         import time

@@ -21,13 +21,24 @@ from .._checks import Floats, Ints
 from ..exceptions import FewerBinsWarning
 from ..partitions import EqualSizeBins, cut_positions, feasible_bins
 from ..sums import BinSums
-from ._rows import Columns, Rows, collect, round_to, sums_of, with_terms
+from ._rows import (
+    LARGEST_FEATURE,
+    Columns,
+    Frame,
+    Rows,
+    collect,
+    round_to,
+    sums_of,
+    with_terms,
+)
 
 EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
 SHARE = 2e-4  # of all rows, beyond: an interval with a limit at its nearer edge
 FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
 MORE_BITS = 13  # gained by looking into an interval
 FEW_ROWS = 2**18  # so many rows are grouped by their very values
+
+NO_VALUE = 4 * LARGEST_FEATURE  # stands for null where nulls would be dropped
 
 # Ranks of the rows that limits should have, from the number of rows.
 Ranks = Callable[[int], Ints]
@@ -181,9 +192,9 @@ class Survey:
     missing_allowed : bool
         Whether rows may have no x.
     u_range : bool
-        Whether the range of u is wanted, too.
+        Whether the range of u is wanted, too; for one column only.
     lean : bool
-        Whether sums alone are wanted: no range of x, and ln u² of all rows only.
+        Whether the range of x is not wanted.
     """
 
     terms: tuple[str, ...]
@@ -199,26 +210,14 @@ class Survey:
 
         For each column, `columns` says which rank its limits should have.
         """
-        frame = with_terms(rows.frame, self.terms)
-        queries = []
-        for i, column in enumerate(columns):
-            wanted = self._aggregates(column, x_range=not self.lean)
-            query = (
-                frame.with_columns(key=round_to(nw.col(column), self.bits))
-                .group_by("key")
-                .agg(**wanted)
-            )
-            filled = (nw.lit(0.0).alias(t) for t in self.terms if t not in wanted)
-            names = dict.fromkeys(["key", *wanted, *self.terms, "column"])
-            queries.append(
-                query.with_columns(nw.lit(i).alias("column"), *filled).select(*names)
-            )
-        # one query, so that the engine may read each column once
-        found = collect(queries[0] if len(queries) == 1 else nw.concat(queries))
+        found = collect(self._first_pass(rows, list(columns)))
         taken = {}
-        for i, (column, ranks) in enumerate(columns.items()):
-            mine = {name: v[found["column"] == i] for name, v in found.items()}
-            missing = np.isnan(mine["key"].astype(np.float64))
+        for column, ranks in columns.items():
+            mine = found
+            if "column" in found:
+                which = found["column"] == column
+                mine = {name: values[which] for name, values in found.items()}
+            missing = ~(mine["key"].astype(np.float64) < NO_VALUE / 2)
             n_missing = int(mine["n"][missing].sum())
             intervals = self._intervals(mine, column, ~missing, n_missing)
             if n_missing or not intervals.n.size:
@@ -227,15 +226,31 @@ class Survey:
             taken[column] = self._resolve(rows, column, intervals, ranks)
         return taken
 
+    def _first_pass(self, rows: Rows, columns: list[str]) -> Frame:
+        """Return the query that sums the intervals of all columns."""
+        frame = with_terms(rows.frame, self.terms)
+        if len(columns) == 1:
+            keyed = frame.with_columns(key=round_to(nw.col(columns[0]), self.bits))
+            wanted = self._aggregates(columns[0], x_range=not self.lean)
+            return keyed.group_by("key").agg(**wanted)
+        # a row for each column, so that one pass is enough, in little memory; DuckDB
+        # would drop the rows of nulls
+        filled = frame.with_columns(nw.col(*columns).fill_null(NO_VALUE))
+        long = filled.unpivot(
+            columns, index=list(self.terms), variable_name="column", value_name="x"
+        )
+        keyed = long.with_columns(key=round_to(nw.col("x"), self.bits))
+        wanted = self._aggregates("x", x_range=not self.lean, u_range=False)
+        return keyed.group_by("column", "key").agg(**wanted)
+
     def _aggregates(
-        self, column: str, *, x_range: bool = True, u_range: bool = False
+        self, column: str, *, x_range: bool = True, u_range: bool | None = None
     ) -> dict[str, nw.Expr]:
-        once = {"log_u2"} if self.lean and column != "u" else set()
-        wanted = sums_of(term for term in self.terms if term not in once)
+        wanted = sums_of(self.terms)
         x, u = nw.col(column), nw.col("u")
         if x_range:
             wanted |= {"low": x.min(), "high": x.max()}
-        if column != "u" and (self.u_range or u_range):
+        if column != "u" and (self.u_range if u_range is None else u_range):
             wanted |= {"u_min": u.min(), "u_max": u.max()}
         return wanted
 
@@ -250,8 +265,6 @@ class Survey:
         high = found["high"][order] if "high" in found else np.nextafter(low, np.inf)
         sums = {
             name: np.asarray(found[name][order], dtype=np.float64)
-            if name in found
-            else np.zeros(low.size)
             for name in self.terms
         }
         if column == "u":
