@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -70,8 +69,10 @@ def run(step: str, folder: Path) -> None:
             new = ss.load(model).predict(table).select("u_recalibrated")
             ss.frames.sink(new, target)
     seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    print(json.dumps({"seconds": seconds, "cpu": cpu, "GiB": memory}))
+    # not `ru_maxrss`, which begins with the memory of the process that started this
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    peak = int(status.split("VmHWM:")[1].split()[0]) / 2**20
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "GiB": peak}))
 
 
 def agreement(n_rows: int) -> float:

@@ -273,10 +273,7 @@ def _local_zms(
         error, uncertainty, x, settings.n_bins, ties, min_size=MIN_ROWS
     )
     if x is not None and x.dtype.kind != "f":
-        large = large_groups(binned.sizes, name)
-        binned = BinnedRows(
-            binned.order[np.repeat(large, binned.sizes)], binned.sizes[large]
-        )
+        binned = _large_groups(binned, name)
     z2 = (error / uncertainty) ** 2
     zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
     low, high = mean_interval(
@@ -312,6 +309,12 @@ def _local_zms(
         confidence=confidence,
         method=settings.method,
     )
+
+
+def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
+    """Leave out the groups with too few rows for an interval."""
+    large = large_groups(binned.sizes, name)
+    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
 
 
 def large_groups(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:

@@ -117,6 +117,8 @@ def fit(
                 "RakedScaling."
             )
             raise InvalidInputError(msg)
+    if hasattr(scaler, "conformal_"):  # of another fit, it guarantees nothing
+        del scaler.conformal_
     scaler.n_samples_fit_, scaler.min_uncertainty_ = seen
     scaler.n_features_in_ = len(names)
     scaler.feature_names_in_ = np.array(names, dtype=object)
