@@ -8,6 +8,7 @@ return is trusted everywhere else.
 from __future__ import annotations
 
 import datetime
+import importlib
 import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -78,6 +79,14 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
         msg = f"`{name}` must be one of {listed}; found {value!r}."
         raise InvalidInputError(msg)
     return str(value)
+
+
+def for_frames() -> Any:
+    """Return the module for lazy frames.
+
+    It builds on nearly all others, and so is found by its name when a frame comes.
+    """
+    return importlib.import_module("sigmascale.frames")
 
 
 def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:

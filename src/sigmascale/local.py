@@ -19,6 +19,7 @@ from ._checks import (
     check_fraction,
     check_pair,
     check_variable,
+    for_frames,
     refuse_for_frames,
     rng_from,
 )
@@ -171,10 +172,8 @@ def local_zms(
     0.95
     """
     if data is not None:
-        from .frames import local_zms as of_frame
-
         refuse_for_frames(ties=ties, method=method)
-        return of_frame(
+        of_frame: LocalZMS = for_frames().local_zms(
             data,
             error=error,
             uncertainty=uncertainty,
@@ -182,6 +181,7 @@ def local_zms(
             n_bins=n_bins,
             confidence=confidence,
         )
+        return of_frame
     e, u = check_pair(error, uncertainty)
     variable: dict[str, Labels | None] = {"u": None}
     if by is not None:

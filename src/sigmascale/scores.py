@@ -21,6 +21,7 @@ from ._checks import (
     check_features,
     check_pair,
     check_variable,
+    for_frames,
     refuse_for_frames,
 )
 from ._render import html_table
@@ -348,16 +349,15 @@ def scorecard(
     (0.11, 0.24)
     """
     if data is not None:
-        from .frames import scorecard as of_frame
-
         refuse_for_frames(ties=ties)
-        return of_frame(
+        of_frame: Scorecard = for_frames().scorecard(
             data,
             error=error,
             uncertainty=uncertainty,
             features=() if features is None else features,
             n_bins=n_bins,
         )
+        return of_frame
     e, u = check_pair(error, uncertainty)
     n_bins = check_count(n_bins, "n_bins")
     columns = check_features(features, e)

@@ -12,6 +12,7 @@ from ._checks import (
     check_count,
     check_features,
     check_pair,
+    for_frames,
     refuse_for_frames,
     rng_from,
 )
@@ -249,10 +250,8 @@ def validate(
     Not adaptive for x: uncertainties are 34 % too small for x above 69.99.
     """
     if data is not None:
-        from .frames import validate as of_frame
-
         refuse_for_frames(ties=ties, method=method)
-        return of_frame(
+        of_frame: Validation = for_frames().validate(
             data,
             error=error,
             uncertainty=uncertainty,
@@ -262,6 +261,7 @@ def validate(
             n_draws=1000 if n_draws is None else n_draws,
             rng=rng,
         )
+        return of_frame
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     order = check_ties(ties, e)

@@ -37,6 +37,15 @@ def scan(
     Returns
     -------
     polars.LazyFrame, duckdb.DuckDBPyRelation, dask or pyspark DataFrame
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> path = Path(tempfile.mkdtemp()) / "new.parquet"
+    >>> sink(pl.LazyFrame({"u": [1.0, 2.0]}), path)
+    >>> scan(path.parent).collect()["u"].to_list()
+    [1.0, 2.0]
     """
     check_choice(engine, "engine", get_args(Engine))
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
@@ -92,6 +101,15 @@ def sink(frame: Any, path: str | Path) -> None:
         Of Polars, DuckDB, Dask or Spark.
     path : str or Path
         Where to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> sink(pl.LazyFrame({"u": [1.0, 2.0]}), folder / "new.parquet")
+    >>> [file.name for file in folder.iterdir()]
+    ['new.parquet']
     """
     lazy = as_lazy(frame)
     if "://" in str(path):

@@ -19,6 +19,7 @@ from .._checks import (
     Labels,
     check_errors,
     check_groups,
+    for_frames,
 )
 from .._table import (
     Table,
@@ -102,8 +103,6 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         return self._fit_checked(table, u, error, labels)
 
     def _fit_lazy(self, frame: Any, error: Any, groups: Any) -> Self:
-        from ..frames import fit
-
         if not isinstance(error, str) or groups is not None:
             msg = (
                 "With a lazy frame, `y` must be the name of its column of errors, and "
@@ -112,7 +111,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError(msg)
         names = nw.from_native(frame).collect_schema().names()
         uncertainty, *features = [name for name in names if name != error]
-        return fit(self, frame, error=error, uncertainty=uncertainty, features=features)
+        fitted: Self = for_frames().fit(
+            self, frame, error=error, uncertainty=uncertainty, features=features
+        )
+        return fitted
 
     def _fit_checked(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
@@ -146,9 +148,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         if is_lazy(X):
-            from ..frames import predict
-
-            return predict(self, X)
+            return for_frames().predict(self, X)
         table, u = self._read(X, fitting=False)
         return self._predict_checked(table, u)
 
