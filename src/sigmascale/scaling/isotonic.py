@@ -34,8 +34,6 @@ class IsotonicScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
-        from sklearn.isotonic import isotonic_regression
-
         # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
         # whatever their unit
         u2, code, n = np.unique(uncertainty**2, return_inverse=True, return_counts=True)
@@ -43,6 +41,8 @@ class IsotonicScaling(VarianceScaler):
 
     def _fit_steps(self, low: Floats, high: Floats, e2: Floats, n: Ints) -> None:
         """Fit the mean e² of n rows each, with u² from low to high, ascending."""
+        from sklearn.isotonic import isotonic_regression
+
         out = isotonic_regression(e2, sample_weight=n)
         change = np.diff(out) != 0
         first, last = np.append(True, change), np.append(change, True)
