@@ -15,13 +15,13 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint docs paper review clean
+.PHONY: help demo test test-spark lint docs paper review clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
 	@echo "sigmascale: what make can do"
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
-		| awk -F'|' '{ printf "%-15s%s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
+		| awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-in data
 	@echo "== demo: comparing the recalibrators on built-in data"
@@ -36,6 +36,15 @@ test: lint  ## install and run all checks: ruff, mypy, tests and doctests
 	fi
 	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 	@echo "== test: done; ruff, mypy, tests and doctests passed"
+
+test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs Java)
+	@command -v java >/dev/null || { \
+		echo "Spark needs Java, which was not found."; \
+		echo "On Debian and Ubuntu: sudo apt install default-jre-headless"; \
+		exit 1; } >&2
+	@$(BIN)/python -m pip install --quiet --editable ".[spark]"
+	@SIGMASCALE_SPARK=1 $(ONE_THREAD) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
+	@echo "== test-spark: done"
 
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
 	@echo "== lint: ruff check"

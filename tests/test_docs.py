@@ -19,7 +19,7 @@ import sigmascale as ss
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # public as a whole
-SUBMODULES = ("chemistry", "datasets", "exceptions", "plots", "report")
+SUBMODULES = ("chemistry", "datasets", "exceptions", "frames", "plots", "report")
 PAGES = sorted(
     path
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]

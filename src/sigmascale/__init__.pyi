@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets
+from . import chemistry, datasets, frames
 from ._version import __version__
 from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
 from .comparison import Comparison, compare
@@ -86,6 +86,7 @@ __all__ = [
     "crps",
     "datasets",
     "ence",
+    "frames",
     "interval_score",
     "interval_scores",
     "load",

@@ -8,6 +8,7 @@ return is trusted everywhere else.
 from __future__ import annotations
 
 import datetime
+import importlib
 import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -78,6 +79,29 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
         msg = f"`{name}` must be one of {listed}; found {value!r}."
         raise InvalidInputError(msg)
     return str(value)
+
+
+def for_frames() -> Any:
+    """Return the module for lazy frames.
+
+    It builds on nearly all others, and so is found by its name when a frame comes.
+    """
+    return importlib.import_module("sigmascale.frames")
+
+
+def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
+    """Refuse what cannot be had from the sums of a frame given as `data`."""
+    if ties is not None:
+        msg = (
+            "`ties` cannot be given with `data`: rows of equal value are ordered by u."
+        )
+        raise InvalidInputError(msg)
+    if method != "moments":
+        msg = (
+            'With `data`, `method` must be "moments", which needs sums only; found '
+            f"{method!r}."
+        )
+        raise InvalidInputError(msg)
 
 
 def _from_series(values: Any) -> Any:

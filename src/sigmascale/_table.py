@@ -107,6 +107,14 @@ class Table:
         return as_labels(self.columns[self.position(key)])
 
 
+def is_lazy(values: Any) -> bool:
+    """Return whether `values` is a lazy frame of a library that Narwhals knows."""
+    try:
+        return isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame)
+    except ValueError:  # columns of the same name, which are refused later
+        return False
+
+
 def check_table(X: Any) -> Table:
     """Return the conditioning table from an array or any data frame."""
     frame = _as_frame(X, "X")

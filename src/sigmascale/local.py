@@ -19,6 +19,8 @@ from ._checks import (
     check_fraction,
     check_pair,
     check_variable,
+    for_frames,
+    refuse_for_frames,
     rng_from,
 )
 from ._render import html_table, plain, text_table
@@ -121,6 +123,7 @@ def local_zms(
     confidence: float = 0.95,
     n_resamples: int = 1500,
     rng: int | np.random.Generator | None = 0,
+    data: Any = None,
 ) -> LocalZMS:
     """Return <Z²> of each bin with its confidence interval; every target is 1.
 
@@ -147,6 +150,9 @@ def local_zms(
         Bootstrap draws of "bca" and "bootstrap-t".
     rng : int, Generator or None, default 0
         Seed of the bootstrap: the same data get the same verdict.
+    data : data frame or lazy frame, optional
+        The frame whose columns `error`, `uncertainty` and `by` name; see
+        :mod:`sigmascale.frames`.
 
     Returns
     -------
@@ -165,6 +171,17 @@ def local_zms(
     >>> result.fraction_valid
     0.95
     """
+    if data is not None:
+        refuse_for_frames(ties=ties, method=method)
+        of_frame: LocalZMS = for_frames().local_zms(
+            data,
+            error=error,
+            uncertainty=uncertainty,
+            by=by,
+            n_bins=n_bins,
+            confidence=confidence,
+        )
+        return of_frame
     e, u = check_pair(error, uncertainty)
     variable: dict[str, Labels | None] = {"u": None}
     if by is not None:
@@ -296,13 +313,19 @@ def _local_zms(
 
 def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
     """Leave out the groups with too few rows for an interval."""
-    large = binned.sizes >= MIN_ROWS
+    large = large_groups(binned.sizes, name)
+    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
+
+
+def large_groups(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:
+    """Return which groups have enough rows for an interval; warn of the others."""
+    large = sizes >= MIN_ROWS
     if large.all():
-        return binned
+        return large
     if not large.any():
         msg = (
             f"`{name}` must have a label with at least {MIN_ROWS} rows, for an "
-            f"interval; the largest of {large.size} groups has {binned.sizes.max()}. "
+            f"interval; the largest of {large.size} groups has {sizes.max()}. "
             "Merge labels."
         )
         raise InvalidInputError(msg)
@@ -313,4 +336,4 @@ def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
         FewerBinsWarning,
         stacklevel=2,
     )
-    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
+    return large

@@ -21,6 +21,8 @@ from ._checks import (
     check_features,
     check_pair,
     check_variable,
+    for_frames,
+    refuse_for_frames,
 )
 from ._render import html_table
 from .partitions import BinnedRows, rank_bins
@@ -311,6 +313,7 @@ def scorecard(
     *,
     n_bins: int = 100,
     ties: Any = None,
+    data: Any = None,
 ) -> Scorecard:
     """Return NLL, S_cal, and S_x, ENCE_x, UCE_x for u and every feature.
 
@@ -328,6 +331,9 @@ def scorecard(
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
         The order of ties alone can move a score as much as many a ranking's margin.
+    data : data frame or lazy frame, optional
+        The frame whose columns `error`, `uncertainty` and `features` name; see
+        :mod:`sigmascale.frames`.
 
     Returns
     -------
@@ -342,6 +348,16 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
+    if data is not None:
+        refuse_for_frames(ties=ties)
+        of_frame: Scorecard = for_frames().scorecard(
+            data,
+            error=error,
+            uncertainty=uncertainty,
+            features=() if features is None else features,
+            n_bins=n_bins,
+        )
+        return of_frame
     e, u = check_pair(error, uncertainty)
     n_bins = check_count(n_bins, "n_bins")
     columns = check_features(features, e)

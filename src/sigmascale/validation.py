@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from ._checks import Floats, check_count, check_features, check_pair, rng_from
+from ._checks import (
+    Floats,
+    check_count,
+    check_features,
+    check_pair,
+    for_frames,
+    refuse_for_frames,
+    rng_from,
+)
 from ._render import html_table, shorten, text_table
 from .intervals import MIN_ROWS, IntervalMethod, mean_interval
 from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
@@ -185,6 +193,7 @@ def validate(
     n_resamples: int = 1500,
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = 0,
+    data: Any = None,
 ) -> Validation:
     """Return verdicts: calibrated, consistent, adaptive and for which features.
 
@@ -216,6 +225,9 @@ def validate(
         Simulated sets; by default 1000, and fewer, down to 200, for large sets.
     rng : int, Generator or None, default 0
         Seed of bootstrap and simulation: the same data get the same verdict.
+    data : data frame or lazy frame, optional
+        The frame whose columns `error`, `uncertainty` and `features` name; see
+        :mod:`sigmascale.frames`.
 
     Returns
     -------
@@ -237,6 +249,19 @@ def validate(
     >>> print(verdicts.verdicts["x"].sentence)
     Not adaptive for x: uncertainties are 34 % too small for x above 69.99.
     """
+    if data is not None:
+        refuse_for_frames(ties=ties, method=method)
+        of_frame: Validation = for_frames().validate(
+            data,
+            error=error,
+            uncertainty=uncertainty,
+            features=() if features is None else features,
+            n_bins=n_bins,
+            confidence=confidence,
+            n_draws=1000 if n_draws is None else n_draws,
+            rng=rng,
+        )
+        return of_frame
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     order = check_ties(ties, e)
@@ -263,17 +288,18 @@ def validate(
         ties=order,
         rng=generator,
     )
-    attainable = _attainable_fractions((e / u) ** 2, local, settings, generator)
-    return _judge(card, reference, local, attainable, settings)
+    attainable = attainable_fractions((e / u) ** 2, local, settings, generator)
+    return judge(card, reference, local, attainable, settings)
 
 
-def _judge(
+def judge(
     card: Scorecard,
     reference: ReferenceScores,
     local: dict[str, LocalZMS],
     attainable: dict[str, float],
     settings: Settings,
 ) -> Validation:
+    """Return the verdicts that scores, set against their reference, amount to."""
     scores = {"average": "S_cal", **{name: f"S_{name}" for name in local}}
     values = card.to_dict()
     mean, sd = reference.mean, reference.sd
@@ -336,25 +362,28 @@ def _holm(p_values: dict[str, float]) -> dict[str, float]:
     return adjusted
 
 
-def _attainable_fractions(
+def attainable_fractions(
     z2: Floats,
     local: dict[str, LocalZMS],
     settings: Settings,
     rng: np.random.Generator,
+    *,
+    largest_bin: int | None = None,
 ) -> dict[str, float]:
     """Return the fraction of bins that would be valid if z2 were the same everywhere.
 
     It depends on the sizes of the bins alone, so variables with the same sizes share
-    one simulation.
+    one simulation. Bins are simulated with up to `largest_bin` rows.
     """
     mean = float(z2.mean())
     pool = z2 / mean if mean > 0 else np.ones(1)
     by_sizes: dict[tuple[int, ...], float] = {}
     fractions = {}
     for name, result in local.items():
-        sizes = tuple(sorted(result.n.tolist()))
+        n = result.n if largest_bin is None else np.minimum(result.n, largest_bin)
+        sizes = tuple(sorted(n.tolist()))
         if sizes not in by_sizes:
-            by_sizes[sizes] = _valid_fraction(pool, result.n, settings, rng)
+            by_sizes[sizes] = _valid_fraction(pool, n, settings, rng)
         fractions[name] = by_sizes[sizes]
     return fractions
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import reprlib
 import sys
 import warnings
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, Self
 
+import narwhals as nw
 import numpy as np
 
 from .._checks import (
@@ -17,8 +19,15 @@ from .._checks import (
     Labels,
     check_errors,
     check_groups,
+    for_frames,
 )
-from .._table import Table, check_nonnegative_uncertainty, check_table, check_target
+from .._table import (
+    Table,
+    check_nonnegative_uncertainty,
+    check_table,
+    check_target,
+    is_lazy,
+)
 from ..conformal import ConformalScores
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..scores import nll
@@ -31,6 +40,16 @@ else:
     from .._prediction_only import BaseEstimator, RegressorMixin
 
 _FLOAT = np.finfo(np.float64)
+
+
+def warn_of_zero_errors(n_rows: int) -> None:
+    """Say that errors which are all 0 teach nothing."""
+    warnings.warn(
+        f"All {n_rows} errors are 0: nothing can be learned from them, and "
+        "uncertainties will be left as they are.",
+        DegenerateFitWarning,
+        stacklevel=4,
+    )
 
 
 class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
@@ -61,9 +80,11 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_columns)
-            Conditioning table: uncertainty first, then features.
+            Conditioning table: uncertainty first, then features. It may be a lazy
+            frame, see :func:`sigmascale.frames.fit`.
         y : array-like of shape (n,)
-            Errors, reference minus prediction.
+            Errors, reference minus prediction; of a lazy frame, the name of the column
+            that holds them.
         groups : array-like of shape (n,), optional
             Rows of one group stay together in cross-validation. Recalibrators that do
             not cross-validate have no use for it.
@@ -74,10 +95,26 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         if hasattr(self, "conformal_"):  # of another fit, it guarantees nothing
             del self.conformal_
+        if is_lazy(X):
+            return self._fit_lazy(X, y, groups)
         table, u = self._read(X, fitting=True)
         error = check_target(y, table.n_rows, type(self).__name__)
         labels = None if groups is None else check_groups(groups, u)
         return self._fit_checked(table, u, error, labels)
+
+    def _fit_lazy(self, frame: Any, error: Any, groups: Any) -> Self:
+        if not isinstance(error, str) or groups is not None:
+            msg = (
+                "With a lazy frame, `y` must be the name of its column of errors, and "
+                f"there are no `groups`; found y={reprlib.repr(error)}."
+            )
+            raise InvalidInputError(msg)
+        names = nw.from_native(frame).collect_schema().names()
+        uncertainty, *features = [name for name in names if name != error]
+        fitted: Self = for_frames().fit(
+            self, frame, error=error, uncertainty=uncertainty, features=features
+        )
+        return fitted
 
     def _fit_checked(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
@@ -88,17 +125,12 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         error = np.clip(error, -bound, bound)
         error = np.where(np.abs(error) < SMALLEST, 0.0, error)
         if not np.any(error):
-            warnings.warn(
-                f"All {error.size} errors are 0: nothing can be learned from them, and "
-                "uncertainties will be left as they are.",
-                DegenerateFitWarning,
-                stacklevel=3,
-            )
+            warn_of_zero_errors(error.size)
             error = uncertainty
         self._learn(table, uncertainty, error, groups)
         return self
 
-    def predict(self, X: Any) -> Floats:
+    def predict(self, X: Any) -> Any:
         """Return recalibrated uncertainties, finite and positive.
 
         Parameters
@@ -109,10 +141,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Returns
         -------
         array of shape (n,)
+            Of a lazy frame, the frame with a new column, see
+            :func:`sigmascale.frames.predict`.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        if is_lazy(X):
+            return for_frames().predict(self, X)
         table, u = self._read(X, fitting=False)
         return self._predict_checked(table, u)
 
@@ -232,6 +268,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
+        if is_lazy(X):
+            msg = "`X` must not be lazy here. Use sigmascale.frames.scorecard."
+            raise InvalidInputError(msg)
         predicted = self.predict(X)
         return -nll(check_target(y, predicted.size, type(self).__name__), predicted)
 

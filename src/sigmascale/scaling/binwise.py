@@ -91,14 +91,17 @@ class BinwiseScaling(VarianceScaler):
         codes = self._codes(table, uncertainty)
         rows = BinnedRows.from_codes(codes, self.partition_.n_bins)
         self.sums_ = BinSums.from_rows(rows, error, uncertainty)
-        self.factors_ = self.sums_.scaling_factors()
-        if self.loss == "nll":
-            z2 = self.sums_.z2 / self.factors_**2
-            log_u2 = self.sums_.log_u2 + 2 * self.sums_.n * np.log(self.factors_)
-            mean = (z2.sum() + log_u2.sum()) / self.sums_.n.sum()
-            self.loss_ = self.start_loss_ = float(0.5 * (mean + np.log(2 * np.pi)))
-        else:
+        self._learn_factors()
+        if self.loss != "nll":
             self._optimise(table, uncertainty, error, codes)
+
+    def _learn_factors(self) -> None:
+        """Learn the factors of the log-likelihood from the sums."""
+        self.factors_ = self.sums_.scaling_factors()
+        z2 = self.sums_.z2 / self.factors_**2
+        log_u2 = self.sums_.log_u2 + 2 * self.sums_.n * np.log(self.factors_)
+        mean = (z2.sum() + log_u2.sum()) / self.sums_.n.sum()
+        self.loss_ = self.start_loss_ = float(0.5 * (mean + np.log(2 * np.pi)))
 
     def _optimise(
         self, table: Table, uncertainty: Floats, error: Floats, codes: Ints
@@ -141,18 +144,9 @@ class BinwiseScaling(VarianceScaler):
 
     def _partition(self, table: Table, uncertainty: Floats) -> EqualSizeBins | Cells:
         columns = self._columns(table, uncertainty)
-        counts = (
-            self.n_bins if isinstance(self.n_bins, (tuple, list)) else [self.n_bins]
-        )
-        n_bins = [check_count(count, "n_bins") for count in counts]
-        if not 0 < len(n_bins) <= len(columns):
-            msg = (
-                f"`n_bins` must be a number, or one for each of {len(columns)} "
-                f"column(s) of `by`; found {self.n_bins!r}."
-            )
-            raise InvalidInputError(msg)
+        n_bins = self._plan(table)[1]
         if len(columns) == 2:
-            return Cells.learn(columns[0], columns[1], (n_bins[0], n_bins[-1]))
+            return Cells.learn(columns[0], columns[1], (n_bins[0], n_bins[1]))
         if columns[0] is uncertainty:
             return EqualSizeBins.learn(uncertainty, n_bins[0])
         return EqualSizeBins.learn(columns[0], n_bins[0], ties=uncertainty)
@@ -164,6 +158,13 @@ class BinwiseScaling(VarianceScaler):
         return self.partition_.codes(columns[0], uncertainty)
 
     def _columns(self, table: Table, uncertainty: Floats) -> list[Floats]:
+        # the first column as repaired, with no zeros
+        return [
+            uncertainty if p == 0 else table.numbers(p) for p in self._plan(table)[0]
+        ]
+
+    def _plan(self, table: Table) -> tuple[list[int], list[int]]:
+        """Return the positions of the columns to be binned, and their bins' number."""
         keys = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
         if len(keys) not in (1, 2):
             msg = f"`by` must be a column or a pair of columns; found {self.by!r}."
@@ -172,5 +173,14 @@ class BinwiseScaling(VarianceScaler):
         if len(positions) != len(set(positions)):
             msg = f"`by` must be two different columns; found {self.by!r}."
             raise InvalidInputError(msg)
-        # the first column as repaired, with no zeros
-        return [uncertainty if p == 0 else table.numbers(p) for p in positions]
+        counts = (
+            self.n_bins if isinstance(self.n_bins, (tuple, list)) else [self.n_bins]
+        )
+        n_bins = [check_count(count, "n_bins") for count in counts]
+        if not 0 < len(n_bins) <= len(positions):
+            msg = (
+                f"`n_bins` must be a number, or one for each of {len(positions)} "
+                f"column(s) of `by`; found {self.n_bins!r}."
+            )
+            raise InvalidInputError(msg)
+        return positions, (n_bins * 2)[: len(positions)]

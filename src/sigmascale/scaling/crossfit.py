@@ -15,8 +15,12 @@ def largest_ratio(z2: Floats) -> float:
     sqrt(n) / 2 for larger sets, where single rows matter less. Where nearly all errors
     are exactly 0 the others are no outliers, and it is higher.
     """
-    n_rows, n_nonzero = z2.size, max(1, int(np.count_nonzero(z2)))
-    return max(20.0, 0.5 * float(np.sqrt(n_rows)), 2 * n_rows / n_nonzero)
+    return largest_ratio_of(z2.size, int(np.count_nonzero(z2)))
+
+
+def largest_ratio_of(n_rows: int, n_nonzero: int) -> float:
+    """Return :func:`largest_ratio` from the number of rows and of nonzero errors."""
+    return max(20.0, 0.5 * float(np.sqrt(n_rows)), 2 * n_rows / max(1, n_nonzero))
 
 
 def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:

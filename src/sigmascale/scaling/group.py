@@ -53,18 +53,27 @@ class GroupScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
-        if table.position(self.by) == 0:
-            msg = (
-                "`by` must be a column of labels; found column 0, the uncertainty, of "
-                f"{len(table.columns)} feature(s)."
-            )
-            raise InvalidInputError(msg)
-        labels = table.labels(self.by)
+        labels = table.labels(self._position(table))
         min_size = check_count(self.min_size, "min_size")
         self.groups_ = Groups.learn(labels, min_size=min_size)
         self.seen_ = Groups.learn(labels)
         rows = BinnedRows.from_codes(self.groups_.codes(labels), self.groups_.n_bins)
         self.sums_ = BinSums.from_rows(rows, error, uncertainty)
+        self._learn_factors()
+
+    def _position(self, table: Table) -> int:
+        """Return the position of the column of labels."""
+        position = table.position(self.by)
+        if position == 0:
+            msg = (
+                "`by` must be a column of labels; found column 0, the uncertainty, of "
+                f"{len(table.columns)} feature(s)."
+            )
+            raise InvalidInputError(msg)
+        return position
+
+    def _learn_factors(self) -> None:
+        """Learn the factors from the sums."""
         self.factors_ = self.sums_.scaling_factors()
         self.factors_[-1] = np.sqrt(self.sums_.total.zms[0])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Floats, Labels
+from .._checks import Floats, Ints, Labels
 from .._table import Table
 from ..partitions import sum_by_code
 from .base import VarianceScaler
@@ -34,17 +34,22 @@ class IsotonicScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
-        from sklearn.isotonic import isotonic_regression
-
         # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
         # whatever their unit
         u2, code, n = np.unique(uncertainty**2, return_inverse=True, return_counts=True)
-        mean = sum_by_code(code, error**2, u2.size) / n
-        out = isotonic_regression(mean, sample_weight=n)
+        self._fit_steps(u2, u2, sum_by_code(code, error**2, u2.size) / n, n)
+
+    def _fit_steps(self, low: Floats, high: Floats, e2: Floats, n: Ints) -> None:
+        """Fit the mean e² of n rows each, with u² from low to high, ascending."""
+        from sklearn.isotonic import isotonic_regression
+
+        out = isotonic_regression(e2, sample_weight=n)
         change = np.diff(out) != 0
-        ends = np.append(True, change) | np.append(change, True)
-        self.variances_in_ = u2[ends]
-        self.variances_out_ = np.maximum(out[ends], out[out > 0].min())
+        first, last = np.append(True, change), np.append(change, True)
+        ends = np.concatenate([low[first], high[last]])
+        self.variances_in_, which = np.unique(ends, return_index=True)
+        steps = np.concatenate([out[first], out[last]])[which]
+        self.variances_out_ = np.maximum(steps, out[out > 0].min())
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         variance = np.interp(uncertainty**2, self.variances_in_, self.variances_out_)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Floats, Labels
+from .._checks import Floats, Ints, Labels
 from .._table import Table
 from .base import VarianceScaler
 
@@ -33,9 +33,12 @@ class LinearScaling(VarianceScaler):
     def _learn(
         self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
     ) -> None:
-        u_unit = np.sqrt(np.mean(uncertainty**2))
-        e_unit = np.sqrt(np.mean(error**2))
-        slope, floor = _fit_variance((uncertainty / u_unit) ** 2, (error / e_unit) ** 2)
+        self._fit_variances(uncertainty**2, error**2)
+
+    def _fit_variances(self, u2: Floats, e2: Floats, n: Ints | None = None) -> None:
+        """Fit e², or the mean e² of n rows each, to u²."""
+        u_unit, e_unit = (np.sqrt(np.average(x, weights=n)) for x in (u2, e2))
+        slope, floor = _fit_variance(u2 / u_unit**2, e2 / e_unit**2, n)
         self.a_ = float(np.sqrt(slope) * e_unit / u_unit)
         self.b_ = float(np.sqrt(floor) * e_unit)
 
@@ -43,25 +46,28 @@ class LinearScaling(VarianceScaler):
         return np.hypot(self.a_ * uncertainty, self.b_)
 
 
-def _fit_variance(u2: Floats, e2: Floats) -> tuple[float, float]:
+def _fit_variance(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
     """Return (slope, floor) that minimise <ln v + e²/v>, v = slope u² + floor.
 
-    Both u² and e² have unit mean.
+    Both u² and e² have unit mean; each is that of one row, or of n.
     """
     from scipy import optimize
+
+    def mean(x: Floats) -> float:
+        return float(np.average(x, weights=n))
 
     def loss(log_parameters: Floats) -> tuple[float, Floats]:
         slope, floor = np.exp(log_parameters)
         v = slope * u2 + floor
         pull = (1 - e2 / v) / v
-        gradient = np.array([slope * np.mean(pull * u2), floor * np.mean(pull)])
-        return float(np.mean(np.log(v) + e2 / v)), gradient
+        gradient = np.array([slope * mean(pull * u2), floor * mean(pull)])
+        return mean(np.log(v) + e2 / v), gradient
 
     # The edges of the parameters' range have solutions of their own: a factor with no
     # floor, and a floor with no factor. What is searched must beat them to be kept.
-    factor = float(np.mean(e2 / u2))
+    factor = mean(e2 / u2)
     candidates = [
-        (factor, 0.0, np.log(factor) + np.mean(np.log(u2)) + 1),
+        (factor, 0.0, np.log(factor) + mean(np.log(u2)) + 1),
         (0.0, 1.0, 1.0),
     ]
     for start in ((0.5, 0.5), (min(factor, 1e3), 1e-3), (1e-2, 0.9)):

@@ -111,19 +111,31 @@ class RakedScaling(VarianceScaler):
 
     def _prepare(self, table: Table, uncertainty: Floats) -> None:
         """Learn the bins of every column, and which pairs to join."""
+        wanted = self._bins_of(table)
+        columns: Columns = []
+        for j, x in enumerate(self._values(table, uncertainty)):
+            if x.dtype.kind == "f" and j not in self.categorical_:
+                feasible = max(1, min(wanted[j], x.size // 10))
+                columns.append(NumberCodes.learn(x, feasible))
+            else:
+                columns.append(LabelCodes.learn(x, MAX_LABELS))
+        self._set_bins(table, columns)
+
+    def _bins_of(self, table: Table) -> list[int]:
+        """Return how many bins each column shall have; learn which hold labels."""
         named = self.n_bins if isinstance(self.n_bins, dict) else {}
         default = 20 if isinstance(self.n_bins, dict) else self.n_bins
         numbers = {table.position(key, "n_bins"): n for key, n in named.items()}
         self.categorical_ = set(table.positions(self.categorical, "categorical"))
+        return [
+            check_count(numbers.get(j, default), "n_bins")
+            for j in range(len(table.columns))
+        ]
+
+    def _set_bins(self, table: Table, columns: Columns) -> None:
+        """Set the bins of every column, and join those of pairs."""
         self.names_ = list(table.names)
-        self.columns_: Columns = []
-        for j, x in enumerate(self._values(table, uncertainty)):
-            n_bins = check_count(numbers.get(j, default), "n_bins")
-            if x.dtype.kind == "f" and j not in self.categorical_:
-                feasible = max(1, min(n_bins, x.size // 10))
-                self.columns_.append(NumberCodes.learn(x, feasible))
-            else:
-                self.columns_.append(LabelCodes.learn(x, MAX_LABELS))
+        self.columns_ = columns
         pairs: Any = self.pairs or []
         if not isinstance(pairs, (list, tuple)):
             msg = f"`pairs` must be a list of pairs of columns; found {pairs!r}."

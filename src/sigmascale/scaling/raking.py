@@ -41,7 +41,7 @@ class CellSums:
     def from_rows(cls, codes: Ints, fold: Ints, z2: Floats, cap: float) -> CellSums:
         """Sum the rows of each cell and fold."""
         one, capped = np.ones(z2.size), np.minimum(z2, cap)
-        return cls(codes, fold, one, z2, capped)._compact()
+        return cls(codes, fold, one, z2, capped).compact()
 
     def __add__(self, other: CellSums) -> CellSums:
         """Return the table of both sets of rows, which must not share any."""
@@ -52,9 +52,10 @@ class CellSums:
             name: np.concatenate([values, getattr(other, name)])
             for name, values in vars(self).items()
         }
-        return CellSums(**both)._compact()
+        return CellSums(**both).compact()
 
-    def _compact(self) -> CellSums:
+    def compact(self) -> CellSums:
+        """Add up the lines of each cell and fold, and sort them."""
         keys = np.column_stack([self.codes, self.fold])
         cells, inverse = np.unique(keys, axis=0, return_inverse=True)
         where = inverse.ravel()

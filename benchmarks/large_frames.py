@@ -1,0 +1,130 @@
+"""Fit, scorecard and predict-to-Parquet of a frame larger than memory.
+
+``python large_frames.py --rows 1e8`` writes the data to a temporary folder (6 GB at
+1e8 rows, with the output), runs each step in a process of its own, the best of some
+runs, and prints its time, its largest resident memory, and the ratio of the three
+steps to the plain query: one that reads the four columns and groups by a bin that was
+computed beforehand.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+from make_large import make_large
+
+import sigmascale as ss
+
+NAMES = {"error": "E", "uncertainty": "u"}
+FEATURES = ["X1", "X2"]
+STEPS = ("plain query", "fit", "scorecard", "predict", "predict, new column only")
+
+
+def plain_query(frame: pl.LazyFrame) -> None:
+    """Sum what a summary of bins sums, as one would write it down."""
+    error, u = pl.col("E"), pl.col("u")
+    z = error / u
+    frame.group_by("bin").agg(
+        pl.len().alias("n"),
+        (z**2).sum().alias("z2"),
+        (z**4).sum().alias("z4"),
+        (z**6).sum().alias("z6"),
+        (error**2).sum().alias("e2"),
+        (u**2).sum().alias("u2"),
+        (u**2).log().sum().alias("log_u2"),
+        *(pl.col(c).min().alias(f"{c}_min") for c in ("u", *FEATURES)),
+        *(pl.col(c).max().alias(f"{c}_max") for c in ("u", *FEATURES)),
+    ).collect(engine="streaming")
+
+
+def fit(frame: pl.LazyFrame) -> ss.BinwiseScaling:
+    """Fit the recalibrator."""
+    return ss.frames.fit(ss.BinwiseScaling(40), frame, **NAMES)
+
+
+def run(step: str, folder: Path) -> None:
+    """Do one step and print what it took."""
+    frame = ss.frames.scan(folder / "data")
+    model, target = folder / "scaler.json", folder / "new.parquet"
+    table = frame.select("E", "u", *FEATURES)
+    start, cpu = time.perf_counter(), time.process_time()
+    match step:
+        case "plain query":
+            plain_query(frame)
+        case "fit":
+            ss.save(fit(frame), model)
+        case "scorecard":
+            ss.frames.scorecard(frame, features=FEATURES, **NAMES)
+        case "predict":
+            ss.frames.sink(ss.load(model).predict(table), target)
+        case _:
+            new = ss.load(model).predict(table).select("u_recalibrated")
+            ss.frames.sink(new, target)
+    seconds, cpu = time.perf_counter() - start, time.process_time() - cpu
+    # not `ru_maxrss`, which begins with the memory of the process that started this
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    peak = int(status.split("VmHWM:")[1].split()[0]) / 2**20
+    print(json.dumps({"seconds": seconds, "cpu": cpu, "GiB": peak}))
+
+
+def agreement(n_rows: int) -> float:
+    """Return the largest relative difference of factors from those in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        make_large(Path(folder), n_rows)
+        frame = ss.frames.scan(folder)
+        table = frame.select("u", "E").collect()
+    in_memory = ss.BinwiseScaling(40).fit(table["u"], table["E"])
+    return float(np.abs(fit(table.lazy()).factors_ / in_memory.factors_ - 1).max())
+
+
+def main() -> None:
+    """Make the data, take the times, print the ratios."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=float, default=1e8)
+    parser.add_argument("--repeat", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where there is room for the data")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.step:
+        run(arguments.step, arguments.folder)
+        return
+    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+        folder = Path(name)
+        make_large(folder / "data", int(arguments.rows))
+        found = {}
+        for step in STEPS * arguments.repeat:
+            command = [sys.executable, __file__, "--step", step, "--folder", name]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            taken = json.loads(done.stdout)
+            before = found.setdefault(step, taken)
+            found[step] = {
+                "seconds": min(before["seconds"], taken["seconds"]),
+                "cpu": min(before["cpu"], taken["cpu"]),
+                "GiB": max(before["GiB"], taken["GiB"]),
+            }
+    print(f"{arguments.rows:.0e} rows           seconds  CPU seconds   GiB")
+    for step, taken in found.items():
+        print(
+            f"{step:<25}{taken['seconds']:6.1f}{taken['cpu']:13.1f}{taken['GiB']:6.2f}"
+        )
+    for last in STEPS[3:]:
+        for unit in ("seconds", "cpu"):
+            ours = sum(found[step][unit] for step in ("fit", "scorecard", last))
+            ratio = ours / found["plain query"][unit]
+            print(f"fit + scorecard + {last} : plain query = {ratio:.2f} ({unit})")
+    difference = agreement(1_000_000)
+    print(
+        f"factors at 1e6 rows differ from those in memory by {difference:.1e} at most"
+    )
+
+
+if __name__ == "__main__":
+    main()
