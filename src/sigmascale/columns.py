@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
@@ -357,6 +357,23 @@ def _refuse(bad: pl.Series, column: pl.Series, name: str, what: str) -> None:
             f"{column[row]!r} {what}.{more}"
         )
         raise InvalidInputError(msg)
+
+
+def renamed(columns: Columns, named: Choice, names: list[str]) -> Columns:
+    """Return columns whose uncertainty goes by another name, if one was given."""
+    if named.uncertainty is None and named.variance is None:
+        return columns
+    uncertainty, is_variance = find_uncertainty(named, names)
+    return replace(columns, uncertainty=uncertainty, is_variance=is_variance)
+
+
+def free_name(name: str | None, columns: Columns, names: list[str]) -> str:
+    """Return the name of the new column, which must not be taken."""
+    name = name or f"{columns.uncertainty}_recalibrated"
+    if name in names:
+        msg = f"there is a column {name!r} already. Choose another with --name."
+        raise InvalidInputError(msg)
+    return name
 
 
 def known(name: str, names: list[str], asked_by: str) -> str:

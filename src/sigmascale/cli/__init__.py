@@ -4,7 +4,7 @@ Libraries that are slow to load are imported where they are used, so that help c
 at once.
 """
 
-from .commands import app
+from .app import app
 from .options import Method
 from .process import main
 

@@ -8,7 +8,7 @@ from ..exceptions import InvalidInputError
 from .options import Loss, Method
 
 if TYPE_CHECKING:
-    from ..loading import LoadedSet
+    from ..columns import Columns
     from ..scaling import VarianceScaler
 
 # bins of one column, of each of two, and of each column that is raked
@@ -17,7 +17,7 @@ DEFAULT_BINS, DEFAULT_CELLS, DEFAULT_RAKED = 40, 10, 20
 
 def make_scaler(
     method: Method,
-    data: LoadedSet,
+    known: Columns,
     *,
     bins: int | None = None,
     by: list[str] | None = None,
@@ -38,8 +38,8 @@ def make_scaler(
             raise InvalidInputError(msg)
     columns = by or []
     if method == Method.group and not columns:
-        columns = list(data.columns.labels[:1])
-        if data.columns.formula is not None:
+        columns = list(known.labels[:1])
+        if known.formula is not None:
             columns = columns or ["OxNy"]
     if len(columns) != 1 and method == Method.group:
         msg = "--method group needs one column of labels: --group COLUMN."

@@ -25,6 +25,16 @@ class Method(StrEnum):
     boosted = "boosted"
 
 
+class Engine(StrEnum):
+    """What does the work: this process in memory, or queries of lazy frames."""
+
+    memory = "memory"
+    polars = "polars"
+    duckdb = "duckdb"
+    dask = "dask"
+    spark = "spark"
+
+
 class Loss(StrEnum):
     """What bin-wise factors minimise."""
 
@@ -84,6 +94,34 @@ COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
     ),
 }
 
+Files = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE...", help="Table, or Parquet files; - is stdin."),
+]
+CalFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="CAL...", help="Calibration set with known errors, or Parquet files."
+    ),
+]
+EngineOption = Annotated[
+    Engine | None,
+    typer.Option(
+        "--engine",
+        help=f"{', '.join(Engine)}: all but memory query Parquet files without reading "
+        "them whole, as is done with large ones if nothing is said.",
+        metavar="ENGINE",
+        rich_help_panel="Large data",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        help="Of a running Dask or Spark cluster.",
+        metavar="ADDRESS",
+        rich_help_panel="Large data",
+    ),
+]
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="Table; - is standard input.")
 ]

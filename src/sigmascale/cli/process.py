@@ -11,7 +11,8 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from ..exceptions import InvalidInputError
-from .commands import app
+from . import check, compare, recalibrate, stories  # noqa: F401  # the commands
+from .app import app
 
 PASSED, BAD_INPUT, DEFECT = 0, 2, 3
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from ..columns import Choice
     from ..loading import LoadedSet
     from ..validation import Validation
+    from .large import LazySet
 
 
 def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
@@ -51,7 +52,7 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 
 
-def tell_guesses(choice: Choice, data: LoadedSet) -> None:
+def tell_guesses(choice: Choice, data: LoadedSet | LazySet) -> None:
     """Print what was taken from a file, and which columns nobody named."""
     print(fill(str(data), 79))
     guessed = [] if any(choice.error_names) else list(data.error_columns)
@@ -59,5 +60,5 @@ def tell_guesses(choice: Choice, data: LoadedSet) -> None:
         guessed.append(data.columns.uncertainty)
     if guessed:
         print(f"Guessed from their names: {', '.join(guessed)}.")
-    if data.features is None:
+    if not data.columns.features:
         print("No features: --feature COLUMN or --all-features would use some.")

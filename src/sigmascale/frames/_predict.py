@@ -6,7 +6,6 @@ from typing import Any
 
 import narwhals as nw
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._table import Table
 from ..exceptions import InvalidInputError
@@ -71,7 +70,10 @@ def predict(
     >>> ss.frames.predict(scaler, frame).collect().to_dict(as_series=False)
     {'u': [1.0, 3.0], 'u_recalibrated': [2.0, 6.0]}
     """
-    check_is_fitted(scaler)
+    if not hasattr(scaler, "min_uncertainty_"):
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(scaler)  # says so
     lazy = as_lazy(frame)
     schema = lazy.collect_schema()
     names = _names(scaler, list(schema), uncertainty, features)

@@ -1,0 +1,237 @@
+"""``sigmascale fit`` and ``apply``: learn how to recalibrate, and do it."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .._progress import working
+from ..exceptions import InvalidInputError
+from .app import app
+from .large import LazySet, apply_lazily, stays_lazy
+from .methods import make_scaler
+from .options import (
+    AsJson,
+    By,
+    CalFiles,
+    DropMissing,
+    EngineOption,
+    Files,
+    Loss,
+    Method,
+    Scheduler,
+    Seed,
+    Separator,
+    column_option,
+    example,
+    with_columns,
+)
+from .show import show_json, tell_guesses
+
+if TYPE_CHECKING:
+    from ..columns import Choice
+    from ..loading import LoadedSet
+
+
+@app.command(
+    epilog=example(
+        "sigmascale fit demo-output/cal.csv --all-features -o scaler.json",
+        "sigmascale fit demo-output/cal.csv --method binwise --bins 20 -o scaler.json",
+        "sigmascale fit demo-output/cal.csv --method group --group OxNy -o scaler.json",
+    )
+)
+@with_columns
+def fit(
+    files: CalFiles,
+    choice: Any,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File for the recalibrator; - is standard output.",
+            metavar="JSON",
+        ),
+    ],
+    method: Annotated[
+        Method,
+        typer.Option(
+            help=f"{', '.join(Method)}; auto picks by cross-validation.",
+            metavar="METHOD",
+        ),
+    ] = Method.auto,
+    bins: Annotated[
+        int | None, typer.Option(help="Bins of binwise and raked.", min=1, metavar="N")
+    ] = None,
+    by: By = [],  # noqa: B006
+    loss: Annotated[
+        Loss,
+        typer.Option(
+            help=f"What factors of binwise minimise: {', '.join(Loss)}.", metavar="LOSS"
+        ),
+    ] = Loss.nll,
+    together: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows with equal values of it stay together in cross-validation.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    drop_missing: DropMissing = False,
+    separator: Separator = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    engine: EngineOption = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Learn from known errors how to recalibrate, and save what was learned."""
+    from ..persistence import dumps, save
+    from ..scaling import SelectedScaling
+
+    data: LazySet | LoadedSet
+    if stays_lazy(files, engine):
+        if method == Method.auto or together is not None:
+            msg = (
+                "--method auto and --together need rows in memory. Name another method,"
+                " such as raked, or pass --engine memory."
+            )
+            raise InvalidInputError(msg)
+        data = LazySet.open(
+            files, choice, engine, scheduler, by=by, drop_missing=drop_missing
+        )
+        scaler = make_scaler(
+            method, data.columns, bins=bins, by=by, loss=loss, seed=seed
+        )
+        data.fit(scaler)
+    else:
+        from ..loading import LoadedSet, about
+
+        data = LoadedSet.read(
+            files[0], choice, by=by, drop_missing=drop_missing, separator=separator
+        )
+        scaler = make_scaler(
+            method, data.columns, bins=bins, by=by, loss=loss, seed=seed
+        )
+        groups = None if together is None else data.labels(together, "--together")
+        with about(files[0]), working("fitting"):
+            scaler.fit(data.X, data.error, groups=groups)
+    if output == "-":
+        print(dumps(scaler, data.columns.to_dict()), end="")
+        return
+    save(scaler, output, source=data.columns.to_dict())
+    if as_json:
+        told = {"data": data.to_dict(), "method": method.value, "output": output}
+        if isinstance(scaler, SelectedScaling):
+            told |= {"chosen": scaler.name_, "candidates": scaler.cv_results_}
+        show_json(told)
+        return
+    tell_guesses(choice, data)
+    if isinstance(scaler, SelectedScaling):
+        print(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
+    print(f"\nSaved: {output}. Judge it on other rows than these:")
+    print(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
+
+
+@app.command(
+    epilog=example(
+        "sigmascale fit demo-output/cal.csv --all-features -o scaler.json",
+        "sigmascale apply scaler.json demo-output/test.csv -o recalibrated.csv",
+    )
+)
+def apply(
+    scaler: Annotated[
+        str, typer.Argument(metavar="SCALER", help="File made by `sigmascale fit`.")
+    ],
+    files: Files,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table to write; - is standard output.",
+            metavar="FILE",
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="The new column; UNCERTAINTY_recalibrated if not given.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    uncertainty: Annotated[
+        str | None, column_option("Uncertainties, if named otherwise than in fit.")
+    ] = None,
+    variance: Annotated[
+        str | None, column_option("Variances, if named otherwise than in fit.")
+    ] = None,
+    drop_missing: DropMissing = False,
+    separator: Separator = None,
+    as_json: AsJson = False,
+    engine: EngineOption = None,
+    scheduler: Scheduler = None,
+) -> None:
+    """Add recalibrated uncertainties to a table; all its columns are kept.
+
+    Where the recalibrator was fitted with variances, the new column is a variance.
+    Where files are queried without reading them whole, values that cannot be used,
+    such as missing ones, give an empty one instead of an error.
+    """
+    from ..columns import Choice
+
+    named = Choice(uncertainty=uncertainty, variance=variance)
+    if stays_lazy(files, engine):
+        told = apply_lazily(scaler, files, named, name, output, engine, scheduler)
+    else:
+        told = apply_in_memory(
+            scaler, files[0], named, name, output, drop_missing, separator
+        )
+    if as_json:
+        show_json(told, to_stderr=output == "-")
+    elif output != "-":
+        rows = f"{told['rows']} rows; " if "rows" in told else ""
+        lost = told.get("dropped", 0)
+        left_out = f"{lost} with missing values left out; " if lost else ""
+        print(f"Written: {output} ({rows}{left_out}column {told['column']}).")
+
+
+def apply_in_memory(
+    scaler: str,
+    file: str,
+    named: Choice,
+    name: str | None,
+    output: str,
+    drop_missing: bool,
+    separator: str | None,
+) -> dict[str, Any]:
+    """Read a table, add the column, and write it; return what was done."""
+    from ..tablefiles import format_of, read_table, write_table
+
+    as_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
+    with (
+        working("recalibrating"),
+        ThreadPoolExecutor(1) as reader,  # reads while other libraries are loaded
+    ):
+        reading = reader.submit(read_table, file, separator=separator, as_text=as_text)
+        from .._table import check_table
+        from ..columns import free_name, renamed, take_rows
+        from ..loading import about, load_recalibrator
+
+        recalibrator, saved = load_recalibrator(scaler)
+        frame = reading.result()
+    with about(file):
+        columns = renamed(saved, named, frame.columns)
+        rows = take_rows(frame, columns, drop_missing=drop_missing, least=1)
+        name = free_name(name, columns, frame.columns)
+        X = rows.X.rename({columns.uncertainty: saved.uncertainty})
+        values = recalibrator._predict_table(check_table(X))
+        values = values**2 if columns.is_variance else values
+    write_table(rows.frame.with_columns(**{name: values}), output)
+    return {
+        "rows": rows.frame.height,
+        "dropped": rows.dropped,
+        "column": name,
+        "output": output,
+    }
