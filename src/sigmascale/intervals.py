@@ -18,9 +18,13 @@ from .partitions import BinnedRows
 
 IntervalMethod = Literal["bca", "bootstrap-t", "student", "moments"]
 METHODS: tuple[str, ...] = get_args(IntervalMethod)
+RESAMPLED = ("bca", "bootstrap-t")  # these depend on the order of rows in a bin
 MIN_ROWS = 5  # fewer rows in a bin say next to nothing about their mean's spread
 
-_LARGEST_WEIGHTS = 2**22  # entries of one block of bootstrap weights
+# Bootstrap weights are made in blocks that stay in the cache, but of so many resamples
+# that the values of large bins are not read from memory again and again.
+_LARGEST_WEIGHTS = 2**16
+_LEAST_RESAMPLES = 32
 
 
 def wilson_interval(
@@ -115,14 +119,16 @@ def bca_interval(
     quantile = _normal_quantile(0.5 + confidence / 2)
     for which, rows in _bins_by_size(values, sizes):
         mean = rows.mean(axis=1)
-        means = np.sort(_resample(rows, rng, n_resamples)[0], axis=1)
+        means, _ = _resample(rows, rng, n_resamples)
+        means.sort(axis=1)
         below = 0.5 * (
             (means < mean[:, None]).sum(axis=1) + (means <= mean[:, None]).sum(axis=1)
         )
         bias = special.ndtri(np.clip(below, 0.5, n_resamples - 0.5) / n_resamples)
         centred = rows - mean[:, None]
-        spread = np.sqrt((centred**2).sum(axis=1))
-        a = _ratio((centred**3).sum(axis=1), 6 * spread**3)
+        squares = centred * centred
+        spread = np.sqrt(squares.sum(axis=1))
+        a = _ratio((squares * centred).sum(axis=1), 6 * spread**3)
         for limit, w in ((low, bias - quantile), (high, bias + quantile)):
             level = special.ndtr(bias + w / _denominator(a, w))
             limit[which] = _order_statistic(means, level)
@@ -177,7 +183,8 @@ def mean_interval(
         case "student":
             return student_interval(in_order, sizes, confidence=confidence)
         case "moments":
-            sums = [binned.reduce(np.add, in_order**power) for power in (1, 2, 3)]
+            powers = (in_order, in_order * in_order, in_order * in_order * in_order)
+            sums = [binned.reduce(np.add, power) for power in powers]
             return moments_interval(sizes, *sums, confidence=confidence)
     resampled = bca_interval if method == "bca" else bootstrap_t_interval
     return resampled(
@@ -223,7 +230,7 @@ def _resample(
     first = np.empty((rows.shape[0], n_resamples))
     second = np.empty_like(first) if squares else first
     squared = rows**2 if squares else rows
-    block = max(1, _LARGEST_WEIGHTS // n)
+    block = max(_LEAST_RESAMPLES, _LARGEST_WEIGHTS // n)
     for start in range(0, n_resamples, block):
         count = min(block, n_resamples - start)
         drawn = rng.integers(n, size=(count, n))
