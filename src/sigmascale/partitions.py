@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ._checks import Floats, Ints, Labels
 from .exceptions import FewerBinsWarning
-from .selection import chunks, ends_of_runs, order_statistics, search
+from .selection import Scale, chunks, ends_of_runs, order_statistics, search
 
 
 def cut_positions(n_rows: int, n_bins: int) -> Ints:
@@ -146,7 +146,8 @@ def rank_codes(
         return codes, n_bins
     # Some cut parts rows with equal x,
     if ties is not None:
-        tie_limits = _part_by_ties(cuts, limits, x, ties, codes)
+        x = _merge_keys(x, ties, limits, codes)
+        limits, tie_limits, codes = _cut_by_ties(cuts, x, ties)
         if _is_cut_at(cuts, codes):
             return codes, n_bins
     # and with equal ties as well: these are shuffled.
@@ -192,18 +193,34 @@ def _by_limit(
         yield slice(start, end), rows[end]
 
 
-def _part_by_ties(
-    cuts: Ints, limits: Floats, x: Floats, ties: Floats, codes: Ints
-) -> Floats:
-    """Return the `ties` of the rows at the cuts, and update the codes by them."""
+def _merge_keys(x: Floats, ties: Floats, limits: Floats, codes: Ints) -> Floats:
+    """Return numbers that order rows as (x, ties) do, as far as cuts are concerned.
+
+    A row at a limit has the code of x and a fraction for `ties`, which unequal ones may
+    share, if only just. Other rows come after those at the limit below them.
+    """
+    scale = Scale.over(ties)
+    lower = np.append(np.nan, limits)
+    merged = np.empty(x.size)
+    for rows in chunks(x.size):
+        fraction = 0.0 if scale is None else 0.5 * scale.positions(ties[rows])
+        at_limit = x[rows] == lower[codes[rows]]
+        merged[rows] = codes[rows] + np.where(at_limit, fraction, 0.75)
+    return merged
+
+
+def _cut_by_ties(cuts: Ints, x: Floats, ties: Floats) -> tuple[Floats, Floats, Ints]:
+    """Return x and `ties` at the cuts of (x, ties), and the code of each row."""
+    limits = order_statistics(x, cuts)
+    codes = search(limits, x)
     below = np.cumsum(np.bincount(codes, minlength=cuts.size + 1))
     tie_limits = np.empty(cuts.size)
     for which, rows in _by_limit(limits, x, codes):
-        ranks = cuts[which] - below[which.stop - 1]
-        tie_limits[which] = np.partition(ties[rows], ranks)[ranks]
-        within = np.searchsorted(tie_limits[which], ties[rows], side="right")
+        tied, ranks = ties[rows], cuts[which] - below[which.stop - 1]
+        tie_limits[which] = np.partition(tied, ranks)[ranks]
+        within = np.searchsorted(tie_limits[which], tied, side="right")
         codes[rows] = which.start + within
-    return tie_limits
+    return limits, tie_limits, codes
 
 
 def _shuffled(positions: Ints) -> npt.NDArray[np.uint64]:
@@ -251,8 +268,8 @@ class EqualSizeBins:
         cuts = cut_positions(x.size, n_bins)
         limits: npt.NDArray[Any] = order_statistics(x, cuts)
         if ties is not None:
-            codes = search(limits, x)
-            limits = _pairs(limits, _part_by_ties(cuts, limits, x, ties, codes))
+            merged = _merge_keys(x, ties, limits, search(limits, x))
+            limits = _pairs(limits, _cut_by_ties(cuts, merged, ties)[1])
         limits = np.unique(limits)[1:]  # the first bin is open
         if limits.size + 1 < n_bins:
             warnings.warn(

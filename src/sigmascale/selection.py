@@ -77,32 +77,45 @@ def search(limits: Floats, x: Floats) -> Ints:
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """A map from the numbers between `low` and `high` to cells, in the same order."""
+class Scale:
+    """A map from the numbers between `low` and `high` to 0 .. 1, in the same order."""
 
     low: float
     high: float
-    bits: int
+
+    @classmethod
+    def over(cls, values: Floats) -> Scale | None:
+        """Return a scale of all values, unless they are equal or too far apart."""
+        low, high = float(values.min()), float(values.max())
+        return cls(low, high) if 0 < high - low < np.inf else None
+
+    def positions(self, x: Floats) -> Floats:
+        """Return the position of each number; neighbours may share theirs."""
+        if self.low <= 0:
+            return (x - self.low) / (self.high - self.low)
+        # The bits of positive numbers, read as integers, are in the same order, and
+        # nearly a logarithm: every factor of 2 has its share of the scale.
+        low, high = np.array([self.low, self.high]).view(np.int64).tolist()
+        positions: Floats = (x.view(np.int64) - low) / (high - low)
+        return positions
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A scale that is divided into cells."""
+
+    scale: Scale
+    last: int
 
     @classmethod
     def over(cls, values: Floats, n_rows: int, most_bits: int) -> _Grid | None:
-        """Lay a grid over the range of values, unless there is no point in it."""
+        """Lay a grid over all values, unless there is no point in it."""
         if n_rows <= _FEW or values.size < 2:
             return None
-        low, high = float(values.min()), float(values.max())
-        if not 0 < high - low < np.inf:
-            return None
-        return cls(low, high, max(1, min(most_bits, n_rows.bit_length() - 2)))
+        scale = Scale.over(values)
+        bits = min(most_bits, max(2, n_rows.bit_length()) - 1)
+        return None if scale is None else cls(scale, 2**bits - 1)
 
     def cells(self, x: Floats) -> Ints:
         """Return the cell of each number."""
-        if self.low > 0:
-            # The bits of positive numbers, read as integers, are in their order, and
-            # nearly a logarithm: as many cells for each factor of 2.
-            low, high = np.array([self.low, self.high]).view(np.int64).tolist()
-            shift = max(0, (high - low).bit_length() - self.bits)
-            cells: Ints = (x.view(np.int64) - low) >> shift
-            return cells
-        share = (x - self.low) / (self.high - self.low)
-        cells = (share * (2**self.bits - 1)).astype(np.int64)
-        return cells
+        return (self.scale.positions(x) * self.last).astype(np.int64)
