@@ -106,6 +106,8 @@ def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
 
 def _from_series(values: Any) -> Any:
     """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
+    if type(values) is np.ndarray:  # the most common, and quickly told
+        return values
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         filled = values.data.astype(object)
         filled[values.mask] = None
