@@ -3,11 +3,13 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 OUT := demo-output
 SITE := docs/_build/html
+BENCH_OUT := bench-output
 
 # One thread per worker: the test run has its own parallelism, and two workers
 # whose numerical libraries start a thread per core get in each other's way.
@@ -15,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint docs paper review clean
+.PHONY: help demo test test-spark lint docs paper review bench clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -68,8 +70,13 @@ paper: $(VENV)/.installed-cli  ## compute the pages of the paper anew; needs SIG
 review: $(VENV)/.installed-dev  ## install and check the repository with sp-repo-review
 	@$(BIN)/python -m repo_review .
 
-clean:  ## remove .venv, the demo's output, the built documentation and all caches
-	rm -rf $(VENV) $(OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
+bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quick: less)
+	@echo "== bench: ratios of times within this run, and growth with the number of rows"
+	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
+		$(BENCH_ARGS)
+
+clean:  ## remove .venv, all output, the built documentation and all caches
+	rm -rf $(VENV) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -88,6 +95,11 @@ $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what builds its documentation into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group docs
+	@touch $@ $(VENV)/.installed-cli
+
+$(VENV)/.installed-bench: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and what it is measured against into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group bench
 	@touch $@ $(VENV)/.installed-cli
 
 $(VENV)/.made:

@@ -256,6 +256,26 @@ def test_a_bin_gets_the_same_limits_with_or_without_others_of_its_size(method):
     np.testing.assert_allclose(np.array(together)[:, 2], np.ravel(alone), rtol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("low", "high"),
+    [((0.02, 0.06), (0.94, 0.99)), ((0.4, 0.5), (0.5, 0.6)), ((0.0, 0.0), (1.0, 1.0))],
+)
+def test_tails_alone_are_sorted_as_if_all_resamples_were(low, high):
+    rng = np.random.default_rng(0)
+    resamples = rng.normal(size=(50, 200))
+    levels = [rng.uniform(*span, 50) for span in (low, high)]
+    ordered = np.sort(resamples, axis=1)
+    expected = [
+        [
+            np.interp(p * 201, np.arange(1, 201), row)
+            for p, row in zip(level, ordered, strict=True)
+        ]
+        for level in levels
+    ]
+    found = intervals._order_statistics(resamples, *levels)
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
 # --- poor bins -----------------------------------------------------------------------
 
 

@@ -12,6 +12,7 @@ from sigmascale.partitions import (
     cut_positions,
     feasible_bins,
     rank_bins,
+    rank_codes,
 )
 
 # few distinct values, so that ties are everywhere
@@ -160,6 +161,44 @@ def test_binned_rows_reduce_with_a_value_for_empty_bins():
     assert binned.codes.tolist() == [3, 0, 0, 3, 3]
 
 
+@given(
+    st.lists(st.tuples(*4 * [tied_values]), min_size=1, max_size=60),
+    st.booleans(),
+    st.data(),
+)
+def test_codes_by_rank_are_those_of_sorted_rows(rows, with_ties, data):
+    x, ties, error, u = np.array(rows).T
+    ties = ties if with_ties else None
+    n_bins = data.draw(st.integers(1, x.size))
+    codes, n_codes = rank_codes(x, n_bins, ties=ties, error=error, uncertainty=u)
+    # rows that the error does not tell apart are by u
+    rank = np.argsort(np.lexsort((u, np.abs(error)))).astype(float)
+    expected = rank_bins(x, n_bins, ties=ties, error=rank)
+    assert codes.tolist() == expected.codes.tolist()
+    assert n_codes == expected.sizes.size
+
+
+@pytest.mark.parametrize("digits", [0, 1, 2, 3, 17])
+@pytest.mark.parametrize("with_ties", [True, False])
+def test_codes_by_rank_of_many_rows_are_those_of_sorted_rows(with_ties, digits):
+    rng = np.random.default_rng(0)
+    x, u, error = np.round(rng.gamma(3, size=(3, 30_000)), digits)
+    ties = u if with_ties else None
+    codes, _ = rank_codes(x, 100, ties=ties, error=error, uncertainty=u)
+    rank = np.argsort(np.lexsort((u, error))).astype(float)
+    expected = rank_bins(x, 100, ties=ties, error=rank).codes
+    np.testing.assert_array_equal(codes, expected)
+
+
+def test_labels_have_codes_in_their_order():
+    label = np.array(["gas", "solid", "gas", "liquid"])
+    codes, n_codes = rank_codes(
+        label, 100, ties=None, error=np.ones(4), uncertainty=np.ones(4)
+    )
+    assert codes.tolist() == [0, 2, 0, 1]
+    assert n_codes == 3
+
+
 # --- bins with limits, for scaling ---------------------------------------------------
 
 
@@ -198,6 +237,18 @@ def test_limits_of_one_variable_are_the_smallest_values_of_the_bins(learned, new
     assert bins.codes(np.array(new)).tolist() == [
         sum(limit <= v for limit in smallest) for v in new
     ]
+
+
+@pytest.mark.parametrize("digits", [1, 3, 17])
+def test_pair_limits_of_many_rows_are_those_of_a_sort(digits):
+    x, ties = np.round(np.random.default_rng(0).gamma(3, size=(2, 30_000)), digits)
+    bins = EqualSizeBins.learn(x, 40, ties=ties)
+    pairs = x + 1j * ties
+    limits = np.sort(pairs)[cut_positions(x.size, 40)[1:]]
+    np.testing.assert_array_equal(bins.limits + 1j * bins.tie_limits, limits)
+    np.testing.assert_array_equal(
+        bins.codes(x, ties), np.searchsorted(limits, pairs, side="right")
+    )
 
 
 def test_distinct_values_fill_equal_bins_and_the_outer_ones_are_open():

@@ -106,6 +106,8 @@ def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
 
 def _from_series(values: Any) -> Any:
     """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
+    if type(values) is np.ndarray:  # the most common, and quickly told
+        return values
     if isinstance(values, np.ma.MaskedArray) and values.mask.any():
         filled = values.data.astype(object)
         filled[values.mask] = None
@@ -195,9 +197,10 @@ def _refuse(bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str) ->
 def check_column(values: Any, name: str) -> Floats:
     """Return one column of finite numbers as float64."""
     column = _as_floats(_as_column(values, name), name)
-    bad = ~np.isfinite(column)
-    if bad.any():
-        _refuse(bad, column, name, "finite, not NaN or inf|Drop or repair these rows.")
+    finite = np.isfinite(column)
+    if not finite.all():
+        must = "finite, not NaN or inf|Drop or repair these rows."
+        _refuse(~finite, column, name, must)
     return column
 
 
@@ -212,9 +215,16 @@ def _check_same_length(
         raise InvalidInputError(msg)
 
 
+def largest_size(values: Floats) -> float:
+    """Return the largest absolute value."""
+    return max(float(values.max()), -float(values.min()))
+
+
 def check_uncertainty(uncertainty: Any, name: str = "uncertainty") -> Floats:
     """Return strictly positive uncertainties, of a size whose square is a number."""
     u = check_column(uncertainty, name)
+    if u.min() >= SMALLEST and u.max() <= LARGEST:
+        return u
     _refuse(
         u <= 0,
         u,
@@ -238,6 +248,8 @@ def check_pair(
     e = check_column(error, "error")
     u = check_uncertainty(uncertainty, name)
     _check_same_length("error", e, name, u)
+    if largest_size(e) <= min(LARGEST, LARGEST_Z * u.min()):
+        return e, u
     _refuse(
         (np.abs(e) > LARGEST) | (np.abs(e) > LARGEST_Z * u),
         e,

@@ -203,6 +203,8 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
     `smallest`, or to the smallest positive value in `u` when that is None, with a
     warning that counts them.
     """
+    if u.min() > 0:
+        return u
     _refuse(
         u < 0,
         u,

@@ -136,17 +136,19 @@ def confidence_curve(
     pruned = cut_positions(e.size, n_points)
     kept = e.size - pruned
     order = rank_bins(u, 1, error=e).order
-    in_order = e[order]
+    in_order, u_in_order = e[order], u[order]
+    # only a function may look at the signs
+    by_size = e[np.argsort(np.abs(e))] if callable(statistic) else np.sort(np.abs(e))
     simulated = np.array(
         [
-            _curve(generator.standard_normal(e.size) * u[order], kept, statistic)
+            _curve(generator.standard_normal(e.size) * u_in_order, kept, statistic)
             for _ in range(n_draws)
         ]
     )
     return ConfidenceCurve(
         pruned=pruned / e.size,
         error=_curve(in_order, kept, statistic),
-        oracle=_curve(e[np.argsort(np.abs(e))], kept, statistic),
+        oracle=_curve(by_size, kept, statistic),
         reference=simulated.mean(axis=0),
         reference_low=np.quantile(simulated, tail, axis=0),
         reference_high=np.quantile(simulated, 1 - tail, axis=0),

@@ -18,9 +18,13 @@ from .partitions import BinnedRows
 
 IntervalMethod = Literal["bca", "bootstrap-t", "student", "moments"]
 METHODS: tuple[str, ...] = get_args(IntervalMethod)
+RESAMPLED = ("bca", "bootstrap-t")  # these depend on the order of rows in a bin
 MIN_ROWS = 5  # fewer rows in a bin say next to nothing about their mean's spread
 
-_LARGEST_WEIGHTS = 2**22  # entries of one block of bootstrap weights
+# Bootstrap weights are made in blocks that stay in the cache, but of so many resamples
+# that the values of large bins are not read from memory again and again.
+_LARGEST_WEIGHTS = 2**14
+_LEAST_RESAMPLES = 32
 
 
 def wilson_interval(
@@ -115,17 +119,20 @@ def bca_interval(
     quantile = _normal_quantile(0.5 + confidence / 2)
     for which, rows in _bins_by_size(values, sizes):
         mean = rows.mean(axis=1)
-        means = np.sort(_resample(rows, rng, n_resamples)[0], axis=1)
+        means, _ = _resample(rows, rng, n_resamples)
         below = 0.5 * (
             (means < mean[:, None]).sum(axis=1) + (means <= mean[:, None]).sum(axis=1)
         )
         bias = special.ndtri(np.clip(below, 0.5, n_resamples - 0.5) / n_resamples)
         centred = rows - mean[:, None]
-        spread = np.sqrt((centred**2).sum(axis=1))
-        a = _ratio((centred**3).sum(axis=1), 6 * spread**3)
-        for limit, w in ((low, bias - quantile), (high, bias + quantile)):
-            level = special.ndtr(bias + w / _denominator(a, w))
-            limit[which] = _order_statistic(means, level)
+        squares = centred * centred
+        spread = np.sqrt(squares.sum(axis=1))
+        a = _ratio((squares * centred).sum(axis=1), 6 * spread**3)
+        levels = (
+            special.ndtr(bias + w / _denominator(a, w))
+            for w in (bias - quantile, bias + quantile)
+        )
+        low[which], high[which] = _order_statistics(means, *levels)
     return low, high
 
 
@@ -151,11 +158,9 @@ def bootstrap_t_interval(
         own = rows.std(axis=1, keepdims=True)
         # a resample of one value repeated has no spread: its t is as extreme as can be
         floor = 1e-3 * np.where(own > 0, own, 1)
-        t = np.sort(first / np.maximum(spread, floor), axis=1)
-        upper, lower = (
-            _order_statistic(t, np.full(t.shape[0], level))
-            for level in (0.5 + confidence / 2, 0.5 - confidence / 2)
-        )
+        t = first / np.maximum(spread, floor)
+        levels = (0.5 - confidence / 2, 0.5 + confidence / 2)
+        lower, upper = _order_statistics(t, *(np.full(t.shape[0], p) for p in levels))
         # t is in units of the spread: both it and the resample's carry sqrt(n)
         low[which] = (mean - upper[:, None] * own)[:, 0] if n > 1 else mean[:, 0]
         high[which] = (mean - lower[:, None] * own)[:, 0] if n > 1 else mean[:, 0]
@@ -177,7 +182,8 @@ def mean_interval(
         case "student":
             return student_interval(in_order, sizes, confidence=confidence)
         case "moments":
-            sums = [binned.reduce(np.add, in_order**power) for power in (1, 2, 3)]
+            powers = (in_order, in_order * in_order, in_order * in_order * in_order)
+            sums = [binned.reduce(np.add, power) for power in powers]
             return moments_interval(sizes, *sums, confidence=confidence)
     resampled = bca_interval if method == "bca" else bootstrap_t_interval
     return resampled(
@@ -222,25 +228,45 @@ def _resample(
     n = rows.shape[1]
     first = np.empty((rows.shape[0], n_resamples))
     second = np.empty_like(first) if squares else first
-    squared = rows**2 if squares else rows
-    block = max(1, _LARGEST_WEIGHTS // n)
+    shares = rows / n
+    squared = shares * rows if squares else shares
+    block = max(_LEAST_RESAMPLES, _LARGEST_WEIGHTS // n)
     for start in range(0, n_resamples, block):
         count = min(block, n_resamples - start)
         drawn = rng.integers(n, size=(count, n))
         drawn += n * np.arange(count)[:, None]
-        weights = np.bincount(drawn.ravel(), minlength=count * n).reshape(count, n) / n
-        first[:, start : start + count] = rows @ weights.T
+        counts = np.bincount(drawn.ravel(), minlength=count * n)
+        weights = counts.reshape(count, n).T.astype(np.float64)
+        np.matmul(shares, weights, out=first[:, start : start + count])
         if squares:
-            second[:, start : start + count] = squared @ weights.T
+            np.matmul(squared, weights, out=second[:, start : start + count])
     return first, second
 
 
-def _order_statistic(ordered: Floats, level: Floats) -> Floats:
-    """Interpolate each row of sorted resamples at rank level × (count + 1)."""
-    count = ordered.shape[1]
-    rank = np.clip(level * (count + 1), 1, count) - 1
+def _order_statistics(
+    resamples: Floats, low_level: Floats, high_level: Floats
+) -> tuple[Floats, Floats]:
+    """Interpolate each row of resamples at ranks level × (count + 1); sorts in place.
+
+    Of two levels with resamples in between, these need not be sorted.
+    """
+    count = resamples.shape[1]
+    low, high = (
+        np.clip(level * (count + 1), 1, count) - 1 for level in (low_level, high_level)
+    )
+    end, start = int(low.max()) + 2, int(high.min())
+    if end < start:
+        resamples.partition((end - 1, start), axis=1)
+        resamples[:, :end].sort(axis=1)
+        resamples[:, start:].sort(axis=1)
+    else:
+        resamples.sort(axis=1)
+    return _interpolate(resamples, low), _interpolate(resamples, high)
+
+
+def _interpolate(ordered: Floats, rank: Floats) -> Floats:
     below = np.floor(rank).astype(np.int64)
-    above = np.minimum(below + 1, count - 1)
+    above = np.minimum(below + 1, ordered.shape[1] - 1)
     row = np.arange(ordered.shape[0])
     left: Floats = ordered[row, below]
     result: Floats = left + (rank - below) * (ordered[row, above] - left)

@@ -28,12 +28,15 @@ from .exceptions import FewerBinsWarning, InvalidInputError
 from .intervals import (
     METHODS,
     MIN_ROWS,
+    RESAMPLED,
     IntervalMethod,
     mean_interval,
+    moments_interval,
     wilson_interval,
 )
 from .partitions import BinnedRows
-from .scores import bin_for_scores, check_ties
+from .scores import bin_for_scores, check_ties, codes_for_scores
+from .selection import order_statistics
 
 
 @dataclass(frozen=True)
@@ -269,10 +272,13 @@ def _local_zms(
     if error.size < 2:
         msg = "An interval needs at least 2 rows; found n_samples = 1."
         raise InvalidInputError(msg)
-    binned = bin_for_scores(
-        error, uncertainty, x, settings.n_bins, ties, min_size=MIN_ROWS
-    )
-    if x is not None and x.dtype.kind != "f":
+    values = uncertainty if x is None else x
+    rows = (error, uncertainty, x, settings.n_bins, ties)
+    if settings.method in RESAMPLED:
+        binned = bin_for_scores(*rows, min_size=MIN_ROWS)
+    else:
+        binned = BinnedRows.from_codes(*codes_for_scores(*rows, min_size=MIN_ROWS))
+    if values.dtype.kind != "f":
         binned = _large_groups(binned, name)
     z2 = (error / uncertainty) ** 2
     zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
@@ -284,15 +290,15 @@ def _local_zms(
         n_resamples=settings.n_resamples,
         rng=rng,
     )
-    everything = BinnedRows(np.arange(z2.size), np.array([z2.size]))
     # the interval of all rows is narrow enough for the closed form
-    total = mean_interval(
-        "moments", everything, z2, confidence=confidence, n_resamples=0, rng=rng
+    total = moments_interval(
+        np.array([z2.size]),
+        *(np.array([power.sum()]) for power in (z2, z2 * z2, z2 * z2 * z2)),
+        confidence=confidence,
     )
     valid = (low <= 1) & (high >= 1)
     count = int(np.count_nonzero(valid))
-    values = (uncertainty if x is None else x)[binned.order]
-    ends = np.cumsum(binned.sizes)
+    x_min, middle, x_max = _first_middle_last(values, binned)
     return LocalZMS(
         name=name,
         zms=zms,
@@ -300,15 +306,26 @@ def _local_zms(
         high=high,
         valid=valid,
         n=binned.sizes,
-        x=values[ends - (binned.sizes + 1) // 2],
-        x_min=values[ends - binned.sizes],
-        x_max=values[ends - 1],
+        x=middle,
+        x_min=x_min,
+        x_max=x_max,
         fraction_valid=count / valid.size,
         fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
         overall=(float(z2.mean()), float(total[0][0]), float(total[1][0])),
         confidence=confidence,
         method=settings.method,
     )
+
+
+def _first_middle_last(values: Labels, binned: BinnedRows) -> npt.NDArray[Any]:
+    """Return the smallest, middle and largest value of each bin; labels are equal."""
+    ends = np.cumsum(binned.sizes)
+    ranks = np.array(
+        [ends - binned.sizes, ends - (binned.sizes + 1) // 2, ends - 1], dtype=np.int64
+    )
+    if values.dtype.kind != "f":
+        return values[binned.order[ranks]]
+    return order_statistics(values, ranks)
 
 
 def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:

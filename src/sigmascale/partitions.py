@@ -1,13 +1,16 @@
 """Partitions: which bin each row belongs to.
 
 :class:`EqualSizeBins`, :class:`Cells` and :class:`Groups` learn limits on one set
-and assign codes on any other. :func:`rank_bins` cuts one set by the ranks of its own
+and assign codes on any other. :func:`rank_codes` cuts one set by the ranks of its own
 rows, which is what scores need: every bin has its share of rows, whatever the ties.
+:func:`rank_bins` does so as well, and sorts the rows.
 """
 
 from __future__ import annotations
 
+import itertools
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +19,7 @@ import numpy.typing as npt
 
 from ._checks import Floats, Ints, Labels
 from .exceptions import FewerBinsWarning
+from .selection import Scale, chunks, ends_of_runs, order_statistics, search
 
 
 def cut_positions(n_rows: int, n_bins: int) -> Ints:
@@ -57,8 +61,10 @@ class BinnedRows:
     @classmethod
     def from_codes(cls, codes: Ints, n_bins: int) -> BinnedRows:
         """Gather rows by their bin codes."""
+        small = np.uint16 if n_bins <= 2**16 else np.int64  # the former sorts fast
         return cls(
-            np.argsort(codes, kind="stable"), np.bincount(codes, minlength=n_bins)
+            np.argsort(codes.astype(small, copy=False), kind="stable"),
+            np.bincount(codes, minlength=n_bins),
         )
 
     @property
@@ -85,21 +91,27 @@ def rank_bins(
     *,
     ties: Floats | None = None,
     error: Floats | None = None,
+    uncertainty: Floats | None = None,
     min_size: int = 1,
 ) -> BinnedRows:
-    """Cut rows into equal-size bins of x by rank; labels make one bin each.
+    """Sort rows by x and cut them into equal-size bins; labels make one bin each.
 
     Rows with equal x are ordered by `ties`. Those still equal are shuffled by a fixed
     pseudo-random permutation of their errors' ranks: the result depends neither on
     the order of the rows nor on the unit, and is not biased as sorting by the error
-    would be.
+    would be. Equal errors are ordered by the uncertainty, if it is given.
     """
+    size = None if error is None else np.abs(error)
+    last = [key for key in (uncertainty, size) if key is not None]
     if x.dtype.kind != "f":
         _, codes = np.unique(x, return_inverse=True)
-        size = None if error is None else np.abs(error)
-        keys = [key for key in (size, ties) if key is not None]
+        keys = last if ties is None else [*last, ties]
         return BinnedRows(np.lexsort((*keys, codes)), np.bincount(codes))
     n_bins = feasible_bins(x.size, n_bins, min_size)
+    sizes = np.diff(cut_positions(x.size, n_bins), append=x.size)
+    order = np.argsort(x)
+    if np.all(x[order[1:]] > x[order[:-1]]):
+        return BinnedRows(order, sizes)
     if ties is None:
         order = np.argsort(x, kind="stable")
         tied = x[order[1:]] == x[order[:-1]]
@@ -107,21 +119,117 @@ def rank_bins(
         order = np.lexsort((ties, x))
         tied = (x[order[1:]] == x[order[:-1]]) & (ties[order[1:]] == ties[order[:-1]])
     if error is not None and tied.any():
-        order = _shuffle_tied(order, tied, np.abs(error))
-    return BinnedRows(order, np.diff(cut_positions(x.size, n_bins), append=x.size))
+        run = np.concatenate([[0], np.cumsum(~tied)])
+        order = order[np.lexsort((*(key[order] for key in last), run))]
+        order = order[np.lexsort((_shuffled(np.arange(x.size)), run))]
+    return BinnedRows(order, sizes)
 
 
-def _shuffle_tied(
-    order: npt.NDArray[np.intp], tied: npt.NDArray[np.bool_], size: Floats
-) -> npt.NDArray[np.intp]:
-    run = np.concatenate([[0], np.cumsum(~tied)])
-    order = order[np.lexsort((size[order], run))]
-    # splitmix64 of the position: a hash that needs no generator and never changes
+def rank_codes(
+    x: Labels,
+    n_bins: int,
+    *,
+    ties: Floats | None,
+    error: Floats,
+    uncertainty: Floats,
+    min_size: int = 1,
+) -> tuple[Ints, int]:
+    """Return the bin of each row, and how many: :func:`rank_bins` without sorting."""
+    if x.dtype.kind != "f":
+        labels, codes = np.unique(x, return_inverse=True)
+        return codes, labels.size
+    n_bins = feasible_bins(x.size, n_bins, min_size)
+    cuts = cut_positions(x.size, n_bins)[1:]
+    limits = order_statistics(x, cuts)
+    codes = search(limits, x)
+    if _is_cut_at(cuts, codes):
+        return codes, n_bins
+    # Some cut parts rows with equal x,
+    if ties is not None:
+        x = _merge_keys(x, ties, limits, codes)
+        limits, tie_limits, codes = _cut_by_ties(cuts, x, ties)
+        if _is_cut_at(cuts, codes):
+            return codes, n_bins
+    # and with equal ties as well: these are shuffled.
+    tied = _rows_at(limits, x, codes)
+    if ties is not None:
+        tied = tied[ties[tied] == tie_limits[codes[tied] - 1]]
+    tied = tied[np.lexsort((uncertainty[tied], np.abs(error[tied]), codes[tied]))]
+    run = codes[tied]
+    sizes = np.bincount(run, minlength=n_bins)
+    first = np.cumsum(np.bincount(codes, minlength=n_bins))[run - 1]
+    ranks = first + np.arange(tied.size) - (np.cumsum(sizes) - sizes)[run]
+    codes[tied[np.lexsort((_shuffled(ranks), run))]] = np.searchsorted(
+        cuts, ranks, side="right"
+    )
+    return codes, n_bins
+
+
+def _is_cut_at(cuts: Ints, codes: Ints) -> bool:
+    """Return whether as many rows are below each code as there should be."""
+    sizes = np.bincount(codes, minlength=cuts.size + 1)
+    return np.array_equal(np.cumsum(sizes)[:-1], cuts)
+
+
+def _rows_at(limits: Floats, x: Floats, codes: Ints) -> Ints:
+    """Return the rows where x is the limit below it."""
+    lower = np.append(np.nan, limits)
+    return np.concatenate(
+        [
+            rows.start + np.flatnonzero(x[rows] == lower[codes[rows]])
+            for rows in chunks(x.size)
+        ]
+    )
+
+
+def _by_limit(
+    limits: Floats, x: Floats, codes: Ints
+) -> Iterator[tuple[slice, npt.NDArray[np.intp]]]:
+    """Yield each run of equal limits: which these are, and the rows at it."""
+    at_limit = _rows_at(limits, x, codes)
+    binned = BinnedRows.from_codes(codes[at_limit], limits.size + 1)
+    rows = np.split(at_limit[binned.order], np.cumsum(binned.sizes)[:-1])
+    for start, end in itertools.pairwise([0, *ends_of_runs(limits).tolist()]):
+        yield slice(start, end), rows[end]
+
+
+def _merge_keys(x: Floats, ties: Floats, limits: Floats, codes: Ints) -> Floats:
+    """Return numbers that order rows as (x, ties) do, as far as cuts are concerned.
+
+    A row at a limit has the code of x and a fraction for `ties`, which unequal ones may
+    share, if only just. Other rows come after those at the limit below them.
+    """
+    scale = Scale.over(ties)
+    lower = np.append(np.nan, limits)
+    merged = np.empty(x.size)
+    for rows in chunks(x.size):
+        fraction = 0.0 if scale is None else 0.5 * scale.positions(ties[rows])
+        at_limit = x[rows] == lower[codes[rows]]
+        merged[rows] = codes[rows] + np.where(at_limit, fraction, 0.75)
+    return merged
+
+
+def _cut_by_ties(cuts: Ints, x: Floats, ties: Floats) -> tuple[Floats, Floats, Ints]:
+    """Return x and `ties` at the cuts of (x, ties), and the code of each row."""
+    limits = order_statistics(x, cuts)
+    codes = search(limits, x)
+    below = np.cumsum(np.bincount(codes, minlength=cuts.size + 1))
+    tie_limits = np.empty(cuts.size)
+    for which, rows in _by_limit(limits, x, codes):
+        tied, ranks = ties[rows], cuts[which] - below[which.stop - 1]
+        tie_limits[which] = np.partition(tied, ranks)[ranks]
+        within = np.searchsorted(tie_limits[which], tied, side="right")
+        codes[rows] = which.start + within
+    return limits, tie_limits, codes
+
+
+def _shuffled(positions: Ints) -> npt.NDArray[np.uint64]:
+    """Return numbers in random order: splitmix64, a hash that never changes."""
     with np.errstate(over="ignore"):
-        key = np.arange(order.size, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        key = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
         key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return order[np.lexsort((key ^ (key >> np.uint64(31)), run))]
+    return key ^ (key >> np.uint64(31))
 
 
 def _pairs(x: Floats, ties: Floats) -> npt.NDArray[np.complex128]:
@@ -157,9 +265,12 @@ class EqualSizeBins:
         bin at learning are those that the limits assign to it later.
         """
         n_bins = feasible_bins(x.size, n_bins, min_size)
-        keys: npt.NDArray[Any] = np.sort(x if ties is None else _pairs(x, ties))
-        limits = keys[cut_positions(x.size, n_bins)[1:]]
-        limits = np.unique(limits[limits > keys[0]])
+        cuts = cut_positions(x.size, n_bins)
+        limits: npt.NDArray[Any] = order_statistics(x, cuts)
+        if ties is not None:
+            merged = _merge_keys(x, ties, limits, search(limits, x))
+            limits = _pairs(limits, _cut_by_ties(cuts, merged, ties)[1])
+        limits = np.unique(limits)[1:]  # the first bin is open
         if limits.size + 1 < n_bins:
             warnings.warn(
                 f"{n_bins} bins were asked for, but equal values of the binning "
@@ -178,10 +289,13 @@ class EqualSizeBins:
 
     def codes(self, x: Floats, ties: Floats | None = None) -> Ints:
         """Return the bin of each row: i where limit[i-1] <= x < limit[i]."""
+        codes = search(self.limits, x)
         if self.tie_limits is None or ties is None:
-            return np.searchsorted(self.limits, x, side="right")
-        limits = _pairs(self.limits, self.tie_limits)
-        return np.searchsorted(limits, _pairs(x, ties), side="right")
+            return codes
+        for which, rows in _by_limit(self.limits, x, codes):
+            within = np.searchsorted(self.tie_limits[which], ties[rows], side="right")
+            codes[rows] = which.start + within
+        return codes
 
 
 @dataclass(frozen=True)

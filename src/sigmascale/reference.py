@@ -20,7 +20,8 @@ from ._checks import (
 )
 from ._render import html_table, text_table
 from .exceptions import InvalidInputError, ZeroErrorBinWarning
-from .scores import bin_for_scores, check_ties
+from .partitions import BinnedRows
+from .scores import check_ties, codes_for_scores
 
 Distribution = Literal["normal", "student_t", "empirical"]
 
@@ -148,7 +149,9 @@ def reference_scores(
     pool, df = _z_distribution(distribution, None if e is None else e / u, df)
 
     binned = {
-        name: bin_for_scores(u if e is None else e, u, x, n_bins, order)
+        name: BinnedRows.from_codes(
+            *codes_for_scores(u if e is None else e, u, x, n_bins, order)
+        )
         for name, x in {"u": None, **columns}.items()
     }
     sizes = np.concatenate([each.sizes for each in binned.values()])

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ._checks import (
     Floats,
+    Ints,
     Labels,
     check_column,
     check_count,
@@ -25,8 +26,24 @@ from ._checks import (
     refuse_for_frames,
 )
 from ._render import html_table
-from .partitions import BinnedRows, rank_bins
+from .partitions import BinnedRows, rank_bins, rank_codes
 from .sums import BinSums
+
+
+def codes_for_scores(
+    error: Floats,
+    uncertainty: Floats,
+    x: Labels | None,
+    n_bins: int,
+    ties: Floats | None,
+    *,
+    min_size: int = 1,
+) -> tuple[Ints, int]:
+    """Return the bin of each row, by `x` (None: by u), and the number of bins."""
+    x, ties = _sorting_keys(uncertainty, x, ties)
+    return rank_codes(
+        x, n_bins, ties=ties, error=error, uncertainty=uncertainty, min_size=min_size
+    )
 
 
 def bin_for_scores(
@@ -38,17 +55,20 @@ def bin_for_scores(
     *,
     min_size: int = 1,
 ) -> BinnedRows:
-    """Cut rows by `x` (None: by u); equal x are ordered by `ties`, by u if None."""
+    """Return the rows of the same bins, in an order that the data alone determine."""
+    x, ties = _sorting_keys(uncertainty, x, ties)
+    return rank_bins(
+        x, n_bins, ties=ties, error=error, uncertainty=uncertainty, min_size=min_size
+    )
+
+
+def _sorting_keys(
+    uncertainty: Floats, x: Labels | None, ties: Floats | None
+) -> tuple[Labels, Floats | None]:
+    """Return what rows are sorted by: equal x by `ties`, by u if None."""
     if x is None:
-        x = uncertainty
-    elif ties is None:
-        ties = uncertainty
-    else:
-        # rows that neither `x`, `ties` nor the error tells apart may still differ in u
-        rank = np.empty(error.size)
-        rank[np.lexsort((uncertainty, np.abs(error)))] = np.arange(error.size)
-        error = rank
-    return rank_bins(x, n_bins, ties=ties, error=error, min_size=min_size)
+        return uncertainty, ties
+    return x, uncertainty if ties is None else ties
 
 
 def _local_sums(
@@ -58,7 +78,7 @@ def _local_sums(
     n_bins = check_count(n_bins, "n_bins")
     x = None if by is None else check_variable(by, "by", e)
     order = check_ties(ties, e)
-    return BinSums.from_rows(bin_for_scores(e, u, x, n_bins, order), e, u)
+    return BinSums.from_codes(*codes_for_scores(e, u, x, n_bins, order), e, u)
 
 
 def check_ties(ties: Any, rows: npt.NDArray[Any]) -> Floats | None:
@@ -72,8 +92,7 @@ def check_ties(ties: Any, rows: npt.NDArray[Any]) -> Floats | None:
 
 def _global_sums(error: Any, uncertainty: Any) -> BinSums:
     e, u = check_pair(error, uncertainty)
-    rows = BinnedRows(np.arange(e.size), np.array([e.size]))
-    return BinSums.from_rows(rows, e, u)
+    return BinSums.from_codes(np.zeros(e.size, dtype=np.int64), 1, e, u)
 
 
 def zms(error: Any, uncertainty: Any) -> float:
@@ -363,7 +382,7 @@ def scorecard(
     columns = check_features(features, e)
     order = check_ties(ties, e)
     sums = {
-        name: BinSums.from_rows(bin_for_scores(e, u, x, n_bins, order), e, u)
+        name: BinSums.from_codes(*codes_for_scores(e, u, x, n_bins, order), e, u)
         for name, x in {"u": None, **columns}.items()
     }
     total = sums["u"].total

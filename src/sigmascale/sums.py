@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
 
 import numpy as np
 
 from ._checks import Floats, Ints
 from .exceptions import InvalidInputError, ZeroErrorBinWarning
 from .partitions import BinnedRows
+from .selection import chunks
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,18 +73,35 @@ class BinSums:
         values = u if x is None else x[binned.order]
         z2 = (e / u) ** 2
         z4 = z2 * z2
-        add = np.add
         return cls(
             n=binned.sizes,
-            z2=binned.reduce(add, z2),
-            z4=binned.reduce(add, z4),
-            z6=binned.reduce(add, z4 * z2),
-            e2=binned.reduce(add, e * e),
-            u2=binned.reduce(add, u * u),
-            log_u2=binned.reduce(add, 2 * np.log(u)),
+            z2=binned.reduce(np.add, z2),
+            z4=binned.reduce(np.add, z4),
+            z6=binned.reduce(np.add, z4 * z2),
+            e2=binned.reduce(np.add, e * e),
+            u2=binned.reduce(np.add, u * u),
+            log_u2=binned.reduce(np.add, 2 * np.log(u)),
             x_min=binned.reduce(np.minimum, values, np.inf),
             x_max=binned.reduce(np.maximum, values, -np.inf),
         )
+
+    @classmethod
+    def from_codes(
+        cls, codes: Ints, n_bins: int, error: Floats, uncertainty: Floats
+    ) -> BinSums:
+        """Sum the rows of each code; the range is that of u.
+
+        Rows are gathered by code a chunk at a time, in the cache: chunks add up.
+        """
+        parts: Iterable[BinSums] = (
+            cls.from_rows(
+                BinnedRows.from_codes(codes[rows], n_bins),
+                error[rows],
+                uncertainty[rows],
+            )
+            for rows in chunks(codes.size, n_bins)
+        )
+        return reduce(add, parts)
 
     def __add__(self, other: BinSums) -> BinSums:
         """Return the summary of both sets of rows, which must not share any."""

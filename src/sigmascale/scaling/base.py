@@ -20,6 +20,7 @@ from .._checks import (
     check_errors,
     check_groups,
     for_frames,
+    largest_size,
 )
 from .._table import (
     Table,
@@ -121,10 +122,13 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     ) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
         # beyond these bounds, squares would overflow or vanish
-        bound = np.minimum(LARGEST, LARGEST_Z * uncertainty)
-        error = np.clip(error, -bound, bound)
-        error = np.where(np.abs(error) < SMALLEST, 0.0, error)
-        if not np.any(error):
+        if largest_size(error) > min(LARGEST, LARGEST_Z * uncertainty.min()):
+            bound = np.minimum(LARGEST, LARGEST_Z * uncertainty)
+            error = np.clip(error, -bound, bound)
+        tiny = np.abs(error) < SMALLEST
+        if tiny.any():
+            error = np.where(tiny, 0.0, error)
+        if tiny.all():
             warn_of_zero_errors(error.size)
             error = uncertainty
         self._learn(table, uncertainty, error, groups)
@@ -300,7 +304,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         if fitting:
             self.min_uncertainty_ = float(u.min())
             self.n_samples_fit_ = table.n_rows
-        return np.clip(u, SMALLEST, LARGEST)
+        if u.min() < SMALLEST or u.max() > LARGEST:
+            u = np.clip(u, SMALLEST, LARGEST)
+        return u
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""

@@ -9,7 +9,7 @@ import numpy as np
 from .._checks import Floats, Ints, Labels, check_choice, check_count
 from .._table import Table
 from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..partitions import BinnedRows, Cells, EqualSizeBins
+from ..partitions import Cells, EqualSizeBins
 from ..sums import BinSums
 from .base import VarianceScaler
 from .losses import LOSSES, ScaledLoss
@@ -89,8 +89,8 @@ class BinwiseScaling(VarianceScaler):
         check_choice(self.loss, "loss", LOSSES)
         self.partition_ = self._partition(table, uncertainty)
         codes = self._codes(table, uncertainty)
-        rows = BinnedRows.from_codes(codes, self.partition_.n_bins)
-        self.sums_ = BinSums.from_rows(rows, error, uncertainty)
+        n_bins = self.partition_.n_bins
+        self.sums_ = BinSums.from_codes(codes, n_bins, error, uncertainty)
         self._learn_factors()
         if self.loss != "nll":
             self._optimise(table, uncertainty, error, codes)

@@ -9,7 +9,7 @@ import numpy as np
 from .._checks import Floats, Labels, check_count
 from .._table import Table
 from ..exceptions import InvalidInputError, UnseenGroupWarning
-from ..partitions import BinnedRows, Groups
+from ..partitions import Groups
 from ..sums import BinSums
 from .base import VarianceScaler
 
@@ -57,8 +57,8 @@ class GroupScaling(VarianceScaler):
         min_size = check_count(self.min_size, "min_size")
         self.groups_ = Groups.learn(labels, min_size=min_size)
         self.seen_ = Groups.learn(labels)
-        rows = BinnedRows.from_codes(self.groups_.codes(labels), self.groups_.n_bins)
-        self.sums_ = BinSums.from_rows(rows, error, uncertainty)
+        codes, n_codes = self.groups_.codes(labels), self.groups_.n_bins
+        self.sums_ = BinSums.from_codes(codes, n_codes, error, uncertainty)
         self._learn_factors()
 
     def _position(self, table: Table) -> int:

@@ -1,0 +1,347 @@
+"""Measure sigmascale against the limits of the machine and against other packages.
+
+    make bench
+    python benchmarks/speed.py --quick
+
+Every number is a ratio within one run, or an exponent of growth: see README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from measure import Row, Task, best_seconds, growth, peak_bytes, table
+from scipy import stats
+from threadpoolctl import threadpool_limits
+
+import sigmascale as ss
+
+QM9_ROWS = 13_885  # the size of the test set of the published study
+N_RESAMPLES, N_DRAWS = 1500, 1000
+TOLERANCE = 0.05  # of a measured exponent
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Predictions with a continuous feature and one of few values, as masses are."""
+
+    u: np.ndarray
+    error: np.ndarray
+    features: dict[str, np.ndarray]
+
+    @property
+    def table(self) -> np.ndarray:
+        """The conditioning table."""
+        return np.column_stack([self.u, *self.features.values()])
+
+
+def sample(n_rows: int) -> Sample:
+    """Return predictions whose uncertainties are too small."""
+    rng = np.random.default_rng(n_rows)
+    u = rng.gamma(3, 0.1, n_rows)
+    features = {
+        "charge": rng.normal(size=n_rows),
+        "mass": np.round(rng.gamma(20, 6, n_rows)),
+    }
+    return Sample(u, 1.3 * u * rng.standard_normal(n_rows), features)
+
+
+# --- one function a thing that is measured -------------------------------------------
+
+
+def sort(data: Sample) -> Task:
+    """Sort the uncertainties: the limit of what needs their order."""
+    return partial(np.sort, data.u)
+
+
+def argsort(data: Sample) -> Task:
+    """Sort rows by their uncertainties: the limit of what needs rows in order."""
+    return partial(np.argsort, data.u)
+
+
+def fit_binwise(data: Sample) -> Task:
+    """Fit 40 bins of u."""
+    return lambda: ss.BinwiseScaling(n_bins=40).fit(data.u, data.error)
+
+
+def predict_binwise(data: Sample) -> Task:
+    """Rescale by 40 bins of u."""
+    return partial(ss.BinwiseScaling(n_bins=40).fit(data.u, data.error).predict, data.u)
+
+
+def fit_binwise_by_mass(data: Sample) -> Task:
+    """Fit 40 bins of a feature with ties, resolved by u."""
+    X = data.table
+    return lambda: ss.BinwiseScaling(n_bins=40, by=2).fit(X, data.error)
+
+
+def fit_cells(data: Sample) -> Task:
+    """Fit cells of two columns."""
+    X = data.table
+    return lambda: ss.BinwiseScaling(n_bins=10, by=(0, 1)).fit(X, data.error)
+
+
+def fit_groups(data: Sample) -> Task:
+    """Fit one factor for each mass."""
+    X = data.table
+    return lambda: ss.GroupScaling(by=2).fit(X, data.error)
+
+
+def fit_temperature(data: Sample) -> Task:
+    """Fit one factor."""
+    return lambda: ss.TemperatureScaling().fit(data.u, data.error)
+
+
+def fit_isotonic(data: Sample) -> Task:
+    """Fit a monotonic law."""
+    return lambda: ss.IsotonicScaling().fit(data.u, data.error)
+
+
+def scorecard(data: Sample) -> Task:
+    """Score by u and two features."""
+    return partial(ss.scorecard, data.error, data.u, data.features)
+
+
+def local_zms(method: str, n_resamples: int = N_RESAMPLES) -> Callable[[Sample], Task]:
+    """Return intervals of 100 bins."""
+    return lambda data: partial(
+        ss.local_zms, data.error, data.u, method=method, n_resamples=n_resamples
+    )
+
+
+def reference(n_draws: int) -> Callable[[Sample], Task]:
+    """Return scores of simulated sets."""
+    return lambda data: partial(
+        ss.reference_scores, data.u, data.features, n_draws=n_draws
+    )
+
+
+def confidence_curve(data: Sample) -> Task:
+    """Return the error left as uncertain rows are removed, with two simulated sets."""
+    return partial(ss.confidence_curve, data.error, data.u, n_draws=2)
+
+
+def draw_normals(data: Sample) -> Task:
+    """Draw what :func:`reference` needs at least."""
+    shape = (N_DRAWS, data.u.size)
+    return lambda: np.random.default_rng(0).standard_normal(shape)
+
+
+def scipy_bootstrap(data: Sample) -> Task:
+    """Return BCa intervals of 100 bins, bin after bin."""
+    z2 = ((data.error / data.u) ** 2)[np.argsort(data.u)]
+
+    def loop() -> None:
+        rng = np.random.default_rng(0)
+        for values in np.array_split(z2, 100):
+            stats.bootstrap(
+                (values,), np.mean, n_resamples=N_RESAMPLES, method="BCa", rng=rng
+            )
+
+    return loop
+
+
+def pandas_factors(data: Sample) -> Task:
+    """Return bin-wise factors the way of a notebook."""
+
+    def compute() -> pd.Series:
+        frame = pd.DataFrame({"u": data.u, "z2": (data.error / data.u) ** 2})
+        bins = pd.qcut(frame["u"], 40, labels=False)
+        return np.sqrt(frame["z2"].groupby(bins).mean())
+
+    return compute
+
+
+def uncertainty_toolbox_factor(data: Sample) -> Task:
+    """Return the one factor of Uncertainty Toolbox, found by a search."""
+    from uncertainty_toolbox.recalibration import get_std_recalibrator
+
+    zeros = np.zeros(data.u.size)
+    return partial(get_std_recalibrator, zeros, data.u, data.error)
+
+
+# --- the rows of the table: each function makes some ---------------------------------
+
+
+def against_sorting(quick: bool) -> list[Row]:
+    """Compare what works on all rows with sorting one column of them."""
+    n_rows = 10**6 if quick else 10**7
+    data = sample(n_rows)
+    seconds = best_seconds(
+        {
+            "np.sort": sort(data),
+            "fit": fit_binwise(data),
+            "predict": predict_binwise(data),
+            "scorecard": scorecard(data),
+            "pandas": pandas_factors(data),
+        },
+        budget=2 if quick else 20,
+    )
+    at = f"np.sort(u), {n_rows:.0e} rows"
+    return [
+        quotient(f"BinwiseScaling.fit / {at}", seconds, "fit", "np.sort", at_most=1.5),
+        quotient(f"  predict / {at}", seconds, "predict", "np.sort", at_most=0.8),
+        quotient(
+            f"scorecard, two features / {at}",
+            seconds,
+            "scorecard",
+            "np.sort",
+            at_most=5,
+        ),
+        quotient(
+            f"pandas qcut and groupby / BinwiseScaling.fit, {n_rows:.0e} rows",
+            seconds,
+            "pandas",
+            "fit",
+        ),
+    ]
+
+
+def against_bootstrap(quick: bool) -> list[Row]:
+    """Compare intervals of 100 bins with a loop over SciPy's."""
+    data = sample(QM9_ROWS)
+    seconds = best_seconds(
+        {
+            "scipy": scipy_bootstrap(data),
+            "bca": local_zms("bca")(data),
+            "moments": local_zms("moments")(data),
+        },
+        budget=2 if quick else 15,
+    )
+    loop = f"loop of scipy.stats.bootstrap / local_zms, {QM9_ROWS} rows"
+    return [
+        quotient(f"{loop}, bca", seconds, "scipy", "bca", at_least=20),
+        quotient(f"{loop}, moments", seconds, "scipy", "moments", at_least=200),
+    ]
+
+
+def against_drawing(quick: bool) -> list[Row]:
+    """Compare simulated scores with drawing the random numbers that they need."""
+    data = sample(QM9_ROWS)
+    seconds = best_seconds(
+        {"draw": draw_normals(data), "reference": reference(N_DRAWS)(data)},
+        budget=2 if quick else 15,
+    )
+    name = f"reference_scores / drawing {N_DRAWS} x {QM9_ROWS} normals"
+    return [quotient(name, seconds, "reference", "draw", at_most=3)]
+
+
+def against_uncertainty_toolbox(quick: bool) -> list[Row]:
+    """Compare the fit of 40 factors with that of one by Uncertainty Toolbox."""
+    n_rows = 10**4 if quick else 10**5
+    data = sample(n_rows)
+    seconds = best_seconds(
+        {"theirs": uncertainty_toolbox_factor(data), "ours": fit_binwise(data)},
+        budget=0,
+        least=1,
+    )
+    name = f"uncertainty_toolbox std recalibrator / BinwiseScaling.fit, {n_rows:.0e}"
+    least = None if quick else 100
+    return [quotient(f"{name} rows", seconds, "theirs", "ours", at_least=least)]
+
+
+IN_MEMORY: dict[str, Callable[[Sample], Task]] = {
+    "np.sort": sort,
+    "np.argsort": argsort,
+    "TemperatureScaling.fit": fit_temperature,
+    "BinwiseScaling.fit": fit_binwise,
+    "BinwiseScaling.predict": predict_binwise,
+    "BinwiseScaling.fit, feature with ties": fit_binwise_by_mass,
+    "BinwiseScaling.fit, cells": fit_cells,
+    "GroupScaling.fit": fit_groups,
+    "IsotonicScaling.fit": fit_isotonic,
+    "scorecard, two features": scorecard,
+    "local_zms, moments": local_zms("moments"),
+    "local_zms, bca, 20 resamples": local_zms("bca", 20),
+    "reference_scores, 2 draws": reference(2),
+    "confidence_curve, 2 draws": confidence_curve,
+}
+
+
+def growth_with_rows(quick: bool) -> list[Row]:
+    """Fit the exponents of time and memory."""
+    sizes = [10**4, 10**5, 10**6] if quick else [10**4, 10**5, 10**6, 10**7]
+    seconds: dict[str, list[float]] = {name: [] for name in IN_MEMORY}
+    memory: dict[str, list[int]] = {name: [] for name in IN_MEMORY}
+    for n_rows in sizes:
+        data = sample(n_rows)
+        tasks = {name: make(data) for name, make in IN_MEMORY.items()}
+        for name, best in best_seconds(tasks, budget=2, least=1).items():
+            seconds[name].append(best)
+        for name, task in tasks.items():
+            memory[name].append(peak_bytes(task))
+    exponents = {name: growth(sizes, times) for name, times in seconds.items()}
+    # a power law laid through n log n; np.sort and np.argsort show what caches add
+    bound = growth(sizes, [n * np.log(n) for n in sizes]) + TOLERANCE
+    span = f"{sizes[0]:.0e} to {sizes[-1]:.0e} rows"
+    return [
+        Row(
+            f"exponent of time, {span}: {name}",
+            exponents[name],
+            at_most=None if name in ("np.sort", "np.argsort") else bound,
+            measured={"rows": sizes, "seconds": seconds[name]},
+        )
+        for name in IN_MEMORY
+    ] + [
+        Row(
+            f"exponent of memory: {name}",
+            growth(sizes, memory[name]),
+            at_most=1 + TOLERANCE,
+            measured={"rows": sizes, "bytes": memory[name]},
+        )
+        for name in IN_MEMORY
+    ]
+
+
+def quotient(
+    name: str,
+    seconds: dict[str, float],
+    over: str,
+    under: str,
+    *,
+    at_most: float | None = None,
+    at_least: float | None = None,
+) -> Row:
+    """Return the row for one time divided by another."""
+    measured = {f"seconds, {each}": seconds[each] for each in (over, under)}
+    return Row(name, seconds[over] / seconds[under], at_most, at_least, measured)
+
+
+# Add a function here to have its rows in the table.
+SECTIONS: list[Callable[[bool], list[Row]]] = [
+    against_sorting,
+    against_bootstrap,
+    against_drawing,
+    against_uncertainty_toolbox,
+    growth_with_rows,
+]
+
+
+def main() -> None:
+    """Print the table and write the JSON file."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="smaller sets, a minute")
+    parser.add_argument("--out", type=Path, default=Path("bench-output/speed.json"))
+    options = parser.parse_args()
+    rows = []
+    for section in SECTIONS:
+        made = section(options.quick)
+        print(table(made), end="\n\n", flush=True)
+        rows += made
+    options.out.parent.mkdir(parents=True, exist_ok=True)
+    written = {"quick": options.quick, "rows": [row.to_dict() for row in rows]}
+    options.out.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    missed = sum(not row.met for row in rows)
+    print(f"{len(rows)} rows, {missed} beyond their bounds; written to {options.out}")
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        main()

@@ -1,0 +1,121 @@
+"""Order statistics, and searches among limits, without sorting all rows.
+
+Both lay a fine grid over the values: a map from numbers to cells that keeps their
+order. Of a rank, counting rows by cell tells the cell, and only the rows of such cells
+are sorted. Of a limit, a row is compared with those in its own cell only, of which
+there is at most one as a rule. Results are exact whatever the grid: one that crowds
+rows or limits into few cells costs time only, at worst that of sorting or searching
+all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._checks import Floats, Ints
+
+CHUNK = 20_000  # rows at a time, so that intermediate results stay in the cache
+_FEW = 2**8  # rows for which a grid does not pay
+_STATISTIC_BITS, _SEARCH_BITS = 16, 14  # at most 2^bits cells
+
+
+def chunks(n_rows: int, least: int = 1) -> Iterator[slice]:
+    """Yield slices that cover `n_rows` rows, of at least `least` but for the last."""
+    size = max(CHUNK, least)
+    return (slice(start, start + size) for start in range(0, n_rows, size))
+
+
+def ends_of_runs(values: Floats) -> Ints:
+    """Return where runs of equal values end."""
+    return np.flatnonzero(values != np.append(values[1:], np.nan)) + 1
+
+
+def order_statistics(x: Floats, ranks: Ints) -> Floats:
+    """Return ``np.sort(x)[ranks]``."""
+    grid = _Grid.over(x, x.size, _STATISTIC_BITS)
+    if grid is None:
+        return np.asarray(np.sort(x)[ranks])
+    cells = np.empty(x.size, dtype=np.uint16)
+    for rows in chunks(x.size):
+        cells[rows] = grid.cells(x[rows])
+    counts = np.bincount(cells)
+    ends = np.cumsum(counts)
+    cell_of_rank = np.searchsorted(ends, ranks, side="right")
+    wanted = np.zeros(counts.size, dtype=np.bool_)
+    wanted[cell_of_rank] = True
+    near = np.concatenate([x[rows][wanted[cells[rows]]] for rows in chunks(x.size)])
+    near.sort()
+    left_out = np.cumsum(np.where(wanted, 0, counts))
+    return np.asarray(near[ranks - left_out[cell_of_rank]])
+
+
+def search(limits: Floats, x: Floats) -> Ints:
+    """Return ``np.searchsorted(limits, x, side="right")``; no x may be NaN."""
+    ends = ends_of_runs(limits)
+    if ends.size < limits.size:  # of equal limits, one needs to be searched for
+        return np.append(0, ends)[search(limits[ends - 1], x)]
+    grid = _Grid.over(limits, x.size, _SEARCH_BITS)
+    if grid is None:
+        return np.searchsorted(limits, x, side="right")
+    counts = np.bincount(grid.cells(limits))
+    most = int(counts.max())
+    if most > limits.size.bit_length():  # a binary search takes fewer steps
+        return np.searchsorted(limits, x, side="right")
+    limits_before = np.cumsum(counts) - counts
+    next_limit = np.append(limits, np.inf)
+    codes = np.empty(x.size, dtype=np.int64)
+    for rows in chunks(x.size):
+        values = x[rows]
+        found = limits_before[grid.cells(np.clip(values, limits[0], limits[-1]))]
+        for _ in range(most):
+            found += values >= next_limit[found]
+        codes[rows] = found
+    return codes
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A map from the numbers between `low` and `high` to 0 .. 1, in the same order."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def over(cls, values: Floats) -> Scale | None:
+        """Return a scale of all values, unless they are equal or too far apart."""
+        low, high = float(values.min()), float(values.max())
+        return cls(low, high) if 0 < high - low < np.inf else None
+
+    def positions(self, x: Floats) -> Floats:
+        """Return the position of each number; neighbours may share theirs."""
+        if self.low <= 0:
+            return (x - self.low) / (self.high - self.low)
+        # The bits of positive numbers, read as integers, are in the same order, and
+        # nearly a logarithm: every factor of 2 has its share of the scale.
+        low, high = np.array([self.low, self.high]).view(np.int64).tolist()
+        positions: Floats = (x.view(np.int64) - low) / (high - low)
+        return positions
+
+
+@dataclass(frozen=True)
+class _Grid:
+    """A scale that is divided into cells."""
+
+    scale: Scale
+    last: int
+
+    @classmethod
+    def over(cls, values: Floats, n_rows: int, most_bits: int) -> _Grid | None:
+        """Lay a grid over all values, unless there is no point in it."""
+        if n_rows <= _FEW or values.size < 2:
+            return None
+        scale = Scale.over(values)
+        bits = min(most_bits, max(2, n_rows.bit_length()) - 1)
+        return None if scale is None else cls(scale, 2**bits - 1)
+
+    def cells(self, x: Floats) -> Ints:
+        """Return the cell of each number."""
+        return (self.scale.positions(x) * self.last).astype(np.int64)
