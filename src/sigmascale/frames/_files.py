@@ -135,5 +135,7 @@ def _write(lazy: Any, path: str) -> None:
     if lazy.implementation.is_polars():
         # twice as fast as Polars' own choice, zstd, for files a tenth larger
         lazy.to_native().sink_parquet(path, compression="lz4")
+    elif lazy.implementation.is_dask():
+        lazy.to_native().to_parquet(path, write_index=False)  # or it is a column, too
     else:
         lazy.sink_parquet(path)

@@ -81,7 +81,8 @@ def predict(
     if name is None and new in schema:
         msg = f"`frame` already has a column {new!r}. Pass `name`, or drop it."
         raise InvalidInputError(msg)
-    columns = _Columns(schema, names)
+    fitted = getattr(scaler, "feature_names_in_", names)
+    columns = _Columns(schema, names, tuple(str(each) for each in fitted))
     given = number(schema, names[0])
     smallest = nw.lit(scaler.min_uncertainty_)
     u = nw.when(given == 0).then(smallest).otherwise(given)
@@ -120,12 +121,15 @@ def _names(
 class _Columns:
     """The columns of a conditioning table as expressions.
 
+    `names` are those of the frame, `fitted` those that the recalibrator knows them by;
     `needed` are those asked for as numbers, which must be finite.
     """
 
-    def __init__(self, schema: nw.Schema, names: list[str]) -> None:
+    def __init__(
+        self, schema: nw.Schema, names: list[str], fitted: tuple[str, ...]
+    ) -> None:
         self.schema, self.names = schema, names
-        self.table = Table(tuple(np.empty(0) for _ in names), tuple(names))
+        self.table = Table(tuple(np.empty(0) for _ in names), fitted)
         self.needed: dict[str, nw.Expr] = {}
 
     def number(self, position: int) -> nw.Expr:

@@ -1,0 +1,195 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.cli import large
+from sigmascale.cli.options import Engine
+from sigmascale.datasets import make_molecules
+
+DATA = make_molecules(3000, seed=5)
+TABLE = pl.DataFrame(
+    {
+        "id": np.arange(3000),
+        "E": DATA.error,
+        "u": DATA.uncertainty,
+        "mass": DATA.mass,
+        "OxNy": DATA.group,
+        "s2": DATA.uncertainty**2,
+        "R": DATA.error + 5.0,
+        "V": np.full(3000, 5.0),
+    }
+)
+RAKED = ("--method", "raked")
+FIT = ("--error", "E", "--uncertainty", "u", "--feature", "mass")
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    TABLE[:2000].write_parquet("cal.parquet")
+    TABLE[2000:2500].write_parquet("new1.parquet")
+    TABLE[2500:].write_parquet("new2.parquet")
+
+
+def test_small_files_are_read_and_what_is_large_many_or_far_is_only_queried(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "folder").mkdir()
+    TABLE.write_parquet("folder/a.parquet")
+    TABLE.write_csv("a.csv")
+    assert not large.stays_lazy(["cal.parquet"], None)
+    assert not large.stays_lazy(["a.csv"], None)
+    assert not large.stays_lazy(["-"], None)
+    assert not large.stays_lazy(["*.parquet"], Engine.memory)
+    for files in (["new1.parquet", "new2.parquet"], ["*.parquet"], ["s3://b/a"]):
+        assert large.stays_lazy(files, None)
+    assert large.stays_lazy(["folder"], None)
+    assert large.stays_lazy(["cal.parquet"], Engine.polars)
+    monkeypatch.setattr(large, "LARGE", 1000)
+    assert large.stays_lazy(["cal.parquet"], None)
+    assert not large.stays_lazy(["a.csv"], None)
+
+
+FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize(
+    ("options", "scaler"),
+    [
+        ((*FIT, "--method", "binwise", "--bins", "9"), ss.BinwiseScaling(9)),
+        ((*FIT, "--method", "raked", "--bins", "5"), ss.RakedScaling(5)),
+        ((*FROM_VARIANCE, "--method", "isotonic"), ss.IsotonicScaling()),
+        (
+            (*FIT, "--method", "group", "--group", "OxNy"),
+            ss.GroupScaling("OxNy"),
+        ),
+    ],
+)
+def test_every_engine_gives_what_python_gives(sigmascale, engine, options, scaler):
+    fitted = sigmascale(
+        "fit", "cal.parquet", *options, "-o", "s.json", "--engine", engine
+    )
+    assert fitted.code == 0, fitted.err
+    assert "not read into memory" in fitted.out
+    done = sigmascale(
+        *("apply", "s.json", "new1.parquet", "new2.parquet"),
+        *("-o", "out.parquet", "--engine", engine),
+    )
+    assert done.code == 0, done.err
+    out = pl.read_parquet("out.parquet/*" if engine == "dask" else "out.parquet")
+    features = [] if "s2" in options else ["mass"]
+    features += ["OxNy"] if "OxNy" in options else []
+    ss.frames.fit(
+        scaler, TABLE[:2000].lazy(), error="E", uncertainty="u", features=features
+    )
+    expected = scaler.predict(TABLE[2000:].select("u", *features))
+    name = "s2_recalibrated" if "s2" in options else "u_recalibrated"
+    assert out.columns == [*TABLE.columns, name]
+    found = out.sort("id")[name].to_numpy()
+    found = np.sqrt(found) if "s2" in options else found
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_factors_of_bins_are_those_of_memory(sigmascale):
+    for engine in ("memory", "polars"):
+        options = (*FIT, "--method", "binwise", "--engine", engine)
+        sigmascale("fit", "cal.parquet", *options, "-o", f"{engine}.json")
+    factors = [ss.load(f"{name}.json").factors_ for name in ("memory", "polars")]
+    np.testing.assert_allclose(*factors, rtol=1e-12)
+
+
+def test_check_judges_files_that_stay_where_they_are(sigmascale):
+    done = sigmascale(
+        *("check", "new1.parquet", "new2.parquet", *FIT, "--json"),
+        *("--engine", "polars"),
+    )
+    assert done.code == 1
+    told = json.loads(done.out)
+    assert told["data"]["files"] == ["new1.parquet", "new2.parquet"]
+    expected = ss.validate(
+        *(TABLE[2000:]["E"], TABLE[2000:]["u"], TABLE[2000:].select("mass")),
+        method="moments",
+    )
+    for name, verdict in expected.verdicts.items():
+        assert told["verdicts"][name]["passed"] == verdict.passed
+        assert told["verdicts"][name]["score"] == pytest.approx(verdict.score)
+
+
+def test_missing_rows_are_dropped_on_request_only(sigmascale):
+    holes = TABLE[:2000].with_columns(
+        pl.when(pl.col("id") < 50).then(None).otherwise("mass").alias("mass")
+    )
+    holes.write_parquet("holes.parquet")
+    options = ("--engine", "polars", "--method", "binwise", "--by", "mass")
+    refused = sigmascale("fit", "holes.parquet", *FIT, *options, "-o", "a.json")
+    assert refused.code == 2
+    assert "mass" in refused.err
+    assert "50" in refused.err
+    done = sigmascale(
+        "fit", "holes.parquet", *FIT, *options, "-o", "a.json", "--drop-missing"
+    )
+    assert done.code == 0
+    assert ss.load("a.json").sums_.n.sum() == 1950
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("fit", "cal.parquet", *FIT, "-o", "a.json"), "--method auto"),
+        (
+            ("fit", "cal.parquet", *FIT, "-o", "a.json", "--method", "boosted"),
+            "BoostedScaling",
+        ),
+        (
+            ("fit", "cal.parquet", *FIT, "-o", "a.json", "--formula", "OxNy", *RAKED),
+            "--formula needs rows in memory",
+        ),
+        (("check", "cal.parquet", *FIT, "--report", "a.html"), "--report needs rows"),
+        (("check", "cal.parquet", "--error", "Mass"), "Did you mean 'mass'?"),
+        (("check", "none*.parquet"), "cannot be read as Parquet"),
+        (("check", "cal.csv"), "cannot be read as Parquet"),
+        (("apply", "s.json", "new1.parquet", "-o", "a.csv"), "as .parquet only"),
+        (
+            ("apply", "s.json", "new1.parquet", "-o", "a.parquet", "--name", "V"),
+            "column 'V' already",
+        ),
+        (
+            ("apply", "s.json", "cut.parquet", "-o", "a.parquet"),
+            "needs a column 'mass'",
+        ),
+    ],
+)
+def test_what_cannot_be_done_is_said_in_one_line(sigmascale, arguments, words):
+    TABLE.write_csv("cal.csv")
+    TABLE.drop("mass").write_parquet("cut.parquet")
+    options = ("--method", "binwise", "--by", "mass", "-o", "s.json")
+    sigmascale("fit", "cal.parquet", *FIT, *options)
+    done = sigmascale(*arguments, "--engine", "polars")
+    assert done.code == 2
+    assert words in done.err
+    assert done.err.startswith("error: ")
+    assert done.err.count("\n") == 1
+
+
+def test_a_scheduler_needs_an_engine_that_has_one(sigmascale):
+    done = sigmascale(
+        *("check", "cal.parquet", *FIT, "--engine", "duckdb"),
+        *("--scheduler", "tcp://127.0.0.1:1"),
+    )
+    assert done.code == 2
+    assert "address of a cluster" in done.err
+
+
+def test_a_process_of_its_own_applies_lazily_too(sigmascale):
+    sigmascale("fit", "cal.parquet", *FIT, "--method", "linear", "-o", "s.json")
+    command = [sys.executable, "-m", "sigmascale", "apply", "s.json", "new*.parquet"]
+    subprocess.run([*command, "-o", "out.parquet"], check=True, capture_output=True)
+    expected = ss.load("s.json").predict(TABLE[2000:].select("u", "mass"))
+    found = pl.read_parquet("out.parquet").sort("id")["u_recalibrated"]
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
