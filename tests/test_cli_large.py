@@ -58,6 +58,7 @@ def test_small_files_are_read_and_what_is_large_many_or_far_is_only_queried(
 FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
 
 
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenGroupWarning")
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
 @pytest.mark.parametrize(
     ("options", "scaler"),
