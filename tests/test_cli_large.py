@@ -178,6 +178,12 @@ def test_what_cannot_be_done_is_said_in_one_line(sigmascale, arguments, words):
     assert done.err.count("\n") == 1
 
 
+def test_only_parquet_files_can_be_several(sigmascale):
+    done = sigmascale("check", "a.csv", "b.csv")
+    assert done.code == 2
+    assert "2 files were given (a.csv, b.csv): only Parquet files" in done.err
+
+
 def test_a_scheduler_needs_an_engine_that_has_one(sigmascale):
     done = sigmascale(
         *("check", "cal.parquet", *FIT, "--engine", "duckdb"),

@@ -22,14 +22,24 @@ ERROR, UNCERTAINTY = "__error__", "__uncertainty__"  # columns that are computed
 
 def stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
     """Return whether files are left where they are, and only queried."""
+    if len(files) > 1 and (engine == Engine.memory or not all(map(_is_parquet, files))):
+        msg = (
+            f"{len(files)} files were given ({', '.join(files)}): only Parquet files "
+            "that are not read into memory can be several. Put the rows in one table."
+        )
+        raise InvalidInputError(msg)
     if engine is not None:
         return engine != Engine.memory
     if len(files) > 1 or any(mark in files[0] for mark in ("*", "://")):
         return True
     path = Path(files[0])
-    if path.suffix.lower() not in (".parquet", ".pq") or not path.is_file():
+    if not _is_parquet(files[0]) or not path.is_file():
         return path.is_dir() and any(path.glob("*.parquet"))
     return path.stat().st_size > LARGE
+
+
+def _is_parquet(file: str) -> bool:
+    return file.lower().endswith((".parquet", ".pq")) or Path(file).is_dir()
 
 
 @dataclass(frozen=True)

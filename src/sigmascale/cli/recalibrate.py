@@ -191,10 +191,11 @@ def apply(
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
-        rows = f"{told['rows']} rows; " if "rows" in told else ""
-        lost = told.get("dropped", 0)
-        left_out = f"{lost} with missing values left out; " if lost else ""
-        print(f"Written: {output} ({rows}{left_out}column {told['column']}).")
+        facts = [f"{told['rows']} rows"] if "rows" in told else []
+        if told.get("dropped"):
+            facts.append(f"{told['dropped']} with missing values left out")
+        facts.append(f"column {told['column']}")
+        print(f"Written: {output} ({'; '.join(facts)}).")
 
 
 def apply_in_memory(
