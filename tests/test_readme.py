@@ -7,15 +7,15 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 @pytest.mark.slow
-def test_the_example_of_the_readme_runs_and_ends_adaptive(
+def test_the_examples_of_the_readme_run_and_end_as_they_say(
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.chdir(tmp_path)
-    (example,) = re.findall(
-        r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL
-    )
+    examples = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    assert len(examples) == 2
     names = {}
-    exec(compile(example, str(README), "exec"), names)
+    for example in examples:
+        exec(compile(example, str(README), "exec"), names)
     assert "Not adaptive for mass" in capsys.readouterr().out
     assert (names["u_again"] == names["u_new"]).all()
     ss, test = names["ss"], names["test"]
@@ -23,3 +23,5 @@ def test_the_example_of_the_readme_runs_and_ends_adaptive(
         names["error"][test], names["u_new"], {"mass": names["mass"][test]}
     )
     assert found.passed
+    y, low, high = names["y"][300:], names["low"], names["high"]
+    assert 0.85 < ((low <= y) & (y <= high)).mean() < 0.98
