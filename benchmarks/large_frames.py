@@ -85,6 +85,32 @@ def agreement(n_rows: int) -> float:
     return float(np.abs(fit(table.lazy()).factors_ / in_memory.factors_ - 1).max())
 
 
+def measure(
+    n_rows: int, repeat: int, parent: Path | None = None
+) -> dict[str, dict[str, float]]:
+    """Return what each step takes: seconds, processor seconds and GiB."""
+    found: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory(dir=parent) as name:
+        make_large(Path(name) / "data", n_rows)
+        for step in STEPS * repeat:
+            command = [sys.executable, __file__, "--step", step, "--folder", name]
+            done = subprocess.run(command, check=True, capture_output=True, text=True)
+            taken = json.loads(done.stdout)
+            before = found.setdefault(step, taken)
+            found[step] = {
+                "seconds": min(before["seconds"], taken["seconds"]),
+                "cpu": min(before["cpu"], taken["cpu"]),
+                "GiB": max(before["GiB"], taken["GiB"]),
+            }
+    return found
+
+
+def ratio(found: dict[str, dict[str, float]], last: str, unit: str) -> float:
+    """Return what the three steps take, in plain queries."""
+    ours = sum(found[step][unit] for step in ("fit", "scorecard", last))
+    return ours / found["plain query"][unit]
+
+
 def main() -> None:
     """Make the data, take the times, print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -96,20 +122,7 @@ def main() -> None:
     if arguments.step:
         run(arguments.step, arguments.folder)
         return
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
-        folder = Path(name)
-        make_large(folder / "data", int(arguments.rows))
-        found = {}
-        for step in STEPS * arguments.repeat:
-            command = [sys.executable, __file__, "--step", step, "--folder", name]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            taken = json.loads(done.stdout)
-            before = found.setdefault(step, taken)
-            found[step] = {
-                "seconds": min(before["seconds"], taken["seconds"]),
-                "cpu": min(before["cpu"], taken["cpu"]),
-                "GiB": max(before["GiB"], taken["GiB"]),
-            }
+    found = measure(int(arguments.rows), arguments.repeat, arguments.folder)
     print(f"{arguments.rows:.0e} rows           seconds  CPU seconds   GiB")
     for step, taken in found.items():
         print(
@@ -117,9 +130,8 @@ def main() -> None:
         )
     for last in STEPS[3:]:
         for unit in ("seconds", "cpu"):
-            ours = sum(found[step][unit] for step in ("fit", "scorecard", last))
-            ratio = ours / found["plain query"][unit]
-            print(f"fit + scorecard + {last} : plain query = {ratio:.2f} ({unit})")
+            plain = ratio(found, last, unit)
+            print(f"fit + scorecard + {last} : plain query = {plain:.2f} ({unit})")
     difference = agreement(1_000_000)
     print(
         f"factors at 1e6 rows differ from those in memory by {difference:.1e} at most"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import large_frames
 import numpy as np
 import pandas as pd
 from measure import Row, Task, best_seconds, growth, peak_bytes, table
@@ -300,6 +301,28 @@ def growth_with_rows(quick: bool) -> list[Row]:
     ]
 
 
+def frames_against_a_plain_query(quick: bool) -> list[Row]:
+    """Fit, score and recalibrate Parquet files that are never read whole."""
+    n_rows = 10**6 if quick else 10**8
+    found = large_frames.measure(n_rows, 1)
+    steps = [found[step] for step in ("fit", "scorecard", "predict")]
+    return [
+        Row(
+            f"frames, {n_rows:.0e} rows: fit + scorecard + predict to Parquet"
+            " / plain Polars query",
+            large_frames.ratio(found, "predict", "cpu"),
+            at_most=3.0,
+            measured=dict(found),
+        ),
+        Row("frames: peak memory, GiB", max(s["GiB"] for s in steps), at_most=2.0),
+        Row(
+            "frames, 1e6 rows: largest difference of factors from those in memory",
+            large_frames.agreement(10**6),
+            at_most=1e-3,
+        ),
+    ]
+
+
 def quotient(
     name: str,
     seconds: dict[str, float],
@@ -321,6 +344,7 @@ SECTIONS: list[Callable[[bool], list[Row]]] = [
     against_drawing,
     against_uncertainty_toolbox,
     growth_with_rows,
+    frames_against_a_plain_query,
 ]
 
 
