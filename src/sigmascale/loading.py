@@ -19,8 +19,6 @@ from .columns import (
     take_rows,
 )
 from .exceptions import InvalidInputError
-from .persistence import load_with_source
-from .scaling import VarianceScaler
 from .tablefiles import read_table
 
 if TYPE_CHECKING:
@@ -35,13 +33,6 @@ def about(file: str) -> Iterator[None]:
     except InvalidInputError as problem:
         msg = f"{file}: {problem}"
         raise InvalidInputError(msg) from problem
-
-
-def load_recalibrator(file: str) -> tuple[VarianceScaler, Columns]:
-    """Return a saved recalibrator, and the columns that it needs."""
-    scaler, source = load_with_source(file)
-    with about(file):
-        return scaler, Columns.from_dict(source)
 
 
 @dataclass(frozen=True)

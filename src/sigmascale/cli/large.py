@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._progress import working
 from ..exceptions import InvalidInputError
+from .methods import load_recalibrator
 from .options import Engine
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def apply_lazily(
 
     from .. import frames
     from ..columns import free_name, known, renamed
-    from ..loading import about, load_recalibrator
+    from ..loading import about
     from ..tablefiles import format_of
 
     if format_of(output) != "parquet":

@@ -1,4 +1,4 @@
-"""From the options of `fit` to a recalibrator."""
+"""A recalibrator from the options of `fit`, or from the file that it wrote."""
 
 from __future__ import annotations
 
@@ -67,3 +67,14 @@ def make_scaler(
     else:
         bins, where = bins or DEFAULT_BINS, columns[0] if columns else 0
     return scaling.BinwiseScaling(bins, by=where, loss=loss.value, random_state=seed)
+
+
+def load_recalibrator(file: str) -> tuple[VarianceScaler, Columns]:
+    """Return a saved recalibrator, and the columns that it needs."""
+    from ..columns import Columns
+    from ..loading import about
+    from ..persistence import load_with_source
+
+    scaler, source = load_with_source(file)
+    with about(file):
+        return scaler, Columns.from_dict(source)

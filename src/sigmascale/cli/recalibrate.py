@@ -11,7 +11,7 @@ from .._progress import working
 from ..exceptions import InvalidInputError
 from .app import app
 from .large import LazySet, apply_lazily, stays_lazy
-from .methods import make_scaler
+from .methods import load_recalibrator, make_scaler
 from .options import (
     AsJson,
     By,
@@ -218,7 +218,7 @@ def apply_in_memory(
         reading = reader.submit(read_table, file, separator=separator, as_text=as_text)
         from .._table import check_table
         from ..columns import free_name, renamed, take_rows
-        from ..loading import about, load_recalibrator
+        from ..loading import about
 
         recalibrator, saved = load_recalibrator(scaler)
         frame = reading.result()
