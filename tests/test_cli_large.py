@@ -200,3 +200,65 @@ def test_a_process_of_its_own_applies_lazily_too(sigmascale):
     expected = ss.load("s.json").predict(TABLE[2000:].select("u", "mass"))
     found = pl.read_parquet("out.parquet").sort("id")["u_recalibrated"]
     np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_nan_is_missing_in_fit_and_apply_as_it_is_in_memory(sigmascale, engine):
+    nan = pl.when(pl.col("id") < 50).then(float("nan")).otherwise("mass").alias("mass")
+    TABLE[:2000].with_columns(nan).write_parquet("holes.parquet")
+    options = ("--method", "binwise", "--by", "mass", "--drop-missing")
+    for each in (engine, "memory"):
+        fit = ("fit", "holes.parquet", *FIT, *options, "-o", f"{each}.json")
+        done = sigmascale(*fit, "--engine", each)
+        assert done.code == 0, done.err
+    counts = [ss.load(f"{each}.json").sums_.n for each in (engine, "memory")]
+    np.testing.assert_array_equal(*counts)
+    done = sigmascale(
+        *("apply", "memory.json", "holes.parquet", "-o", "out.parquet"),
+        *("--engine", engine, "--drop-missing"),
+    )
+    assert done.code == 0, done.err
+    out = pl.read_parquet("out.parquet/*" if engine == "dask" else "out.parquet")
+    assert out["id"].min() == 50
+    assert out["u_recalibrated"].is_finite().all()
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_a_negative_variance_is_named_as_such(sigmascale, engine):
+    negative = pl.when(pl.col("id") < 3).then(-1.0).otherwise("s2").alias("s2")
+    TABLE.with_columns(negative).write_parquet("bad.parquet")
+    done = sigmascale("check", "bad.parquet", *FROM_VARIANCE, "--engine", engine)
+    assert done.code == 2, done.err
+    assert "`s2`: 3 not positive" in done.err
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("columns", [("--error", "OxNy"), ("--reference", "OxNy")])
+def test_a_column_that_holds_no_errors_is_called_by_its_name(
+    sigmascale, engine, columns
+):
+    done = sigmascale("check", "cal.parquet", *columns, "--engine", engine)
+    assert done.code == 2, done.err
+    assert "`OxNy` must hold numbers" in done.err
+
+
+def test_errors_that_cannot_be_used_are_named_as_the_user_knows_them(sigmascale):
+    TABLE.with_columns(R=pl.lit(None).cast(pl.Float64)).write_parquet("bad.parquet")
+    options = ("--reference", "R", "--prediction", "V", "--engine", "polars")
+    done = sigmascale("check", "bad.parquet", *options)
+    assert "`R - V`: 3000 missing" in done.err
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "words"),
+    [
+        (("new1.parquet", "new2.parquet"), ("--engine", "memory"), "2 files were given"),
+        (("new1.parquet",), ("--scheduler", "tcp://127.0.0.1:1"), "--scheduler is for"),
+    ],
+)
+def test_nothing_that_is_given_is_left_aside_in_silence(
+    sigmascale, files, options, words
+):
+    done = sigmascale("check", *files, *options)
+    assert done.code == 2
+    assert words in done.err

@@ -56,7 +56,7 @@ def check(
     Exit code: 0 they pass, 1 they do not, 2 bad input.
     """
     data: LazySet | LoadedSet
-    if stays_lazy(files, engine):
+    if stays_lazy(files, engine, scheduler):
         if report is not None:
             msg = "--report needs rows in memory: report on some of them, in one file."
             raise InvalidInputError(msg)

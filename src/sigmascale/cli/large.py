@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from ..validation import Validation
 
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
-ERROR, UNCERTAINTY = "__error__", "__uncertainty__"  # columns that are computed
+UNCERTAINTY = "__uncertainty__"  # a column that is computed
 
 
-def stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
+def stays_lazy(
+    files: Sequence[str], engine: Engine | None, scheduler: str | None = None
+) -> bool:
     """Return whether files are left where they are, and only queried."""
     if len(files) > 1 and (engine == Engine.memory or not all(map(_is_parquet, files))):
         msg = (
@@ -29,6 +31,14 @@ def stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
             "that are not read into memory can be several. Put the rows in one table."
         )
         raise InvalidInputError(msg)
+    lazy = _stays_lazy(files, engine)
+    if not lazy and scheduler is not None:
+        msg = "--scheduler is for --engine dask or spark."
+        raise InvalidInputError(msg)
+    return lazy
+
+
+def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
     if engine is not None:
         return engine != Engine.memory
     if len(files) > 1 or any(mark in files[0] for mark in ("*", "://")):
@@ -52,6 +62,11 @@ class LazySet:
     error_columns: tuple[str, ...]
     frame: Any
 
+    @property
+    def error(self) -> str:
+        """The column of errors in the frame."""
+        return " - ".join(self.error_columns)
+
     @classmethod
     def open(
         cls,
@@ -67,6 +82,7 @@ class LazySet:
         import narwhals as nw
 
         from ..columns import find_columns, find_error
+        from ..frames._rows import number
         from ..loading import about
 
         lazy = open_files(files, engine, scheduler)
@@ -74,25 +90,21 @@ class LazySet:
             if choice.formula is not None:
                 msg = "--formula needs rows in memory. Store what is derived from it."
                 raise InvalidInputError(msg)
+            schema = lazy.collect_schema()
+            error = find_error(choice, list(schema))
             # a frame without rows has the same names and types
-            error = find_error(choice, list(lazy.collect_schema()))
             empty = nw.from_dict(
-                {name: [] for name in lazy.collect_schema()},
-                schema=lazy.collect_schema(),
-                backend="polars",
+                {name: [] for name in schema}, schema=schema, backend="polars"
             )
             columns = find_columns(choice, empty.to_native(), error, by)
-        if drop_missing:
-            used = (columns.uncertainty, *error, *columns.features)
-            lazy = lazy.drop_nulls(list(used))
-        computed = [nw.col(error[0]).alias(ERROR)]
-        if len(error) == 2:
-            computed = [(nw.col(error[0]) - nw.col(error[1])).alias(ERROR)]
-        if columns.is_variance:  # under its own name, as in memory
-            name = columns.uncertainty
-            computed.append(nw.col(name).sqrt().alias(name))
-        labels = [nw.col(name).cast(nw.String) for name in columns.labels]
-        frame = lazy.with_columns(*computed, *labels)
+            if drop_missing:
+                lazy = _with_all_values(lazy, columns, error)
+            parts = [number(schema, name) for name in error]
+            difference = parts[0] if len(parts) == 1 else parts[0] - parts[1]
+            labels = [nw.col(name).cast(nw.String) for name in columns.labels]
+            frame = lazy.with_columns(
+                _standard_deviation(schema, columns), *labels
+            ).with_columns(difference.alias(" - ".join(error)))
         return cls(files, columns, error, frame.to_native())
 
     def fit(self, scaler: VarianceScaler) -> VarianceScaler:
@@ -104,7 +116,7 @@ class LazySet:
             return frames.fit(
                 scaler,
                 self.frame,
-                error=ERROR,
+                error=self.error,
                 uncertainty=self.columns.uncertainty,
                 features=self.columns.features,
             )
@@ -117,7 +129,7 @@ class LazySet:
         with about(self.files[0]), working("judging the uncertainties"):
             return frames.validate(
                 self.frame,
-                error=ERROR,
+                error=self.error,
                 uncertainty=self.columns.uncertainty,
                 features=self.columns.features,
                 n_bins=n_bins,
@@ -129,7 +141,7 @@ class LazySet:
         u = self.columns.uncertainty
         return (
             f"{', '.join(self.files)}: not read into memory; "
-            f"error {' - '.join(self.error_columns)}; "
+            f"error {self.error}; "
             f"uncertainty {f'sqrt({u})' if self.columns.is_variance else u}; "
             f"features: {', '.join(self.columns.features) or 'none'}."
         )
@@ -166,6 +178,32 @@ def open_files(
     return lazy
 
 
+def _with_all_values(lazy: Any, columns: Columns, error: Sequence[str] = ()) -> Any:
+    """Leave out rows with missing values."""
+    import narwhals as nw
+
+    from ..frames._rows import is_missing, number
+
+    schema = lazy.collect_schema()
+    for name in (columns.uncertainty, *error, *columns.numbers):
+        lazy = lazy.filter(~is_missing(number(schema, name)))
+    for name in columns.labels:
+        lazy = lazy.filter(~nw.col(name).is_null())
+    return lazy
+
+
+def _standard_deviation(schema: Any, columns: Columns) -> Any:
+    """Return the uncertainty, under its own name; what is negative stays so."""
+    import narwhals as nw
+
+    from ..frames._rows import number
+
+    u = number(schema, columns.uncertainty)
+    if columns.is_variance:  # engines differ in the root of a negative number
+        u = nw.when(u >= 0).then(u.sqrt()).otherwise(u)
+    return u.alias(columns.uncertainty)
+
+
 def apply_lazily(
     scaler: str,
     files: Sequence[str],
@@ -174,6 +212,8 @@ def apply_lazily(
     output: str,
     engine: Engine | None,
     scheduler: str | None,
+    *,
+    drop_missing: bool,
 ) -> dict[str, Any]:
     """Write Parquet files with the new column; return what was done."""
     import narwhals as nw
@@ -197,8 +237,9 @@ def apply_lazily(
         for each in (columns.uncertainty, *columns.features):
             known(each, names, "the recalibrator")
         name = free_name(name, columns, names)
-        u = nw.col(columns.uncertainty)
-        u = (u.sqrt() if columns.is_variance else u).alias(UNCERTAINTY)
+        if drop_missing:
+            lazy = _with_all_values(lazy, columns)
+        u = _standard_deviation(lazy.collect_schema(), columns).alias(UNCERTAINTY)
         labels = {each: f"__{each}__" for each in columns.labels}
         texts = [nw.col(a).cast(nw.String).alias(b) for a, b in labels.items()]
         new = nw.from_native(

@@ -91,7 +91,7 @@ def fit(
     from ..scaling import SelectedScaling
 
     data: LazySet | LoadedSet
-    if stays_lazy(files, engine):
+    if stays_lazy(files, engine, scheduler):
         if method == Method.auto or together is not None:
             msg = (
                 "--method auto and --together need rows in memory. Name another method,"
@@ -182,8 +182,11 @@ def apply(
     from ..columns import Choice
 
     named = Choice(uncertainty=uncertainty, variance=variance)
-    if stays_lazy(files, engine):
-        told = apply_lazily(scaler, files, named, name, output, engine, scheduler)
+    if stays_lazy(files, engine, scheduler):
+        told = apply_lazily(
+            *(scaler, files, named, name, output, engine, scheduler),
+            drop_missing=drop_missing,
+        )
     else:
         told = apply_in_memory(
             scaler, files[0], named, name, output, drop_missing, separator

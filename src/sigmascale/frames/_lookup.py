@@ -15,7 +15,7 @@ import numpy as np
 
 from .._checks import Labels
 from ..partitions import Cells, EqualSizeBins
-from ._rows import is_finite
+from ._rows import is_missing
 
 Value = nw.Expr | float | int
 
@@ -83,8 +83,7 @@ def pick_by_label(
         # a missing number is a label of its own, and sorts last
         missing, known, values = values[-1], known[:-1], values[:-1]
         rest = pick_by_label(x, labels[:-1], values, otherwise)
-        is_missing = x.is_null() | ~is_finite(x)
-        return nw.when(is_missing).then(literal(missing)).otherwise(rest)
+        return nw.when(is_missing(x)).then(literal(missing)).otherwise(rest)
     if not known:
         return literal(otherwise)
     leaves = [

@@ -22,9 +22,7 @@ from ..scaling import (
 )
 from ..scaling.trees import LabelCodes, NumberCodes
 from ._lookup import literal, pick_by_bins, pick_by_label, pick_by_limits
-from ._rows import MISSING, as_lazy, is_finite, is_text, number
-
-INFINITY = float("inf")
+from ._rows import MISSING, as_lazy, is_finite, is_missing, is_text, number
 
 
 def predict(
@@ -158,10 +156,8 @@ class _Columns:
             return self.by_label(position, column.groups.labels, values[1:], values[0])
         x = number(self.schema, self.names[position])
         known = pick_by_limits(x, column.limits, values[1:])
-        infinite = (x == INFINITY) | (x == -INFINITY)
-        missing = x.is_null() | (~is_finite(x) & ~infinite)
         rest = nw.when(is_finite(x)).then(known)
-        return nw.when(missing).then(literal(values[0])).otherwise(rest)
+        return nw.when(is_missing(x)).then(literal(values[0])).otherwise(rest)
 
 
 def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:

@@ -111,15 +111,14 @@ class Rows:
             msg = (
                 "Errors must be finite, uncertainties finite and strictly positive, "
                 f"and features finite numbers; of {n_rows} rows these are not: "
-                f"{listed}. Filter the frame first, or repair the column."
+                f"{listed}. Leave these rows out, or repair the column."
             )
             raise InvalidInputError(msg)
 
     def _problems(self, name: str) -> dict[str, nw.Expr]:
         x = nw.col(name).cast(nw.Float64)
-        infinite, finite = (x == float("inf")) | (x == -float("inf")), is_finite(x)
-        missing = x.is_null() | (~finite & ~infinite)
-        problems = {"missing": missing, "infinite": infinite}
+        finite = is_finite(x)
+        problems = {"missing": is_missing(x), "infinite": is_infinite(x)}
         if name == self.names[0]:
             problems["not positive"] = finite & (x <= 0)
             beyond = (x > 0) & ((x < SMALLEST) | (x > LARGEST))
@@ -199,7 +198,18 @@ def is_finite(x: nw.Expr) -> nw.Expr:
     return x.is_finite()
 
 
+def is_infinite(x: nw.Expr) -> nw.Expr:
+    """Return whether numbers are infinite; null where they are missing."""
+    return (x == float("inf")) | (x == -float("inf"))
+
+
+def is_missing(x: nw.Expr) -> nw.Expr:
+    """Return whether numbers are null or NaN."""
+    return x.is_null() | (~is_finite(x) & ~is_infinite(x))
+
+
 def is_text(dtype: nw.dtypes.DType) -> bool:
+    """Return whether a column holds labels."""
     return dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
