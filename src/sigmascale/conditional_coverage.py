@@ -23,15 +23,14 @@ from ._checks import (
     check_pair,
     check_variable,
 )
-from ._render import html_table, plain, text_table
 from .coverage import inside_limits
 from .intervals import MIN_ROWS, wilson_interval
-from .local import _large_groups
+from .local import ByBin, first_middle_last, keep_large_groups
 from .scores import bin_for_scores, check_ties
 
 
 @dataclass(frozen=True)
-class LocalCoverage:
+class LocalCoverage(ByBin):
     """The coverage of each bin, with its confidence interval.
 
     Attributes
@@ -75,36 +74,7 @@ class LocalCoverage:
     overall: tuple[float, float, float]
     confidence: float
 
-    @property
-    def is_grouped(self) -> bool:
-        """Whether the bins are named groups rather than intervals."""
-        return self.x.dtype.kind != "f"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
-        return plain(self)
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
-                f"{self.n[i]}",
-                f"{self.coverage[i]:.3f}",
-                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
-                "yes" if self.valid[i] else "no",
-            )
-            for i in range(self.coverage.size)
-        ]
-
-    def __str__(self) -> str:
-        """Return one line a bin."""
-        return text_table((f"{self.name} from", *_HEADER), self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table((f"{self.name} from", *_HEADER), self._rows())
-
-
-_HEADER = ("rows", "coverage", "interval", "valid")
+    _shown = ("coverage", "coverage")
 
 
 def local_coverage(
@@ -218,15 +188,15 @@ def _local_coverage(
     target, n_bins, confidence = settings
     binned = bin_for_scores(error, uncertainty, x, n_bins, ties, min_size=MIN_ROWS)
     if x is not None and x.dtype.kind != "f":
-        binned = _large_groups(binned, name)
+        binned = keep_large_groups(binned, name)
     inside = inside_limits(error, limits)
     n = binned.sizes
     count = binned.reduce(np.add, inside[binned.order].astype(np.float64))
     low, high = clopper_pearson_interval(count, n, confidence=confidence)
     valid = (low <= target) & (target <= high)
     n_valid = int(np.count_nonzero(valid))
-    values = (uncertainty if x is None else x)[binned.order]
-    ends = np.cumsum(n)
+    values = uncertainty if x is None else x
+    x_min, middle, x_max = first_middle_last(values, binned)
     total = wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
     return LocalCoverage(
         name=name,
@@ -236,9 +206,9 @@ def _local_coverage(
         high=high,
         valid=valid,
         n=n,
-        x=values[ends - (n + 1) // 2],
-        x_min=values[ends - n],
-        x_max=values[ends - 1],
+        x=middle,
+        x_min=x_min,
+        x_max=x_max,
         fraction_valid=n_valid / valid.size,
         fraction_interval=wilson_interval(n_valid, valid.size, confidence=confidence),
         overall=(float(inside.mean()), *total),

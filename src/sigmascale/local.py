@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -39,8 +39,53 @@ from .scores import bin_for_scores, check_ties, codes_for_scores
 from .selection import order_statistics
 
 
+class ByBin:
+    """What results with a value and an interval for each bin have in common."""
+
+    _shown: ClassVar[tuple[str, str]]  # the field of the values, and what it is called
+
+    if TYPE_CHECKING:
+        name: str
+        low: Floats
+        high: Floats
+        valid: npt.NDArray[np.bool_]
+        n: Ints
+        x: Labels
+        x_min: Labels
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the bins are named groups rather than intervals."""
+        return self.x.dtype.kind != "f"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists."""
+        return plain(self)
+
+    def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        field_name, title = self._shown
+        rows: list[tuple[str, ...]] = [
+            (
+                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
+                f"{self.n[i]}",
+                f"{value:.3f}",
+                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
+                "yes" if self.valid[i] else "no",
+            )
+            for i, value in enumerate(getattr(self, field_name))
+        ]
+        return (f"{self.name} from", "rows", title, "interval", "valid"), rows
+
+    def __str__(self) -> str:
+        """Return one line a bin."""
+        return text_table(*self._cells())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+
 @dataclass(frozen=True)
-class LocalZMS:
+class LocalZMS(ByBin):
     """The mean squared z-score of each bin, with its interval; the target is 1.
 
     Attributes
@@ -83,36 +128,7 @@ class LocalZMS:
     confidence: float
     method: str
 
-    @property
-    def is_grouped(self) -> bool:
-        """Whether the bins are named groups rather than intervals."""
-        return self.x.dtype.kind != "f"
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
-        return plain(self)
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
-            (
-                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
-                f"{self.n[i]}",
-                f"{self.zms[i]:.3f}",
-                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
-                "yes" if self.valid[i] else "no",
-            )
-            for i in range(self.zms.size)
-        ]
-
-    def __str__(self) -> str:
-        """Return one line a bin."""
-        return text_table((f"{self.name} from", *_HEADER), self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table((f"{self.name} from", *_HEADER), self._rows())
-
-
-_HEADER = ("rows", "<Z²>", "interval", "valid")
+    _shown = ("zms", "<Z²>")
 
 
 def local_zms(
@@ -279,7 +295,7 @@ def _local_zms(
     else:
         binned = BinnedRows.from_codes(*codes_for_scores(*rows, min_size=MIN_ROWS))
     if values.dtype.kind != "f":
-        binned = _large_groups(binned, name)
+        binned = keep_large_groups(binned, name)
     z2 = (error / uncertainty) ** 2
     zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
     low, high = mean_interval(
@@ -298,7 +314,7 @@ def _local_zms(
     )
     valid = (low <= 1) & (high >= 1)
     count = int(np.count_nonzero(valid))
-    x_min, middle, x_max = _first_middle_last(values, binned)
+    x_min, middle, x_max = first_middle_last(values, binned)
     return LocalZMS(
         name=name,
         zms=zms,
@@ -317,7 +333,7 @@ def _local_zms(
     )
 
 
-def _first_middle_last(values: Labels, binned: BinnedRows) -> npt.NDArray[Any]:
+def first_middle_last(values: Labels, binned: BinnedRows) -> npt.NDArray[Any]:
     """Return the smallest, middle and largest value of each bin; labels are equal."""
     ends = np.cumsum(binned.sizes)
     ranks = np.array(
@@ -328,7 +344,7 @@ def _first_middle_last(values: Labels, binned: BinnedRows) -> npt.NDArray[Any]:
     return order_statistics(values, ranks)
 
 
-def _large_groups(binned: BinnedRows, name: str) -> BinnedRows:
+def keep_large_groups(binned: BinnedRows, name: str) -> BinnedRows:
     """Leave out the groups with too few rows for an interval."""
     large = large_groups(binned.sizes, name)
     return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
