@@ -30,6 +30,8 @@ LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 # The names of scores (S_cal, S_con, ...) and verdicts that are not of a feature.
 RESERVED = frozenset({"u", "cal", "con", "ada", "tot", "average"})
 
+MISSING = "missing"  # the label of rows that have none
+
 
 def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
     """Return a generator; an integer is a seed, None takes fresh entropy."""
@@ -262,7 +264,7 @@ def check_pair(
 
 def _label(value: Any) -> str:
     missing = value is None or (isinstance(value, float) and np.isnan(value))
-    return "missing" if missing or str(value) in {"<NA>", "NaT"} else str(value)
+    return MISSING if missing or str(value) in {"<NA>", "NaT"} else str(value)
 
 
 def as_labels(values: npt.NDArray[Any]) -> Labels:
@@ -330,6 +332,18 @@ def check_interval(interval: Any, error: Floats | None = None) -> Floats:
     return np.column_stack([low, high])
 
 
+def refuse_reserved(features: Iterable[str]) -> None:
+    """Refuse names of features that scores and verdicts have for something else."""
+    reserved = RESERVED.intersection(features)
+    if reserved:
+        name = min(reserved)
+        msg = (
+            f'`features` must not have a column named "{name}": S_{name} is a score of '
+            "its own. Rename it."
+        )
+        raise InvalidInputError(msg)
+
+
 def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
     """Return named columns from None, a mapping, a data frame or an array."""
     if features is None:
@@ -355,14 +369,7 @@ def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
     if len(columns) < len(named):
         msg = "`features` must have columns of different names. Rename them."
         raise InvalidInputError(msg)
-    reserved = RESERVED.intersection(columns)
-    if reserved:
-        name = min(reserved)
-        msg = (
-            f'`features` must not have a column named "{name}": S_{name} is a score of '
-            "its own. Rename it."
-        )
-        raise InvalidInputError(msg)
+    refuse_reserved(columns)
     return {
         name: check_variable(values, name, rows) for name, values in columns.items()
     }

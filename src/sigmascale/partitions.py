@@ -51,6 +51,17 @@ def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
     return feasible
 
 
+def warn_of_ties(n_bins: int, n_distinct: int) -> None:
+    """Say so if equal values leave fewer bins than were asked for."""
+    if n_distinct < n_bins:
+        warnings.warn(
+            f"{n_bins} bins were asked for, but equal values of the binning "
+            f"variable leave {n_distinct} distinct bins; these are used.",
+            FewerBinsWarning,
+            stacklevel=3,
+        )
+
+
 @dataclass(frozen=True)
 class BinnedRows:
     """Rows in the order of their bins, and the number of rows in each bin."""
@@ -271,13 +282,7 @@ class EqualSizeBins:
             merged = _merge_keys(x, ties, limits, search(limits, x))
             limits = _pairs(limits, _cut_by_ties(cuts, merged, ties)[1])
         limits = np.unique(limits)[1:]  # the first bin is open
-        if limits.size + 1 < n_bins:
-            warnings.warn(
-                f"{n_bins} bins were asked for, but equal values of the binning "
-                f"variable leave {limits.size + 1} distinct bins; these are used.",
-                FewerBinsWarning,
-                stacklevel=2,
-            )
+        warn_of_ties(n_bins, limits.size + 1)
         if ties is None:
             return cls(limits)
         return cls(limits.real.copy(), limits.imag.copy())

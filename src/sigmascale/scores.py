@@ -285,6 +285,21 @@ class Scorecard:
     ence: dict[str, float] = field(repr=False)
     uce: dict[str, float] = field(repr=False)
 
+    @classmethod
+    def from_sums(cls, sums: dict[str, BinSums], n_bins: int) -> Scorecard:
+        """Return the scores of a set from its bin sums by variable."""
+        total = sums["u"].total
+        return cls(
+            n_rows=int(total.n[0]),
+            n_bins=n_bins,
+            nll=total.nll(),
+            zms=float(total.zms[0]),
+            s_cal=total.local_calibration_error(),
+            s={name: each.local_calibration_error() for name, each in sums.items()},
+            ence={name: each.ence() for name, each in sums.items()},
+            uce={name: each.uce() for name, each in sums.items()},
+        )
+
     @property
     def s_con(self) -> float:
         """Consistency: S_cal + S_u."""
@@ -385,14 +400,4 @@ def scorecard(
         name: BinSums.from_codes(*codes_for_scores(e, u, x, n_bins, order), e, u)
         for name, x in {"u": None, **columns}.items()
     }
-    total = sums["u"].total
-    return Scorecard(
-        n_rows=e.size,
-        n_bins=n_bins,
-        nll=total.nll(),
-        zms=float(total.zms[0]),
-        s_cal=total.local_calibration_error(),
-        s={name: each.local_calibration_error() for name, each in sums.items()},
-        ence={name: each.ence() for name, each in sums.items()},
-        uce={name: each.uce() for name, each in sums.items()},
-    )
+    return Scorecard.from_sums(sums, n_bins)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -266,7 +267,7 @@ def validate(
     columns = check_features(features, e)
     order = check_ties(ties, e)
     if n_bins is None:
-        n_bins = max(1, min(100, round(np.sqrt(e.size)), e.size // MIN_ROWS))
+        n_bins = default_bins(e.size)
     settings = check_settings(n_bins, method, confidence, n_resamples)
     if n_draws is None:
         n_draws = int(np.clip(Z_SCORES // e.size, 200, 1000))
@@ -290,6 +291,15 @@ def validate(
     )
     attainable = attainable_fractions((e / u) ** 2, local, settings, generator)
     return judge(card, reference, local, attainable, settings)
+
+
+def default_bins(n_rows: int) -> int:
+    """Return how many bins verdicts are based on, if nobody says it.
+
+    >>> default_bins(400), default_bins(10**6), default_bins(12)
+    (20, 100, 2)
+    """
+    return max(1, min(100, round(math.sqrt(n_rows)), n_rows // MIN_ROWS))
 
 
 def judge(

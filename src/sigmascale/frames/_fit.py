@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import narwhals as nw
 import numpy as np
 
-from .._checks import Ints, Labels, check_choice, check_count
+from .._checks import Ints, as_labels, check_choice, check_count
 from .._table import Table
 from ..exceptions import InvalidInputError
 from ..partitions import Cells, Groups
@@ -38,7 +38,6 @@ from ._intervals import (
 )
 from ._lookup import pick_by_label, pick_by_limits
 from ._rows import (
-    MISSING,
     TERMS,
     Columns,
     Rows,
@@ -233,7 +232,7 @@ def _number_column(rows: Rows, position: int) -> str:
 def _fit_groups(scaler: GroupScaling, rows: Rows, table: Table) -> Seen:
     column = rows.columns[scaler._position(table)]
     found = _grouped(rows, {"label": nw.col(column)})
-    labels = as_known_labels(found["label"])
+    labels = as_labels(found["label"])
     distinct, code = np.unique(labels, return_inverse=True)
     n = np.zeros(distinct.size, dtype=np.int64)
     np.add.at(n, code, found["n"].astype(np.int64))
@@ -243,13 +242,6 @@ def _fit_groups(scaler: GroupScaling, rows: Rows, table: Table) -> Seen:
     scaler.sums_ = _bin_sums(found, codes, scaler.groups_.n_bins)
     scaler._learn_factors()
     return _seen(found)
-
-
-def as_known_labels(values: Any) -> Labels:
-    """Return labels as the recalibrators keep them: strings or float64."""
-    if values.dtype.kind in "fiub":
-        return np.asarray(values, dtype=np.float64)
-    return np.array([MISSING if v is None else str(v) for v in values], dtype=str)
 
 
 def _fit_law(scaler: IsotonicScaling | LinearScaling, rows: Rows) -> Seen:
@@ -340,7 +332,7 @@ def _number_codes(intervals: Intervals, n_bins: int) -> NumberCodes:
 
 def _label_codes(rows: Rows, column: str) -> LabelCodes:
     found = collect(rows.frame.group_by(column).agg(nw.len().alias("n")))
-    labels, code = np.unique(as_known_labels(found[column]), return_inverse=True)
+    labels, code = np.unique(as_labels(found[column]), return_inverse=True)
     n = np.zeros(labels.size)
     np.add.at(n, code, found["n"])
     frequent = np.argsort(-n, kind="stable")[:MAX_LABELS]

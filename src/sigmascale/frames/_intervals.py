@@ -8,7 +8,6 @@ rows, a second pass looks into such intervals only.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import Floats, Ints
-from ..exceptions import FewerBinsWarning
-from ..partitions import EqualSizeBins, cut_positions, feasible_bins
+from ..partitions import EqualSizeBins, cut_positions, feasible_bins, warn_of_ties
 from ..sums import BinSums
 from ._rows import (
     LARGEST_FEATURE,
@@ -393,13 +391,7 @@ def equal_size_bins(
     """Return the limits of bins, and the intervals at which they begin."""
     n_bins = feasible_bins(intervals.n_rows, n_bins)
     cuts = intervals.cut(cut_positions(intervals.n_rows, n_bins)[1:])
-    if cuts.size + 1 < n_bins:
-        warnings.warn(
-            f"{n_bins} bins were asked for, but equal values of the binning "
-            f"variable leave {cuts.size + 1} distinct bins; these are used.",
-            FewerBinsWarning,
-            stacklevel=2,
-        )
+    warn_of_ties(n_bins, cuts.size + 1)
     limits = intervals.low[cuts]
     if not ties:
         return EqualSizeBins(limits), cuts

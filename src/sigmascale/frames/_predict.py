@@ -7,6 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
+from .._checks import MISSING
 from .._table import Table
 from ..exceptions import InvalidInputError
 from ..scaling import (
@@ -22,7 +23,7 @@ from ..scaling import (
 )
 from ..scaling.trees import LabelCodes, NumberCodes
 from ._lookup import literal, pick_by_bins, pick_by_label, pick_by_limits
-from ._rows import MISSING, as_lazy, is_finite, is_missing, is_text, number
+from ._rows import as_lazy, is_finite, is_missing, is_text, number
 
 
 def predict(

@@ -16,12 +16,11 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import LARGEST, LARGEST_Z, SMALLEST
+from .._checks import LARGEST, LARGEST_Z, MISSING, SMALLEST
 from ..exceptions import InvalidInputError, NotANumberError
 
 LARGEST_FEATURE = 1e250  # beyond, rounding to a few bits would overflow
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")
-MISSING = "missing"  # the label of rows that have none
 
 Frame = nw.LazyFrame[Any]
 Columns = dict[str, npt.NDArray[Any]]

@@ -8,7 +8,15 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._checks import RESERVED, Floats, Ints, Labels, check_count, rng_from
+from .._checks import (
+    Floats,
+    Ints,
+    Labels,
+    as_labels,
+    check_count,
+    refuse_reserved,
+    rng_from,
+)
 from ..exceptions import InvalidInputError
 from ..intervals import MIN_ROWS, moments_interval, wilson_interval
 from ..local import LocalZMS, Settings, check_settings, large_groups
@@ -16,8 +24,8 @@ from ..partitions import cut_positions, feasible_bins
 from ..reference import ReferenceScores
 from ..scores import Scorecard
 from ..sums import BinSums
-from ..validation import Validation, attainable_fractions, judge
-from ._fit import as_known_labels, uniform
+from ..validation import Validation, attainable_fractions, default_bins, judge
+from ._fit import uniform
 from ._intervals import SCORE_BITS, Intervals, Survey, equal_size_ranks
 from ._rows import TERMS, Rows, collect, read_rows, sums_of, with_terms
 
@@ -175,7 +183,7 @@ def validate(
     rows = read_rows(frame, error, uncertainty, _scored(features))
     if n_bins is None:
         n_rows = int(collect(rows.frame.select(nw.len().alias("n")))["n"][0])
-        n_bins = max(1, min(100, round(np.sqrt(n_rows)), n_rows // MIN_ROWS))
+        n_bins = default_bins(n_rows)
     settings = check_settings(n_bins, "moments", confidence, 1500)
     n_draws = check_count(n_draws, "n_draws", least=20)
     generator = rng_from(rng)
@@ -202,14 +210,8 @@ def validate(
 
 def _scored(features: Any) -> Any:
     """Return the names of features, of which none may be the name of a score."""
-    reserved = () if isinstance(features, str) else RESERVED.intersection(features)
-    if reserved:
-        name = min(reserved)
-        msg = (
-            f'`features` must not have a column named "{name}": S_{name} is a score of '
-            "its own. Rename it."
-        )
-        raise InvalidInputError(msg)
+    if not isinstance(features, str):
+        refuse_reserved(features)
     return features
 
 
@@ -260,8 +262,9 @@ def _groups(rows: Rows, column: str, terms: tuple[str, ...]) -> _Binned:
     )
     if not np.array_equal(found["usable"], found["n"]) or not found["n"].size:
         rows.refuse()
-    order = np.argsort(as_known_labels(found[column]), kind="stable")
-    labels = as_known_labels(found[column])[order]
+    labels = as_labels(found[column])
+    order = np.argsort(labels, kind="stable")
+    labels = labels[order]
     sums = {name: found[name][order] for name in terms}
     none = np.zeros(labels.size)
     n = found["n"][order].astype(np.int64)
@@ -275,18 +278,8 @@ def _complete(n: Ints, sums: dict[str, Floats], low: Floats, high: Floats) -> Bi
 
 
 def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Scorecard:
-    total = binned["u"].sums.total
     sums = dict(zip(names, (each.sums for each in binned.values()), strict=True))
-    return Scorecard(
-        n_rows=int(total.n[0]),
-        n_bins=n_bins,
-        nll=total.nll(),
-        zms=float(total.zms[0]),
-        s_cal=total.local_calibration_error(),
-        s={name: each.local_calibration_error() for name, each in sums.items()},
-        ence={name: each.ence() for name, each in sums.items()},
-        uce={name: each.uce() for name, each in sums.items()},
-    )
+    return Scorecard.from_sums(sums, n_bins)
 
 
 def _local(name: str, binned: _Binned, settings: Settings) -> LocalZMS:
