@@ -53,6 +53,16 @@ def shorten(name: str, length: int = 9) -> str:
     return name if len(name) <= length else name[: length - 1] + "…"
 
 
+def shorten_middle(name: str, longest: int) -> str:
+    """Shorten a name in the middle: what tells names apart may stand at either end.
+
+    >>> shorten_middle("temperature", 6)
+    'tem…ure'
+    """
+    half = longest // 2
+    return name if len(name) <= longest else f"{name[:half]}…{name[-half:]}"
+
+
 def plain(result: Any) -> dict[str, Any]:
     """Return the fields of a result by name, arrays as lists."""
     return {

@@ -14,6 +14,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ._checks import Floats, Labels, check_count, check_pair, rng_from
+from ._drawing import (
+    BLACK,
+    BLUE,
+    DARK,
+    GREY,
+    VERMILION,
+    Look,
+    axes_for,
+    legend_above,
+    literal,
+    log_helps,
+    log_ticks,
+    name_ticks,
+    styled,
+    variable_label,
+)
 from .conditional_coverage import LocalCoverage
 from .confidence import ConfidenceCurve
 from .exceptions import InvalidInputError
@@ -24,13 +40,6 @@ from .scores import zms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.legend import Legend
-
-Look = dict[str, Any]
-# Blue and vermilion of Okabe and Ito, apart for every kind of colour vision; a second
-# marker tells them apart in print without colour.
-_BLUE, _VERMILION, _BLACK, _GREY = "#0072B2", "#D55E00", "#000000", "#999999"
-_TEXT, _LETTER = "small", 4.6  # of legends and names of groups; typical width in points
 
 
 def plot_confidence_curve(
@@ -58,20 +67,20 @@ def plot_confidence_curve(
     >>> plot_confidence_curve(curve).get_ylabel()
     'RMSE of the rows left'
     """
-    ax = _axes(ax, curve, ConfidenceCurve, "curve")
+    ax = axes_for(ax, curve, ConfidenceCurve, "curve")
     x, low, high = curve.pruned, curve.reference_low, curve.reference_high
-    line: Look = {"color": _BLUE, "linewidth": 1.8, "label": "data", "zorder": 3}
-    ax.plot(x, curve.error, **_styled(style, line))
-    ax.fill_between(x, low, high, color=_GREY, alpha=0.35, linewidth=0)
-    ax.plot(x, curve.reference, ":", color="#555555", linewidth=1, label="reference")
-    ax.plot(x, curve.oracle, "--", color=_BLACK, linewidth=1, label="oracle")
+    line: Look = {"color": BLUE, "linewidth": 1.8, "label": "data", "zorder": 3}
+    ax.plot(x, curve.error, **styled(style, line))
+    ax.fill_between(x, low, high, color=GREY, alpha=0.35, linewidth=0)
+    ax.plot(x, curve.reference, ":", color=DARK, linewidth=1, label="reference")
+    ax.plot(x, curve.oracle, "--", color=BLACK, linewidth=1, label="oracle")
     known = curve.statistic in {"rmse", "mae"}
-    name = curve.statistic.upper() if known else _literal(curve.statistic, 24)
+    name = curve.statistic.upper() if known else literal(curve.statistic, 24)
     ax.set(xlim=(0, 1), xlabel="fraction of rows removed")
     ax.set_ylabel(f"{name} of the rows left")
     # All curves of these axes count, not only this one.
     bottom, top = min(0.0, ax.dataLim.y0), ax.dataLim.y1
-    _legend_above(ax, bottom, top + (0.03 * (top - bottom) or 1))
+    legend_above(ax, bottom, top + (0.03 * (top - bottom) or 1))
     return ax
 
 
@@ -98,18 +107,18 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
     >>> plot_local_zms(local_zms(data.error, data.uncertainty, n_bins=9)).get_yscale()
     'log'
     """
-    ax = _axes(ax, result, LocalZMS, "result")
+    ax = axes_for(ax, result, LocalZMS, "result")
     bottom, top = _zms_range(result)
     ax.set_yscale("log")
     # What is not clipped must not lie below the axis.
     overall = np.maximum(result.overall, bottom)
     x = _plot_bins(ax, result, result.zms, 1, overall, style)
     if (zero := result.zms <= 0).any():
-        look: Look = {"color": _VERMILION, "transform": ax.get_xaxis_transform()}
+        look: Look = {"color": VERMILION, "transform": ax.get_xaxis_transform()}
         ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)
     ax.set_ylabel("local ⟨Z²⟩")
-    _legend_above(ax, bottom, top, _valid_bins(result))
-    _log_ticks(ax, "y", *ax.get_ylim())
+    legend_above(ax, bottom, top, _valid_bins(result))
+    log_ticks(ax, "y", *ax.get_ylim())
     return ax
 
 
@@ -141,12 +150,12 @@ def plot_local_coverage(
     >>> plot_local_coverage(result).get_ylabel()
     'local coverage (target 0.9)'
     """
-    ax = _axes(ax, result, LocalCoverage, "result")
+    ax = axes_for(ax, result, LocalCoverage, "result")
     _plot_bins(ax, result, result.coverage, result.target, result.overall, style)
     ax.set_ylabel(f"local coverage (target {result.target:g})")
     lowest = min(result.low.min(), result.overall[1], result.target)
     bottom = float(lowest - 0.05 * (1 - lowest))
-    _legend_above(ax, bottom, 1.01, _valid_bins(result))
+    legend_above(ax, bottom, 1.01, _valid_bins(result))
     # the space of the legend is not of possible values
     ax.set_yticks([tick for tick in ax.get_yticks() if max(bottom, 0) <= tick <= 1])
     return ax
@@ -181,30 +190,28 @@ def plot_factors(
     >>> plot_factors(scaler, "u").get_ylabel()
     'factor'
     """
-    ax = _axes(ax, scaler, (RakedScaling, BinwiseScaling, GroupScaling), "scaler")
+    ax = axes_for(ax, scaler, (RakedScaling, BinwiseScaling, GroupScaling), "scaler")
     name, limits, factors = _factors(scaler, variable)
-    look: Look = {"color": _BLUE, "linewidth": 1.5}
-    ax.axhline(1, color=_BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    look: Look = {"color": BLUE, "linewidth": 1.5}
+    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
     if factors.size == limits.size:  # labels
         look |= {"linestyle": "none", "marker": "o"}
-        ax.plot(np.arange(limits.size), factors, **_styled(style, look))
-        _name_ticks(ax, [_literal(str(label), 14) for label in limits])
+        ax.plot(np.arange(limits.size), factors, **styled(style, look))
+        name_ticks(ax, limits)
     else:
         # the first and last bins are open; they are drawn as wide as their neighbours
         edges = np.array([0.0, 1.0])
-        if log := limits.size > 1 and _log_helps(limits):
+        if log := limits.size > 1 and log_helps(limits):
             ends = (limits[:1] ** 2 / limits[1:2], limits[-1:] ** 2 / limits[-2:-1])
             edges = np.concatenate([ends[0], limits, ends[1]])
         elif limits.size:
             steps = np.diff(limits) if limits.size > 1 else np.ones(1)
             ends = (limits[:1] - steps[:1], limits[-1:] + steps[-1:])
             edges = np.concatenate([ends[0], limits, ends[1]])
-        ax.plot(
-            np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **_styled(style, look)
-        )
+        ax.plot(np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **styled(style, look))
         if log:
-            _log_ticks(ax, "x", edges[0], edges[-1])
-    ax.set_xlabel("uncertainty u" if name == "u" else _literal(name))
+            log_ticks(ax, "x", edges[0], edges[-1])
+    ax.set_xlabel(variable_label(name))
     ax.set_ylabel("factor")
     return ax
 
@@ -263,7 +270,7 @@ def plot_errors(
     """
     e, u = check_pair(error, uncertainty)
     max_points, generator = check_count(max_points, "max_points"), rng_from(rng)
-    ax = _axes(ax)
+    ax = axes_for(ax)
     # Wide enough for nearly all rows and, unless u is far too large, for the lines.
     small, large = np.quantile(u, (0.005, 0.995))
     left, right = 0.95 * max(u.min(), small / 3), 1.05 * min(u.max(), 3 * large)
@@ -278,19 +285,19 @@ def plot_errors(
     if not inside.all():
         notes.append(f"{np.count_nonzero(~inside)} outside the axes")
         rows = rows[inside]
-    look: Look = {"color": _BLUE, "marker": "o", "linestyle": "none", "label": "E"}
+    look: Look = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "E"}
     look |= {"markersize": 1.8, "markeredgewidth": 0, "rasterized": True}
     look |= {"alpha": 0.8 if rows.size < 500 else 0.4}
-    ax.plot(u[rows], e[rows], **_styled(style, look))
-    ax.axhline(0, color=_GREY, linewidth=0.8, zorder=1)
+    ax.plot(u[rows], e[rows], **styled(style, look))
+    ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
     # The lines end where the errors do, below the legend.
     grid = np.geomspace(left, max(left, min(right, reach / 2)), 200)
     for sign, label in ((2, "±2u"), (-2, None)):
-        ax.plot(grid, sign * grid, color=_VERMILION, linewidth=1.3, label=label)
-    if _log_helps(u):
-        _log_ticks(ax, "x", left, right)
+        ax.plot(grid, sign * grid, color=VERMILION, linewidth=1.3, label=label)
+    if log_helps(u):
+        log_ticks(ax, "x", left, right)
     ax.set(xlim=(left, right), xlabel="uncertainty u", ylabel="error E")
-    for handle in _legend_above(ax, -reach, reach, *notes).get_lines():
+    for handle in legend_above(ax, -reach, reach, *notes).get_lines():
         handle.set(alpha=1, markersize=4)
     return ax
 
@@ -319,7 +326,7 @@ def plot_z_histogram(
     'density'
     """
     e, u = check_pair(error, uncertainty)
-    ax = _axes(ax)
+    ax = axes_for(ax)
     z = e / u
     # The normal must remain visible, so that the axis never reaches beyond 10.
     limit = float(np.clip(np.ceil(np.quantile(np.abs(z), 0.99)), 4, 10))
@@ -327,64 +334,17 @@ def plot_z_histogram(
     n_bins = 1 + 2 * int(np.clip(2 * np.cbrt(z.size), 8, 40))
     density, edges = np.histogram(clipped, n_bins, (-limit, limit), density=True)
     look: Look = {"alpha": 0.5, "label": "z = E/u"}
-    look |= {} if "color" in style else {"facecolor": _BLUE}
-    ax.stairs(density, edges, fill=True, **_styled(style, look, patch=True))
+    look |= {} if "color" in style else {"facecolor": BLUE}
+    ax.stairs(density, edges, fill=True, **styled(style, look, patch=True))
     grid = np.linspace(-limit, limit, 401)
     normal = np.exp(-(grid**2) / 2) / math.sqrt(2 * math.pi)
-    ax.plot(grid, normal, color=_BLACK, linewidth=1.3, label="standard normal")
+    ax.plot(grid, normal, color=BLACK, linewidth=1.3, label="standard normal")
     ax.set(xlim=(-limit, limit), xlabel="z = E/u", ylabel="density")
     notes = [f"⟨Z²⟩ = {zms(e, u):.3g}"]
     if beyond := np.count_nonzero(np.abs(z) > limit):
         notes.append(f"{beyond} beyond ±{limit:g} in edge bins")
-    _legend_above(ax, 0, 1.03 * max(density.max(), normal.max()), *notes)
+    legend_above(ax, 0, 1.03 * max(density.max(), normal.max()), *notes)
     return ax
-
-
-def _axes(ax: Any, result: Any = None, kind: Any = None, name: str = "") -> Axes:
-    """Return axes to draw on, after a look at what is to be drawn."""
-    try:
-        from matplotlib.axes import Axes
-        from matplotlib.figure import Figure
-    except ImportError as problem:
-        msg = 'Plots need Matplotlib: pip install "sigmascale[cli]".'
-        raise ImportError(msg) from problem
-    if kind is not None and not isinstance(result, kind):
-        kinds = kind if isinstance(kind, tuple) else (kind,)
-        names = " or ".join(each.__name__ for each in kinds)
-        msg = f"`{name}` must be a {names}; found {type(result).__name__}."
-        raise InvalidInputError(msg)
-    if ax is not None and not isinstance(ax, Axes):
-        msg = f"`ax` must be a Matplotlib Axes; found {type(ax).__name__}."
-        raise InvalidInputError(msg)
-    return Figure(layout="constrained").subplots() if ax is None else ax
-
-
-def _styled(style: Look, look: Look, *, patch: bool = False) -> Look:
-    """Return `look` changed by the user's style, whose keys may be short (`lw`)."""
-    from matplotlib import cbook, lines, patches
-
-    artist = patches.Patch if patch else lines.Line2D
-    return look | cbook.normalize_kwargs(style, artist)
-
-
-def _printable(character: str) -> str:
-    # joiners print nothing themselves, but make one emoji of two
-    joins = character in "\u200c\u200d"
-    return character if joins or character.isprintable() else "\ufffd"
-
-
-def _literal(name: str, longest: int = 48) -> str:
-    """Return a user's name as text that Matplotlib draws as it is, shortened."""
-    shown = "".join(map(_printable, " ".join(name.split())))
-    if len(shown) > longest:  # what tells names apart may stand at the end
-        shown = f"{shown[: longest // 2]}…{shown[-longest // 2 :]}"
-    return shown.replace("$", r"\$")
-
-
-def _size(ax: Axes) -> tuple[float, float]:
-    """Return the width and height of the axes in typographic points."""
-    pixel = 72 / ax.figure.dpi
-    return float(ax.bbox.width * pixel), float(ax.bbox.height * pixel)
 
 
 def _plot_bins(
@@ -397,11 +357,11 @@ def _plot_bins(
 ) -> Labels:
     """Plot values of bins with intervals, that of all rows beside; return their x."""
     x: Labels = np.arange(values.size) if result.is_grouped else result.x
-    ax.axhline(target, color=_BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    ax.axhline(target, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
     size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
-    good: Look = {"color": _BLUE, "marker": "o", "label": "valid", "markersize": size}
-    good = _styled(style, good | {"linestyle": "none", "markeredgewidth": 0})
-    bad = good | {"color": _VERMILION, "marker": "X", "label": "not valid"}
+    good: Look = {"color": BLUE, "marker": "o", "label": "valid", "markersize": size}
+    good = styled(style, good | {"linestyle": "none", "markeredgewidth": 0})
+    bad = good | {"color": VERMILION, "marker": "X", "label": "not valid"}
     bad["markersize"] *= 1.3
     bad = {k: v for k, v in bad.items() if not k.endswith(("facecolor", "edgecolor"))}
     for rows, look in ((result.valid, good), (~result.valid, bad)):
@@ -411,16 +371,16 @@ def _plot_bins(
             bars.set(color=points.get_color(), alpha=points.get_alpha(), linewidth=0.8)
     look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
     _, low, high = result.overall
-    look["color"] = _BLUE if low <= target <= high else _VERMILION
+    look["color"] = BLUE if low <= target <= high else VERMILION
     value, *limits = overall
     ax.plot([1.035, 1.035], limits, linewidth=1.5, **look)
     ax.plot([1.035], [value], "s", markersize=4, label="all rows", **look)
     if result.is_grouped:
         ax.set_xlim(-0.6, x.size - 0.4)
-        _name_ticks(ax, [_literal(str(name), 14) for name in result.x])
-    elif _log_helps(result.x):
-        _log_ticks(ax, "x", result.x.min(), result.x.max())
-    ax.set_xlabel("uncertainty u" if result.name == "u" else _literal(result.name))
+        name_ticks(ax, result.x)
+    elif log_helps(result.x):
+        log_ticks(ax, "x", result.x.min(), result.x.max())
+    ax.set_xlabel(variable_label(result.name))
     return x
 
 
@@ -462,60 +422,4 @@ def share_zms_range(axes: Iterable[Axes]) -> None:
     lows, highs = zip(*(ax.get_ylim() for ax in axes), strict=True)
     for ax in axes:
         ax.set_ylim(min(lows), max(highs))
-        _log_ticks(ax, "y", min(lows), max(highs))
-
-
-def _log_helps(x: Floats) -> bool:
-    """Whether a logarithmic axis brings the median nearer to the middle."""
-    low, middle, high = float(x.min()), float(np.median(x)), float(x.max())
-    if low <= 0 or high < 3 * low:
-        return False
-    linear = abs((middle - low) / (high - low) - 0.5)
-    log = abs(math.log(middle / low) / math.log(high / low) - 0.5)
-    return log < (linear + 0.1 if high > 30 * low else linear - 0.1)
-
-
-def _log_ticks(ax: Axes, which: str, low: float, high: float) -> None:
-    """Make an axis logarithmic, with as many plain numbers as there is room for."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    ax.set(**{f"{which}scale": "log"})
-    if (decades := math.log10(high / low)) <= 4:
-        width, height = _size(ax)
-        axis, room = (ax.xaxis, width / 32) if which == "x" else (ax.yaxis, height / 12)
-        choices = ([*range(1, 10)], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3])
-        # Numbers are densest below the next power of 10.
-        fit = (s for s in choices if math.log10(10 / s[-1]) * room >= decades)
-        axis.set_major_locator(LogLocator(subs=next(fit, [1])))
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.set_minor_formatter(NullFormatter())
-
-
-def _name_ticks(ax: Axes, names: list[str]) -> None:
-    """Name groups along x: slanted if they are long, only some if they are many."""
-    width = _size(ax)[0] / len(names)
-    flat = (max(map(len, names)) + 2) * _LETTER <= width
-    step = 1 if flat else math.ceil(12 / width)
-    slant: Look = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
-    look = {"fontsize": _TEXT} | ({} if flat else slant)
-    ax.set_xticks(range(0, len(names), step), names[::step], **look)
-    ax.set_xticks(range(len(names)), minor=True)
-
-
-def _legend_above(ax: Axes, low: float, high: float, *notes: str) -> Legend:
-    """Set the range of y and, in free space above it, notes and a legend."""
-    entries = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-    width, height = _size(ax)
-    needed = [27 + _LETTER * len(label) for label in entries]
-    columns = len(needed) if sum(needed) <= width else int(width / max(needed)) or 1
-    note = (", " if _LETTER * len(", ".join(notes)) <= width else "\n").join(notes)
-    look: Look = {"loc": "upper left", "ncols": columns, "fontsize": _TEXT}
-    look |= {"title": note or None, "title_fontsize": _TEXT, "alignment": "left"}
-    look |= {"frameon": False, "borderaxespad": 0, "columnspacing": 1}
-    legend = ax.legend([*entries.values()], [*entries], handlelength=1.5, **look)
-    lines = math.ceil(len(entries) / columns) + len(note.splitlines())
-    to_axis = ax.yaxis.get_transform()
-    bottom, top = to_axis.transform([low, high])
-    top = bottom + (top - bottom) / (1 - min(0.5, (6 + 12 * lines) / height))
-    ax.set_ylim(low, float(to_axis.inverted().transform([top])[0]))
-    return legend
+        log_ticks(ax, "y", min(lows), max(highs))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from .._checks import Floats
 from .._progress import track
 from ..local import local_zms_by_variable
-from ..plots import plot_local_zms
+from ..plots import plot_local_zms, share_zms_range
 from ..scaling import (
     BinwiseScaling,
     BoostedScaling,
@@ -117,7 +117,5 @@ def figure3(beyond: Beyond) -> Figure:
             plot_local_zms(result, ax=ax)
             ax.set_xlabel(LABELS[x])
         row[0].set_ylabel(f"{name}\n" + row[0].get_ylabel())
-    lows, highs = zip(*(ax.get_ylim() for ax in axes.flat), strict=True)
-    for ax in axes.flat:
-        ax.set_ylim(min(lows), max(highs))
+    share_zms_range(axes.flat)
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from .._drawing import BLUE, DARK, VERMILION
 from ..binscan import BinScan
 from ..confidence import confidence_curve
 from ..local import local_zms_by_variable
@@ -15,9 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe-Ito colours, told apart by all readers
-COLOURS = {"u": "#0072B2", "X1": "#D55E00", "X2": "#009E73"}
+COLOURS = {"u": BLUE, "X1": VERMILION, "X2": "#009E73"}
 LABELS = {"u": "$u$", "X1": "$X_1$", "X2": "$X_2$"}
-GREY = "#555555"
 
 
 def _letter(ax: Axes, letter: str) -> None:
@@ -80,16 +80,16 @@ def figure2(scan: BinScan) -> Figure:
         low, high = factor * (mean - 2 * sd), factor * (mean + 2 * sd)
         ax.fill_between(n, low, high, color=colour, alpha=0.12, lw=0)
 
-    draw(axes[0, 0], "NLL", GREY, "NLL")
+    draw(axes[0, 0], "NLL", DARK, "NLL")
     for x in COLOURS:
         draw(axes[0, 1], f"ENCE_{x}", COLOURS[x], LABELS[x])
         draw(axes[1, 0], f"S_{x}", COLOURS[x], f"$S_{{{LABELS[x].strip('$')}}}$")
     draw(axes[1, 0], "S_cal", "#E69F00", "$S_{cal}$")
-    draw(axes[1, 0], "S_tot", GREY, "$S_{tot}/2$", 0.5)
+    draw(axes[1, 0], "S_tot", DARK, "$S_{tot}/2$", 0.5)
     ax = axes[1, 1]
     low, high = _perfect_fraction()
     ax.axhspan(low, high, color="0.85", lw=0)
-    ax.axhline(0.95, color=GREY, ls=":", lw=1.3)
+    ax.axhline(0.95, color=DARK, ls=":", lw=1.3)
     for x, colour in COLOURS.items():
         ax.fill_between(
             n, scan.valid_low[x], scan.valid_high[x], color=colour, alpha=0.15
@@ -121,5 +121,5 @@ def _explain_lines(ax: Axes) -> None:
     from matplotlib.lines import Line2D
 
     styles = (("-", "bin-wise scaling"), ("--", "isotonic"), (":", "simulated"))
-    lines = [Line2D([], [], color=GREY, ls=style, label=name) for style, name in styles]
+    lines = [Line2D([], [], color=DARK, ls=style, label=name) for style, name in styles]
     ax.legend(handles=lines, frameon=False, fontsize=8, loc="upper right")

@@ -10,15 +10,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._checks import Floats, Labels
+from .._drawing import (
+    BLACK,
+    BLUE,
+    Look,
+    log_helps,
+    log_ticks,
+    name_ticks,
+    variable_label,
+)
 from .._progress import track
 from ..confidence import ConfidenceCurve
 from ..local import LocalZMS
 from ..partitions import Cells
 from ..plots import (
-    _literal,
-    _log_helps,
-    _log_ticks,
-    _name_ticks,
     plot_confidence_curve,
     plot_errors,
     plot_factors,
@@ -238,7 +243,7 @@ def _share_range(axes: list[Axes]) -> None:
 
 
 def _label(ax: Axes, name: str) -> None:
-    ax.set_xlabel(_literal(variable(name), LONGEST_LABEL))
+    ax.set_xlabel(variable_label(name, LONGEST_LABEL))
 
 
 def _local(local: LocalZMS, ax: Axes) -> None:
@@ -262,23 +267,18 @@ def _ratios(ratio: Floats, x: Labels, name: str, ax: Axes) -> None:
     rows = np.arange(ratio.size)
     if rows.size > POINTS:
         rows = np.sort(rng.choice(rows, POINTS, replace=False))
-    ax.axhline(1, color="#000000", linewidth=0.8, linestyle="--", zorder=1)
+    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
     values = x
     if x.dtype.kind != "f":
         labels, codes = np.unique(x, return_inverse=True)
         values = codes + rng.uniform(-0.25, 0.25, codes.size)  # side by side
-    look: dict[str, Any] = {
-        "color": "#0072B2",
-        "markersize": 2.5,
-        "markeredgewidth": 0,
-        "alpha": 0.4,
-    }
+    look: Look = {"color": BLUE, "alpha": 0.4, "markersize": 2.5, "markeredgewidth": 0}
     ax.plot(values[rows], ratio[rows], "o", **look)
     if x.dtype.kind != "f":
-        _name_ticks(ax, [_literal(str(label), 14) for label in labels])
-    elif _log_helps(x):
-        _log_ticks(ax, "x", x.min(), x.max())
-    if _log_helps(ratio):
-        _log_ticks(ax, "y", ratio.min(), ratio.max())
+        name_ticks(ax, labels)
+    elif log_helps(x):
+        log_ticks(ax, "x", x.min(), x.max())
+    if log_helps(ratio):
+        log_ticks(ax, "y", ratio.min(), ratio.max())
     ax.set_ylabel("recalibrated / u")
     _label(ax, name)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZE = (4.5, 3.2)  # inches; text of 10 points is readable on a phone of that width
-# The colours of plots.py, as variables that the page's style sheet sets; the colour
+# The colours of plots, as variables that the page's style sheet sets; the colour
 # itself is for where there is no style sheet.
 COLOURS = {
     "#000000": "ink",

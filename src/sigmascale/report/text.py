@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from ..plots import _printable
+from .._drawing import printable
+from .._render import shorten_middle
 
 NO_BREAK = "\u00a0"  # a space at which no line breaks
 _SPACES = f" \n\t{NO_BREAK}"
@@ -19,7 +20,7 @@ def clean(text: str) -> str:
     What cannot be printed is replaced, and words written from right to left are
     isolated: they must not turn around the words beside them.
     """
-    shown = "".join(c if c in _SPACES else _printable(c) for c in text)
+    shown = "".join(c if c in _SPACES else printable(c) for c in text)
     return _RUN.sub("\u2068\\g<0>\u2069", shown)
 
 
@@ -68,13 +69,8 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def short(name: str, longest: int = 60) -> str:
-    """Shorten a name in the middle: what tells names apart may stand at either end.
-
-    >>> short("temperature", 6)
-    'tem…ure'
-    """
-    half = longest // 2
-    return name if len(name) <= longest else f"{name[:half]}…{name[-half:]}"
+    """Return a name that fits a table or a sentence."""
+    return shorten_middle(name, longest)
 
 
 def variable(name: str) -> str:
