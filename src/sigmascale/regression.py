@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,13 +16,6 @@ from sklearn.base import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import BayesianRidge
-from sklearn.model_selection import (
-    GroupKFold,
-    GroupShuffleSplit,
-    KFold,
-    ShuffleSplit,
-    check_cv,
-)
 from sklearn.utils import Bunch, Tags, get_tags, indexable
 from sklearn.utils._set_output import _get_container_adapter
 from sklearn.utils.metadata_routing import (
@@ -31,31 +23,19 @@ from sklearn.utils.metadata_routing import (
     MethodMapping,
     process_routing,
 )
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     _check_feature_names_in,
-    _check_method_params,
     _num_samples,
     check_is_fitted,
     validate_data,
 )
 
-from ._checks import (
-    Floats,
-    Ints,
-    Labels,
-    check_count,
-    check_fraction,
-    check_groups,
-)
+from ._checks import Floats, check_count, check_groups
 from ._sources import Uncertainty, check_source, predict_with_std
 from ._table import Features, check_target, conditioning_table, some_rows
-from .conformal import ConformalScores
+from ._unseen import calibrate, make_splits, out_of_fold, some_labels
 from .exceptions import InvalidInputError
 from .scaling import SelectedScaling, VarianceScaler
-from .scaling.crossfit import make_folds
-
-CONFORMAL_FOLDS = 5
 
 
 class RecalibratedRegressor(
@@ -212,9 +192,17 @@ class RecalibratedRegressor(
             prediction, u = predict_with_std(regressor, X, self.uncertainty)
             error = target - prediction
         else:
-            splits = self._splits(X, target, kept_together, routed.splitter.split, seed)
-            rows, error, u = self._out_of_fold(
-                regressor, X, target, splits, routed.regressor.fit
+            splits = make_splits(
+                self.cv, X, target, kept_together, routed.splitter.split, seed
+            )
+            rows, error, u = out_of_fold(
+                regressor,
+                X,
+                target,
+                splits,
+                routed.regressor.fit,
+                self.uncertainty,
+                self.n_jobs,
             )
         if not u.any():
             msg = (
@@ -222,14 +210,22 @@ class RecalibratedRegressor(
                 f"{u.size} are 0. Do all members of an ensemble agree?"
             )
             raise InvalidInputError(msg)
-        kept_together = _some(kept_together, rows)
+        kept_together = some_labels(kept_together, rows)
         if kept_together is None and np.unique(rows).size < rows.size:
             kept_together = rows.astype(np.float64)  # rows that were tested repeatedly
         table = self._table(some_rows(X, rows), u)
         self.calibration_rows_ = rows
         self.calibration_error_ = error
         self.calibration_table_ = table
-        self._calibrate(scaler, table, error, kept_together, _some(labels, rows), seed)
+        self.scaler_ = calibrate(
+            scaler,
+            table,
+            error,
+            kept_together,
+            some_labels(labels, rows),
+            conformal_size=self.conformal_size,
+            seed=seed,
+        )
         self.regressor_ = (
             regressor
             if isinstance(regressor, FrozenEstimator)
@@ -379,94 +375,6 @@ class RecalibratedRegressor(
             return process_routing(self, "fit", groups=groups, **fit_params)
         return Bunch(regressor=Bunch(fit=fit_params), splitter=Bunch(split={}))
 
-    def _splits(
-        self,
-        X: Any,
-        y: Floats,
-        groups: Labels | None,
-        metadata: dict[str, Any],
-        seed: int,
-    ) -> list[tuple[Ints, Ints]]:
-        if isinstance(self.cv, (int, np.integer)):
-            n_folds = check_count(self.cv, "cv", least=2)
-            found = y.size if groups is None else np.unique(groups).size
-            if found < n_folds:
-                what = "sample(s)" if groups is None else "group(s)"
-                msg = (
-                    f"`cv` must be at most the number of {what}; found cv={n_folds} "
-                    f"and {found} {what}. Pass fewer folds or more data."
-                )
-                raise InvalidInputError(msg)
-            kind = KFold if groups is None else GroupKFold
-            cv = kind(n_folds, shuffle=True, random_state=seed)
-        else:
-            cv = check_cv(self.cv)
-        if groups is not None:
-            metadata = {**metadata, "groups": groups}
-        return list(cv.split(X, y, **metadata))
-
-    def _out_of_fold(
-        self,
-        regressor: Any,
-        X: Any,
-        y: Floats,
-        splits: list[tuple[Ints, Ints]],
-        fit_params: dict[str, Any],
-    ) -> tuple[Ints, Floats, Floats]:
-        """Return the rows tested, sorted, with their errors and raw uncertainties."""
-        found = Parallel(n_jobs=self.n_jobs)(
-            delayed(_fit_and_predict)(
-                clone(regressor), X, y, train, test, fit_params, self.uncertainty
-            )
-            for train, test in splits
-        )
-        rows = np.concatenate([np.arange(y.size)[test] for _, test in splits])
-        prediction, u = (np.concatenate(values) for values in zip(*found, strict=True))
-        order = np.argsort(rows, kind="stable")
-        return rows[order], (y[rows] - prediction)[order], u[order]
-
-    def _calibrate(
-        self,
-        scaler: VarianceScaler,
-        table: Any,
-        error: Floats,
-        groups: Labels | None,
-        by_group: Labels | None,
-        seed: int,
-    ) -> None:
-        """Fit the recalibrator, and find the z-scores that intervals are made from."""
-        if self.conformal_size is not None:
-            size = check_fraction(self.conformal_size, "conformal_size")
-            kind = ShuffleSplit if groups is None else GroupShuffleSplit
-            splitter = kind(1, test_size=size, random_state=seed)
-            seen, unseen = next(splitter.split(error, groups=groups))
-            self.scaler_ = scaler.fit(
-                some_rows(table, seen), error[seen], _some(groups, seen)
-            )
-            self.scaler_.conformalize(
-                some_rows(table, unseen),
-                error[unseen],
-                by_group=_some(by_group, unseen),
-            )
-            return
-        self.scaler_ = scaler.fit(table, error, groups)
-        # selecting once is enough: one choice of few cannot fit the rows closely
-        chosen = scaler.scaler_ if isinstance(scaler, SelectedScaling) else scaler
-        predicted = self.scaler_.predict(table)
-        rng = np.random.default_rng(seed)
-        n_folds = min(CONFORMAL_FOLDS, error.size)
-        fold = make_folds(np.abs(error) / predicted, n_folds, rng, groups)
-        for k in range(n_folds):
-            seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-            if seen.size and unseen.size:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # `fit` has given those that matter
-                    fitted = clone(chosen).fit(
-                        some_rows(table, seen), error[seen], _some(groups, seen)
-                    )
-                    predicted[unseen] = fitted.predict(some_rows(table, unseen))
-        self.scaler_.conformal_ = ConformalScores.learn(error, predicted, by_group)
-
     def _check_columns(self, X: Any) -> None:
         """Compare the number and names of columns with those seen in `fit`."""
         check_is_fitted(self)
@@ -492,22 +400,3 @@ class RecalibratedRegressor(
 
 def _is_routing() -> bool:
     return bool(get_config()["enable_metadata_routing"])
-
-
-def _some(labels: Labels | None, rows: Ints) -> Labels | None:
-    return None if labels is None else labels[rows]
-
-
-def _fit_and_predict(
-    regressor: Any,
-    X: Any,
-    y: Floats,
-    train: Ints,
-    test: Ints,
-    fit_params: dict[str, Any],
-    uncertainty: Uncertainty,
-) -> tuple[Floats, Floats]:
-    """Return predictions and uncertainties of rows that the regressor has not seen."""
-    params = _check_method_params(X, fit_params, indices=train)
-    regressor.fit(some_rows(X, train), y[train], **params)
-    return predict_with_std(regressor, some_rows(X, test), uncertainty)
