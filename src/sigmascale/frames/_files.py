@@ -71,7 +71,7 @@ def scan(
             from distributed import Client
 
             # it becomes the one that all queries go to
-            Client(scheduler)  # type: ignore[no-untyped-call]
+            Client(scheduler)
         return dd.read_parquet(files)
     from pyspark.sql import SparkSession
 
