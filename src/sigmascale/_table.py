@@ -149,8 +149,17 @@ def check_table(X: Any) -> Table:
         array = np.array(X, dtype=object)  # NumPy made text of the numbers, too
     if array.ndim == 1:
         array = array[:, None]
-    names = ("u", *(f"X{i}" for i in range(1, array.shape[1])))
-    return Table(tuple(_number_or_text(column) for column in array.T), names)
+    columns = tuple(_number_or_text(column) for column in array.T)
+    return Table(columns, default_names(array.shape[1]))
+
+
+def default_names(n_columns: int) -> tuple[str, ...]:
+    """Return the names of the columns of a table that has none.
+
+    >>> default_names(3)
+    ('u', 'X1', 'X2')
+    """
+    return ("u", *(f"X{i}" for i in range(1, n_columns)))
 
 
 def check_target(

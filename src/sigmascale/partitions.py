@@ -38,9 +38,14 @@ def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
     return np.asarray(sums, dtype=np.float64)
 
 
+def most_bins(n_rows: int, n_bins: int, min_size: int) -> int:
+    """Return :func:`feasible_bins`, without a warning if these are fewer."""
+    return max(1, min(n_bins, n_rows // min_size))
+
+
 def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
-    feasible = max(1, min(n_bins, n_rows // min_size))
+    feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
         warnings.warn(
             f"{n_bins} bins were asked for, but {n_rows} rows give at most {feasible} "

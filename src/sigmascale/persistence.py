@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ._files import write_text
-from ._table import Table
+from ._table import Table, default_names
 from ._version import __version__
 from .conformal import ConformalScores
 from .exceptions import DamagedFileError, InvalidInputError
@@ -324,7 +324,7 @@ def _probe(scaler: Any) -> None:
     features = [np.zeros(2) for _ in range(int(scaler.n_features_in_) - 1)]
     names = getattr(scaler, "feature_names_in_", None)
     if names is None:
-        names = ["u", *(f"X{i + 1}" for i in range(len(features)))]
+        names = default_names(1 + len(features))
     table = Table((u, *features), tuple(str(name) for name in names))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

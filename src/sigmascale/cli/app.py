@@ -1,6 +1,9 @@
-"""The application that the commands belong to."""
+"""The application that the commands belong to, and its exit codes."""
 
 import typer
+
+# What the process ends with; 2 is what Typer has for wrong options, too.
+PASSED, FAILED, BAD_INPUT, DEFECT = 0, 1, 2, 3
 
 app = typer.Typer(
     help="Honest error bars for regression: check, recalibrate and compare them.",

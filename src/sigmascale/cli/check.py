@@ -8,7 +8,7 @@ import typer
 
 from .._progress import working
 from ..exceptions import InvalidInputError
-from .app import app
+from .app import FAILED, PASSED, app
 from .large import LazySet, stays_lazy
 from .options import (
     AsJson,
@@ -26,8 +26,6 @@ from .show import show_json, show_verdicts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
     from ..loading import LoadedSet
-
-PASSED, FAILED = 0, 1
 
 
 @app.command(

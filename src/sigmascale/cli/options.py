@@ -122,9 +122,6 @@ Scheduler = Annotated[
         rich_help_panel="Large data",
     ),
 ]
-File = Annotated[
-    str, typer.Argument(metavar="FILE", help="Table; - is standard input.")
-]
 CalFile = Annotated[
     str, typer.Argument(metavar="CAL", help="Calibration set, with known errors.")
 ]

@@ -12,9 +12,7 @@ from typing import Any, NoReturn
 
 from ..exceptions import InvalidInputError
 from . import check, compare, recalibrate, stories  # noqa: F401  # the commands
-from .app import app
-
-PASSED, BAD_INPUT, DEFECT = 0, 2, 3
+from .app import BAD_INPUT, DEFECT, PASSED, app
 
 
 def main() -> NoReturn:

@@ -12,7 +12,7 @@ import numpy as np
 from .._checks import Ints, as_labels, check_choice, check_count
 from .._table import Table
 from ..exceptions import InvalidInputError
-from ..partitions import Cells, Groups
+from ..partitions import Cells, Groups, most_bins
 from ..scaling import (
     BinwiseScaling,
     GroupScaling,
@@ -25,7 +25,7 @@ from ..scaling import (
 )
 from ..scaling.base import warn_of_zero_errors
 from ..scaling.crossfit import largest_ratio_of
-from ..scaling.raked import MAX_LABELS, N_FOLDS
+from ..scaling.raked import LEAST_ROWS, MAX_LABELS, N_FOLDS
 from ..scaling.raking import CellSums
 from ..scaling.trees import LabelCodes, NumberCodes
 from ..sums import BinSums
@@ -116,8 +116,7 @@ def fit(
                 "RakedScaling."
             )
             raise InvalidInputError(msg)
-    if hasattr(scaler, "conformal_"):  # of another fit, it guarantees nothing
-        del scaler.conformal_
+    scaler._forget_intervals()
     scaler.n_samples_fit_, scaler.min_uncertainty_ = seen
     scaler.n_features_in_ = len(names)
     scaler.feature_names_in_ = np.array(names, dtype=object)
@@ -316,7 +315,7 @@ def _quantile_ranks(n_bins: int) -> Ranks:
     """Return the ranks of the limits that NumberCodes would learn."""
 
     def ranks(n_rows: int) -> Ints:
-        feasible = max(1, min(n_bins, n_rows // 10))
+        feasible = most_bins(n_rows, n_bins, LEAST_ROWS)
         return np.ceil(np.arange(1, feasible) * n_rows / feasible).astype(np.int64) - 1
 
     return ranks
@@ -335,8 +334,7 @@ def _label_codes(rows: Rows, column: str) -> LabelCodes:
     labels, code = np.unique(as_labels(found[column]), return_inverse=True)
     n = np.zeros(labels.size)
     np.add.at(n, code, found["n"])
-    frequent = np.argsort(-n, kind="stable")[:MAX_LABELS]
-    return LabelCodes(Groups(np.sort(labels[frequent])))
+    return LabelCodes.most_frequent(labels, n, MAX_LABELS)
 
 
 def _code(x: nw.Expr, column: NumberCodes | LabelCodes) -> nw.Expr:

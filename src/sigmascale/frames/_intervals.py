@@ -17,7 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import Floats, Ints
-from ..partitions import EqualSizeBins, cut_positions, feasible_bins, warn_of_ties
+from ..partitions import (
+    EqualSizeBins,
+    cut_positions,
+    feasible_bins,
+    most_bins,
+    warn_of_ties,
+)
 from ..sums import BinSums
 from ._rows import (
     LARGEST_FEATURE,
@@ -379,8 +385,7 @@ def equal_size_ranks(n_bins: int, min_size: int = 1) -> Ranks:
     """Return the ranks at which equal-size bins begin, the first one's left out."""
 
     def ranks(n_rows: int) -> Ints:
-        feasible = max(1, min(n_bins, n_rows // min_size))
-        return cut_positions(n_rows, feasible)[1:]
+        return cut_positions(n_rows, most_bins(n_rows, n_bins, min_size))[1:]
 
     return ranks
 

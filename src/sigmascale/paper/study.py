@@ -133,16 +133,10 @@ class StudyRow:
 
     def differs(self, name: str) -> bool:
         """Whether our value, printed to two decimals, is not the published one."""
-        return self._off(self.ours, name)
-
-    def reproduced(self, name: str) -> bool:
-        """Whether the published value comes out, our way or the published way."""
-        return not self._off(self.as_published or self.ours, name)
-
-    def _off(self, values: Values, name: str) -> bool:
-        if self.published is None or name not in self.published or name not in values:
+        ours, published = self.ours, self.published or {}
+        if name not in published or name not in ours:
             return False
-        return abs(values[name] - self.published[name]) > 0.005 + 1e-9
+        return abs(ours[name] - published[name]) > 0.005 + 1e-9
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._checks import Floats, Labels, as_labels, check_features, check_pair
 from .._progress import track
+from .._table import default_names
 from ..comparison import CheckedSet, Comparison
 from ..confidence import ConfidenceCurve, confidence_curve
 from ..diagnostics import (
@@ -210,12 +211,12 @@ def _columns_of(scaler: Any) -> tuple[str, ...]:
     names = getattr(scaler, "feature_names_in_", None)
     if names is not None:
         return tuple(str(name) for name in names)
-    return ("u", *(f"X{i}" for i in range(1, getattr(scaler, "n_features_in_", 1))))
+    return default_names(getattr(scaler, "n_features_in_", 1))
 
 
 def _renamed(columns: tuple[str, ...], judged: dict[str, Labels]) -> tuple[str, ...]:
     """Give the columns of an array, which have only numbers, the features' names."""
-    numbered = columns[1:] == tuple(f"X{i}" for i in range(1, len(columns)))
+    numbered = columns[1:] == default_names(len(columns))[1:]
     if numbered and len(judged) == len(columns) - 1:
         return (columns[0], *judged)
     return columns

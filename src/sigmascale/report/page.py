@@ -153,7 +153,6 @@ def report_html(
         selection=_selection(scaler) if selected else None,
         footnote=FOOTNOTE,
         comparison=None if comparison is None else _comparison(comparison),
-        many=len(evidence.features) > MANY_FEATURES,
         cautions=cautions(evidence),
         methods=paragraphs,
         references=[(text, _link(text)) for text in references],

@@ -94,14 +94,18 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        if hasattr(self, "conformal_"):  # of another fit, it guarantees nothing
-            del self.conformal_
+        self._forget_intervals()
         if is_lazy(X):
             return self._fit_lazy(X, y, groups)
         table, u = self._read(X, fitting=True)
         error = check_target(y, table.n_rows, type(self).__name__)
         labels = None if groups is None else check_groups(groups, u)
         return self._fit_checked(table, u, error, labels)
+
+    def _forget_intervals(self) -> None:
+        """Forget the z-scores of another fit: they guarantee nothing."""
+        if hasattr(self, "conformal_"):
+            del self.conformal_
 
     def _fit_lazy(self, frame: Any, error: Any, groups: Any) -> Self:
         if not isinstance(error, str) or groups is not None:

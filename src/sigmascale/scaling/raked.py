@@ -10,6 +10,7 @@ import numpy as np
 from .._checks import Floats, Ints, Labels, check_count
 from .._table import Table
 from ..exceptions import InvalidInputError
+from ..partitions import most_bins
 from .base import VarianceScaler
 from .crossfit import canonical_order, largest_ratio, make_folds
 from .raking import CellSums, Raking, rake
@@ -19,6 +20,7 @@ GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1000.0, np.inf)
 N_FOLDS = 5
 MAX_LABELS = 1000
 TOLERANCE = 1e-10
+LEAST_ROWS = 10  # of a bin
 
 
 class RakedScaling(VarianceScaler):
@@ -115,8 +117,8 @@ class RakedScaling(VarianceScaler):
         columns: Columns = []
         for j, x in enumerate(self._values(table, uncertainty)):
             if x.dtype.kind == "f" and j not in self.categorical_:
-                feasible = max(1, min(wanted[j], x.size // 10))
-                columns.append(NumberCodes.learn(x, feasible))
+                n_bins = most_bins(x.size, wanted[j], LEAST_ROWS)
+                columns.append(NumberCodes.learn(x, n_bins))
             else:
                 columns.append(LabelCodes.learn(x, MAX_LABELS))
         self._set_bins(table, columns)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._checks import LARGEST_Z, Floats, Ints, Labels, check_count
 from .._progress import track
-from .._render import text_table
+from .._render import WIDTH, text_table
 from .._table import Table
 from ..exceptions import (
     CandidateDroppedWarning,
@@ -32,7 +32,6 @@ CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
 ABSURD = 1e150  # no uncertainty is that large
 FOOTNOTE = "Differences count an enormous error up to a cap; NLL counts it in full."
-WIDTH = 80  # of the table that explains the choice
 
 
 def default_candidates(

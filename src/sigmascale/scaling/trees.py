@@ -63,9 +63,15 @@ class LabelCodes:
     @classmethod
     def learn(cls, labels: Labels, max_labels: int) -> LabelCodes:
         """Learn the most frequent labels."""
-        distinct, counts = np.unique(labels, return_counts=True)
+        return cls.most_frequent(*np.unique(labels, return_counts=True), max_labels)
+
+    @classmethod
+    def most_frequent(
+        cls, labels: Labels, counts: Ints | Floats, max_labels: int
+    ) -> LabelCodes:
+        """Keep the most frequent of distinct labels."""
         frequent = np.argsort(-counts, kind="stable")[:max_labels]
-        return cls(Groups(np.sort(distinct[frequent])))
+        return cls(Groups(np.sort(labels[frequent])))
 
     @property
     def n_codes(self) -> int:
