@@ -252,7 +252,11 @@ def test_errors_that_cannot_be_used_are_named_as_the_user_knows_them(sigmascale)
 @pytest.mark.parametrize(
     ("files", "options", "words"),
     [
-        (("new1.parquet", "new2.parquet"), ("--engine", "memory"), "2 files were given"),
+        (
+            ("new1.parquet", "new2.parquet"),
+            ("--engine", "memory"),
+            "2 files were given",
+        ),
         (("new1.parquet",), ("--scheduler", "tcp://127.0.0.1:1"), "--scheduler is for"),
     ],
 )

@@ -473,7 +473,7 @@ def test_a_sink_writes_whole_files_or_none(engine, frame, data, tmp_path):
     assert os.listdir(target.parent) == ["out.parquet"]
     assert collected(frames.scan(target, engine=engine)).equals(data.sort("E"))
     if target.is_dir():
-        with pytest.raises(InvalidInputError, match="is a folder"):
+        with pytest.raises(InvalidInputError, match="is not a file"):
             frames.sink(frame, target)
     else:
         frames.sink(frame, target)  # replaces it

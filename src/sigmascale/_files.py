@@ -28,11 +28,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     >>> [file.name for file in folder.iterdir()]
     ['a.txt']
     """
-    path = Path(os.path.realpath(path))  # a link stays, its target is replaced
-    if path.exists() and not path.is_file():
-        msg = f"{path}: is not a file, and cannot be replaced by one."
-        raise InvalidInputError(msg)
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = _replaceable(path)
     _remove_abandoned(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PREFIX, suffix=path.suffix)
     part = Path(name)
@@ -53,6 +49,32 @@ def whole_file(path: Path) -> Iterator[Path]:
     finally:
         if HAS_LOCKS:
             os.close(handle)
+
+
+@contextmanager
+def whole_file_or_folder(path: Path) -> Iterator[Path]:
+    """Yield a path for a file or a folder, which takes the place of `path` on success.
+
+    For writers that choose for themselves which of the two it is, and that may write
+    files of their own beside it.
+    """
+    path = _replaceable(path)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=PREFIX) as folder:
+        part = Path(folder) / path.name
+        yield part
+        if part.is_dir() and path.exists():
+            path.unlink()  # a folder cannot take the place of a file
+        os.replace(part, path)
+
+
+def _replaceable(path: Path) -> Path:
+    """Return where to write; what is there must be a file, or nothing."""
+    path = Path(os.path.realpath(path))  # a link stays, its target is replaced
+    if path.exists() and not path.is_file():
+        msg = f"{path}: is not a file, and is never replaced. Choose another name."
+        raise InvalidInputError(msg)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from .._checks import check_choice
+from .._files import whole_file_or_folder
 from ..exceptions import InvalidInputError
 from ._rows import as_lazy
 
@@ -115,20 +114,8 @@ def sink(frame: Any, path: str | Path) -> None:
     if "://" in str(path):
         _write(lazy, str(path))
         return
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        msg = f"{target}: is a folder, which is never replaced. Remove it first."
-        raise InvalidInputError(msg)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    # in a folder of its own beside the target, so that it can take its place at once
-    with tempfile.TemporaryDirectory(
-        dir=target.parent, prefix=f".{target.stem}-"
-    ) as folder:
-        part = Path(folder) / target.name
+    with whole_file_or_folder(Path(path)) as part:
         _write(lazy, str(part))
-        if part.is_dir() and target.exists():
-            target.unlink()
-        os.replace(part, target)
 
 
 def _write(lazy: Any, path: str) -> None:
