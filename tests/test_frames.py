@@ -1,5 +1,6 @@
 """Lazy frames: the same results as in memory, from every engine."""
 
+import math
 import os
 import shutil
 import signal
@@ -18,6 +19,7 @@ from sigmascale.exceptions import (
     FewerBinsWarning,
     InvalidInputError,
     NotANumberError,
+    UnseenGroupWarning,
 )
 from sigmascale.frames import _intervals
 from sigmascale.persistence import dumps, loads
@@ -422,6 +424,15 @@ def test_wrong_arguments_are_named(data):
         "`y` must be the name of its column of errors": lambda: (
             ss.TemperatureScaling().fit(lazy.select("u"), data["E"])
         ),
+        "Collect some rows of it": lambda: (
+            ss.NoScaling().fit(data["u"], data["E"]).conformalize(lazy, "E")
+        ),
+        "Collect it in batches": lambda: (
+            ss.NoScaling()
+            .fit(data["u"], data["E"])
+            .conformalize(data["u"], data["E"])
+            .predict_interval(lazy)
+        ),
         "Use sigmascale.frames.scorecard": lambda: (
             ss.NoScaling().fit([1.0], [1.0]).score(lazy, "E")
         ),
@@ -465,6 +476,17 @@ def test_few_values_make_fewer_bins_with_a_warning():
     with pytest.warns(FewerBinsWarning, match="leave 3 distinct bins"):
         scaler = frames.fit(ss.BinwiseScaling(6), frame, **NAMES)
     assert scaler.partition_.limits.tolist() == [1.0 + 1e-9, 2.0]
+
+
+def test_an_infinite_label_is_not_a_missing_one():
+    x = [1.0, math.nan, 1.0, math.nan] * 10
+    table = pl.DataFrame({"u": 1.0, "x": x, "E": [1.0, 2.0, -1.0, -2.0] * 10})
+    scaler = ss.GroupScaling("x").fit(table.select("u", "x"), table["E"])
+    new = pl.DataFrame({"u": 1.0, "x": [1.0, math.nan, math.inf]})
+    with pytest.warns(UnseenGroupWarning, match="1 of 3"):
+        expected = scaler.predict(new)
+    found = frames.predict(scaler, new.lazy()).collect()
+    assert found["u_recalibrated"].to_list() == expected.tolist()
 
 
 def test_a_sink_writes_whole_files_or_none(engine, frame, data, tmp_path):

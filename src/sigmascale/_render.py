@@ -48,6 +48,12 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a Markdown table; cells are taken as they are."""
+    lines = [header, ["---"] * len(header), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
 def shorten(name: str, length: int = 9) -> str:
     """Return a name that is short enough for the column of a table."""
     return name if len(name) <= length else name[: length - 1] + "…"

@@ -106,6 +106,19 @@ class Columns:
         tuples = {name: tuple(found[name]) for name in ("numbers", "labels")}
         return cls(**found | tuples)
 
+    def words(self, error: Sequence[str]) -> str:
+        """Return what is taken from a table, the errors too, in words.
+
+        >>> Columns("s2", is_variance=True, numbers=("mass",)).words(("R", "V"))
+        'error R - V; uncertainty sqrt(s2); features: mass'
+        """
+        u = self.uncertainty
+        return (
+            f"error {' - '.join(error)}; "
+            f"uncertainty {f'sqrt({u})' if self.is_variance else u}; "
+            f"features: {', '.join(self.features) or 'none'}"
+        )
+
     @property
     def features(self) -> list[str]:
         """All features by name, as they follow the uncertainty in X."""

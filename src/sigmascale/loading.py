@@ -119,16 +119,10 @@ class LoadedSet:
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""
-        u = self.columns.uncertainty
-        parts = [
-            f"{self.file}: {self.X.height} rows",
-            f"error {' - '.join(self.error_columns)}",
-            f"uncertainty {f'sqrt({u})' if self.columns.is_variance else u}",
-            f"features: {', '.join(self.columns.features) or 'none'}",
-        ]
-        if self.dropped:
-            parts.append(f"{self.dropped} rows with missing values left out")
-        return "; ".join(parts) + "."
+        used = self.columns.words(self.error_columns)
+        lost = f"; {self.dropped} rows with missing values left out"
+        left_out = lost if self.dropped else ""
+        return f"{self.file}: {self.X.height} rows; {used}{left_out}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""

@@ -421,6 +421,7 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
     row = table["one factor"]
     assert f"one factor {row.test.nll:.3f} {row.test.s_cal:.3f}" in shown
     assert "That the best line" in text_of(page)
+    assert "S_ada sums" not in shown
 
     rng = np.random.default_rng(0)
     wide = {f"x{i}": rng.normal(size=800) for i in range(6)}
@@ -434,6 +435,9 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
     assert header == [
         *("method", "NLL", "S_cal", "S_u", "S_ada", "S_tot", "valid u", "least valid")
     ]
+    # what is said depends on the table, however few features are judged
+    page = report_html(LEARNED[1], X["u"], comparison=table)
+    assert "S_ada sums" in text_of(section(page, "Comparison of methods"))
 
 
 # --- methods ------------------------------------------------------------------------

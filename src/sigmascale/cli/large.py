@@ -138,13 +138,8 @@ class LazySet:
 
     def __str__(self) -> str:
         """Return what is taken from the files, in words."""
-        u = self.columns.uncertainty
-        return (
-            f"{', '.join(self.files)}: not read into memory; "
-            f"error {self.error}; "
-            f"uncertainty {f'sqrt({u})' if self.columns.is_variance else u}; "
-            f"features: {', '.join(self.columns.features) or 'none'}."
-        )
+        used = self.columns.words(self.error_columns)
+        return f"{', '.join(self.files)}: not read into memory; {used}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is taken from the files, for machines."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from .._checks import Floats
 from .._progress import track
+from .._render import markdown_table
 from ..local import local_zms_by_variable
 from ..plots import plot_local_zms, share_zms_range
 from ..scaling import (
@@ -67,6 +68,12 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
 def to_markdown(beyond: Beyond) -> str:
     """Return the table and the verdicts."""
     header = ("method", *SCORES, "f_v,u", "f_v,X1", "f_v,X2")
+    rows = []
+    for name, values in beyond.scores.items():
+        cells = [f"{round(values[s], 2) + 0.0:.2f}" for s in SCORES]
+        pairs = zip(VALID[::2], VALID[1::2], strict=True)
+        cells += [f"[{values[low]:.2f}, {values[high]:.2f}]" for low, high in pairs]
+        rows.append([name, *cells])
     lines = [
         "# Beyond the paper\n",
         f"Test set of {beyond.data.name}, fitted on the training set with default "
@@ -74,15 +81,9 @@ def to_markdown(beyond: Beyond) -> str:
         "regression may differ from Table I in the last digit. "
         f'"selected" chose "{beyond.chosen}" by cross-validation on the training set. '
         "No setting was chosen by looking at the test set.\n",
-        "| " + " | ".join(header) + " |",
-        "|" + " --- |" * len(header),
+        markdown_table(header, rows),
+        "## Verdicts\n",
     ]
-    for name, values in beyond.scores.items():
-        cells = [f"{round(values[s], 2) + 0.0:.2f}" for s in SCORES]
-        pairs = zip(VALID[::2], VALID[1::2], strict=True)
-        cells += [f"[{values[low]:.2f}, {values[high]:.2f}]" for low, high in pairs]
-        lines.append("| " + " | ".join([name, *cells]) + " |")
-    lines.append("\n## Verdicts\n")
     lines += [f"- **{name}**: {words}" for name, words in beyond.verdicts.items()]
     return "\n".join(lines) + "\n"
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
+from .._render import markdown_table
 from ..partitions import EqualSizeBins, Groups
 from ..scores import zms
 from .study import MIN_GROUP, Study, StudyRow, exceeds, lost_groups
@@ -33,11 +32,6 @@ def to_markdown(study: Study) -> str:
     return "\n".join(parts)
 
 
-def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    return "\n".join(lines + ["| " + " | ".join(row) + " |" for row in rows]) + "\n"
-
-
 def _sign(study: Study) -> str:
     training = study.data.training
     factor = float(np.sqrt(zms(training.error, training.u)))
@@ -53,7 +47,7 @@ def _sign(study: Study) -> str:
         "The text gives the factor of a bin with <Z²> = v as v^(-1/2). Uncertainties "
         "that are too small (v > 1) must grow: the code of the paper has v^(+1/2), and "
         "so have we. With one bin, on the training set:\n\n"
-        + _table(("factor", "s", "<Z²> after scaling"), rows)
+        + markdown_table(("factor", "s", "<Z²> after scaling"), rows)
     )
 
 
@@ -80,7 +74,7 @@ def _mapping(study: Study) -> str:
         "the bin of a test row from X1 alone, so that part of the rows get the factor "
         "of another bin. We compare the pair (X1, u). S_tot of the test set, X1 bins, "
         "NLL factors:\n\n"
-        + _table(
+        + markdown_table(
             ("bins", "rows in another bin", "published", "slip kept", "ours"), rows
         )
         + "\nThe finding that more bins of X1 transfer worse is an artefact of this "
@@ -116,7 +110,7 @@ def _optimiser(study: Study) -> str:
         "unscaled u. The two columns *minimised* have the former: the loss of the "
         "closed solution, and the one reached. The last three have the latter. On the "
         "training set:\n\n"
-        + _table((*header, "closed, table", "published", "ours, table"), rows)
+        + markdown_table((*header, "closed, table", "published", "ours, table"), rows)
         + "\nWhere the last column does not fall below *closed, table* although the "
         "minimised loss did (S_ada), the gain was in the order of the ties, not in "
         "the uncertainties: it would not survive on other data.\n"
@@ -139,7 +133,7 @@ def _one_draw(study: Study) -> str:
         "## one draw: the simulated row\n\n"
         "The text says that simulated scores are means over many sets. The printed row "
         f"is the last single set. Ours are the mean and spread of {n_draws}:\n\n"
-        + _table(("score", "published", "ours, mean ± sd"), rows)
+        + markdown_table(("score", "published", "ours, mean ± sd"), rows)
     )
 
 
@@ -161,7 +155,7 @@ def _groups(study: Study) -> str:
         f"({lost} rows of the training set), and scores the rows of too-small groups "
         f"without scaling them ({small} rows). We keep all groups of sufficient size "
         "and leave the others out. S_tot:\n\n"
-        + _table(("set", "published", "slip kept", "ours"), rows)
+        + markdown_table(("set", "published", "slip kept", "ours"), rows)
     )
 
 

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from .._render import markdown_table
 from .study import BIN_NUMBERS, SCORES, Study, StudyRow, Values
 
 FRACTIONS = ("u", "X1", "X2")
@@ -125,10 +126,7 @@ def to_markdown(study: Study) -> str:
     for title, lines in _tables(study):
         rows = _render(lines, lambda text: text.replace("*", "\\*"))
         parts.append(f"## {title}\n")
-        parts.append("| " + " | ".join(HEADER) + " |")
-        parts.append("|" + " --- |" * len(HEADER))
-        parts += ["| " + " | ".join(row) + " |" for row in rows]
-        parts.append("")
+        parts.append(markdown_table(HEADER, rows))
     return "\n".join(parts)
 
 

@@ -160,6 +160,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         table, u = self._read(X, fitting=False)
         return self._predict_checked(table, u)
 
+    def _predict_in_memory(self, X: Any, remedy: str) -> Floats:
+        """Predict, but refuse what has a frame for its answer."""
+        if is_lazy(X):
+            msg = f"`X` must not be lazy here. {remedy}"
+            raise InvalidInputError(msg)
+        predicted: Floats = self.predict(X)
+        return predicted
+
     def _predict_table(self, table: Table) -> Floats:
         """Recalibrate a table that has the columns seen in `fit`."""
         return self._predict_checked(table, self._uncertainty(table, fitting=False))
@@ -184,7 +192,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        predicted = self.predict(X)
+        predicted = self._predict_in_memory(X, "Collect some rows of it.")
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
         self.conformal_ = ConformalScores.learn(errors, predicted, labels)
@@ -254,7 +262,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
                 "first."
             )
             raise NotFittedError(msg)
-        predicted = self.predict(X)
+        predicted = self._predict_in_memory(X, "Collect it in batches.")
         return self.conformal_.interval(
             predicted,
             coverage,
@@ -276,10 +284,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
-        if is_lazy(X):
-            msg = "`X` must not be lazy here. Use sigmascale.frames.scorecard."
-            raise InvalidInputError(msg)
-        predicted = self.predict(X)
+        predicted = self._predict_in_memory(X, "Use sigmascale.frames.scorecard.")
         return -nll(check_target(y, predicted.size, type(self).__name__), predicted)
 
     def _read(self, X: Any, *, fitting: bool) -> tuple[Table, Floats]:
