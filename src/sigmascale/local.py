@@ -130,6 +130,42 @@ class LocalZMS(ByBin):
 
     _shown = ("zms", "<Z²>")
 
+    @classmethod
+    def from_limits(
+        cls,
+        name: str,
+        zms: Floats,
+        limits: tuple[Floats, Floats],
+        n: Ints,
+        values: tuple[Labels, Labels, Labels],
+        overall: tuple[float, float, float],
+        settings: Settings,
+    ) -> LocalZMS:
+        """Judge bins by the limits of their <Z²>.
+
+        `values` are the smallest, the middle and the largest one of the variable.
+        """
+        low, high = limits
+        valid = (low <= 1) & (high >= 1)
+        count, confidence = int(np.count_nonzero(valid)), settings.confidence
+        x_min, middle, x_max = values
+        return cls(
+            name=name,
+            zms=zms,
+            low=low,
+            high=high,
+            valid=valid,
+            n=n,
+            x=middle,
+            x_min=x_min,
+            x_max=x_max,
+            fraction_valid=count / valid.size,
+            fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
+            overall=overall,
+            confidence=confidence,
+            method=settings.method,
+        )
+
 
 def local_zms(
     error: Any,
@@ -284,10 +320,7 @@ def _local_zms(
     ties: Floats | None,
     rng: np.random.Generator,
 ) -> LocalZMS:
-    confidence = settings.confidence
-    if error.size < 2:
-        msg = "An interval needs at least 2 rows; found n_samples = 1."
-        raise InvalidInputError(msg)
+    refuse_one_row(error.size)
     values = uncertainty if x is None else x
     rows = (error, uncertainty, x, settings.n_bins, ties)
     if settings.method in RESAMPLED:
@@ -298,11 +331,11 @@ def _local_zms(
         binned = keep_large_groups(binned, name)
     z2 = (error / uncertainty) ** 2
     zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
-    low, high = mean_interval(
+    limits = mean_interval(
         settings.method,
         binned,
         z2,
-        confidence=confidence,
+        confidence=settings.confidence,
         n_resamples=settings.n_resamples,
         rng=rng,
     )
@@ -310,38 +343,33 @@ def _local_zms(
     total = moments_interval(
         np.array([z2.size]),
         *(np.array([power.sum()]) for power in (z2, z2 * z2, z2 * z2 * z2)),
-        confidence=confidence,
+        confidence=settings.confidence,
     )
-    valid = (low <= 1) & (high >= 1)
-    count = int(np.count_nonzero(valid))
-    x_min, middle, x_max = first_middle_last(values, binned)
-    return LocalZMS(
-        name=name,
-        zms=zms,
-        low=low,
-        high=high,
-        valid=valid,
-        n=binned.sizes,
-        x=middle,
-        x_min=x_min,
-        x_max=x_max,
-        fraction_valid=count / valid.size,
-        fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
-        overall=(float(z2.mean()), float(total[0][0]), float(total[1][0])),
-        confidence=confidence,
-        method=settings.method,
+    overall = (float(z2.mean()), float(total[0][0]), float(total[1][0]))
+    ranges = first_middle_last(values, binned)
+    return LocalZMS.from_limits(
+        name, zms, limits, binned.sizes, ranges, overall, settings
     )
 
 
-def first_middle_last(values: Labels, binned: BinnedRows) -> npt.NDArray[Any]:
+def refuse_one_row(n_rows: int) -> None:
+    """Refuse a set that is too small for any interval."""
+    if n_rows < 2:
+        msg = "An interval needs at least 2 rows; found n_samples = 1."
+        raise InvalidInputError(msg)
+
+
+def first_middle_last(
+    values: Labels, binned: BinnedRows
+) -> tuple[Labels, Labels, Labels]:
     """Return the smallest, middle and largest value of each bin; labels are equal."""
     ends = np.cumsum(binned.sizes)
     ranks = np.array(
         [ends - binned.sizes, ends - (binned.sizes + 1) // 2, ends - 1], dtype=np.int64
     )
-    if values.dtype.kind != "f":
-        return values[binned.order[ranks]]
-    return order_statistics(values, ranks)
+    grouped = values.dtype.kind != "f"
+    found = values[binned.order[ranks]] if grouped else order_statistics(values, ranks)
+    return found[0], found[1], found[2]
 
 
 def keep_large_groups(binned: BinnedRows, name: str) -> BinnedRows:

@@ -17,9 +17,14 @@ from .._checks import (
     refuse_reserved,
     rng_from,
 )
-from ..exceptions import InvalidInputError
-from ..intervals import MIN_ROWS, moments_interval, wilson_interval
-from ..local import LocalZMS, Settings, check_settings, large_groups
+from ..intervals import MIN_ROWS, moments_interval
+from ..local import (
+    LocalZMS,
+    Settings,
+    check_settings,
+    large_groups,
+    refuse_one_row,
+)
 from ..partitions import cut_positions, feasible_bins
 from ..reference import ReferenceScores
 from ..scores import Scorecard
@@ -285,35 +290,24 @@ def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Sco
 def _local(name: str, binned: _Binned, settings: Settings) -> LocalZMS:
     sums, confidence = binned.sums, settings.confidence
     total = sums.total
-    if total.n[0] < 2:
-        msg = "An interval needs at least 2 rows; found n_samples = 1."
-        raise InvalidInputError(msg)
+    refuse_one_row(int(total.n[0]))
     which = np.ones(sums.n.size, dtype=bool)
     if binned.low.dtype.kind != "f":
         which = large_groups(sums.n, name)
     low, high = moments_interval(
         sums.n, sums.z2, sums.z4, sums.z6, confidence=confidence
     )
-    overall = moments_interval(
+    all_low, all_high = moments_interval(
         total.n, total.z2, total.z4, total.z6, confidence=confidence
     )
-    valid = ((low <= 1) & (high >= 1))[which]
-    count = int(np.count_nonzero(valid))
-    return LocalZMS(
-        name=name,
-        zms=sums.zms[which],
-        low=low[which],
-        high=high[which],
-        valid=valid,
-        n=sums.n[which],
-        x=binned.middle[which],
-        x_min=binned.low[which],
-        x_max=binned.high[which],
-        fraction_valid=count / valid.size,
-        fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
-        overall=(float(total.zms[0]), float(overall[0][0]), float(overall[1][0])),
-        confidence=confidence,
-        method=settings.method,
+    return LocalZMS.from_limits(
+        name,
+        sums.zms[which],
+        (low[which], high[which]),
+        sums.n[which],
+        (binned.low[which], binned.middle[which], binned.high[which]),
+        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
+        settings,
     )
 
 
