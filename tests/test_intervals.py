@@ -177,24 +177,25 @@ def test_moments_need_only_bin_sums():
     np.testing.assert_allclose(found, direct, rtol=1e-12)
 
 
-def test_bca_takes_the_levels_of_its_formula_from_any_resamples(monkeypatch):
+@pytest.mark.parametrize("shift", [-9.0, 0.0, 9.0])
+@pytest.mark.parametrize("count", [4, 200])
+def test_bca_takes_the_levels_of_its_formula_from_any_resamples(
+    monkeypatch, count, shift
+):
     values = np.array([0.2, 0.7, 1.5, 6.0])
-    rng = np.random.default_rng(0)
-    for shift in (-9.0, 0.0, 9.0):  # all below the mean, around it, all above it
-        means = values.mean() + shift + rng.uniform(-1, 1, 200)
-        monkeypatch.setattr(
-            intervals, "_resample", lambda *_, means=means: (means.copy()[None], None)
-        )
-        found = np.ravel(limits("bca", [values], n_resamples=200, confidence=0.9))
-        below = np.clip(np.count_nonzero(means < values.mean()), 0.5, 199.5)
-        bias, quantile = stats.norm.ppf([below / 200, 0.95])
-        centred = values - values.mean()
-        a = np.sum(centred**3) / (6 * np.sum(centred**2) ** 1.5)
-        w = bias + quantile * np.array([-1, 1])
-        levels = stats.norm.cdf(bias + w / (1 - a * w))
-        # ranks level × (count + 1)
-        expected = np.quantile(means, levels, method="weibull")
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
+    # all below the mean, around it, or all above it
+    means = values.mean() + shift + np.random.default_rng(0).uniform(-1, 1, count)
+    monkeypatch.setattr(intervals, "_resample", lambda *_: (means.copy()[None], None))
+    found = np.ravel(limits("bca", [values], n_resamples=count, confidence=0.9))
+    below = np.clip(np.count_nonzero(means < values.mean()), 0.5, count - 0.5)
+    bias, quantile = stats.norm.ppf([below / count, 0.95])
+    centred = values - values.mean()
+    a = np.sum(centred**3) / (6 * np.sum(centred**2) ** 1.5)
+    w = bias + quantile * np.array([-1, 1])
+    levels = stats.norm.cdf(bias + w / (1 - a * w))
+    # ranks level × (count + 1)
+    expected = np.quantile(means, levels, method="weibull")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -132,6 +132,15 @@ def test_the_start_is_kept_where_all_is_flat():
     np.testing.assert_array_equal(found.x, start)
 
 
+def test_two_thirds_of_the_evaluations_are_left_to_the_global_search(monkeypatch):
+    limits = []
+    monkeypatch.setattr(
+        optimize, "_global_search", lambda best, rng, limit: limits.append(limit) or ()
+    )
+    minimise(bowl, np.ones(2), seed=0, max_evaluations=600)
+    assert limits == [400]
+
+
 def test_the_global_search_has_generations_of_40_as_long_as_one_fits():
     for limit, expected in ((40, 1), (41, 41), (80, 41), (81, 81)):
         best = optimize._Best(bowl, np.ones(3))
@@ -191,9 +200,9 @@ def test_both_ways_are_tried_and_steps_shrink_where_neither_is_better(
 
 def test_steps_double_where_they_help_and_the_walk_goes_on_while_any_does():
     # downhill along the second coordinate for ever, never along the first
-    tried = walk(lambda x: x[0] ** 2 - x[1], np.zeros(2), NoChance(), 61)
-    assert len(tried) == 60  # with the start, as many as allowed
+    tried = walk(lambda x: x[0] ** 2 - x[1], np.zeros(2), NoChance(), 121)
+    assert len(tried) == 120  # with the start, as many as allowed
     np.testing.assert_allclose(tried[:3], [[0.03, 0], [-0.03, 0], [0, 0.03]])
     np.testing.assert_allclose(tried[5], [0, 0.03 + 0.06])
     along = tried[2::3, 1]
-    np.testing.assert_allclose(np.diff(along), 0.03 * 2.0 ** np.arange(1, 20))
+    np.testing.assert_allclose(np.diff(along), 0.03 * 2.0 ** np.arange(1, 40))

@@ -187,11 +187,12 @@ def test_a_bin_has_at_least_ten_rows(n, n_bins):
 
 
 def test_factors_and_limits_say_what_predict_does():
-    scaler = RakedScaling(5).fit(X, ERROR)
-    expected = scaler.scale_ * U
+    scaler = RakedScaling(5, pairs=[(1, 2)]).fit(X, ERROR)
+    expected, bins = scaler.scale_ * U, {}
     for name, x in (("u", U), ("X1", A), ("X2", B)):
-        bins = 1 + np.searchsorted(scaler.limits_[name], x, side="right")
-        expected = expected * scaler.factors_[name][bins]
+        bins[name] = 1 + np.searchsorted(scaler.limits_[name], x, side="right")
+        expected = expected * scaler.factors_[name][bins[name]]
+    expected = expected * scaler.factors_["X1 & X2"][bins["X1"], bins["X2"]]
     np.testing.assert_allclose(scaler.predict(X), expected, rtol=1e-12)
 
 

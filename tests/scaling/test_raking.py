@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,8 @@ def test_cycles_end_when_no_factor_moves_or_when_there_have_been_enough():
     cells = make_cells()
     path = [rake(cells, [4, 5], [0.0, 0.0], max_sweeps=i) for i in range(1, 5)]
     assert [each.n_sweeps for each in path] == [1, 2, 3, 4]
-    for before, after in zip(path[:-1], path[1:], strict=True):
+    assert path[0].change == max(np.abs(f).max() for f in path[0].log_factors)
+    for before, after in itertools.pairwise(path):
         moved = [
             np.abs(new - old).max()
             for old, new in zip(before.log_factors, after.log_factors, strict=True)

@@ -124,6 +124,17 @@ def test_labels_are_split_as_the_best_of_all_their_subsets(seed):
     np.testing.assert_array_equal(tree.predict(codes), predicted)
 
 
+def test_labels_with_few_rows_are_ordered_by_their_shrunken_means():
+    label = np.repeat(list("abc"), [40, 5, 40])
+    columns, codes = code_columns(label)
+    ratio = np.repeat([0.8, 3.0, 1.5], [40, 5, 40])
+    options = TreeOptions(depth=1, min_rows=1, pseudo_rows=20.0, rate=1.0)
+    _, predicted = grow(codes, ratio, columns, options)
+    expected = grown_by_force(codes, ratio, columns, options, 1)
+    np.testing.assert_allclose(predicted, expected, rtol=1e-9)
+    assert predicted[0] != predicted[40] == predicted[45]
+
+
 @pytest.mark.parametrize("min_rows", [1, 20, 21])
 def test_a_leaf_has_no_fewer_rows_than_asked_for(min_rows):
     x = np.repeat([1.0, 2.0], [20, 40])
