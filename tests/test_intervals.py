@@ -134,11 +134,12 @@ def test_bootstrap_t_agrees_with_its_textbook_form_up_to_the_noise_of_the_bootst
 
 
 def test_student_agrees_with_the_t_test_of_scipy():
-    bins = [squares(1, size, seed=size)[0] for size in (30, 139, 30)]
+    bins = [squares(1, size, seed=size)[0] for size in (30, 139, 2, 30)]
     low, high = limits("student", bins, confidence=0.9)
     for i, values in enumerate(bins):
         expected = stats.ttest_1samp(values, 1).confidence_interval(0.9)
-        assert (low[i], high[i]) == pytest.approx(tuple(expected), rel=1e-12)
+        assert low[i] == pytest.approx(max(0, expected.low), rel=1e-12)
+        assert high[i] == pytest.approx(expected.high, rel=1e-12)
 
 
 def test_moments_follow_the_published_formula():
@@ -174,6 +175,44 @@ def test_moments_need_only_bin_sums():
         "moments", [((error / u) ** 2)[binned.codes == k] for k in range(4)]
     )
     np.testing.assert_allclose(found, direct, rtol=1e-12)
+
+
+@pytest.mark.parametrize("shift", [-9.0, 0.0, 9.0])
+@pytest.mark.parametrize("count", [4, 200])
+def test_bca_takes_the_levels_of_its_formula_from_any_resamples(
+    monkeypatch, count, shift
+):
+    values = np.array([0.2, 0.7, 1.5, 6.0])
+    # all below the mean, around it, or all above it
+    means = values.mean() + shift + np.random.default_rng(0).uniform(-1, 1, count)
+    monkeypatch.setattr(intervals, "_resample", lambda *_: (means.copy()[None], None))
+    found = np.ravel(limits("bca", [values], n_resamples=count, confidence=0.9))
+    below = np.clip(np.count_nonzero(means < values.mean()), 0.5, count - 0.5)
+    bias, quantile = stats.norm.ppf([below / count, 0.95])
+    centred = values - values.mean()
+    a = np.sum(centred**3) / (6 * np.sum(centred**2) ** 1.5)
+    w = bias + quantile * np.array([-1, 1])
+    levels = stats.norm.cdf(bias + w / (1 - a * w))
+    # ranks level × (count + 1)
+    expected = np.quantile(means, levels, method="weibull")
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_default_is_95_percent_from_1500_resamples(method):
+    values, sizes = squares(3, 20).ravel(), np.full(3, 20)
+    expected = limits(method, values.reshape(3, 20))
+    rng = np.random.default_rng(0)
+    if method == "moments":
+        powers = [np.add.reduceat(values**k, [0, 20, 40]) for k in (1, 2, 3)]
+        found = moments_interval(sizes, *powers)
+    elif method == "student":
+        found = intervals.student_interval(values, sizes)
+    elif method == "bca":
+        found = intervals.bca_interval(values, sizes, rng)
+    else:
+        found = intervals.bootstrap_t_interval(values, sizes, rng)
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
 # --- what all methods share ----------------------------------------------------------
@@ -247,6 +286,13 @@ def test_limits_depend_on_the_seed_alone_and_not_on_the_size_of_blocks(
     np.testing.assert_array_equal(first, again)
     np.testing.assert_allclose(in_blocks, first, rtol=1e-12)
     assert not np.any(np.array(first) == other)
+
+
+def test_every_resample_of_every_block_has_as_many_values_as_the_bin():
+    rng = np.random.default_rng(0)
+    means, squares = intervals._resample(np.full((2, 600), 3.0), rng, 100, squares=True)
+    np.testing.assert_allclose(means, np.full((2, 100), 3), rtol=1e-12)
+    np.testing.assert_allclose(squares, np.full((2, 100), 9), rtol=1e-12)
 
 
 @pytest.mark.parametrize("method", RESAMPLED)

@@ -9,6 +9,8 @@ from sigmascale.partitions import (
     Cells,
     EqualSizeBins,
     Groups,
+    _is_cut_at,
+    _shuffled,
     cut_positions,
     feasible_bins,
     rank_bins,
@@ -56,6 +58,7 @@ def test_fewer_bins_than_asked_for_are_announced():
     with pytest.warns(FewerBinsWarning, match="10 bins .* but 3 rows give at most 1"):
         assert feasible_bins(3, 10, 5) == 1
     assert feasible_bins(42, 8, 5) == 8
+    assert feasible_bins(3, 3) == 3
 
 
 # --- bins of ranks, for scores -------------------------------------------------------
@@ -153,12 +156,31 @@ def test_the_order_of_rows_does_not_change_the_rows_of_a_label():
 
 
 def test_binned_rows_reduce_with_a_value_for_empty_bins():
-    binned = BinnedRows.from_codes(np.array([3, 0, 0, 3, 3]), 5)
-    values = np.array([1.0, 2, 3, 4, 5])[binned.order]
-    assert binned.sizes.tolist() == [2, 0, 0, 3, 0]
-    assert binned.reduce(np.add, values).tolist() == [5, 0, 0, 10, 0]
-    assert binned.reduce(np.minimum, values, 9.0).tolist() == [2, 9, 9, 1, 9]
-    assert binned.codes.tolist() == [3, 0, 0, 3, 3]
+    binned = BinnedRows.from_codes(np.array([3, 0, 0, 3, 3, 2]), 5)
+    values = np.array([1.0, 2, 3, 4, 5, 6])[binned.order]
+    assert binned.sizes.tolist() == [2, 0, 1, 3, 0]
+    assert binned.reduce(np.add, values).tolist() == [5, 0, 6, 10, 0]
+    assert binned.reduce(np.minimum, values, 9.0).tolist() == [2, 9, 6, 1, 9]
+    assert binned.codes.tolist() == [3, 0, 0, 3, 3, 2]
+
+
+def test_rows_are_gathered_by_any_number_of_bins():
+    codes = np.array([70_000, 65_536, 3, 65_535, 0, 4464])
+    binned = BinnedRows.from_codes(codes, 70_001)
+    assert codes[binned.order].tolist() == sorted(codes)
+    assert binned.codes.tolist() == codes.tolist()
+
+
+def test_equal_rows_of_unknown_error_keep_their_order():
+    order = rank_bins(np.array([2.0] * 20 + [1.0] * 20), 1).order
+    assert order.tolist() == [*range(20, 40), *range(20)]
+
+
+def test_the_shuffle_is_that_of_splitmix64_today_and_ever_after():
+    # the first outputs of the generator with seed 0, as published with it:
+    # https://prng.di.unimi.it/splitmix64.c
+    expected = [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]
+    assert _shuffled(np.array([1, 2, 3])).tolist() == expected
 
 
 @given(
@@ -188,6 +210,13 @@ def test_codes_by_rank_of_many_rows_are_those_of_sorted_rows(with_ties, digits):
     rank = np.argsort(np.lexsort((u, error))).astype(float)
     expected = rank_bins(x, 100, ties=ties, error=rank).codes
     np.testing.assert_array_equal(codes, expected)
+
+
+def test_codes_are_right_when_as_many_rows_as_asked_for_are_below_each():
+    cuts = np.array([2, 4])
+    assert _is_cut_at(cuts, np.array([0, 2, 1, 0, 1, 2]))
+    assert not _is_cut_at(cuts, np.array([0, 2, 1, 0, 0, 2]))
+    assert not _is_cut_at(cuts, np.array([0, 1, 1, 0, 1, 1]))
 
 
 def test_labels_have_codes_in_their_order():
@@ -270,6 +299,15 @@ def test_a_stratum_is_split_between_bins_by_the_second_variable():
     assert bins.codes(np.array([0.9, 1.1]), np.array([99.0, 0.0])).tolist() == [0, 2]
 
 
+def test_a_second_variable_counts_only_if_known_when_learning_and_later():
+    x, ties = np.array([1.0, 1, 2, 2]), np.array([1.0, 2, 1, 2])
+    alone = EqualSizeBins.learn(x, 2)
+    assert alone.codes(x, ties).tolist() == [0, 0, 1, 1]
+    both = EqualSizeBins.learn(x, 4, ties=ties)
+    assert both.codes(x, ties).tolist() == [0, 1, 2, 3]
+    assert both.codes(x).tolist() == [1, 1, 3, 3]  # as if `ties` were larger than any
+
+
 def test_bins_that_ties_make_equal_are_merged_and_announced():
     x = np.array([1.0] * 8 + [2.0] * 2)
     with pytest.warns(
@@ -278,6 +316,8 @@ def test_bins_that_ties_make_equal_are_merged_and_announced():
         bins = EqualSizeBins.learn(x, 5)
     assert bins.limits.tolist() == [2.0]
     assert np.bincount(bins.codes(x)).tolist() == [8, 2]
+    with pytest.warns(FewerBinsWarning, match="3 bins were asked for, .* leave 2"):
+        assert EqualSizeBins.learn(x[-6:], 3).n_bins == 2
 
 
 def test_a_constant_variable_makes_one_bin():

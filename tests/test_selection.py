@@ -4,7 +4,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmascale import selection
-from sigmascale.selection import chunks, ends_of_runs, order_statistics, search
+from sigmascale.selection import (
+    Scale,
+    _Grid,
+    chunks,
+    ends_of_runs,
+    order_statistics,
+    search,
+)
 
 # few rows to a chunk, and no set so small that it is just sorted
 SMALL = {"CHUNK": 7, "_FEW": 0}
@@ -53,6 +60,12 @@ def test_statistics_and_searches_of_many_rows_are_those_of_numpy(name):
     np.testing.assert_array_equal(
         search(limits, x), np.searchsorted(limits, x, side="right")
     )
+
+
+def test_the_number_of_cells_is_bounded_however_many_rows_there_are():
+    x = np.random.default_rng(0).gamma(3, size=2**17)
+    ranks = np.arange(0, x.size, 997)
+    np.testing.assert_array_equal(order_statistics(x, ranks), np.sort(x)[ranks])
 
 
 @pytest.mark.usefixtures("small")
@@ -114,3 +127,35 @@ def test_chunks_cover_every_row_once_and_are_no_smaller_than_asked_for():
 def test_runs_of_equal_values_end_where_the_value_changes():
     assert ends_of_runs(np.array([1.0, 1, 2, 3, 3])).tolist() == [2, 3, 5]
     assert ends_of_runs(np.empty(0)).tolist() == []
+
+
+# --- the grid: results are exact whatever it is, but a poor one would cost time -------
+
+
+@pytest.mark.parametrize("n_rows", [1000, 1023, 1024])
+def test_a_grid_has_about_as_many_cells_as_there_are_rows_up_to_a_limit(n_rows):
+    x = np.linspace(-1, 1, n_rows)
+    last = {1000: 511, 1023: 511, 1024: 1023}[n_rows]
+    for bits, expected in ((16, last), (5, 31)):
+        cells = _Grid.over(x, n_rows, bits).cells(x)
+        assert np.bincount(cells, minlength=expected + 1).size == expected + 1
+        assert np.all(np.diff(cells) >= 0)
+        assert np.unique(cells).size > 0.9 * expected
+
+
+def test_a_grid_is_laid_only_over_many_rows_of_different_values():
+    narrow = np.array([1.0, 1.001])
+    assert _Grid.over(narrow, selection._FEW + 1, 8).last == 255
+    assert _Grid.over(narrow, selection._FEW, 8) is None
+    assert _Grid.over(narrow[:1], 1000, 8) is None
+    assert _Grid.over(np.ones(3), 1000, 8) is None
+    assert _Grid.over(np.array([-1e308, 1e308]), 1000, 8) is None
+
+
+def test_a_scale_is_linear_but_nearly_logarithmic_for_positive_numbers():
+    x = np.array([0.25, 1.0, 4.0])
+    assert Scale.over(x).positions(x).tolist() == [0, 0.5, 1]
+    x = np.array([0.0, 1.0, 4.0])
+    assert Scale.over(x).positions(x).tolist() == [0, 0.25, 1]
+    x = np.array([-4.0, 0.0, 4.0])
+    assert Scale.over(x).positions(x).tolist() == [0, 0.5, 1]

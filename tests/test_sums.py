@@ -179,3 +179,15 @@ def test_a_summary_cannot_be_changed():
             with pytest.raises(ValueError, match="read-only"):
                 getattr(each, name)[0] = 0
     binned.sizes[0] = 1  # what it was made from stays as it was: writable
+
+
+def test_a_bin_of_one_row_counts_as_much_as_any_other():
+    error, u = np.array([0.5, 1.0, 3.0, 3.0]), np.ones(4)
+    binned = BinnedRows.from_codes(np.array([0, 1, 2, 2]), 3)
+    sums = BinSums.from_rows(binned, error, u)
+    assert sums.zms.tolist() == [0.25, 1, 9]
+    assert sums.scaling_factors().tolist() == [0.5, 1, 3]
+    expected = (np.log(4) + np.log(9)) / 3
+    assert sums.local_calibration_error() == pytest.approx(expected)
+    assert sums.ence() == pytest.approx((0.5 + 0 + 2) / 3)
+    assert sums.uce() == pytest.approx((0.75 + 0 + 8) / 3)

@@ -6,7 +6,11 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.exceptions import FewerBinsWarning, ZeroUncertaintyWarning
+from sigmascale.exceptions import (
+    FewerBinsWarning,
+    InvalidInputError,
+    ZeroUncertaintyWarning,
+)
 
 few_strata = pytest.mark.filterwarnings("ignore:.*equal values of:UserWarning")
 
@@ -235,3 +239,11 @@ def test_a_feature_of_truth_values_counts_and_nullable_numbers_can_be_binned(dat
         expected = ss.BinwiseScaling(6, by=1).fit(plain, error).predict(plain)
         found = ss.BinwiseScaling(6, by=name).fit(frame, error).predict(frame)
         np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize(("by", "n_bins"), [(0, ()), ((0, 1), ()), ((0, 1), (2, 3, 4))])
+def test_numbers_of_bins_that_do_not_match_the_columns_are_refused(data, by, n_bins):
+    X, error = data
+    match = r"`n_bins` must be a number, or one for each of \d column"
+    with pytest.raises(InvalidInputError, match=match):
+        ss.BinwiseScaling(n_bins, by=by).fit(X, error)

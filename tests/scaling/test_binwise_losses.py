@@ -159,3 +159,14 @@ def test_losses_on_qm9_are_at_or_below_those_of_other_optimisers(qm9, n_bins, by
     scaler = ss.BinwiseScaling(n_bins, by=by, loss=loss)
     scaler.fit(qm9.calibration.X, qm9.calibration.error)
     assert scaler.loss_ <= BOUNDS[n_bins, by, loss]
+
+
+def test_a_cell_of_one_row_has_a_factor_to_be_optimised(molecules):
+    X, error = molecules.X[:200], molecules.error[:200]
+    scaler = ss.BinwiseScaling(
+        8, by=(0, 1), loss="consistency", max_evaluations=200
+    ).fit(X, error)
+    assert np.count_nonzero(scaler.sums_.n == 1) > 5
+    card = ss.scorecard(error, scaler.predict(X))
+    assert card.s_con == pytest.approx(scaler.loss_, rel=1e-12)
+    assert scaler.loss_ < scaler.start_loss_

@@ -5,7 +5,8 @@ from scipy import stats
 
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling.trees import BLOCK, Tree, sum_of_trees
+from sigmascale.scaling import boosted
+from sigmascale.scaling.trees import BLOCK, Tree, grow, sum_of_trees
 
 
 def smooth(n, seed):
@@ -266,14 +267,17 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
     assert np.mean(loss) <= -3.085
 
 
+@pytest.mark.parametrize("n_columns", [1, 4])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
-def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(depth):
+def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(
+    depth, n_columns
+):
     rng = np.random.default_rng(depth)
-    codes = rng.integers(0, 9, (3 * BLOCK // 2, 4))
+    codes = rng.integers(0, 9, (3 * BLOCK // 2, n_columns))
     n_nodes = 2**depth - 1
     trees = [
         Tree(
-            rng.integers(0, 4, n_nodes),
+            rng.integers(0, n_columns, n_nodes),
             rng.random((n_nodes, 9)) < 0.5,
             rng.normal(size=n_nodes + 1),
         )
@@ -283,3 +287,81 @@ def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(depth)
     for tree in trees:
         expected += tree.predict(codes)
     assert np.array_equal(sum_of_trees(trees, codes), expected)
+
+
+# --- the parts -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("n", "least"), [(500, 20), (1500, 30), (3000, 50)])
+def test_a_leaf_has_a_fiftieth_of_the_rows_within_20_and_50(monkeypatch, n, least):
+    seen = []
+
+    def spy(codes, ratio, columns, options):
+        seen.append(options)
+        return grow(codes, ratio, columns, options)
+
+    monkeypatch.setattr(boosted, "grow", spy)
+    BoostedScaling(max_trees=1).fit(X[:n], ERROR[:n])
+    assert {each.min_rows for each in seen} == {least}
+    assert {(each.depth, each.rate) for each in seen} == {(3, 0.05)}
+    seen.clear()
+    BoostedScaling(max_trees=1, min_rows=7).fit(X[:n], ERROR[:n])
+    assert {each.min_rows for each in seen} == {7}
+
+
+def test_trees_learn_from_ratios_of_mean_1_none_above_the_cap_or_below_the_floor(
+    monkeypatch,
+):
+    seen = []
+
+    def spy(codes, ratio, columns, options):
+        seen.append(ratio)
+        return grow(codes, ratio, columns, options)
+
+    error = ERROR.copy()
+    error[:1000] = 0
+    error[2000] *= 1e3
+    monkeypatch.setattr(boosted, "grow", spy)
+    BoostedScaling(max_trees=2).fit(X, error)
+    for ratio in seen:
+        assert ratio.mean() == pytest.approx(1)
+    z2 = (error / BoostedScaling(max_trees=0).fit(X, error).base_.predict(X[:, 0])) ** 2
+    ratio = np.minimum((z2 / z2.mean() + 0.01) / 1.01, 0.5 * np.sqrt(3000))
+    # the first tree of a fold has seen all rows but those of the fold
+    assert seen[0].min() == pytest.approx(ratio.min() / ratio.mean(), rel=0.5)
+    assert seen[0].max() / seen[0].min() == pytest.approx(ratio.max() / ratio.min())
+
+
+def test_the_loss_of_a_number_of_trees_is_that_with_the_best_constant():
+    rng = np.random.default_rng(0)
+    ratio, f = rng.gamma(1, size=200), rng.normal(size=200)
+    found = boosted._centred(ratio, f, 1e9)
+    np.testing.assert_allclose(boosted._centred(ratio, f + 3, 1e9), found, rtol=1e-9)
+    losses = [np.mean(ratio * np.exp(-f - c) + f + c) for c in np.linspace(-3, 3, 6001)]
+    assert found.mean() == pytest.approx(min(losses), rel=1e-6)
+
+
+def test_the_average_is_set_on_rows_held_back_and_each_booster_counts_alike():
+    scaler = BoostedScaling(max_trees=10).fit(X, ERROR)
+    codes = scaler._codes([X[:, 0], X[:, 1], X[:, 2]])
+    log_factor = np.mean(
+        [sum(tree.predict(codes) for tree in trees) for trees in scaler.boosters_],
+        axis=0,
+    )
+    expected = np.exp(0.5 * np.clip(log_factor, *scaler.range_)) * scaler.scale_
+    np.testing.assert_allclose(
+        scaler.predict(X), expected * scaler.base_.predict(X[:, 0]), rtol=1e-12
+    )
+
+
+def test_trees_deeper_than_ten_levels_are_refused():
+    assert BoostedScaling(depth=10, max_trees=0).fit(X, ERROR).n_trees_ == 0
+    with pytest.raises(InvalidInputError, match="`depth` must be at most 10; found 11"):
+        BoostedScaling(depth=11, max_trees=0).fit(X, ERROR)
+
+
+def test_growing_stops_after_thirty_trees_without_improvement():
+    rng = np.random.default_rng(5)
+    u, x = rng.uniform(1, 2, (2, 400))
+    scaler = BoostedScaling().fit(np.column_stack([u, x]), u * rng.normal(size=400))
+    assert scaler.cv_loss_.size == 1 + np.argmin(scaler.cv_loss_) + 30

@@ -176,3 +176,11 @@ def test_only_small_groups_leave_one_factor_for_all(data):
     single = ss.TemperatureScaling().fit(u, error)
     np.testing.assert_allclose(scaler.factors_, [single.factor_], rtol=1e-12)
     np.testing.assert_allclose(scaler.predict(X), single.predict(u), rtol=1e-12)
+
+
+def test_ten_rows_are_enough_for_a_factor_unless_said_otherwise():
+    label = np.repeat(["nine", "ten", "many"], [9, 10, 30])
+    X = pl.DataFrame({"u": np.ones(49), "label": label})
+    scaler = ss.GroupScaling().fit(X, np.repeat([3.0, 2.0, 1.0], [9, 10, 30]))
+    assert scaler.groups_.labels.tolist() == ["many", "ten"]
+    np.testing.assert_allclose(scaler.factors_[:2], [1, 2], rtol=1e-12)

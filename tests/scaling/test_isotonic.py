@@ -60,9 +60,9 @@ def test_equal_uncertainties_share_the_mean_of_their_squared_errors():
 
 
 def test_only_the_ends_of_steps_are_kept():
-    scaler = ss.IsotonicScaling().fit(np.arange(1.0, 9), [1, 1, 1, 1, 2, 2, 2, 3])
-    np.testing.assert_array_equal(scaler.variances_in_, [1, 16, 25, 49, 64])
-    np.testing.assert_array_equal(scaler.variances_out_, [1, 1, 4, 4, 9])
+    scaler = ss.IsotonicScaling().fit(np.arange(1.0, 10), [1, 1, 1, 1, 2, 2, 2, 3, 3])
+    np.testing.assert_array_equal(scaler.variances_in_, [1, 16, 25, 49, 64, 81])
+    np.testing.assert_array_equal(scaler.variances_out_, [1, 1, 4, 4, 9, 9])
 
 
 def test_a_step_of_only_zero_errors_is_raised_to_the_next_one():

@@ -3,6 +3,7 @@ import sys
 import numpy as np
 import pytest
 
+from sigmascale.scaling import optimize
 from sigmascale.scaling.optimize import minimise
 
 
@@ -123,3 +124,85 @@ def test_without_cma_the_error_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cma", None)
     with pytest.raises(ImportError, match=r'pip install "sigmascale\[optimize\]"'):
         minimise(bowl, np.ones(2), seed=0, max_evaluations=100)
+
+
+def test_the_start_is_kept_where_all_is_flat():
+    start = np.array([0.1, 0.2])
+    found = minimise(lambda x: 1.0, start, seed=0, max_evaluations=200)
+    np.testing.assert_array_equal(found.x, start)
+
+
+def test_two_thirds_of_the_evaluations_are_left_to_the_global_search(monkeypatch):
+    limits = []
+    monkeypatch.setattr(
+        optimize, "_global_search", lambda best, rng, limit: limits.append(limit) or ()
+    )
+    minimise(bowl, np.ones(2), seed=0, max_evaluations=600)
+    assert limits == [400]
+
+
+def test_the_global_search_has_generations_of_40_as_long_as_one_fits():
+    for limit, expected in ((40, 1), (41, 41), (80, 41), (81, 81)):
+        best = optimize._Best(bowl, np.ones(3))
+        best(best.x)
+        for _ in optimize._global_search(best, np.random.default_rng(0), limit):
+            pass
+        assert best.count == expected
+
+
+# --- the walk along coordinates -------------------------------------------------------
+
+
+class NoChance:
+    """Stands for a generator: coordinates in turn, the lengths of steps as given."""
+
+    def __init__(self, normal=0.0, uniform=0.0):
+        self.normal, self.uniform = normal, uniform
+
+    def permutation(self, n):
+        return np.arange(n)
+
+    def standard_normal(self):
+        return self.normal
+
+    def random(self):
+        return self.uniform
+
+
+def walk(loss, start, rng, limit):
+    """Return the points that are tried after the start, relative to it."""
+    tried = []
+
+    def record(x):
+        tried.append(x - start)
+        return float(loss(x))
+
+    best = optimize._Best(record, start)
+    best(start)
+    for _ in optimize._refine(best, rng, limit):
+        pass
+    return np.array(tried[1:])
+
+
+@pytest.mark.parametrize(("uniform", "sign"), [(0.0, 1), (0.9, -1)])
+@pytest.mark.parametrize("normal", [0.0, 1.0])
+def test_both_ways_are_tried_and_steps_shrink_where_neither_is_better(
+    normal, uniform, sign
+):
+    tried = walk(bowl, np.zeros(2), NoChance(normal, uniform), 10_000)
+    rounds = np.ceil(np.log(1e-5 / 0.03) / np.log(0.7))  # until steps are tiny
+    lengths = 0.03 * 0.7 ** np.arange(rounds) * np.exp(0.5 * normal) * sign
+    expected = np.zeros((lengths.size, 4, 2))
+    expected[:, 0, 0], expected[:, 1, 0] = lengths, -lengths
+    expected[:, 2, 1], expected[:, 3, 1] = lengths, -lengths
+    np.testing.assert_allclose(tried, expected.reshape(-1, 2), atol=1e-15)
+
+
+def test_steps_double_where_they_help_and_the_walk_goes_on_while_any_does():
+    # downhill along the second coordinate for ever, never along the first
+    tried = walk(lambda x: x[0] ** 2 - x[1], np.zeros(2), NoChance(), 121)
+    assert len(tried) == 120  # with the start, as many as allowed
+    np.testing.assert_allclose(tried[:3], [[0.03, 0], [-0.03, 0], [0, 0.03]])
+    np.testing.assert_allclose(tried[5], [0, 0.03 + 0.06])
+    along = tried[2::3, 1]
+    np.testing.assert_allclose(np.diff(along), 0.03 * 2.0 ** np.arange(1, 40))

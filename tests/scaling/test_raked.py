@@ -123,6 +123,25 @@ def test_more_shrinkage_pulls_factors_towards_1():
     np.testing.assert_array_equal(none, 1)
 
 
+def test_shrinkage_is_judged_by_the_likelihood_of_rows_held_back():
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 4, 300)])
+    z2 = (1.0 + codes[:, 0]) * rng.gamma(1, size=300)
+    fold = rng.integers(0, 2, 300)
+    scaler = RakedScaling()
+    scaler.n_codes_ = [3, 4]
+    found = scaler._out_of_fold(CellSums.from_rows(codes, fold, z2, 5.0), (2.0, 9.0))
+    log_factor = np.empty(300)
+    for k in range(2):
+        seen = CellSums.from_rows(*(v[fold != k] for v in (codes, fold, z2)), 5.0)
+        a, b = rake(seen, [3, 4], [2.0, 9.0]).log_factors
+        log_factor[fold == k] = (a[codes[:, 0]] + b[codes[:, 1]])[fold == k]
+    factor = np.exp(log_factor)
+    # twice the negative log-likelihood with the best constant factor, but for 1
+    deviance = np.log(np.mean(np.minimum(z2, 5) / factor)) + np.mean(log_factor)
+    assert found == pytest.approx((deviance, np.mean(z2 / factor)), rel=1e-4)
+
+
 def test_thin_bins_are_shrunk_more_than_full_ones():
     label = np.array(["thin"] * 8 + ["full"] * (N - 8))
     error = U * np.where(np.arange(N) % 2, 1.0, -1.0)
@@ -161,12 +180,19 @@ def test_the_number_of_bins_is_one_for_all_or_by_column():
     }
 
 
+@pytest.mark.parametrize(("n", "n_bins"), [(9, 1), (29, 2), (30, 3), (6000, 20)])
+def test_a_bin_has_at_least_ten_rows(n, n_bins):
+    scaler = RakedScaling(shrinkage=1.0).fit(U[:n], ERROR[:n])
+    assert scaler.factors_["u"].size == 1 + n_bins  # and one for missing values
+
+
 def test_factors_and_limits_say_what_predict_does():
-    scaler = RakedScaling(5).fit(X, ERROR)
-    expected = scaler.scale_ * U
+    scaler = RakedScaling(5, pairs=[(1, 2)]).fit(X, ERROR)
+    expected, bins = scaler.scale_ * U, {}
     for name, x in (("u", U), ("X1", A), ("X2", B)):
-        bins = 1 + np.searchsorted(scaler.limits_[name], x, side="right")
-        expected = expected * scaler.factors_[name][bins]
+        bins[name] = 1 + np.searchsorted(scaler.limits_[name], x, side="right")
+        expected = expected * scaler.factors_[name][bins[name]]
+    expected = expected * scaler.factors_["X1 & X2"][bins["X1"], bins["X2"]]
     np.testing.assert_allclose(scaler.predict(X), expected, rtol=1e-12)
 
 

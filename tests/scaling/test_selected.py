@@ -311,3 +311,120 @@ def test_qm9_is_served_as_well_as_by_the_best_candidate(qm9):
     losses = {name: loss(each) for name, each in default_candidates(None, 0).items()}
     print(selected.name_, found, losses)
     assert found <= min(losses.values()) + 0.01
+
+
+# --- the table -----------------------------------------------------------------------
+
+
+def choose(predicted, error, verdicts=None):
+    """Return a selection from what candidates predicted for unseen rows."""
+    scaler = SelectedScaling()
+    names = [*predicted, *(verdicts or {})]
+    scaler._choose(names, predicted, verdicts or {}, error)
+    return scaler
+
+
+def test_the_table_is_that_of_a_plain_computation():
+    sigma = U * np.exp(0.3 * FEATURE)
+    bounded = sigma * np.random.default_rng(0).uniform(-1.7, 1.7, N)
+    predicted = {"one": 2 * U, "two": sigma, "three": np.full(N, 3.0)}
+    assert max(np.max((bounded / u) ** 2) for u in predicted.values()) < 20  # the cap
+    scaler = choose(predicted, bounded, {"four": "dropped: why"})
+    table = scaler.cv_results_
+    assert table["candidate"] == ["one", "two", "three", "four"]
+    losses = {
+        name: 0.5 * np.log(2 * np.pi * u**2) + 0.5 * (bounded / u) ** 2
+        for name, u in predicted.items()
+    }
+    for i, name in enumerate(predicted):
+        difference = losses[name] - losses["two"]
+        assert table["nll"][i] == pytest.approx(losses[name].mean(), rel=1e-12)
+        assert table["difference"][i] == pytest.approx(difference.mean(), abs=1e-12)
+        expected = difference.std() / np.sqrt(N)
+        assert table["standard_error"][i] == pytest.approx(expected, abs=1e-12)
+    assert [table[key][3] for key in ("nll", "difference", "standard_error")] == [
+        None
+    ] * 3
+    assert scaler.name_ == scaler.best_name_ == "two"
+    mean, error = (table[key][0] for key in ("difference", "standard_error"))
+    assert table["verdict"] == [
+        f"worse than two by {mean:.3f} ± {error:.3f}",
+        "chosen: best likelihood",
+        table["verdict"][2],
+        "dropped: why",
+    ]
+
+
+def test_an_enormous_error_counts_up_to_a_cap_in_differences_but_not_in_the_nll():
+    error = np.append(ERROR, 1e6)
+    predicted = {"flat": np.append(U, 1.0), "wide": np.append(1.5 * U, 2.0)}
+    table = choose(predicted, error).cv_results_
+    expected = [ss.nll(error, u) for u in predicted.values()]
+    assert table["nll"] == pytest.approx(expected, rel=1e-12)
+    # in units of <e²>, which the enormous one makes its own, its ratio is N + 1 at most
+    assert table["difference"][0] < 1e3
+
+
+@pytest.mark.parametrize("factor", [0.97, 0.98, 1.0, 1.02, 1.03])
+def test_uncertainties_are_left_alone_only_within_5_percent_of_the_variance(factor):
+    z = np.random.default_rng(4).normal(size=N)
+    z *= factor / np.sqrt(np.mean(z**2))
+    right = abs(np.log(factor**2)) <= 0.05
+    scaler = choose({"none": U, "same": U}, z * U)
+    assert scaler.name_ == ("none" if right else "same")
+    # under another name, it is a candidate like any other
+    assert choose({"all": U, "same": U}, z * U).name_ == "all"
+
+
+def test_every_verdict_has_its_words():
+    scaler = SelectedScaling()
+    scaler.best_name_, scaler.name_ = "best", "simple"
+    assert [
+        scaler._verdict("simple", 0.1, 0.2, True),
+        scaler._verdict("best", 0.0, 0.0, True),
+        scaler._verdict("other", 0.2, 0.2, True),
+        scaler._verdict("none", 0.1, 0.2, False),
+        scaler._verdict("poor", 0.3, 0.2, False),
+    ] == [
+        "chosen: within 1 s.e. of best",
+        "best likelihood, less simple than simple",
+        "within 1 s.e. of best, less simple than simple",
+        "within 1 s.e. of best, but not calibrated",
+        "worse than best by 0.300 ± 0.200",
+    ]
+    scaler.name_ = "best"
+    assert scaler._verdict("best", 0.0, 0.0, True) == "chosen: best likelihood"
+
+
+@pytest.mark.parametrize(("size", "dropped"), [(9.0, False), (11.0, True)])
+def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
+    size, dropped
+):
+    error, one = np.ones(500), np.ones(500)
+    error[0] = 10.0  # a ratio of 100 with one factor
+    predicted = {"bad": one.copy(), "good": one, "none": one / 1e3}
+    predicted["bad"][0] = 1 / np.sqrt(size)
+    verdicts = {}
+    SelectedScaling()._drop_diverged(predicted, verdicts, error, one)
+    assert ("bad" not in predicted) == dropped
+    assert list(verdicts) == ["bad"] * dropped
+    assert "none" in predicted  # nor is temperature dropped, which all are judged by
+
+
+def test_the_last_candidate_is_kept_even_if_it_diverged():
+    predicted = {"bad": np.full(10, 1e-9)}
+    SelectedScaling()._drop_diverged(predicted, {}, np.ones(10), np.ones(10))
+    assert list(predicted) == ["bad"]
+
+
+@pytest.mark.parametrize("n", [499, 500])
+def test_bins_need_fifty_rows_each(n):
+    candidates = {**cheap(), "bins": ss.BinwiseScaling(10)}
+    scaler = SelectedScaling(candidates).fit(X[:n], ERROR[:n])
+    tried = scaler.cv_results_["nll"][2] is not None
+    assert tried == (n == 500)
+
+
+def test_ten_rows_are_enough_to_cross_validate_in_five_folds():
+    scaler = SelectedScaling(cheap()).fit(X[:10], ERROR[:10])
+    assert scaler.cv_results_["candidate"] == ["temperature", "linear"]

@@ -1,0 +1,75 @@
+import numpy as np
+import pytest
+
+from sigmascale.scaling.crossfit import (
+    canonical_order,
+    deviance,
+    largest_ratio,
+    largest_ratio_of,
+    make_folds,
+)
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "n_nonzero", "expected"),
+    [
+        (100, 100, 20),  # the least
+        (10_000, 10_000, 50),  # half of the root of n
+        (1000, 10, 200),  # 2 n / nonzero, where nearly all errors are 0
+        (1000, 0, 2000),
+    ],
+)
+def test_the_cap_grows_with_the_rows_and_with_the_share_of_zeros(
+    n_rows, n_nonzero, expected
+):
+    assert largest_ratio_of(n_rows, n_nonzero) == expected
+    z2 = np.where(np.arange(n_rows) < n_nonzero, 0.5, 0.0)
+    assert largest_ratio(z2) == expected
+
+
+def test_the_deviance_is_linear_up_to_the_cap_and_logarithmic_beyond():
+    f = np.log(2.0)
+    found = deviance(np.array([0.0, 3, 20, 20 * np.e]), np.full(4, f), cap=10.0)
+    assert found == pytest.approx([f, 1.5 + f, 10 + f, 20 + f])
+
+
+def test_the_gradient_of_the_deviance_is_1_minus_the_capped_ratio():
+    ratio, f, step = np.array([0.2, 3.0, 9.0, 11.0, 1e6]), np.full(5, 0.1), 1e-6
+    up, down = (deviance(ratio, f + s, 10.0) for s in (step, -step))
+    expected = 1 - np.minimum(ratio * np.exp(-f), 10)
+    np.testing.assert_allclose((up - down) / (2 * step), expected, rtol=1e-6)
+
+
+def test_the_deviance_of_a_zero_error_is_finite_whatever_its_factor():
+    assert deviance(np.zeros(1), np.array([-1e4]), 20.0).tolist() == [-1e4]
+
+
+@pytest.mark.parametrize("n_rows", [3, 50, 52])
+def test_every_fold_gets_its_share_of_the_large_rows(n_rows):
+    rng = np.random.default_rng(0)
+    size = rng.permutation(n_rows).astype(float)
+    fold = make_folds(size, 5, rng, None)[np.argsort(size)]
+    for start in range(0, n_rows, 5):
+        dealt = fold[start : start + 5]
+        assert np.unique(dealt).size == dealt.size
+        assert set(dealt) <= set(range(5))
+
+
+def test_groups_go_whole_to_the_emptiest_fold_the_large_ones_first():
+    groups = np.repeat(list("abcdef"), [2, 7, 3, 4, 1, 3])
+    shuffled = np.random.default_rng(1).permutation(groups)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        fold = make_folds(np.zeros(20), 3, rng, shuffled)
+        of = {label: set(fold[shuffled == label]) for label in "abcdef"}
+        assert all(len(folds) == 1 for folds in of.values())
+        # 7 alone; 4 and one of 3; the other 3 and 2; 1 with the 5
+        assert np.bincount(fold).tolist() == [7, 7, 6]
+        assert (of["b"], of["d"]) == ({0}, {1})
+
+
+def test_the_canonical_order_is_by_error_and_then_by_the_columns_in_turn():
+    error = np.array([-2.0, 1, 2, 2, -1])
+    first, second = np.array([1.0, 5, 1, 0, 4]), np.array([3.0, 0, 2, 9, 0])
+    found = canonical_order((first, second), error)
+    assert found.tolist() == [4, 1, 3, 2, 0]
