@@ -539,3 +539,44 @@ def wait_for(process, seconds):
             return
         time.sleep(0.02)
     pytest.fail(f"ended too soon: {process.communicate()}")
+
+
+def test_the_version_is_told(sigmascale):
+    assert sigmascale("--version").out == f"sigmascale {ss.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("fit", "own.csv", "-o", "own.csv"), "is written as JSON. Name it *.json"),
+        (("fit", "own.json", "-o", "own.json"), "is what is read"),
+        (("check", "own.csv", "--report", "own.csv"), "is written as HTML"),
+        (("compare", "own.csv", "own.csv", "--report", "a.pdf"), "is written as HTML"),
+    ],
+)
+def test_no_output_replaces_what_is_read_or_has_a_wrong_ending(
+    sigmascale, arguments, words
+):
+    for name in ("own.csv", "own.json"):
+        TABLE.write_csv(name)
+    before = Path(arguments[1]).read_bytes()
+    done = sigmascale(*arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert Path(arguments[1]).read_bytes() == before
+    assert not Path("a.pdf").exists()
+
+
+def test_apply_keeps_the_separator(sigmascale):
+    TABLE[:ROWS].write_csv("own.csv", separator=";")
+    options = ("--separator", ";")
+    fit = ("fit", "own.csv", *options, "--method", "linear", "-o", "s.json")
+    assert sigmascale(*fit).code == 0
+    assert sigmascale("apply", "s.json", "own.csv", *options, "-o", "o.csv").code == 0
+    out = pl.read_csv("o.csv", separator=";")
+    assert out.columns == [*TABLE.columns, "u_recalibrated"]
+
+
+def test_comparing_a_set_with_itself_is_warned_of(sigmascale):
+    done = sigmascale("compare", "cal.csv", "cal.csv")
+    assert "cal.csv holds the rows of cal.csv" in done.err

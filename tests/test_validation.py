@@ -442,3 +442,23 @@ def test_perfect_sets_pass_and_sets_wrong_in_one_third_fail(errors):
     )
     for count in (passed, failed, named):
         assert stats.binomtest(count, 200, 0.9, alternative="less").pvalue > 1e-3
+
+
+def test_an_error_that_outweighs_all_others_is_named():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 500)
+    error = rng.normal(scale=u)
+    error[17] = 1e6
+    with pytest.warns(DominantErrorWarning, match=r"row 17, z = .* makes up 100%"):
+        ss.validate(error, u)
+
+
+def test_scores_and_intervals_come_from_the_same_bins():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 100)
+    error = rng.normal(scale=u)
+    with pytest.warns(FewerBinsWarning, match="at most 20 of 5 or more"):
+        found = ss.validate(error, u, n_bins=80)
+    assert found.verdicts["u"].score == ss.validate(error, u, n_bins=20).verdicts[
+        "u"
+    ].score

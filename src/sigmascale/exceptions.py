@@ -25,6 +25,10 @@ class DegenerateFitWarning(UserWarning):
     """Nothing could be learned from some or all rows; a fallback was used."""
 
 
+class DominantErrorWarning(UserWarning):
+    """One error outweighs all others together, so that scores say little of these."""
+
+
 class ZeroErrorBinWarning(UserWarning):
     """All errors of a bin are exactly 0, so that its log score is infinite."""
 

@@ -207,7 +207,7 @@ def local_zms(
         Seed of the bootstrap: the same data get the same verdict.
     data : data frame or lazy frame, optional
         The frame whose columns `error`, `uncertainty` and `by` name; see
-        :mod:`sigmascale.frames`.
+        `sigmascale.frames`.
 
     Returns
     -------

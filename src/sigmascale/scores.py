@@ -367,7 +367,7 @@ def scorecard(
         The order of ties alone can move a score as much as many a ranking's margin.
     data : data frame or lazy frame, optional
         The frame whose columns `error`, `uncertainty` and `features` name; see
-        :mod:`sigmascale.frames`.
+        `sigmascale.frames`.
 
     Returns
     -------

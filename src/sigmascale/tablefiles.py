@@ -122,34 +122,40 @@ def read_table(
     return frame
 
 
-def write_table(frame: pl.DataFrame, path: str) -> None:
-    """Write a table in the format of the file's name, whole or not at all."""
+def write_table(
+    frame: pl.DataFrame, path: str, *, separator: str | None = None
+) -> None:
+    """Write a table in the format of the file's name, whole or not at all.
+
+    `separator` stands between the columns of CSV, instead of a comma.
+    """
     kind = format_of(path)
     import polars as pl
 
     try:
         if path == STANDARD:
-            frame.write_csv(sys.stdout.buffer)
+            frame.write_csv(sys.stdout.buffer, separator=separator or ",")
             sys.stdout.buffer.flush()
             return
         with whole_file(Path(path)) as part:
             if path.lower().endswith(".gz"):
                 # without the time, so that the same table gives the same bytes
                 with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as file:
-                    _write(frame, file, kind)
+                    _write(frame, file, kind, separator)
             else:
-                _write(frame, part, kind)
+                _write(frame, part, kind, separator)
     except pl.exceptions.PolarsError as problem:
         what = str(problem).strip().splitlines()[0]
         msg = f"{path}: cannot be written as {kind.upper()} ({what})."
         raise InvalidInputError(msg) from problem
 
 
-def _write(frame: pl.DataFrame, file: Any, kind: Format) -> None:
+def _write(frame: pl.DataFrame, file: Any, kind: Format, separator: str | None) -> None:
     if kind == "npz":
         _write_npz(frame, file)
     elif kind in ("csv", "tsv"):
-        frame.write_csv(file, separator="\t" if kind == "tsv" else ",")
+        usual = "\t" if kind == "tsv" else ","
+        frame.write_csv(file, separator=separator or usual)
     elif kind == "parquet":
         frame.write_parquet(file)
     elif kind == "arrow":

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+import warnings
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,17 @@ from ._checks import (
     rng_from,
 )
 from ._render import html_table, shorten, text_table
+from .exceptions import DominantErrorWarning
 from .intervals import MIN_ROWS, IntervalMethod, mean_interval
-from .local import LocalZMS, Settings, check_settings, local_zms, local_zms_of
-from .partitions import BinnedRows
+from .local import (
+    LocalZMS,
+    Settings,
+    check_settings,
+    local_zms,
+    local_zms_of,
+    refuse_one_row,
+)
+from .partitions import BinnedRows, feasible_bins
 from .reference import ReferenceScores, reference_scores
 from .regions import Region, off_by, worst_region
 from .scores import Scorecard, check_ties, scorecard
@@ -30,6 +39,7 @@ __all__ = ["LocalZMS", "Validation", "Verdict", "local_zms", "validate"]
 SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
 SIMULATED_BINS = 2000
 LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
+DOMINATED = 50  # rows from which no error should outweigh all others
 Z_SCORES = 200_000_000  # drawn at most for the reference, but at least 200 sets
 
 
@@ -228,7 +238,7 @@ def validate(
         Seed of bootstrap and simulation: the same data get the same verdict.
     data : data frame or lazy frame, optional
         The frame whose columns `error`, `uncertainty` and `features` name; see
-        :mod:`sigmascale.frames`.
+        `sigmascale.frames`.
 
     Returns
     -------
@@ -269,6 +279,12 @@ def validate(
     if n_bins is None:
         n_bins = default_bins(e.size)
     settings = check_settings(n_bins, method, confidence, n_resamples)
+    refuse_one_row(e.size)
+    # scores and intervals from the same bins, of which each has some rows
+    settings = replace(
+        settings, n_bins=feasible_bins(e.size, settings.n_bins, min_size=MIN_ROWS)
+    )
+    _warn_of_dominant((e / u) ** 2)
     if n_draws is None:
         n_draws = int(np.clip(Z_SCORES // e.size, 200, 1000))
     n_draws = check_count(n_draws, "n_draws", least=20)
@@ -291,6 +307,18 @@ def validate(
     )
     attainable = attainable_fractions((e / u) ** 2, local, settings, generator)
     return judge(card, reference, local, attainable, settings)
+
+
+def _warn_of_dominant(z2: Floats) -> None:
+    row, total = int(np.argmax(z2)), float(z2.sum())
+    if z2.size >= DOMINATED and z2[row] > 0.5 * total:
+        warnings.warn(
+            f"One error of {z2.size} (row {row}, z = {np.sqrt(z2[row]):.3g}) makes up "
+            f"{z2[row] / total:.0%} of the sum of z²: verdicts say little about the "
+            "others. Look at that row, and drop it if it is a blunder.",
+            DominantErrorWarning,
+            stacklevel=3,
+        )
 
 
 def default_bins(n_rows: int) -> int:

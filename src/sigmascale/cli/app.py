@@ -1,5 +1,7 @@
 """The application that the commands belong to, and its exit codes."""
 
+from typing import Annotated
+
 import typer
 
 # What the process ends with; 2 is what Typer has for wrong options, too.
@@ -15,3 +17,26 @@ app = typer.Typer(
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from .._version import __version__
+
+        print(f"sigmascale {__version__}")
+        raise typer.Exit(PASSED)
+
+
+@app.callback()
+def sigmascale(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            callback=_show_version,
+            is_eager=True,
+            help="Show the version and exit.",
+        ),
+    ] = False,
+) -> None:
+    """Take the options that stand before a command."""

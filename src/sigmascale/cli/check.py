@@ -22,6 +22,7 @@ from .options import (
     example,
     with_columns,
 )
+from .outputs import HTML, check_output
 from .show import show_json, show_verdicts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ def check(
 
     Exit code: 0 they pass, 1 they do not, 2 bad input.
     """
+    if report is not None:
+        check_output(report, HTML, files)
     data: LazySet | LoadedSet
     if stays_lazy(files, engine, scheduler):
         if report is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,6 +22,7 @@ from .options import (
     example,
     with_columns,
 )
+from .outputs import HTML, check_output
 from .show import show_json, show_verdicts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
@@ -63,9 +65,18 @@ def compare(
     from ..scaling import SelectedScaling
     from ..validation import validate
 
+    if report is not None:
+        check_output(report, HTML, [cal, test])
     training, testing = read_pair(
         cal, test, choice, drop_missing=drop_missing, separator=separator
     )
+    if training.frame.equals(testing.frame):
+        warnings.warn(
+            f"{test} holds the rows of {cal}: judged on what they were fitted on, all "
+            "recalibrators look better than they are.",
+            UserWarning,
+            stacklevel=1,
+        )
     bins = bins or score_bins(training, testing)
     methods: dict[str, Any] = {
         each.value: make_scaler(each, training.columns, seed=seed)

@@ -164,8 +164,13 @@ def open_files(
             frames.scan(list(files), engine=chosen.value, scheduler=scheduler)
         ).lazy()
         lazy.collect_schema()
-    except (ImportError, InvalidInputError):
+    except InvalidInputError:
         raise
+    except ImportError as problem:
+        extra = "frames" if chosen == Engine.polars else chosen.value
+        remedy = f'pip install "sigmascale[{extra}]"'
+        msg = f"{problem}, which --engine {chosen.value} needs: {remedy}"
+        raise InvalidInputError(msg) from problem
     except Exception as problem:  # each engine has errors of its own
         words = next(iter(str(problem).strip().splitlines()), type(problem).__name__)
         msg = f"{', '.join(files)}: cannot be read as Parquet files ({words})."

@@ -28,6 +28,7 @@ from .options import (
     example,
     with_columns,
 )
+from .outputs import check_output
 from .show import show_json, tell_guesses
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ def fit(
     from ..persistence import dumps, save
     from ..scaling import SelectedScaling
 
+    check_output(output, (".json",), files)
     data: LazySet | LoadedSet
     if stays_lazy(files, engine, scheduler):
         if method == Method.auto or together is not None:
@@ -232,7 +234,8 @@ def apply_in_memory(
         X = rows.X.rename({columns.uncertainty: saved.uncertainty})
         values = recalibrator._predict_table(check_table(X))
         values = values**2 if columns.is_variance else values
-    write_table(rows.frame.with_columns(**{name: values}), output)
+    new = rows.frame.with_columns(**{name: values})
+    write_table(new, output, separator=separator)
     return {
         "rows": rows.frame.height,
         "dropped": rows.dropped,
