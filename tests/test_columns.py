@@ -76,6 +76,16 @@ def test_a_name_that_is_far_from_all_gets_no_suggestion():
     assert "--feature needs a column 'qqq'" in str(problem.value)
 
 
+def test_true_values_and_errors_beside_predictions_are_features_only_if_named():
+    frame = FRAME.select("E", "u", "mass", R="mass", V="mass")
+    every = Choice(all_features=True)
+    assert find_columns(every, frame, ["E"]).numbers == ("mass", "V")
+    assert find_columns(every, frame, ["R", "V"]).numbers == ("mass",)
+    assert find_columns(every, frame.drop("V"), ["E"]).numbers == ("mass", "R")
+    named = Choice(all_features=True, features=["R"])
+    assert find_columns(named, frame, ["E"]).numbers == ("R", "mass", "V")
+
+
 def test_all_other_columns_of_numbers_are_features():
     found = find_columns(Choice(all_features=True), FRAME, ["E"])
     assert found == Columns("u", numbers=("mass",))

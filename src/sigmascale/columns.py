@@ -224,7 +224,8 @@ def find_columns(
     asked += [name for name in binned if name != uncertainty]
     groups = [known(name, names, "--group") for name in choice.groups]
     if choice.all_features:
-        free = [n for n in names if n not in taken and n not in groups]
+        unfit = taken.union(groups, _never_known(names, error))
+        free = [n for n in names if n not in unfit]
         asked += [name for name in free if is_numeric(frame, name)]
     asked = [name for name in dict.fromkeys(asked) if name not in derived]
     for name in (*asked, *groups):
@@ -401,6 +402,20 @@ def known(name: str, names: list[str], asked_by: str) -> str:
         f"are: {listed(names)}."
     )
     raise InvalidInputError(msg)
+
+
+def _never_known(names: list[str], error: Sequence[str]) -> list[str]:
+    """Return columns that plainly are true values or errors, beside predictions.
+
+    New rows do not have them, and with the prediction they give the error away.
+    """
+    plain = {
+        role: [name for name in names if name.strip().lower() in OBVIOUS[role]]
+        for role in ("error", "reference", "prediction")
+    }
+    if not plain["prediction"] and len(error) < 2:
+        return []
+    return plain["error"] + plain["reference"]
 
 
 def _obvious(role: str, names: list[str]) -> str | None:

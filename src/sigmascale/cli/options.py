@@ -73,7 +73,8 @@ COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
             bool,
             typer.Option(
                 "--all-features",
-                help="All other columns of numbers are features.",
+                help="All other columns of numbers are features, but no true values "
+                "and no errors.",
                 rich_help_panel="Columns",
             ),
         ],
