@@ -7,6 +7,7 @@ from scipy import stats
 
 from sigmascale import local_zms, reference_scores, scorecard, validate
 from sigmascale.exceptions import (
+    DominantErrorWarning,
     FewerBinsWarning,
     InvalidInputError,
     ZeroErrorBinWarning,
@@ -450,7 +451,7 @@ def test_an_error_that_outweighs_all_others_is_named():
     error = rng.normal(scale=u)
     error[17] = 1e6
     with pytest.warns(DominantErrorWarning, match=r"row 17, z = .* makes up 100%"):
-        ss.validate(error, u)
+        validate(error, u)
 
 
 def test_scores_and_intervals_come_from_the_same_bins():
@@ -458,7 +459,7 @@ def test_scores_and_intervals_come_from_the_same_bins():
     u = rng.uniform(1, 2, 100)
     error = rng.normal(scale=u)
     with pytest.warns(FewerBinsWarning, match="at most 20 of 5 or more"):
-        found = ss.validate(error, u, n_bins=80)
-    assert found.verdicts["u"].score == ss.validate(error, u, n_bins=20).verdicts[
-        "u"
-    ].score
+        found = validate(error, u, n_bins=80)
+    assert (
+        found.verdicts["u"].score == validate(error, u, n_bins=20).verdicts["u"].score
+    )
