@@ -580,3 +580,15 @@ def test_apply_keeps_the_separator(sigmascale):
 def test_comparing_a_set_with_itself_is_warned_of(sigmascale):
     done = sigmascale("compare", "cal.csv", "cal.csv")
     assert "cal.csv holds the rows of cal.csv" in done.err
+
+
+def test_check_tells_bias_and_few_rows(sigmascale):
+    few = TABLE[:60].with_columns(E=pl.col("u") * np.linspace(3, 5, 60))
+    few.write_csv("few.csv")
+    told = sigmascale("check", "few.csv").out
+    assert "The mean of z = E/u is 4.00: the predictions are biased." in told
+    assert "60 rows are few" in told
+    TABLE.sample(2000, with_replacement=True, seed=0).write_csv("many.csv")
+    told = sigmascale("check", "many.csv").out
+    assert "biased" not in told
+    assert "rows are few" not in told

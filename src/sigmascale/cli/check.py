@@ -23,7 +23,7 @@ from .options import (
     with_columns,
 )
 from .outputs import HTML, check_output
-from .show import show_json, show_verdicts, tell_guesses, tell_written
+from .show import show_json, show_verdicts, tell_doubts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
     from ..loading import LoadedSet
@@ -95,6 +95,8 @@ def check(
         print()
         show_verdicts(found)
         print("\n" + str(found).split("\n\n", 1)[1])
+        if not isinstance(data, LazySet):
+            tell_doubts(data)
         print("\nPassed." if found.passed else "\nNot passed.")
         tell_written(report)
     raise typer.Exit(PASSED if found.passed else FAILED)

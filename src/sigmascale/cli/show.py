@@ -52,6 +52,24 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 
 
+def tell_doubts(data: LoadedSet) -> None:
+    """Print what makes verdicts and recalibration of these rows doubtful."""
+    from ..diagnostics import z_scores
+    from ..report.cautions import FEW_ROWS
+
+    z = z_scores(data.error, data.uncertainty)
+    if z.biased:
+        print(
+            f"The mean of z = E/u is {z.mean:.2f}: the predictions are biased. Correct "
+            "them\nfirst; uncertainties are no remedy."
+        )
+    if data.X.height < FEW_ROWS:
+        print(
+            f"{data.X.height} rows are few: only gross faults can be found in so small "
+            "a set."
+        )
+
+
 def tell_guesses(choice: Choice, data: LoadedSet | LazySet) -> None:
     """Print what was taken from a file, and which columns nobody named."""
     print(fill(str(data), 79))
