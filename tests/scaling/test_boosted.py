@@ -281,7 +281,7 @@ def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(
             rng.random((n_nodes, 9)) < 0.5,
             rng.normal(size=n_nodes + 1),
         )
-        for _ in range(20)
+        for _ in range(19)
     ]
     expected = np.zeros(codes.shape[0])
     for tree in trees:
