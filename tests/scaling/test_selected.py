@@ -449,3 +449,12 @@ def test_long_verdicts_are_shortened_to_what_a_line_can_hold():
     lines = scaler.explain().splitlines()[:-1]
     assert lines[-1].endswith(" a ...")
     assert len(lines[-1]) == 80
+
+
+def test_the_names_of_default_candidates_tell_their_bins_and_seeds_are_passed_on():
+    candidates = default_candidates(["X1"], 7)
+    bins = {k: each.n_bins for k, each in candidates.items() if "binwise" in k}
+    assert bins == {"binwise 10": 10, "binwise 20": 20, "binwise 40": 40}
+    for name in ("raked", "boosted"):
+        assert candidates[name].random_state == 7
+        assert candidates[name].categorical == ["X1"]
