@@ -181,10 +181,11 @@ def test_the_same_seed_gives_the_same_predictions_and_another_other_ones():
     assert ratio_error(other, again) < 0.1
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 30])
-def test_few_rows_give_few_trees_and_finite_predictions(n):
+@pytest.mark.parametrize(("n", "n_boosters"), [(1, 0), (2, 2), (7, 5), (30, 5)])
+def test_few_rows_give_few_trees_and_finite_predictions(n, n_boosters):
     scaler = BoostedScaling().fit(X[:n], ERROR[:n])
     assert scaler.n_trees_ == 0
+    assert len(scaler.boosters_) == n_boosters
     assert np.all(np.isfinite(scaler.predict(X)))
     assert np.all(scaler.predict(X) > 0)
 
@@ -281,7 +282,7 @@ def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(
             rng.random((n_nodes, 9)) < 0.5,
             rng.normal(size=n_nodes + 1),
         )
-        for _ in range(20)
+        for _ in range(19)
     ]
     expected = np.zeros(codes.shape[0])
     for tree in trees:
@@ -360,8 +361,14 @@ def test_trees_deeper_than_ten_levels_are_refused():
         BoostedScaling(depth=11, max_trees=0).fit(X, ERROR)
 
 
-def test_growing_stops_after_thirty_trees_without_improvement():
+def test_growing_stops_after_thirty_trees_that_do_not_help_and_noise_keeps_none():
     rng = np.random.default_rng(5)
     u, x = rng.uniform(1, 2, (2, 400))
     scaler = BoostedScaling().fit(np.column_stack([u, x]), u * rng.normal(size=400))
-    assert scaler.cv_loss_.size == 1 + np.argmin(scaler.cv_loss_) + 30
+    best = np.argmin(scaler.cv_loss_)
+    assert scaler.cv_loss_.size == 1 + best + 30
+    # a few trees seem better, by less than a standard error
+    assert best > 0
+    assert scaler.n_trees_ == 0
+    assert scaler.boosters_ == [[]] * 5
+    assert scaler.range_ == (0, 0)

@@ -142,6 +142,20 @@ def test_shrinkage_is_judged_by_the_likelihood_of_rows_held_back():
     assert found == pytest.approx((deviance, np.mean(z2 / factor)), rel=1e-4)
 
 
+def test_no_shrinkage_of_the_grid_is_better_than_the_one_chosen():
+    rng = np.random.default_rng(1)
+    codes = np.column_stack([rng.integers(0, 3, 300), rng.integers(0, 9, 300)])
+    z2 = (1.0 + codes[:, 0]) * rng.gamma(0.5, size=300)
+    z2[np.argmin(codes[:, 0])] = 1e4  # counts up to the cap
+    cells = CellSums.from_rows(codes, rng.integers(0, 5, 300), z2, 20.0)
+    scaler = RakedScaling()
+    scaler.n_codes_ = [3, 9]
+    chosen = scaler._choose(cells)
+    losses = [scaler._out_of_fold(cells, (k, k))[0] for k in raked.GRID]
+    assert scaler._out_of_fold(cells, chosen)[0] <= min(losses)
+    assert chosen[0] < chosen[1]  # the second variable says nothing
+
+
 def test_thin_bins_are_shrunk_more_than_full_ones():
     label = np.array(["thin"] * 8 + ["full"] * (N - 8))
     error = U * np.where(np.arange(N) % 2, 1.0, -1.0)
@@ -187,7 +201,7 @@ def test_a_bin_has_at_least_ten_rows(n, n_bins):
 
 
 def test_factors_and_limits_say_what_predict_does():
-    scaler = RakedScaling(5, pairs=[(1, 2)]).fit(X, ERROR)
+    scaler = RakedScaling(5, pairs=[(1, 2)], shrinkage=9.0).fit(X, ERROR)
     expected, bins = scaler.scale_ * U, {}
     for name, x in (("u", U), ("X1", A), ("X2", B)):
         bins[name] = 1 + np.searchsorted(scaler.limits_[name], x, side="right")

@@ -11,6 +11,8 @@ from sigmascale.exceptions import (
     DegenerateFitWarning,
     InvalidInputError,
 )
+from sigmascale.scaling import selected
+from sigmascale.scaling.crossfit import make_folds
 from sigmascale.scaling.selected import default_candidates
 
 RNG = np.random.default_rng(31)
@@ -400,10 +402,10 @@ def test_every_verdict_has_its_words():
 def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
     size, dropped
 ):
-    error, one = np.ones(500), np.ones(500)
-    error[0] = 10.0  # a ratio of 100 with one factor
+    error, one = np.full(500, 2.0), np.full(500, 2.0)
+    error[0] = 20.0  # a ratio of 100 with one factor
     predicted = {"bad": one.copy(), "good": one, "none": one / 1e3}
-    predicted["bad"][0] = 1 / np.sqrt(size)
+    predicted["bad"][0] = 2 / np.sqrt(size)
     verdicts = {}
     SelectedScaling()._drop_diverged(predicted, verdicts, error, one)
     assert ("bad" not in predicted) == dropped
@@ -428,3 +430,31 @@ def test_bins_need_fifty_rows_each(n):
 def test_ten_rows_are_enough_to_cross_validate_in_five_folds():
     scaler = SelectedScaling(cheap()).fit(X[:10], ERROR[:10])
     assert scaler.cv_results_["candidate"] == ["temperature", "linear"]
+
+
+def test_rows_are_dealt_to_folds_by_the_size_of_z(monkeypatch):
+    sizes = []
+
+    def spy(size, *arguments):
+        sizes.append(size)
+        return make_folds(size, *arguments)
+
+    monkeypatch.setattr(selected, "make_folds", spy)
+    SelectedScaling(cheap()).fit(X, ERROR)
+    np.testing.assert_allclose(np.sort(sizes[0]), np.sort(np.abs(ERROR / U)))
+
+
+def test_long_verdicts_are_shortened_to_what_a_line_can_hold():
+    scaler = choose({"one": U}, ERROR, {"two with a name": "a " * 60})
+    lines = scaler.explain().splitlines()[:-1]
+    assert lines[-1].endswith(" a ...")
+    assert len(lines[-1]) == 80
+
+
+def test_the_names_of_default_candidates_tell_their_bins_and_seeds_are_passed_on():
+    candidates = default_candidates(["X1"], 7)
+    bins = {k: each.n_bins for k, each in candidates.items() if "binwise" in k}
+    assert bins == {"binwise 10": 10, "binwise 20": 20, "binwise 40": 40}
+    for name in ("raked", "boosted"):
+        assert candidates[name].random_state == 7
+        assert candidates[name].categorical == ["X1"]

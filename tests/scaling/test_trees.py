@@ -163,9 +163,16 @@ def test_columns_without_a_difference_grow_nothing():
     columns, codes = code_columns(np.ones(50), np.full(50, np.nan))
     options = TreeOptions(depth=2, min_rows=1, pseudo_rows=1.0, rate=0.5)
     tree, predicted = grow(codes, np.linspace(1, 9, 50), columns, options)
-    assert not tree.value.any()
+    assert tree.value.tolist() == [0] * 4
     assert predicted.tolist() == [0] * 50
     assert tree.predict(codes).tolist() == [0] * 50
+
+
+def test_of_columns_that_split_alike_the_first_is_used():
+    x = np.repeat([1.0, 2.0], 20)
+    columns, codes = code_columns(np.ones(40), x, x)
+    options = TreeOptions(depth=1, min_rows=1, pseudo_rows=1.0, rate=0.5)
+    assert grow(codes, x, columns, options)[0].feature.tolist() == [1]
 
 
 def test_a_row_goes_left_or_right_at_every_node_on_its_way():
