@@ -206,9 +206,13 @@ class BoostedScaling(VarianceScaler):
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
         log_factor = np.zeros(uncertainty.size)
         if self.n_trees_:
-            codes = self._codes(self._values(table, uncertainty))
+            values = self._values(table, uncertainty)
             trees = [tree for trees in self.boosters_ for tree in trees]
-            log_factor = sum_of_trees(trees, codes) / len(self.boosters_)
+            log_factor = sum_of_trees(
+                trees,
+                uncertainty.size,
+                lambda rows: self._codes([column[rows] for column in values]),
+            ) / len(self.boosters_)
         factor = self.scale_ * np.exp(0.5 * np.clip(log_factor, *self.range_))
         return factor * self.base_._predict_checked(table, uncertainty)
 

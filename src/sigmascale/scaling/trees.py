@@ -7,7 +7,9 @@ arrays is needed to predict, so that a model can be saved as text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,8 +19,9 @@ from .._checks import Floats, Ints, Labels
 from ..partitions import Groups, sum_by_code
 
 Bools = npt.NDArray[np.bool_]
-BLOCK = 1 << 14  # rows
-MOST_NODES = 15
+BLOCK = 1 << 16  # rows that a thread takes at once
+THREADS = 8  # at most
+TABLE_BITS = 15  # of the longest table of leaves
 MISSING = 0  # the code of a missing value, or of a label that was not learned
 
 
@@ -125,34 +128,59 @@ class Tree:
         return self.value.size.bit_length() - 1
 
 
-def sum_of_trees(trees: Sequence[Tree], codes: Ints) -> Floats:
+def sum_of_trees(
+    trees: Sequence[Tree], n_rows: int, codes_of: Callable[[slice], Ints]
+) -> Floats:
     """Return the sum of the values that trees of one depth give to each row.
 
     Whether a row goes left at a node is one bit that depends on one code. The bits of
-    all nodes of several trees make one integer, which is looked up once a column, and
-    the bits of a tree tell its leaf. Rows are taken in blocks that stay in the cache.
+    all nodes of several trees make one integer, which is looked up once a column; the
+    bits of a few trees tell the sum of their leaves. Rows are taken in blocks, by
+    threads; each block is a sum of its own, so that these do not change the result.
     """
     n_nodes = trees[0].feature.size
-    total = np.zeros(codes.shape[0])
-    if n_nodes > MOST_NODES:  # whose table of leaves would be too long
-        for tree in trees:
-            total += tree.predict(codes)
-        return total
-    leaf = _leaf_of_bits(n_nodes)
-    at_once = 63 // n_nodes  # bits of an integer
-    groups = [trees[i : i + at_once] for i in range(0, len(trees), at_once)]
-    packed = [_pack(group, codes.shape[1]) for group in groups]
-    for start in range(0, codes.shape[0], BLOCK):
-        columns = np.ascontiguousarray(codes[start : start + BLOCK].T)
-        block = total[start : start + BLOCK]
-        for group, tables in zip(groups, packed, strict=True):
+    total = np.zeros(n_rows)
+    together = max(1, TABLE_BITS // n_nodes)  # trees whose sums make one table
+    at_once = together * (63 // (n_nodes * together))  # trees in one integer
+    groups = []
+    if n_nodes <= TABLE_BITS:  # else the table of leaves would be too long
+        leaf = _leaf_of_bits(n_nodes)
+        n_columns = codes_of(slice(0, 1)).shape[1]
+        for i in range(0, len(trees), at_once):
+            group = trees[i : i + at_once]
+            sums = [
+                _sums_of_leaves(group[j : j + together], leaf)
+                for j in range(0, len(group), together)
+            ]
+            groups.append((_pack(group, n_columns), sums))
+
+    def add(start: int) -> None:
+        rows = slice(start, start + BLOCK)
+        codes, block = codes_of(rows), total[rows]
+        if not groups:
+            for tree in trees:
+                block += tree.predict(codes)
+            return
+        columns = np.ascontiguousarray(codes.T)
+        for tables, sums in groups:
             bits = np.zeros_like(columns[0])
             for table, column in zip(tables, columns, strict=True):
                 bits |= table.take(column)
-            for tree in group:
-                block += tree.value[leaf].take(bits & (leaf.size - 1))
-                bits >>= n_nodes
+            for values in sums:
+                block += values.take(bits & (values.size - 1))
+                bits >>= n_nodes * together
+
+    with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
+        list(pool.map(add, range(0, n_rows, BLOCK)))
     return total
+
+
+def _sums_of_leaves(trees: Sequence[Tree], leaf: Ints) -> Floats:
+    """Return the sum of some trees' leaves by their bits, those of the first lowest."""
+    sums = np.zeros(1)
+    for tree in trees:
+        sums = (tree.value[leaf][:, None] + sums).ravel()
+    return sums
 
 
 def _leaf_of_bits(n_nodes: int) -> Ints:
