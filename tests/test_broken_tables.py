@@ -436,6 +436,7 @@ def test_a_recalibrator_that_knows_no_columns_is_refused(tmp_path, sigmascale):
     ss.save(ss.TemperatureScaling().fit([1.0], [2.0]), tmp_path / "python.json")
     done = sigmascale("apply", "python.json", "good.csv", "-o", "out.csv")
     refused(done, "python.json: .* was not made by `sigmascale fit`")
+    assert not (tmp_path / "out.csv").exists()
 
 
 def _with_little_disk(arguments, size):
