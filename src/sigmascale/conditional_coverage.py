@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from scipy import special
 
 from ._checks import (
@@ -29,7 +28,7 @@ from .local import ByBin, first_middle_last, keep_large_groups
 from .scores import bin_for_scores, check_ties
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocalCoverage(ByBin):
     """The coverage of each bin, with its confidence interval.
 
@@ -59,20 +58,8 @@ class LocalCoverage(ByBin):
         Coverage of all confidence intervals.
     """
 
-    name: str
     target: float
     coverage: Floats = field(repr=False)
-    low: Floats = field(repr=False)
-    high: Floats = field(repr=False)
-    valid: npt.NDArray[np.bool_] = field(repr=False)
-    n: Ints = field(repr=False)
-    x: Labels = field(repr=False)
-    x_min: Labels = field(repr=False)
-    x_max: Labels = field(repr=False)
-    fraction_valid: float
-    fraction_interval: tuple[float, float]
-    overall: tuple[float, float, float]
-    confidence: float
 
     _shown = ("coverage", "coverage")
 
@@ -192,27 +179,17 @@ def _local_coverage(
     inside = inside_limits(error, limits)
     n = binned.sizes
     count = binned.reduce(np.add, inside[binned.order].astype(np.float64))
-    low, high = clopper_pearson_interval(count, n, confidence=confidence)
-    valid = (low <= target) & (target <= high)
-    n_valid = int(np.count_nonzero(valid))
-    values = uncertainty if x is None else x
-    x_min, middle, x_max = first_middle_last(values, binned)
     total = wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
-    return LocalCoverage(
-        name=name,
-        target=target,
-        coverage=count / n,
-        low=low,
-        high=high,
-        valid=valid,
-        n=n,
-        x=middle,
-        x_min=x_min,
-        x_max=x_max,
-        fraction_valid=n_valid / valid.size,
-        fraction_interval=wilson_interval(n_valid, valid.size, confidence=confidence),
+    return LocalCoverage.judged(
+        name,
+        clopper_pearson_interval(count, n, confidence=confidence),
+        n,
+        first_middle_last(uncertainty if x is None else x, binned),
+        wanted=target,
         overall=(float(inside.mean()), *total),
         confidence=confidence,
+        target=target,
+        coverage=count / n,
     )
 
 

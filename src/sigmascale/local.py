@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,19 +39,62 @@ from .scores import bin_for_scores, check_ties, codes_for_scores
 from .selection import order_statistics
 
 
+@dataclass(frozen=True, kw_only=True)
 class ByBin:
     """What results with a value and an interval for each bin have in common."""
 
     _shown: ClassVar[tuple[str, str]]  # the field of the values, and what it is called
 
-    if TYPE_CHECKING:
-        name: str
-        low: Floats
-        high: Floats
-        valid: npt.NDArray[np.bool_]
-        n: Ints
-        x: Labels
-        x_min: Labels
+    name: str
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    valid: npt.NDArray[np.bool_] = field(repr=False)
+    n: Ints = field(repr=False)
+    x: Labels = field(repr=False)
+    x_min: Labels = field(repr=False)
+    x_max: Labels = field(repr=False)
+    fraction_valid: float
+    fraction_interval: tuple[float, float]
+    overall: tuple[float, float, float]
+    confidence: float
+
+    @classmethod
+    def judged(
+        cls,
+        name: str,
+        limits: tuple[Floats, Floats],
+        n: Ints,
+        values: tuple[Labels, Labels, Labels],
+        *,
+        wanted: float,
+        overall: tuple[float, float, float],
+        confidence: float,
+        **own: Any,
+    ) -> Self:
+        """Judge bins by their limits: those that contain the value wanted are valid.
+
+        `values` are the smallest, the middle and the largest one of the variable; `own`
+        are the fields that other results do not have.
+        """
+        low, high = limits
+        valid = (low <= wanted) & (wanted <= high)
+        count = int(np.count_nonzero(valid))
+        x_min, middle, x_max = values
+        return cls(
+            name=name,
+            low=low,
+            high=high,
+            valid=valid,
+            n=n,
+            x=middle,
+            x_min=x_min,
+            x_max=x_max,
+            fraction_valid=count / valid.size,
+            fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
+            overall=overall,
+            confidence=confidence,
+            **own,
+        )
 
     @property
     def is_grouped(self) -> bool:
@@ -84,7 +127,7 @@ class ByBin:
         return html_table(*self._cells())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LocalZMS(ByBin):
     """The mean squared z-score of each bin, with its interval; the target is 1.
 
@@ -113,19 +156,7 @@ class LocalZMS(ByBin):
         How the intervals of the bins were computed.
     """
 
-    name: str
     zms: Floats = field(repr=False)
-    low: Floats = field(repr=False)
-    high: Floats = field(repr=False)
-    valid: npt.NDArray[np.bool_] = field(repr=False)
-    n: Ints = field(repr=False)
-    x: Labels = field(repr=False)
-    x_min: Labels = field(repr=False)
-    x_max: Labels = field(repr=False)
-    fraction_valid: float
-    fraction_interval: tuple[float, float]
-    overall: tuple[float, float, float]
-    confidence: float
     method: str
 
     _shown = ("zms", "<Z²>")
@@ -141,28 +172,16 @@ class LocalZMS(ByBin):
         overall: tuple[float, float, float],
         settings: Settings,
     ) -> LocalZMS:
-        """Judge bins by the limits of their <Z²>.
-
-        `values` are the smallest, the middle and the largest one of the variable.
-        """
-        low, high = limits
-        valid = (low <= 1) & (high >= 1)
-        count, confidence = int(np.count_nonzero(valid)), settings.confidence
-        x_min, middle, x_max = values
-        return cls(
-            name=name,
-            zms=zms,
-            low=low,
-            high=high,
-            valid=valid,
-            n=n,
-            x=middle,
-            x_min=x_min,
-            x_max=x_max,
-            fraction_valid=count / valid.size,
-            fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
+        """Judge bins by the limits of their <Z²>."""
+        return cls.judged(
+            name,
+            limits,
+            n,
+            values,
+            wanted=1.0,
             overall=overall,
-            confidence=confidence,
+            confidence=settings.confidence,
+            zms=zms,
             method=settings.method,
         )
 
