@@ -143,9 +143,18 @@ def test_a_grid_has_about_as_many_cells_as_there_are_rows_up_to_a_limit(n_rows):
         assert np.unique(cells).size > 0.9 * expected
 
 
+@pytest.mark.parametrize("high", [1 + 1e-15, 1.5, 1e3, 1e300])
+def test_a_grid_of_positive_numbers_uses_more_than_half_its_cells(high):
+    x = np.geomspace(1, high, 5000)
+    cells = _Grid.over(x, x.size, 8).cells(x)
+    assert np.all(np.diff(cells) >= 0)
+    assert cells[0] == 0
+    assert min(127, (high - 1) * 2.0**52) <= cells[-1] < 256
+
+
 def test_a_grid_is_laid_only_over_many_rows_of_different_values():
     narrow = np.array([1.0, 1.001])
-    assert _Grid.over(narrow, selection._FEW + 1, 8).last == 255
+    assert _Grid.over(narrow, selection._FEW + 1, 8).bits == 8
     assert _Grid.over(narrow, selection._FEW, 8) is None
     assert _Grid.over(narrow[:1], 1000, 8) is None
     assert _Grid.over(np.ones(3), 1000, 8) is None

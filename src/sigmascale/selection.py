@@ -68,11 +68,11 @@ def search(limits: Floats, x: Floats) -> Ints:
     next_limit = np.append(limits, np.inf)
     codes = np.empty(x.size, dtype=np.int64)
     for rows in chunks(x.size):
-        values = x[rows]
-        found = limits_before[grid.cells(np.clip(values, limits[0], limits[-1]))]
+        values, found = x[rows], codes[rows]
+        cells = grid.cells(np.clip(values, limits[0], limits[-1]))
+        np.take(limits_before, cells, out=found, mode="clip")  # all are within
         for _ in range(most):
-            found += values >= next_limit[found]
-        codes[rows] = found
+            found += values >= np.take(next_limit, found, mode="clip")
     return codes
 
 
@@ -93,11 +93,29 @@ class Scale:
         """Return the position of each number; neighbours may share theirs."""
         if self.low <= 0:
             return (x - self.low) / (self.high - self.low)
-        # The bits of positive numbers, read as integers, are in the same order, and
-        # nearly a logarithm: every factor of 2 has its share of the scale.
-        low, high = np.array([self.low, self.high]).view(np.int64).tolist()
-        positions: Floats = (x.view(np.int64) - low) / (high - low)
+        positions: Floats = self._steps(x) / self._length
         return positions
+
+    def cells(self, x: Floats, bits: int) -> Ints:
+        """Return the cell of each number, of at most 2^bits."""
+        if self.low <= 0:
+            return (self.positions(x) * (2**bits - 1)).astype(np.int64)
+        steps = self._steps(x)
+        steps >>= max(0, self._length.bit_length() - bits)
+        return steps
+
+    def _steps(self, x: Floats) -> Ints:
+        """Return how many floating-point numbers lie between `low` and each number.
+
+        The bits of positive numbers, read as integers, are in the same order, and
+        nearly a logarithm: every factor of 2 has its share of the scale.
+        """
+        steps: Ints = x.view(np.int64) - _bits(self.low)
+        return steps
+
+    @property
+    def _length(self) -> int:
+        return _bits(self.high) - _bits(self.low)
 
 
 @dataclass(frozen=True)
@@ -105,7 +123,7 @@ class _Grid:
     """A scale that is divided into cells."""
 
     scale: Scale
-    last: int
+    bits: int
 
     @classmethod
     def over(cls, values: Floats, n_rows: int, most_bits: int) -> _Grid | None:
@@ -114,8 +132,12 @@ class _Grid:
             return None
         scale = Scale.over(values)
         bits = min(most_bits, max(2, n_rows.bit_length()) - 1)
-        return None if scale is None else cls(scale, 2**bits - 1)
+        return None if scale is None else cls(scale, bits)
 
     def cells(self, x: Floats) -> Ints:
         """Return the cell of each number."""
-        return (self.scale.positions(x) * self.last).astype(np.int64)
+        return self.scale.cells(x, self.bits)
+
+
+def _bits(x: float) -> int:
+    return int(np.float64(x).view(np.int64))
