@@ -17,7 +17,9 @@ import numpy as np
 
 from ._checks import Floats, Ints
 
-CHUNK = 20_000  # rows at a time, so that intermediate results stay in the cache
+# rows at a time, so that intermediate results stay in the cache, and below the 128 KiB
+# from which an allocator may ask the system for fresh memory each time
+CHUNK = 16_000
 _FEW = 2**8  # rows for which a grid does not pay
 _STATISTIC_BITS, _SEARCH_BITS = 16, 14  # at most 2^bits cells
 
@@ -99,7 +101,8 @@ class Scale:
     def cells(self, x: Floats, bits: int) -> Ints:
         """Return the cell of each number, of at most 2^bits."""
         if self.low <= 0:
-            return (self.positions(x) * (2**bits - 1)).astype(np.int64)
+            cells: Ints = (self.positions(x) * (2**bits - 1)).astype(np.int64)
+            return cells
         steps = self._steps(x)
         steps >>= max(0, self._length.bit_length() - bits)
         return steps

@@ -174,7 +174,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     def _predict_checked(self, table: Table, uncertainty: Floats) -> Floats:
         """Recalibrate checked rows; nothing may leave the range of numbers."""
-        return np.clip(self._rescale(table, uncertainty), _FLOAT.tiny, _FLOAT.max)
+        rescaled = self._rescale(table, uncertainty)
+        return np.clip(rescaled, _FLOAT.tiny, _FLOAT.max, out=rescaled)
 
     def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.

@@ -140,7 +140,9 @@ class BinwiseScaling(VarianceScaler):
         self.loss_, self.start_loss_ = found.loss, found.start_loss
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        return self.factors_[self._codes(table, uncertainty)] * uncertainty
+        rescaled = self.factors_[self._codes(table, uncertainty)]
+        rescaled *= uncertainty
+        return rescaled
 
     def _partition(self, table: Table, uncertainty: Floats) -> EqualSizeBins | Cells:
         columns = self._columns(table, uncertainty)

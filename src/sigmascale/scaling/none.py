@@ -22,4 +22,4 @@ class NoScaling(VarianceScaler):
         pass
 
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        return uncertainty
+        return uncertainty.copy()
