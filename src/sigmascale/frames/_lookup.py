@@ -8,6 +8,7 @@ keeps expressions shallow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import Any
 
 import narwhals as nw
@@ -15,7 +16,10 @@ import numpy as np
 
 from .._checks import Labels
 from ..partitions import Cells, EqualSizeBins
-from ._rows import is_missing
+from ..selection import chunks, search
+from ._rows import Frame, is_missing
+
+FEW_LIMITS = 8  # for which an expression does
 
 Value = nw.Expr | float | int
 
@@ -43,6 +47,36 @@ def pick_by_limits(
 ) -> nw.Expr:
     """Return values[i] where limits[i - 1] <= x < limits[i]."""
     return pick(lambda i: x < float(limits[i]), values)
+
+
+def look_up(
+    frame: Frame, x: nw.Expr, limits: Any, values: Sequence[float]
+) -> tuple[Frame, str]:
+    """Add a column of values[i] where limits[i - 1] <= x < limits[i], by NumPy.
+
+    For Polars only: a fifth of the time of an expression with 40 pieces. The name of
+    the column is new to the frame. Rows without an x get some value.
+    """
+    import polars as pl
+
+    limits, table = np.asarray(limits, dtype=np.float64), np.asarray(values)
+    known = frame.collect_schema()
+    name = next(n for n in map("looked up {}".format, count()) if n not in known)
+
+    def pick(series: Any) -> Any:
+        x, found = series.to_numpy(), np.empty(len(series), dtype=table.dtype)
+        for rows in chunks(x.size):
+            part = x[rows]
+            if np.isnan(part.min()):
+                part = np.nan_to_num(part)
+            found[rows] = table[search(limits, part)]
+        return pl.Series(found)
+
+    native = frame.with_columns(x.alias(name)).to_native()
+    picked = pl.col(name).map_batches(
+        pick, return_dtype=pl.Float64, is_elementwise=True
+    )
+    return nw.from_native(native.with_columns(picked)), name
 
 
 def pick_by_bins(

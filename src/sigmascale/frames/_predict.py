@@ -10,6 +10,7 @@ import numpy as np
 from .._checks import MISSING
 from .._table import Table
 from ..exceptions import InvalidInputError
+from ..partitions import EqualSizeBins
 from ..scaling import (
     BinwiseScaling,
     GroupScaling,
@@ -22,8 +23,15 @@ from ..scaling import (
     VarianceScaler,
 )
 from ..scaling.trees import LabelCodes, NumberCodes
-from ._lookup import literal, pick_by_bins, pick_by_label, pick_by_limits
-from ._rows import as_lazy, is_finite, is_missing, is_text, number
+from ._lookup import (
+    FEW_LIMITS,
+    literal,
+    look_up,
+    pick_by_bins,
+    pick_by_label,
+    pick_by_limits,
+)
+from ._rows import Frame, as_lazy, is_finite, is_missing, is_text, number
 
 
 def predict(
@@ -81,7 +89,7 @@ def predict(
         msg = f"`frame` already has a column {new!r}. Pass `name`, or drop it."
         raise InvalidInputError(msg)
     fitted = getattr(scaler, "feature_names_in_", names)
-    columns = _Columns(schema, names, tuple(str(each) for each in fitted))
+    columns = _Columns(lazy, names, tuple(str(each) for each in fitted))
     given = number(schema, names[0])
     smallest = nw.lit(scaler.min_uncertainty_)
     u = nw.when(given == 0).then(smallest).otherwise(given)
@@ -89,7 +97,8 @@ def predict(
     usable = is_finite(given) & (given >= 0)
     for x in columns.needed.values():
         usable = usable & is_finite(x)
-    return lazy.with_columns(nw.when(usable).then(result).alias(new)).to_native()
+    rescaled = nw.when(usable).then(result).alias(new)
+    return columns.frame.with_columns(rescaled).drop(columns.looked_up).to_native()
 
 
 def _names(
@@ -121,15 +130,24 @@ class _Columns:
     """The columns of a conditioning table as expressions.
 
     `names` are those of the frame, `fitted` those that the recalibrator knows them by;
-    `needed` are those asked for as numbers, which must be finite.
+    `needed` are those asked for as numbers, which must be finite; `looked_up` are
+    columns that the frame has for the time being.
     """
 
-    def __init__(
-        self, schema: nw.Schema, names: list[str], fitted: tuple[str, ...]
-    ) -> None:
-        self.schema, self.names = schema, names
+    def __init__(self, frame: Frame, names: list[str], fitted: tuple[str, ...]) -> None:
+        self.frame, self.names = frame, names
+        self.schema = frame.collect_schema()
         self.table = Table(tuple(np.empty(0) for _ in names), fitted)
         self.needed: dict[str, nw.Expr] = {}
+        self.looked_up: list[str] = []
+
+    def pick_by_limits(self, x: nw.Expr, limits: Any, values: Any) -> nw.Expr:
+        """Return values[i] where limits[i - 1] <= x < limits[i]."""
+        if not self.frame.implementation.is_polars() or len(limits) < FEW_LIMITS:
+            return pick_by_limits(x, limits, values)
+        self.frame, name = look_up(self.frame, x, limits, values)
+        self.looked_up.append(name)
+        return nw.col(name)
 
     def number(self, position: int) -> nw.Expr:
         name = self.names[position]
@@ -156,7 +174,7 @@ class _Columns:
         if isinstance(column, LabelCodes):
             return self.by_label(position, column.groups.labels, values[1:], values[0])
         x = number(self.schema, self.names[position])
-        known = pick_by_limits(x, column.limits, values[1:])
+        known = self.pick_by_limits(x, column.limits, values[1:])
         rest = nw.when(is_finite(x)).then(known)
         return nw.when(is_missing(x)).then(literal(values[0])).otherwise(rest)
 
@@ -172,8 +190,10 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
         case BinwiseScaling():
             positions = scaler._plan(columns.table)[0]
             binned = [u if p == 0 else columns.number(p) for p in positions]
-            factors = scaler.factors_.tolist()
-            return u * pick_by_bins(scaler.partition_, binned, u, factors)
+            bins, factors = scaler.partition_, scaler.factors_.tolist()
+            if isinstance(bins, EqualSizeBins) and bins.tie_limits is None:
+                return u * columns.pick_by_limits(u, bins.limits, factors)
+            return u * pick_by_bins(bins, binned, u, factors)
         case GroupScaling():
             *factors, average = scaler.factors_.tolist()
             position = scaler._position(columns.table)
