@@ -262,9 +262,8 @@ def _fit_raked(scaler: RakedScaling, rows: Rows, table: Table) -> Seen:
         column: _quantile_ranks(n_bins[rows.columns.index(column)])
         for column in numbers
     }
-    survey = Survey(
-        terms=("z2", "e2", "u2", "nonzero"), missing_allowed=True, u_range=False
-    )
+    terms = ("z2", "e2", "u2", "nonzero")
+    survey = Survey(terms, missing_allowed=True, u_range=False, u_terms=terms)
     taken = survey.take(rows, ranks)
     n_rows, sums = taken["u"].n_rows, _informative(taken["u"].n, taken["u"].sums)
     columns: list[NumberCodes | LabelCodes] = []

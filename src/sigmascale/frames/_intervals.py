@@ -35,6 +35,7 @@ from ._rows import (
     sums_of,
     with_terms,
 )
+from ._tally import tally
 
 EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
 SHARE = 2e-4  # of all rows, beyond: an interval with a limit at its nearer edge
@@ -199,6 +200,8 @@ class Survey:
         Whether the range of u is wanted, too; for one column only.
     lean : bool
         Whether the range of x is not wanted.
+    u_terms : tuple of str
+        Those of the terms whose sums by other columns are not wanted.
     """
 
     terms: tuple[str, ...]
@@ -208,19 +211,17 @@ class Survey:
     missing_allowed: bool = False
     u_range: bool = True
     lean: bool = False
+    u_terms: tuple[str, ...] = ()
 
     def take(self, rows: Rows, columns: dict[str, Ranks]) -> dict[str, Intervals]:
         """Return the intervals of each column: one pass, and a second where needed.
 
         For each column, `columns` says which rank its limits should have.
         """
-        found = collect(self._first_pass(rows, list(columns)))
+        found = self._first_pass(rows, list(columns))
         taken = {}
         for column, ranks in columns.items():
-            mine = found
-            if "column" in found:
-                which = found["column"] == column
-                mine = {name: values[which] for name, values in found.items()}
+            mine = found[column]
             missing = ~(mine["key"].astype(np.float64) < NO_VALUE / 2)
             n_missing = int(mine["n"][missing].sum())
             intervals = self._intervals(mine, column, ~missing, n_missing)
@@ -230,7 +231,27 @@ class Survey:
             taken[column] = self._resolve(rows, column, intervals, ranks)
         return taken
 
-    def _first_pass(self, rows: Rows, columns: list[str]) -> Frame:
+    def _first_pass(self, rows: Rows, columns: list[str]) -> dict[str, Columns]:
+        """Return the sums of the intervals of all columns."""
+        u_range = self.u_range and columns != ["u"]
+        if rows.frame.implementation.is_polars() and not u_range:
+            others = tuple(name for name in self.terms if name not in self.u_terms)
+            wanted = {
+                column: self.terms if column == "u" else others for column in columns
+            }
+            frame = rows.unchecked.select("e", *{"u": 0, **wanted})
+            tallied = tally(frame, wanted, self.bits, x_range=not self.lean)
+            if tallied is not None:
+                return tallied
+        found = collect(self._grouped(rows, columns))
+        if len(columns) == 1:
+            return {columns[0]: found}
+        return {
+            column: {name: v[found["column"] == column] for name, v in found.items()}
+            for column in columns
+        }
+
+    def _grouped(self, rows: Rows, columns: list[str]) -> Frame:
         """Return the query that sums the intervals of all columns."""
         frame = with_terms(rows.frame, self.terms)
         if len(columns) == 1:
@@ -270,6 +291,7 @@ class Survey:
         sums = {
             name: np.asarray(found[name][order], dtype=np.float64)
             for name in self.terms
+            if name in found
         }
         if column == "u":
             sums |= {"u_min": low, "u_max": high}

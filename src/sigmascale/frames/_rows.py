@@ -60,6 +60,8 @@ class Rows:
         The caller's frame.
     error : str
         What the caller calls the error.
+    unchecked : LazyFrame
+        The columns of numbers as they come.
     """
 
     frame: Frame
@@ -67,6 +69,7 @@ class Rows:
     labelled: frozenset[str]
     source: Frame
     error: str
+    unchecked: Frame
 
     @property
     def columns(self) -> list[str]:
@@ -159,6 +162,7 @@ def read_rows(
     )
     usable = usable & (e >= -bound) & (e <= bound)
     columns = [e.alias("e"), nw.when(usable).then(u).alias("u")]
+    unchecked = [e.alias("e"), u.alias("u")]
     labelled = set()
     for i, name in enumerate(names[1:], start=1):
         if is_text(schema[name]):
@@ -170,9 +174,17 @@ def read_rows(
         else:
             x = number(schema, name)
             within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
+            unchecked.append(x.alias(f"x{i}"))
             x = nw.when(within & usable).then(x + 0.0)  # there is no -0.0
         columns.append(x.alias(f"x{i}"))
-    return Rows(source.select(*columns), names, frozenset(labelled), source, error)
+    return Rows(
+        source.select(*columns),
+        names,
+        frozenset(labelled),
+        source,
+        error,
+        source.select(*unchecked),
+    )
 
 
 def number(schema: nw.Schema, name: str) -> nw.Expr:

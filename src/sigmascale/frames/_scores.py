@@ -230,7 +230,15 @@ def _bin(
     lean: bool = False,
 ) -> dict[str, _Binned]:
     """Return the sums of equal-size bins, or of groups, of every column."""
-    survey = Survey(terms, SCORE_BITS, SHARE, ties=True, u_range=False, lean=lean)
+    survey = Survey(
+        terms,
+        SCORE_BITS,
+        SHARE,
+        ties=True,
+        u_range=False,
+        lean=lean,
+        u_terms=("log_u2",),
+    )
     ranks = equal_size_ranks(n_bins, min_size)
     numbers = [column for column in columns if column not in rows.labelled]
     taken = survey.take(rows, dict.fromkeys(numbers, ranks)) if numbers else {}
