@@ -122,8 +122,8 @@ def test_a_column_of_too_many_powers_of_2_is_grouped(monkeypatch):
 def test_two_threads_that_see_far_apart_magnitudes_need_too_many_places():
     first, second = (_tally._Places(13, 0, x_range=False) for _ in range(2))
     scratch = np.empty(2), np.empty(2)
-    assert first.add(np.array([1e-100, 2e-100]), [], *scratch)
-    assert second.add(np.array([1e100, 2e100]), [], *scratch)
+    assert first.add(np.array([1e-100, 2e-100]), (1e-100, 2e-100), [], *scratch)
+    assert second.add(np.array([1e100, 2e100]), (1e100, 2e100), [], *scratch)
     assert not first.merge(second)
 
 

@@ -71,10 +71,12 @@ class _Worker:
         n_rows = rows["u"].size
         if not n_rows or not self.ok:
             return
-        terms = self._terms(rows) if _usable(rows) else None
+        ranges = {name: (float(x.min()), float(x.max())) for name, x in rows.items()}
+        terms = self._terms(rows) if _usable(ranges) else None
         self.ok = terms is not None and all(
             self.places[column].add(
                 rows[column],
+                ranges[column],
                 [terms[name] for name in wanted],
                 self._buffer("place", n_rows),
                 self._buffer("other", n_rows),
@@ -126,12 +128,12 @@ class _Worker:
         }
 
 
-def _usable(rows: Columns) -> bool:
-    """Return whether all numbers are in their range; of NaN no comparison is true."""
+def _usable(ranges: dict[str, tuple[float, float]]) -> bool:
+    """Return whether all numbers can be used; of NaN no comparison is true."""
     limits = {"u": (SMALLEST, LARGEST), "e": (-LARGEST, LARGEST)}
-    for name, x in rows.items():
-        low, high = limits.get(name, (-LARGEST_FEATURE, LARGEST_FEATURE))
-        if not (low <= x.min() and x.max() <= high):
+    for name, (low, high) in ranges.items():
+        lowest, highest = limits.get(name, (-LARGEST_FEATURE, LARGEST_FEATURE))
+        if not (lowest <= low and high <= highest):
             return False
     return True
 
@@ -148,16 +150,23 @@ class _Places:
         self._sums = np.zeros((1 + n_terms, 2, 1))  # by term, sign and place
         self._low, self._high = np.full((2, 1), np.inf), np.full((2, 1), -np.inf)
 
-    def add(self, x: Floats, terms: list[Floats], place: Floats, other: Floats) -> bool:
+    def add(
+        self,
+        x: Floats,
+        x_range: tuple[float, float],
+        terms: list[Floats],
+        place: Floats,
+        other: Floats,
+    ) -> bool:
         """Add the terms of rows to their places; return whether places suffice."""
-        low, high, shift = float(x.min()), float(x.max()), 53 - self._bits
+        (low, high), shift = x_range, 53 - self._bits
+        near_zero = low < _NEAR_ZERO and high > -_NEAR_ZERO
         # rounded as `round_to` does, but never to -0.0
-        np.add(x, 0.0, out=other)
-        np.multiply(other, float(2**shift + 1), out=place)
-        np.subtract(place, other, out=other)
+        given = np.add(x, 0.0, out=other) if near_zero else x
+        np.multiply(given, float(2**shift + 1), out=place)
+        np.subtract(place, given, out=other)
         np.subtract(place, other, out=place)
         at, sign = place.view(np.int64), other.view(np.int64)
-        near_zero = low < _NEAR_ZERO and high > -_NEAR_ZERO
         if near_zero and np.bitwise_and(at, 2**shift - 1, out=sign).any():
             return False  # subnormal numbers, which are not rounded
         if low < 0:
