@@ -56,26 +56,41 @@ def order_statistics(x: Floats, ranks: Ints) -> Floats:
 
 def search(limits: Floats, x: Floats) -> Ints:
     """Return ``np.searchsorted(limits, x, side="right")``; no x may be NaN."""
-    ends = ends_of_runs(limits)
-    if ends.size < limits.size:  # of equal limits, one needs to be searched for
-        return np.append(0, ends)[search(limits[ends - 1], x)]
-    grid = _Grid.over(limits, x.size, _SEARCH_BITS)
-    if grid is None:
-        return np.searchsorted(limits, x, side="right")
-    counts = np.bincount(grid.cells(limits))
-    most = int(counts.max())
-    if most > limits.size.bit_length():  # a binary search takes fewer steps
-        return np.searchsorted(limits, x, side="right")
-    limits_before = np.cumsum(counts) - counts
-    next_limit = np.append(limits, np.inf)
+    found = Search(limits, x.size)
     codes = np.empty(x.size, dtype=np.int64)
     for rows in chunks(x.size):
-        values, found = x[rows], codes[rows]
-        cells = grid.cells(np.clip(values, limits[0], limits[-1]))
-        np.take(limits_before, cells, out=found, mode="clip")  # all are within
-        for _ in range(most):
-            found += values >= np.take(next_limit, found, mode="clip")
+        codes[rows] = found(x[rows])
     return codes
+
+
+class Search:
+    """A search among limits, prepared for so many rows; call it with some at a time."""
+
+    def __init__(self, limits: Floats, n_rows: int) -> None:
+        ends = ends_of_runs(limits)
+        # of equal limits, one needs to be searched for
+        self._limits = limits if ends.size == limits.size else limits[ends - 1]
+        self._ranks = None if ends.size == limits.size else np.append(0, ends)
+        self._grid = _Grid.over(self._limits, n_rows, _SEARCH_BITS)
+        if self._grid is not None:
+            counts = np.bincount(self._grid.cells(self._limits))
+            self._most = int(counts.max())
+            self._limits_before = np.cumsum(counts) - counts
+            self._next_limit = np.append(self._limits, np.inf)
+            if self._most > self._limits.size.bit_length():
+                self._grid = None  # a binary search takes fewer steps
+
+    def __call__(self, x: Floats) -> Ints:
+        """Return ``np.searchsorted(limits, x, side="right")``; no x may be NaN."""
+        if self._grid is None:
+            found: Ints = np.searchsorted(self._limits, x, side="right")
+        else:
+            cells = self._grid.cells(np.clip(x, self._limits[0], self._limits[-1]))
+            # all are within, and "clip" is faster than checking that
+            found = np.take(self._limits_before, cells, mode="clip")
+            for _ in range(self._most):
+                found += x >= np.take(self._next_limit, found, mode="clip")
+        return found if self._ranks is None else self._ranks[found]
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._checks import Labels
 from ..partitions import Cells, EqualSizeBins
-from ..selection import chunks, search
+from ..selection import CHUNK, Search, chunks
 from ._rows import Frame, is_missing
 
 FEW_LIMITS = 8  # for which an expression does
@@ -59,7 +59,8 @@ def look_up(
     """
     import polars as pl
 
-    limits, table = np.asarray(limits, dtype=np.float64), np.asarray(values)
+    table = np.asarray(values)
+    search = Search(np.asarray(limits, dtype=np.float64), CHUNK)
     known = frame.collect_schema()
     name = next(n for n in map("looked up {}".format, count()) if n not in known)
 
@@ -69,7 +70,7 @@ def look_up(
             part = x[rows]
             if np.isnan(part.min()):
                 part = np.nan_to_num(part)
-            found[rows] = table[search(limits, part)]
+            found[rows] = table[search(part)]
         return pl.Series(found)
 
     native = frame.with_columns(x.alias(name)).to_native()
