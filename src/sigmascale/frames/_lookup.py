@@ -14,12 +14,10 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._checks import Labels
+from .._checks import Floats, Labels
 from ..partitions import Cells, EqualSizeBins
-from ..selection import CHUNK, Search, chunks
+from ..selection import chunks
 from ._rows import Frame, is_missing
-
-FEW_LIMITS = 8  # for which an expression does
 
 Value = nw.Expr | float | int
 
@@ -50,34 +48,32 @@ def pick_by_limits(
 
 
 def look_up(
-    frame: Frame, x: nw.Expr, limits: Any, values: Sequence[float]
+    frame: Frame, x: nw.Expr, function: Callable[[Floats], Floats]
 ) -> tuple[Frame, str]:
-    """Add a column of values[i] where limits[i - 1] <= x < limits[i], by NumPy.
+    """Add a column that NumPy computes of x, some rows at a time.
 
     For Polars only: a fifth of the time of an expression with 40 pieces. The name of
     the column is new to the frame. Rows without an x get some value.
     """
     import polars as pl
 
-    table = np.asarray(values)
-    search = Search(np.asarray(limits, dtype=np.float64), CHUNK)
     known = frame.collect_schema()
     name = next(n for n in map("looked up {}".format, count()) if n not in known)
 
-    def pick(series: Any) -> Any:
-        x, found = series.to_numpy(), np.empty(len(series), dtype=table.dtype)
-        for rows in chunks(x.size):
-            part = x[rows]
-            if np.isnan(part.min()):
-                part = np.nan_to_num(part)
-            found[rows] = table[search(part)]
+    def apply(series: Any) -> Any:
+        values, found = series.to_numpy(), np.empty(len(series))
+        for rows in chunks(values.size):
+            part = values[rows]
+            found[rows] = function(
+                np.nan_to_num(part) if np.isnan(part.min()) else part
+            )
         return pl.Series(found)
 
     native = frame.with_columns(x.alias(name)).to_native()
-    picked = pl.col(name).map_batches(
-        pick, return_dtype=pl.Float64, is_elementwise=True
+    applied = pl.col(name).map_batches(
+        apply, return_dtype=pl.Float64, is_elementwise=True
     )
-    return nw.from_native(native.with_columns(picked)), name
+    return nw.from_native(native.with_columns(applied)), name
 
 
 def pick_by_bins(

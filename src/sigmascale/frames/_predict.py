@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from .._checks import MISSING
+from .._checks import MISSING, Floats
 from .._table import Table
 from ..exceptions import InvalidInputError
 from ..partitions import EqualSizeBins
@@ -23,8 +24,8 @@ from ..scaling import (
     VarianceScaler,
 )
 from ..scaling.trees import LabelCodes, NumberCodes
+from ..selection import CHUNK, Search
 from ._lookup import (
-    FEW_LIMITS,
     literal,
     look_up,
     pick_by_bins,
@@ -32,6 +33,8 @@ from ._lookup import (
     pick_by_limits,
 )
 from ._rows import Frame, as_lazy, is_finite, is_missing, is_text, number
+
+FEW_LIMITS = 8  # for which an expression does
 
 
 def predict(
@@ -143,9 +146,18 @@ class _Columns:
 
     def pick_by_limits(self, x: nw.Expr, limits: Any, values: Any) -> nw.Expr:
         """Return values[i] where limits[i - 1] <= x < limits[i]."""
-        if not self.frame.implementation.is_polars() or len(limits) < FEW_LIMITS:
+        if not self.looks_up(limits):
             return pick_by_limits(x, limits, values)
-        self.frame, name = look_up(self.frame, x, limits, values)
+        search, table = Search(np.asarray(limits), CHUNK), np.asarray(values)
+        return self.apply(x, lambda part: table[search(part)])
+
+    def looks_up(self, limits: Any) -> bool:
+        """Return whether NumPy is to look values up, rather than an expression."""
+        return self.frame.implementation.is_polars() and len(limits) >= FEW_LIMITS
+
+    def apply(self, x: nw.Expr, function: Callable[[Floats], Floats]) -> nw.Expr:
+        """Return what NumPy makes of x."""
+        self.frame, name = look_up(self.frame, x, function)
         self.looked_up.append(name)
         return nw.col(name)
 
@@ -200,7 +212,7 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
             labels = scaler.groups_.labels
             return u * columns.by_label(position, labels, factors, average)
         case IsotonicScaling():
-            return _interpolated(scaler, u * u).sqrt()
+            return _interpolated(scaler, u * u, columns).sqrt()
         case RakedScaling():
             return u * _raked_factor(scaler, columns)
         case SelectedScaling():
@@ -212,9 +224,11 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
     raise InvalidInputError(msg)
 
 
-def _interpolated(scaler: IsotonicScaling, u2: nw.Expr) -> nw.Expr:
+def _interpolated(scaler: IsotonicScaling, u2: nw.Expr, columns: _Columns) -> nw.Expr:
     """Return the variance: linear between knots, constant outside."""
     x, y = scaler.variances_in_, scaler.variances_out_
+    if columns.looks_up(x):
+        return columns.apply(u2, lambda part: np.interp(part, x, y))
     slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
     value = np.append(y[0], y)  # at the lower end of each piece
     start = np.append(x[0], x)
