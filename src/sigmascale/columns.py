@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
@@ -259,7 +260,10 @@ def take_rows(
     u_name, names = columns.uncertainty, frame.columns
     for name in (u_name, *columns.numbers, *columns.labels):
         known(name, names, "the recalibrator")
-    found = {name: numbers(frame, name) for name in (u_name, *columns.numbers)}
+    with ThreadPoolExecutor() as pool:  # making numbers of text takes long
+        of_numbers = (u_name, *columns.numbers)
+        parsed = pool.map(lambda name: numbers(frame, name), of_numbers)
+        found = dict(zip(of_numbers, parsed, strict=True))
     found |= {name: labels(frame, name) for name in columns.labels}
     if columns.formula is not None:
         name = known(columns.formula, names, "--formula")
@@ -317,7 +321,7 @@ def numbers(frame: pl.DataFrame, name: str) -> pl.Series:
         raise InvalidInputError(msg)
     values = values.fill_nan(None)
     _refuse(values.is_infinite(), values, name, "is infinite; a number must be finite")
-    return values
+    return values.rechunk()  # into one array, as it will be used
 
 
 def labels(frame: pl.DataFrame, name: str) -> pl.Series:

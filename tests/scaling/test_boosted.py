@@ -6,7 +6,7 @@ from scipy import stats
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import boosted
-from sigmascale.scaling.trees import BLOCK, Tree, grow, sum_of_trees
+from sigmascale.scaling.trees import BLOCK, FEW, Tree, grow, sum_of_trees
 
 
 def smooth(n, seed):
@@ -270,25 +270,30 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
 
 @pytest.mark.parametrize("n_columns", [1, 4])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
-def test_trees_that_are_summed_at_once_give_the_bits_of_one_after_another(
-    depth, n_columns
+@pytest.mark.parametrize("ordered", [False, True])
+def test_trees_that_are_summed_at_once_give_the_sum_of_one_after_another(
+    depth, n_columns, ordered
 ):
     rng = np.random.default_rng(depth)
     codes = rng.integers(0, 9, (3 * BLOCK // 2, n_columns))
     n_nodes = 2**depth - 1
+    below = np.arange(9) < rng.integers(1, 9, (19, n_nodes, 1))
+    anything = rng.random((19, n_nodes, 9)) < 0.5
     trees = [
-        Tree(
-            rng.integers(0, n_columns, n_nodes),
-            rng.random((n_nodes, 9)) < 0.5,
-            rng.normal(size=n_nodes + 1),
-        )
-        for _ in range(19)
+        Tree(rng.integers(0, n_columns, n_nodes), left, rng.normal(size=n_nodes + 1))
+        for left in (below if ordered else anything)
     ]
     expected = np.zeros(codes.shape[0])
     for tree in trees:
         expected += tree.predict(codes)
-    found = sum_of_trees(trees, codes.shape[0], codes.__getitem__)
+
+    def summed(n_rows):
+        return sum_of_trees(trees, n_rows, lambda rows: list(codes[:n_rows][rows].T))
+
+    found = summed(codes.shape[0])
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+    for n_rows in (1, FEW, FEW + 1):  # the way is another, but not the bits
+        assert (summed(n_rows) == found[:n_rows]).all()
 
 
 # --- the parts -----------------------------------------------------------------------
@@ -345,7 +350,7 @@ def test_the_loss_of_a_number_of_trees_is_that_with_the_best_constant():
 
 def test_the_average_is_set_on_rows_held_back_and_each_booster_counts_alike():
     scaler = BoostedScaling(max_trees=10).fit(X, ERROR)
-    codes = scaler._codes([X[:, 0], X[:, 1], X[:, 2]])
+    codes = np.column_stack(scaler._codes([X[:, 0], X[:, 1], X[:, 2]]))
     log_factor = np.mean(
         [sum(tree.predict(codes) for tree in trees) for trees in scaler.boosters_],
         axis=0,

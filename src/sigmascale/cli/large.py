@@ -207,7 +207,7 @@ def _standard_deviation(schema: Any, columns: Columns) -> Any:
 def apply_lazily(
     scaler: str,
     files: Sequence[str],
-    named: Choice,
+    named: dict[str, Any],
     name: str | None,
     output: str,
     engine: Engine | None,
@@ -219,7 +219,7 @@ def apply_lazily(
     import narwhals as nw
 
     from .. import frames
-    from ..columns import free_name, known, renamed
+    from ..columns import Choice, free_name, known, renamed
     from ..loading import about
     from ..tablefiles import format_of
 
@@ -230,7 +230,7 @@ def apply_lazily(
     lazy = open_files(files, engine, scheduler)
     names = list(lazy.collect_schema())
     with about(files[0]), working("recalibrating"):
-        columns = renamed(saved, named, names)
+        columns = renamed(saved, Choice(**named), names)
         if columns.formula is not None:
             msg = "the recalibrator uses --formula, which needs --engine memory."
             raise InvalidInputError(msg)

@@ -32,7 +32,6 @@ from .outputs import check_output
 from .show import show_json, tell_guesses
 
 if TYPE_CHECKING:
-    from ..columns import Choice
     from ..loading import LoadedSet
 
 
@@ -181,9 +180,7 @@ def apply(
     Where files are queried without reading them whole, values that cannot be used,
     such as missing ones, give an empty one instead of an error.
     """
-    from ..columns import Choice
-
-    named = Choice(uncertainty=uncertainty, variance=variance)
+    named = {"uncertainty": uncertainty, "variance": variance}
     if stays_lazy(files, engine, scheduler):
         told = apply_lazily(
             *(scaler, files, named, name, output, engine, scheduler),
@@ -206,29 +203,29 @@ def apply(
 def apply_in_memory(
     scaler: str,
     file: str,
-    named: Choice,
+    named: dict[str, Any],
     name: str | None,
     output: str,
     drop_missing: bool,
     separator: str | None,
 ) -> dict[str, Any]:
     """Read a table, add the column, and write it; return what was done."""
+    # first of all, or it would take turns with what is loaded while the table is read
+    import polars  # noqa: F401
+
     from ..tablefiles import format_of, read_table, write_table
 
     as_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
-    with (
-        working("recalibrating"),
-        ThreadPoolExecutor(1) as reader,  # reads while other libraries are loaded
-    ):
+    with working("recalibrating"), ThreadPoolExecutor(1) as reader:
         reading = reader.submit(read_table, file, separator=separator, as_text=as_text)
         from .._table import check_table
-        from ..columns import free_name, renamed, take_rows
+        from ..columns import Choice, free_name, renamed, take_rows
         from ..loading import about
 
         recalibrator, saved = load_recalibrator(scaler)
         frame = reading.result()
     with about(file):
-        columns = renamed(saved, named, frame.columns)
+        columns = renamed(saved, Choice(**named), frame.columns)
         rows = take_rows(frame, columns, drop_missing=drop_missing, least=1)
         name = free_name(name, columns, frame.columns)
         X = rows.X.rename({columns.uncertainty: saved.uncertainty})

@@ -149,7 +149,7 @@ class BoostedScaling(VarianceScaler):
             else LabelCodes.learn(column, MAX_BINS)
             for j, column in enumerate(values)
         ]
-        codes = self._codes(values)
+        codes = np.column_stack(self._codes(values))
         cap = largest_ratio(z2)
         out_of_fold = self._boost(codes, ratio, fold, n_folds, max_trees, options, cap)
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
@@ -220,9 +220,9 @@ class BoostedScaling(VarianceScaler):
         """Return the columns: numbers, which may be missing, or labels."""
         return [uncertainty, *table.features(self.categorical_)]
 
-    def _codes(self, values: list[Any]) -> Ints:
+    def _codes(self, values: list[Any]) -> list[Ints]:
         pairs = zip(self.columns_, values, strict=True)
-        return np.column_stack([column.codes(x) for column, x in pairs])
+        return [column.codes(x) for column, x in pairs]
 
 
 def _centred(ratio: Floats, log_factor: Floats, cap: float) -> Floats:

@@ -7,21 +7,26 @@ arrays is needed to predict, so that a model can be saved as text.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._checks import Floats, Ints, Labels
 from ..partitions import Groups, sum_by_code
+from ..selection import search
 
 Bools = npt.NDArray[np.bool_]
 BLOCK = 1 << 16  # rows that a thread takes at once
 THREADS = 8  # at most
-TABLE_BITS = 15  # of the longest table of leaves
+FEW = 2000  # rows for which tables do not pay
+CELL_BITS = 15  # of the number of a cell, so that the cache has room for a table
+AT_ONCE, KEY_BITS = 4, 63  # cells, and nodes, that make one integer
 MISSING = 0  # the code of a missing value, or of a label that was not learned
 
 
@@ -53,8 +58,10 @@ class NumberCodes:
 
     def codes(self, x: Floats) -> Ints:
         """Return the code of each row."""
-        found = 1 + np.searchsorted(self.limits, x, side="right")
-        return np.where(np.isnan(x), MISSING, found)
+        missing = np.isnan(x)
+        if missing.any():
+            return np.where(missing, MISSING, self.codes(np.where(missing, 0.0, x)))
+        return 1 + search(self.limits, x)
 
 
 @dataclass(frozen=True)
@@ -129,79 +136,100 @@ class Tree:
 
 
 def sum_of_trees(
-    trees: Sequence[Tree], n_rows: int, codes_of: Callable[[slice], Ints]
+    trees: Sequence[Tree], n_rows: int, codes_of: Callable[[slice], Sequence[Ints]]
 ) -> Floats:
-    """Return the sum of the values that trees of one depth give to each row.
+    """Return the sum of the values that trees give to each row.
 
-    Whether a row goes left at a node is one bit that depends on one code. The bits of
-    all nodes of several trees make one integer, which is looked up once a column; the
-    bits of a few trees tell the sum of their leaves. Rows are taken in blocks, by
-    threads; each block is a sum of its own, so that these do not change the result.
+    Of each column, a few trees tell only a few codes apart. Rows with codes that they
+    do not tell apart are in one cell, and the sum of these trees is looked up by cell.
+    Rows are taken in blocks, of which `codes_of` returns the columns, by threads. Each
+    row is a sum of its own, in an order that the trees alone determine.
     """
-    n_nodes = trees[0].feature.size
     total = np.zeros(n_rows)
-    together = max(1, TABLE_BITS // n_nodes)  # trees whose sums make one table
-    at_once = together * (63 // (n_nodes * together))  # trees in one integer
-    groups = []
-    if n_nodes <= TABLE_BITS:  # else the table of leaves would be too long
-        leaf = _leaf_of_bits(n_nodes)
-        n_columns = codes_of(slice(0, 1)).shape[1]
-        for i in range(0, len(trees), at_once):
-            group = trees[i : i + at_once]
-            sums = [
-                _sums_of_leaves(group[j : j + together], leaf)
-                for j in range(0, len(group), together)
-            ]
-            groups.append((_pack(group, n_columns), sums))
+    n_columns = len(codes_of(slice(0, 1)))
+    groups = list(_groups(trees, n_columns))
+    lookups: list[tuple[Ints, list[Floats]]] = []
+    if n_rows > FEW and max(tree.feature.size for tree in trees) <= CELL_BITS:
+        tables = [_tables(some, n_columns) for some in groups]
+        for i in range(0, len(tables), AT_ONCE):
+            cells, sums = zip(*tables[i : i + AT_ONCE], strict=True)
+            shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
+            lookups.append((np.sum(shifted, axis=0), list(sums)))
 
     def add(start: int) -> None:
         rows = slice(start, start + BLOCK)
-        codes, block = codes_of(rows), total[rows]
-        if not groups:
-            for tree in trees:
-                block += tree.predict(codes)
-            return
-        columns = np.ascontiguousarray(codes.T)
-        for tables, sums in groups:
-            bits = np.zeros_like(columns[0])
-            for table, column in zip(tables, columns, strict=True):
-                bits |= table.take(column)
+        columns, block = codes_of(rows), total[rows]
+        if not lookups:
+            codes = np.column_stack(columns)
+            for some in groups:
+                block += sum(tree.predict(codes) for tree in some)
+        for tables, sums in lookups:
+            cell = tables[0].take(columns[0])
+            for table, column in zip(tables[1:], columns[1:], strict=True):
+                cell += table.take(column)
             for values in sums:
-                block += values.take(bits & (values.size - 1))
-                bits >>= n_nodes * together
+                block += values.take(cell & ((1 << CELL_BITS) - 1))
+                cell >>= CELL_BITS
 
     with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
         list(pool.map(add, range(0, n_rows, BLOCK)))
     return total
 
 
-def _sums_of_leaves(trees: Sequence[Tree], leaf: Ints) -> Floats:
-    """Return the sum of some trees' leaves by their bits, those of the first lowest."""
-    sums = np.zeros(1)
+def _groups(trees: Sequence[Tree], n_columns: int) -> Iterator[list[Tree]]:
+    """Yield a few trees at a time, so that there are few enough cells.
+
+    The nodes of a column divide its codes into at most 2^nodes kinds, and at most as
+    many as there are runs of codes that no node tells apart.
+    """
+    some: list[Tree] = []
+    nodes: Ints = np.zeros(n_columns, dtype=np.int64)
+    ends = np.zeros((n_columns, trees[0].left.shape[1] - 1), dtype=bool)
     for tree in trees:
-        sums = (tree.value[leaf][:, None] + sums).ravel()
-    return sums
+        own_nodes = np.bincount(tree.feature, minlength=n_columns)
+        own_ends = np.zeros_like(ends)
+        changes = tree.left[:, 1:] != tree.left[:, :-1]
+        for column, change in zip(tree.feature, changes, strict=True):
+            own_ends[column] |= change
+        nodes, ends = nodes + own_nodes, ends | own_ends
+        bits = np.minimum(nodes, np.log2(1 + np.count_nonzero(ends, axis=1))).sum()
+        if some and (bits > CELL_BITS or nodes.sum() > KEY_BITS):
+            yield some
+            some, nodes, ends = [], own_nodes, own_ends
+        some.append(tree)
+    yield some
 
 
-def _leaf_of_bits(n_nodes: int) -> Ints:
-    """Return the leaf that is reached when bit i tells to go left at node i."""
-    bits = np.arange(1 << n_nodes)
-    node = np.zeros_like(bits)
-    while node[0] < n_nodes:
-        node = 2 * node + 2 - (bits >> node & 1)
-    return node - n_nodes
+def _tables(trees: Sequence[Tree], n_columns: int) -> tuple[Ints, Floats]:
+    """Return two tables of a few trees.
 
+    The first has a number for each column and code; those of a row add up to its cell.
+    The second has the sum of the trees in each cell.
+    """
+    feature = np.concatenate([tree.feature for tree in trees])
+    lefts = np.concatenate([tree.left for tree in trees])
+    powers = 1 << np.arange(feature.size)
+    cells = np.zeros((n_columns, lefts.shape[1]), dtype=np.int64)
+    shape: list[int] = []
+    codes = {}  # one of each kind, laid out so that all combinations arise
+    for j in sorted(set(feature.tolist())):
+        nodes = feature == j
+        key = powers[nodes] @ lefts[nodes]
+        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+        cells[j] = kind * math.prod(shape)
+        codes[j] = first.reshape(-1, *[1] * len(shape))
+        shape.insert(0, first.size)
 
-def _pack(trees: Sequence[Tree], n_columns: int) -> Ints:
-    """Return, for each column and code, the bits of the nodes that look at it."""
-    n_nodes, n_codes = trees[0].left.shape
-    tables = np.zeros((n_columns, n_codes), dtype=np.int64)
-    for i, tree in enumerate(trees):
-        for node, (column, left) in enumerate(
-            zip(tree.feature, tree.left, strict=True)
-        ):
-            tables[column] |= left.astype(np.int64) << (i * n_nodes + node)
-    return tables
+    def value(tree: Tree, node: int) -> Any:
+        if node >= tree.feature.size:
+            return tree.value[node - tree.feature.size]
+        left = tree.left[node][codes[tree.feature[node]]]
+        return np.where(left, value(tree, 2 * node + 1), value(tree, 2 * node + 2))
+
+    sums = np.zeros(shape)
+    for tree in trees:
+        sums += value(tree, 0)
+    return cells, sums.ravel()
 
 
 @dataclass(frozen=True)
