@@ -93,6 +93,16 @@ def test_all_other_columns_of_numbers_are_features():
     assert found == Columns("u", labels=("mass",))
 
 
+def test_uncertainties_that_were_recalibrated_are_features_only_if_named():
+    frame = FRAME.with_columns(u_recalibrated="u", mass_recalibrated="mass")
+    every = find_columns(Choice(all_features=True), frame, ["E"])
+    assert every.numbers == ("mass",)
+    named = Choice(features=["u_recalibrated"], all_features=True)
+    assert find_columns(named, frame, ["E"]).numbers == ("u_recalibrated", "mass")
+    judged = Choice(uncertainty="u_recalibrated", all_features=True)
+    assert find_columns(judged, frame, ["E"]).numbers == ("u", "mass")
+
+
 def test_features_are_used_once_and_text_is_labels():
     choice = Choice(features=["label", "mass", "mass"], groups=["label"])
     found = find_columns(choice, FRAME, ["E"], by=["mass", "u"])

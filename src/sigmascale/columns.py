@@ -28,6 +28,7 @@ OBVIOUS = {
 }
 MISSING = ("", "na", "nan", "n/a", "null", "none", "-")
 FROM_FORMULA = ("mass", "heteroatom_fraction", "OxNy")
+RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 LEAST_ROWS = 5  # fewer cannot show anything
 
 
@@ -225,7 +226,8 @@ def find_columns(
     asked += [name for name in binned if name != uncertainty]
     groups = [known(name, names, "--group") for name in choice.groups]
     if choice.all_features:
-        unfit = taken.union(groups, _never_known(names, error))
+        ours = [f"{name}{RECALIBRATED}" for name in names]  # made by `apply`
+        unfit = taken.union(groups, ours, _never_known(names, error))
         free = [n for n in names if n not in unfit]
         asked += [name for name in free if is_numeric(frame, name)]
     asked = [name for name in dict.fromkeys(asked) if name not in derived]
@@ -387,7 +389,7 @@ def renamed(columns: Columns, named: Choice, names: list[str]) -> Columns:
 
 def free_name(name: str | None, columns: Columns, names: list[str]) -> str:
     """Return the name of the new column, which must not be taken."""
-    name = name or f"{columns.uncertainty}_recalibrated"
+    name = name or f"{columns.uncertainty}{RECALIBRATED}"
     if name in names:
         msg = f"there is a column {name!r} already. Choose another with --name."
         raise InvalidInputError(msg)

@@ -90,7 +90,10 @@ COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
         None,
     ),
     "groups": (
-        Annotated[list[str], column_option("A feature made of labels.", "--group")],
+        Annotated[
+            list[str],
+            column_option("A feature made of labels; can be repeated.", "--group"),
+        ],
         (),
     ),
 }
