@@ -9,12 +9,13 @@ from sigmascale.selection import (
     _Grid,
     chunks,
     ends_of_runs,
+    in_order,
     order_statistics,
     search,
 )
 
 # few rows to a chunk, and no set so small that it is just sorted
-SMALL = {"CHUNK": 7, "_FEW": 0}
+SMALL = {"CHUNK": 7, "_FEW": 0, "_SORTED_AT_ONCE": 0, "_PILE": 3, "_MOST_PILES": 5}
 
 numbers = st.one_of(
     st.integers(-3, 3).map(float),  # ties
@@ -62,10 +63,35 @@ def test_statistics_and_searches_of_many_rows_are_those_of_numpy(name):
     )
 
 
+@pytest.mark.parametrize("name", samples())
+def test_many_rows_are_put_in_the_order_of_a_lexical_sort(name, monkeypatch):
+    monkeypatch.setattr(selection, "_SORTED_AT_ONCE", 0)
+    x = samples()[name]
+    ties = np.round(np.random.default_rng(1).normal(size=x.size))
+    rows = np.arange(x.size)
+    for keys in ([x], [x, ties]):
+        order = np.lexsort(keys[::-1])
+        found = in_order(*keys, rows, -rows, n_keys=len(keys))
+        for column, expected in zip(found, [*keys, rows, -rows], strict=True):
+            np.testing.assert_array_equal(column, expected[order])
+
+
 def test_the_number_of_cells_is_bounded_however_many_rows_there_are():
     x = np.random.default_rng(0).gamma(3, size=2**17)
     ranks = np.arange(0, x.size, 997)
     np.testing.assert_array_equal(order_statistics(x, ranks), np.sort(x)[ranks])
+
+
+@pytest.mark.usefixtures("small")
+def test_equal_numbers_keep_the_order_of_their_rows():
+    @given(columns)
+    def check(x):
+        rows = np.arange(x.size)
+        expected = np.argsort(x, kind="stable")
+        for column, whole in zip(in_order(x, rows), (x, rows), strict=True):
+            np.testing.assert_array_equal(column, whole[expected])
+
+    check()
 
 
 @pytest.mark.usefixtures("small")

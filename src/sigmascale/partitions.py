@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ._checks import Floats, Ints, Labels
 from .exceptions import FewerBinsWarning
-from .selection import Scale, chunks, ends_of_runs, order_statistics, search
+from .selection import Scale, chunks, ends_of_runs, in_order, order_statistics, search
 
 
 def cut_positions(n_rows: int, n_bins: int) -> Ints:
@@ -125,19 +125,15 @@ def rank_bins(
         return BinnedRows(np.lexsort((*keys, codes)), np.bincount(codes))
     n_bins = feasible_bins(x.size, n_bins, min_size)
     sizes = np.diff(cut_positions(x.size, n_bins), append=x.size)
-    order = np.argsort(x)
-    if np.all(x[order[1:]] > x[order[:-1]]):
-        return BinnedRows(order, sizes)
-    if ties is None:
-        order = np.argsort(x, kind="stable")
-        tied = x[order[1:]] == x[order[:-1]]
-    else:
-        order = np.lexsort((ties, x))
-        tied = (x[order[1:]] == x[order[:-1]]) & (ties[order[1:]] == ties[order[:-1]])
+    keys = [x] if ties is None else [x, ties]
+    *keys, order = in_order(*keys, np.arange(x.size), n_keys=len(keys))
+    tied = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
     if error is not None and tied.any():
-        run = np.concatenate([[0], np.cumsum(~tied)])
-        order = order[np.lexsort((*(key[order] for key in last), run))]
-        order = order[np.lexsort((_shuffled(np.arange(x.size)), run))]
+        places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+        run = np.append(0, np.cumsum(~tied))[places]
+        rows = order[places]
+        rows = rows[np.lexsort((*(key[rows] for key in last), run))]
+        order[places] = rows[np.lexsort((_shuffled(places), run))]
     return BinnedRows(order, sizes)
 
 

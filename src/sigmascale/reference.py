@@ -20,7 +20,6 @@ from ._checks import (
 )
 from ._render import html_table, text_table
 from .exceptions import InvalidInputError, ZeroErrorBinWarning
-from .partitions import BinnedRows
 from .scores import check_ties, codes_for_scores
 
 Distribution = Literal["normal", "student_t", "empirical"]
@@ -148,26 +147,29 @@ def reference_scores(
     check_choice(distribution, "distribution", get_args(Distribution))
     pool, df = _z_distribution(distribution, None if e is None else e / u, df)
 
-    binned = {
-        name: BinnedRows.from_codes(
-            *codes_for_scores(u if e is None else e, u, x, n_bins, order)
-        )
-        for name, x in {"u": None, **columns}.items()
-    }
-    sizes = np.concatenate([each.sizes for each in binned.values()])
-    rows = np.concatenate([each.order for each in binned.values()])
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    u2 = u * u
-    # One sparse product sums z² and u² z² over the bins of all variables at once.
-    gather = sparse.csr_array(
-        (
-            np.concatenate([np.ones(rows.size), u2[rows]]),
-            np.concatenate([rows, rows]),
-            np.concatenate([starts, starts[1:] + rows.size]),
+    names = ["u", *columns]
+    codes, n_of_variable = zip(
+        *(
+            codes_for_scores(u if e is None else e, u, x, n_bins, order)
+            for x in (None, *columns.values())
         ),
-        shape=(2 * sizes.size, u.size),
+        strict=True,
     )
-    mean_variance = np.add.reduceat(u2[rows], starts[:-1]) / sizes
+    # One sparse product sums z² and u² z² over the bins of all variables at once; its
+    # entries are in the order of the rows, for the sake of the cache.
+    ends = np.cumsum(n_of_variable)
+    bins = np.empty((u.size, 2, len(names)), dtype=np.int32)
+    weights = np.ones(bins.shape)
+    for variable, first in enumerate(ends - n_of_variable):
+        bins[:, 0, variable] = codes[variable] + first
+    bins[:, 1] = bins[:, 0] + ends[-1]
+    weights[:, 1] = (u * u)[:, None]
+    gather = sparse.csc_array(
+        (weights.ravel(), bins.ravel(), bins[0].size * np.arange(u.size + 1)),
+        shape=(2 * ends[-1], u.size),
+    )
+    sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
+    mean_variance = sum_u2 / sizes
     generator = rng_from(rng)
     block = max(1, min(64, _BLOCK // u.size))
     parts = []
@@ -195,9 +197,8 @@ def reference_scores(
     uce = np.abs(mean_variance[:, None] - mse)
     draws = {"NLL": 0.5 * (zms + log_u2 + np.log(2 * np.pi)), "ZMS": zms}
     draws["S_cal"] = s_cal
-    ends = np.cumsum([each.sizes.size for each in binned.values()])[:-1]
     for prefix, values in (("S", log_local), ("ENCE", ence), ("UCE", uce)):
-        for name, part in zip(binned, np.split(values, ends), strict=True):
+        for name, part in zip(names, np.split(values, ends[:-1]), strict=True):
             draws[f"{prefix}_{name}"] = part.mean(axis=0)
         if prefix == "S":
             of_features = sum(

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import Floats, Ints, Labels
+from ..selection import in_order
 
 
 def largest_ratio(z2: Floats) -> float:
@@ -48,8 +49,8 @@ def make_folds(
     fold = np.empty(n_rows, dtype=np.int64)
     if groups is None:
         rounds = -(-n_rows // n_folds)
-        deal = np.concatenate([rng.permutation(n_folds) for _ in range(rounds)])
-        fold[np.argsort(size, kind="stable")] = deal[:n_rows]
+        deal = rng.permuted(np.tile(np.arange(n_folds), (rounds, 1)), axis=1).ravel()
+        fold[in_order(size, np.arange(n_rows))[1]] = deal[:n_rows]
         return fold
     _, code, count = np.unique(groups, return_inverse=True, return_counts=True)
     order = rng.permutation(count.size)
@@ -64,4 +65,5 @@ def canonical_order(
     columns: tuple[npt.NDArray[np.generic], ...], error: Floats
 ) -> npt.NDArray[np.intp]:
     """Return an order of the rows that does not depend on the order they came in."""
-    return np.lexsort((*columns[::-1], np.abs(error)))
+    keys = (np.abs(error), *columns)
+    return in_order(*keys, np.arange(error.size), n_keys=len(keys))[-1]

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._checks import Floats, Ints, Labels
 from .._table import Table
-from ..partitions import sum_by_code
+from ..selection import ends_of_runs, in_order
 from .base import VarianceScaler
 
 
@@ -36,8 +36,11 @@ class IsotonicScaling(VarianceScaler):
     ) -> None:
         # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
         # whatever their unit
-        u2, code, n = np.unique(uncertainty**2, return_inverse=True, return_counts=True)
-        self._fit_steps(u2, u2, sum_by_code(code, error**2, u2.size) / n, n)
+        u2, e2 = in_order(uncertainty**2, error**2)
+        ends = ends_of_runs(u2)
+        n = np.diff(ends, prepend=0)
+        u2 = u2[ends - 1]
+        self._fit_steps(u2, u2, np.add.reduceat(e2, ends - n) / n, n)
 
     def _fit_steps(self, low: Floats, high: Floats, e2: Floats, n: Ints) -> None:
         """Fit the mean e² of n rows each, with u² from low to high, ascending."""
