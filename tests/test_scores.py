@@ -17,6 +17,7 @@ from sigmascale.exceptions import (
     NotANumberError,
     ZeroErrorBinWarning,
 )
+from sigmascale.selection import CHUNK
 
 few_rows = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",
@@ -490,4 +491,4 @@ def test_no_loop_in_python_is_taken_over_rows_of_numbers(compute):
         return count_steps(lambda: compute(error, u, x))
 
     steps(1000)  # imports, caches
-    assert steps(20_000) < steps(1000) + 1000
+    assert steps(CHUNK) < steps(1000) + 1000
