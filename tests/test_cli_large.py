@@ -97,6 +97,19 @@ def test_every_engine_gives_what_python_gives(sigmascale, engine, options, scale
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+def test_boosted_factors_are_applied_by_polars_and_refused_by_others(sigmascale):
+    fit = ("fit", "cal.parquet", *FIT, "--method", "boosted", "-o", "s.json")
+    assert sigmascale(*fit, "--engine", "memory").code == 0
+    apply = ("apply", "s.json", "new1.parquet", "-o", "out.parquet", "--engine")
+    assert sigmascale(*apply, "polars").code == 0
+    scaler, new = ss.load("s.json"), pl.read_parquet("out.parquet")
+    expected = scaler.predict(new.select("u", "mass"))
+    assert new["u_recalibrated"].to_list() == expected.tolist()
+    refused = sigmascale(*apply, "duckdb")
+    assert refused.code == 2
+    assert "BoostedScaling can be applied to lazy frames of Polars only" in refused.err
+
+
 def test_factors_of_bins_are_those_of_memory(sigmascale):
     for engine in ("memory", "polars"):
         options = (*FIT, "--method", "binwise", "--engine", engine)

@@ -328,6 +328,33 @@ def test_missing_features_are_a_bin_of_their_own_in_raking(data):
     np.testing.assert_allclose(new, lazy.predict(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("selected", [False, True])
+def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
+    scaler = ss.BoostedScaling(max_trees=20, n_folds=2)
+    if selected:
+        scaler = ss.SelectedScaling({"boosted": scaler}, n_folds=2)
+    X = data.select("u", *FEATURES)
+    scaler.fit(X, data["E"])
+    bad = pl.DataFrame(
+        {
+            "u": [np.nan, np.inf, -1.0, None, 1.0, 1.0, 1.0, 0.0],
+            "mass": [50.0, 50.0, 50.0, 50.0, np.inf, np.nan, None, 50.0],
+            "shells": [1, 2, 3, 4, 5, 6, None, 8],
+            "phase": ["gas", "gas", "gas", "gas", "gas", "plasma", None, "gas"],
+        }
+    )
+    frame = pl.concat([X, bad]).lazy()
+    found = frames.predict(
+        scaler, frame.rename({"mass": "M"}), features=["M", "shells", "phase"]
+    ).collect()
+    assert found.columns == ["u", "M", "shells", "phase", "u_recalibrated"]
+    rescaled = found["u_recalibrated"]
+    assert rescaled.head(N_ROWS).to_list() == scaler.predict(X).tolist()
+    assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
+    known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
+    assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
+
+
 @pytest.mark.parametrize("scaler", [ss.BinwiseScaling(40), ss.IsotonicScaling()])
 def test_polars_looks_up_what_an_expression_would_give(scaler, data, monkeypatch):
     from sigmascale.frames import _predict

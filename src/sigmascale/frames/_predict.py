@@ -9,11 +9,12 @@ import narwhals as nw
 import numpy as np
 
 from .._checks import MISSING, Floats
-from .._table import Table
+from .._table import Table, check_table
 from ..exceptions import InvalidInputError
 from ..partitions import EqualSizeBins
 from ..scaling import (
     BinwiseScaling,
+    BoostedScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
@@ -54,7 +55,7 @@ def predict(
     ----------
     scaler : recalibrator
         A fitted one, from a frame or from arrays. BoostedScaling is not a short
-        expression, and is refused.
+        expression, and only Polars can apply it, batch by batch.
     frame : lazy frame
         Of Polars, DuckDB, Dask or Spark.
     uncertainty : str, optional
@@ -91,11 +92,15 @@ def predict(
     if name is None and new in schema:
         msg = f"`frame` already has a column {new!r}. Pass `name`, or drop it."
         raise InvalidInputError(msg)
-    fitted = getattr(scaler, "feature_names_in_", names)
-    columns = _Columns(lazy, names, tuple(str(each) for each in fitted))
+    fitted = tuple(str(each) for each in getattr(scaler, "feature_names_in_", names))
+    columns = _Columns(lazy, names, fitted)
     given = number(schema, names[0])
     smallest = nw.lit(scaler.min_uncertainty_)
     u = nw.when(given == 0).then(smallest).otherwise(given)
+    if lazy.implementation.is_polars() and _needs_rows(scaler):
+        return _by_batches(
+            scaler, lazy.to_native(), dict(zip(fitted, names, strict=True)), new
+        )
     result = _rescaled(scaler, u, columns)
     usable = is_finite(given) & (given >= 0)
     for x in columns.needed.values():
@@ -218,10 +223,57 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
         case SelectedScaling():
             return _rescaled(scaler.scaler_, u, columns)
     msg = (
-        f"{type(scaler).__name__} cannot be applied to a lazy frame. Collect it in "
-        "batches and use `predict` on these."
+        f"{type(scaler).__name__} can be applied to lazy frames of Polars only, and "
+        "not of this engine. Use frames.scan(...) with Polars, or `predict` on rows "
+        "in memory."
     )
     raise InvalidInputError(msg)
+
+
+def _needs_rows(scaler: VarianceScaler) -> bool:
+    """Return whether what a recalibrator does is no short expression."""
+    chosen = scaler.scaler_ if isinstance(scaler, SelectedScaling) else scaler
+    return isinstance(chosen, BoostedScaling)
+
+
+def _by_batches(
+    scaler: VarianceScaler, frame: Any, names: dict[str, str], new: str
+) -> Any:
+    """Return the Polars frame with what `predict` gives of its rows, some at a time.
+
+    `names` are those of the frame, by those that the recalibrator knows.
+    """
+    import polars as pl
+
+    schema = frame.collect_schema()
+    uncertainty, *features = (
+        pl.col(name).cast(pl.Float64) if schema[name].is_numeric() else pl.col(name)
+        for name in names.values()
+    )
+    usable = uncertainty.is_finite() & (uncertainty >= 0)
+    for name, x in zip(list(names.values())[1:], features, strict=True):
+        if schema[name].is_numeric():
+            usable = usable & ~x.is_infinite().fill_null(value=False)
+    zero_raised = pl.when(uncertainty == 0).then(scaler.min_uncertainty_)
+    columns = [zero_raised.otherwise(uncertainty), *features]
+
+    def rescale(batch: Any) -> Any:
+        rows = batch.struct.unnest()
+        which = rows["usable"]
+        found = np.full(rows.height, np.nan)
+        if which.any():
+            table = check_table(rows.filter(which).drop("usable"))
+            found[which.to_numpy()] = scaler._predict_table(
+                Table(table.columns, tuple(names))
+            )
+        return pl.Series(found).fill_nan(None)
+
+    struct = pl.struct(
+        *(x.alias(f"x{i}") for i, x in enumerate(columns)),
+        usable.fill_null(value=False).alias("usable"),
+    )
+    rescaled = struct.map_batches(rescale, return_dtype=pl.Float64, is_elementwise=True)
+    return frame.with_columns(rescaled.alias(new))
 
 
 def _interpolated(scaler: IsotonicScaling, u2: nw.Expr, columns: _Columns) -> nw.Expr:
