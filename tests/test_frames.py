@@ -364,7 +364,7 @@ def test_polars_looks_up_what_an_expression_would_give(scaler, data, monkeypatch
     frame = frame.with_columns(pl.lit("mine").alias("looked up 0"))
     scaler = scaler.fit(data["u"], data["E"])
     found = scaler.predict(frame).collect()
-    monkeypatch.setattr(_predict, "FEW_LIMITS", 1000)
+    monkeypatch.setattr(_predict, "MANY_LIMITS", 1000)
     same = scaler.predict(frame).collect()
     np.testing.assert_allclose(
         found["u_recalibrated"], same["u_recalibrated"], rtol=1e-11

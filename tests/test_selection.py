@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from sigmascale import selection
 from sigmascale.selection import (
     Scale,
+    Search,
     _Grid,
     chunks,
     ends_of_runs,
@@ -148,6 +149,15 @@ def test_chunks_cover_every_row_once_and_are_no_smaller_than_asked_for():
         parts = [rows[part] for part in chunks(100, least)]
         assert [part.size for part in parts[:-1]] == [size] * (100 // size)
         assert np.concatenate(parts).tolist() == rows.tolist()
+
+
+def test_infinite_numbers_are_beyond_all_limits_even_crowded_ones():
+    rng = np.random.default_rng(0)
+    crowded = np.sort(np.concatenate([1 + 1e-6 * rng.normal(size=60), [1e-3, 1e3]]))
+    x = np.array([np.inf, -np.inf, 1e308, 0.0, 1.0, 2000.0] * 60)
+    assert Search(crowded, 10_000)._most > 1
+    for found in (Search(crowded, 10_000)(x), search(crowded, x)):
+        assert found.tolist() == np.searchsorted(crowded, x, side="right").tolist()
 
 
 def test_runs_of_equal_values_end_where_the_value_changes():

@@ -84,9 +84,53 @@ def test_batches_and_threads_add_up(monkeypatch):
         np.testing.assert_allclose(tallied[column]["z2"], each["z2"], rtol=1e-11)
 
 
+@pytest.mark.parametrize("first_zeros", [0, 100_000])
+def test_batches_of_zeros_alone_are_added_to_other_zeros(first_zeros, monkeypatch):
+    x = RNG.normal(size=600_000)
+    x[first_zeros : first_zeros + 200_000] = 0.0
+    x[[-1, -1000, -50_000, -200_000]] = -0.0
+    rows = rows_of(x)
+    survey = Survey(("z2", "e2"), 10, u_range=False)
+    tallied, grouped = both_ways(survey, rows, ["u", "x1"], monkeypatch)
+    for exact in ("key", "n", "low", "high"):
+        np.testing.assert_array_equal(tallied["x1"][exact], grouped["x1"][exact])
+    assert not np.signbit(tallied["x1"]["low"][tallied["x1"]["low"] == 0]).any()
+
+
+def test_zeros_of_two_threads_share_a_place():
+    first, second = (_tally._Places(10, 1, x_range=True) for _ in range(2))
+    zeros, both = np.zeros(3), np.array([0.0, -2.0, 5.0])
+    weights = np.array([1.0, 2.0, 4.0])
+    scratch = np.empty(3), np.empty(3)
+    assert first.add(zeros, (0.0, 0.0), [weights], *scratch)
+    assert second.add(both, (-2.0, 5.0), [weights], *scratch)
+    for one, other in ((first, second), (second, first)):
+        total = _tally._Places(10, 1, x_range=True)
+        assert total.merge(one)
+        assert total.merge(other)
+        found = total.intervals(("w",))
+        order = np.argsort(found["key"])
+        assert found["key"][order].tolist() == [-2.0, 0.0, 5.0]
+        assert found["n"][order].tolist() == [1, 4, 1]
+        assert found["w"][order].tolist() == [2.0, 8.0, 4.0]
+
+
+def test_parts_of_few_rows_add_up_as_well(tmp_path, monkeypatch):
+    x = np.concatenate([RNG.normal(size=3000) * 10.0 ** RNG.integers(-9, 9, 3000), [0]])
+    rows_of(x).source.to_native().sink_parquet(tmp_path / "x", row_group_size=100)
+    rows = read_rows(pl.scan_parquet(tmp_path / "x"), "E", "u", ["x"])
+    survey = Survey(("z2", "e2"), 13, u_range=False)
+    tallied, grouped = both_ways(survey, rows, ["u", "x1"], monkeypatch)
+    for column, each in grouped.items():
+        for exact in ("key", "n", "low", "high"):
+            np.testing.assert_array_equal(tallied[column][exact], each[exact])
+        np.testing.assert_allclose(tallied[column]["e2"], each["e2"], rtol=1e-11)
+
+
 def test_ranges_and_terms_of_u_alone_are_left_out_where_nobody_asks():
     rows = rows_of(COLUMNS["normal"])
-    lean = Survey(("z2", "log_u2"), 10, u_range=False, lean=True, u_terms=("log_u2",))
+    terms = ("z2", "log_u2")
+    lean = Survey(terms, 10, u_range=False, lean=True, feature_terms=("z2",))
     found = lean._first_pass(rows, ["u", "x1"])
     assert set(found["u"]) == {"key", "n", "z2", "log_u2"}
     assert set(found["x1"]) == {"key", "n", "z2"}

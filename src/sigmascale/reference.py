@@ -158,14 +158,19 @@ def reference_scores(
     # One sparse product sums z² and u² z² over the bins of all variables at once; its
     # entries are in the order of the rows, for the sake of the cache.
     ends = np.cumsum(n_of_variable)
-    bins = np.empty((u.size, 2, len(names)), dtype=np.int32)
-    weights = np.ones(bins.shape)
+    shape = (u.size, 2, len(names))
+    bins = np.empty(shape, dtype=np.int32 if np.prod(shape) < 2**31 else np.int64)
+    weights = np.ones(shape)
     for variable, first in enumerate(ends - n_of_variable):
         bins[:, 0, variable] = codes[variable] + first
     bins[:, 1] = bins[:, 0] + ends[-1]
     weights[:, 1] = (u * u)[:, None]
     gather = sparse.csc_array(
-        (weights.ravel(), bins.ravel(), bins[0].size * np.arange(u.size + 1)),
+        (
+            weights.ravel(),
+            bins.ravel(),
+            bins[0].size * np.arange(u.size + 1, dtype=bins.dtype),
+        ),
         shape=(2 * ends[-1], u.size),
     )
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)

@@ -82,7 +82,7 @@ class Search:
             counts = np.bincount(self._grid.cells(self._limits))
             self._most = int(counts.max())
             self._limits_before = np.cumsum(counts) - counts
-            self._next_limit = np.append(self._limits, np.inf)
+            self._next_limit = np.append(self._limits, np.nan)  # below which all are
             if self._most > self._limits.size.bit_length():
                 self._grid = None  # a binary search takes fewer steps
 

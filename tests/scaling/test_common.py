@@ -130,6 +130,19 @@ def test_fit_leaves_parameters_and_data_as_they_are(Scaler):
 
 
 @every_scaler
+def test_predictions_are_an_array_of_their_own(Scaler):
+    X, error = make_data()
+    uncertainty = np.ascontiguousarray(X[:, 0])
+    scaler = make(Scaler).fit(X, error)
+    table, u = scaler._read(X, fitting=False)
+    for theirs in (table.columns[0], u):
+        assert not np.shares_memory(scaler._rescale(table, u), theirs)
+    uncertainty.flags.writeable = False
+    X = pd.DataFrame({"u": uncertainty, "a": X[:, 1], "b": X[:, 2]})
+    assert np.all(make(Scaler).fit(X, error).predict(X) > 0)
+
+
+@every_scaler
 def test_fitting_again_forgets_the_first_fit(Scaler):
     X, error = make_data(seed=1)
     other, other_error = make_data(n=90, seed=2)

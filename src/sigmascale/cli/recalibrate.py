@@ -209,7 +209,10 @@ def apply_in_memory(
     drop_missing: bool,
     separator: str | None,
 ) -> dict[str, Any]:
-    """Read a table, add the column, and write it; return what was done."""
+    """Read a table, add the column, and write it; return what was done.
+
+    `named` is what a `Choice` is made of, which is imported as the table is read.
+    """
     # first of all, or it would take turns with what is loaded while the table is read
     import polars  # noqa: F401
 

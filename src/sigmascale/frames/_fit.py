@@ -263,7 +263,7 @@ def _fit_raked(scaler: RakedScaling, rows: Rows, table: Table) -> Seen:
         for column in numbers
     }
     terms = ("z2", "e2", "u2", "nonzero")
-    survey = Survey(terms, missing_allowed=True, u_range=False, u_terms=terms)
+    survey = Survey(terms, missing_allowed=True, u_range=False, feature_terms=())
     taken = survey.take(rows, ranks)
     n_rows, sums = taken["u"].n_rows, _informative(taken["u"].n, taken["u"].sums)
     columns: list[NumberCodes | LabelCodes] = []

@@ -200,8 +200,8 @@ class Survey:
         Whether the range of u is wanted, too; for one column only.
     lean : bool
         Whether the range of x is not wanted.
-    u_terms : tuple of str
-        Those of the terms whose sums by other columns are not wanted.
+    feature_terms : tuple of str, optional
+        Those of the terms that are to be summed by features, too; by default all.
     """
 
     terms: tuple[str, ...]
@@ -211,7 +211,7 @@ class Survey:
     missing_allowed: bool = False
     u_range: bool = True
     lean: bool = False
-    u_terms: tuple[str, ...] = ()
+    feature_terms: tuple[str, ...] | None = None
 
     def take(self, rows: Rows, columns: dict[str, Ranks]) -> dict[str, Intervals]:
         """Return the intervals of each column: one pass, and a second where needed.
@@ -235,7 +235,7 @@ class Survey:
         """Return the sums of the intervals of all columns."""
         u_range = self.u_range and columns != ["u"]
         if rows.frame.implementation.is_polars() and not u_range:
-            others = tuple(name for name in self.terms if name not in self.u_terms)
+            others = self.terms if self.feature_terms is None else self.feature_terms
             wanted = {
                 column: self.terms if column == "u" else others for column in columns
             }

@@ -81,8 +81,12 @@ def pick_by_bins(
     columns: Sequence[nw.Expr],
     uncertainty: nw.Expr,
     values: Sequence[Value],
+    of_one_column: Callable[[nw.Expr, Any, Sequence[Value]], nw.Expr],
 ) -> nw.Expr:
-    """Return the value of each row's bin or cell."""
+    """Return the value of each row's bin or cell.
+
+    `of_one_column` picks by limits that no ties need.
+    """
     if isinstance(bins, Cells):
         first, second = bins.first, bins.second
         rows = [
@@ -96,7 +100,7 @@ def pick_by_bins(
         return pick_by_limits(columns[0], first.limits, rows)
     x, ties = columns[0], bins.tie_limits
     if ties is None:
-        return pick_by_limits(x, bins.limits, values)
+        return of_one_column(x, bins.limits, values)
 
     def is_below(i: int) -> nw.Expr:
         limit, tie = float(bins.limits[i]), float(ties[i])

@@ -11,7 +11,6 @@ import numpy as np
 from .._checks import MISSING, Floats
 from .._table import Table, check_table
 from ..exceptions import InvalidInputError
-from ..partitions import EqualSizeBins
 from ..scaling import (
     BinwiseScaling,
     BoostedScaling,
@@ -35,7 +34,7 @@ from ._lookup import (
 )
 from ._rows import Frame, as_lazy, is_finite, is_missing, is_text, number
 
-FEW_LIMITS = 8  # for which an expression does
+MANY_LIMITS = 8  # so many take an expression longer than NumPy
 
 
 def predict(
@@ -106,7 +105,7 @@ def predict(
     for x in columns.needed.values():
         usable = usable & is_finite(x)
     rescaled = nw.when(usable).then(result).alias(new)
-    return columns.frame.with_columns(rescaled).drop(columns.looked_up).to_native()
+    return columns.frame.with_columns(rescaled).drop(columns.temporary).to_native()
 
 
 def _names(
@@ -138,7 +137,7 @@ class _Columns:
     """The columns of a conditioning table as expressions.
 
     `names` are those of the frame, `fitted` those that the recalibrator knows them by;
-    `needed` are those asked for as numbers, which must be finite; `looked_up` are
+    `needed` are those asked for as numbers, which must be finite; `temporary` are
     columns that the frame has for the time being.
     """
 
@@ -147,23 +146,23 @@ class _Columns:
         self.schema = frame.collect_schema()
         self.table = Table(tuple(np.empty(0) for _ in names), fitted)
         self.needed: dict[str, nw.Expr] = {}
-        self.looked_up: list[str] = []
+        self.temporary: list[str] = []
 
     def pick_by_limits(self, x: nw.Expr, limits: Any, values: Any) -> nw.Expr:
         """Return values[i] where limits[i - 1] <= x < limits[i]."""
-        if not self.looks_up(limits):
+        if not self.has_numpy_for(limits):
             return pick_by_limits(x, limits, values)
         search, table = Search(np.asarray(limits), CHUNK), np.asarray(values)
-        return self.apply(x, lambda part: table[search(part)])
+        return self.by_numpy(x, lambda part: table[search(part)])
 
-    def looks_up(self, limits: Any) -> bool:
+    def has_numpy_for(self, limits: Any) -> bool:
         """Return whether NumPy is to look values up, rather than an expression."""
-        return self.frame.implementation.is_polars() and len(limits) >= FEW_LIMITS
+        return self.frame.implementation.is_polars() and len(limits) >= MANY_LIMITS
 
-    def apply(self, x: nw.Expr, function: Callable[[Floats], Floats]) -> nw.Expr:
+    def by_numpy(self, x: nw.Expr, function: Callable[[Floats], Floats]) -> nw.Expr:
         """Return what NumPy makes of x."""
         self.frame, name = look_up(self.frame, x, function)
-        self.looked_up.append(name)
+        self.temporary.append(name)
         return nw.col(name)
 
     def number(self, position: int) -> nw.Expr:
@@ -207,10 +206,10 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
         case BinwiseScaling():
             positions = scaler._plan(columns.table)[0]
             binned = [u if p == 0 else columns.number(p) for p in positions]
-            bins, factors = scaler.partition_, scaler.factors_.tolist()
-            if isinstance(bins, EqualSizeBins) and bins.tie_limits is None:
-                return u * columns.pick_by_limits(u, bins.limits, factors)
-            return u * pick_by_bins(bins, binned, u, factors)
+            factors = scaler.factors_.tolist()
+            return u * pick_by_bins(
+                scaler.partition_, binned, u, factors, columns.pick_by_limits
+            )
         case GroupScaling():
             *factors, average = scaler.factors_.tolist()
             position = scaler._position(columns.table)
@@ -279,8 +278,8 @@ def _by_batches(
 def _interpolated(scaler: IsotonicScaling, u2: nw.Expr, columns: _Columns) -> nw.Expr:
     """Return the variance: linear between knots, constant outside."""
     x, y = scaler.variances_in_, scaler.variances_out_
-    if columns.looks_up(x):
-        return columns.apply(u2, lambda part: np.interp(part, x, y))
+    if columns.has_numpy_for(x):
+        return columns.by_numpy(u2, lambda part: np.interp(part, x, y))
     slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
     value = np.append(y[0], y)  # at the lower end of each piece
     start = np.append(x[0], x)

@@ -61,7 +61,7 @@ class Rows:
     error : str
         What the caller calls the error.
     unchecked : LazyFrame
-        The columns of numbers as they come.
+        The columns of numbers as they come, for those who check them.
     """
 
     frame: Frame
@@ -173,8 +173,8 @@ def read_rows(
             labelled.add(f"x{i}")
         else:
             x = number(schema, name)
-            within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
             unchecked.append(x.alias(f"x{i}"))
+            within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
             x = nw.when(within & usable).then(x + 0.0)  # there is no -0.0
         columns.append(x.alias(f"x{i}"))
     return Rows(

@@ -237,7 +237,7 @@ def _bin(
         ties=True,
         u_range=False,
         lean=lean,
-        u_terms=("log_u2",),
+        feature_terms=tuple(term for term in terms if term != "log_u2"),
     )
     ranks = equal_size_ranks(n_bins, min_size)
     numbers = [column for column in columns if column not in rows.labelled]

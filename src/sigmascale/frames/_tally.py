@@ -36,8 +36,9 @@ def tally(
         thread = threading.get_ident()
         if thread not in workers:
             workers[thread] = _Worker(columns, bits, x_range=x_range)
-        rows = {name: batch[name].to_numpy() for name in batch.columns}
-        workers[thread].add(rows)
+        if all(worker.ok for worker in list(workers.values())):
+            rows = {name: batch[name].to_numpy() for name in batch.columns}
+            workers[thread].add(rows)
         return batch.clear()
 
     frame.to_native().map_batches(add, streamable=True).collect(engine="streaming")
@@ -69,7 +70,7 @@ class _Worker:
     def add(self, rows: Columns) -> None:
         """Add the rows of a batch, if all of them can be used."""
         n_rows = rows["u"].size
-        if not n_rows or not self.ok:
+        if not n_rows:
             return
         ranges = {name: (float(x.min()), float(x.max())) for name, x in rows.items()}
         terms = self._terms(rows) if _usable(ranges) else None
@@ -146,7 +147,7 @@ class _Places:
     """
 
     def __init__(self, bits: int, n_terms: int, *, x_range: bool) -> None:
-        self._bits, self._first, self._x_range = bits, 0, x_range
+        self._bits, self._first, self._x_range = bits, 1, x_range
         self._sums = np.zeros((1 + n_terms, 2, 1))  # by term, sign and place
         self._low, self._high = np.full((2, 1), np.inf), np.full((2, 1), -np.inf)
 
@@ -184,8 +185,12 @@ class _Places:
             sign &= self._sums.shape[2]
             at += sign
         for sums, weights in zip(self._sums, [None, *terms], strict=True):
-            found = np.bincount(at, weights)
-            sums.reshape(-1)[: found.size] += found
+            by_place = sums.reshape(-1)
+            if x.size < by_place.size // 8:  # few rows, for which all places are many
+                np.add.at(by_place, at, 1.0 if weights is None else weights)
+            else:
+                found = np.bincount(at, weights)
+                by_place[: found.size] += found
         if self._x_range:
             np.minimum.at(self._low.reshape(-1), at, x)
             np.maximum.at(self._high.reshape(-1), at, x)
@@ -231,10 +236,8 @@ class _Places:
         found: Columns = {"key": np.where(sign == 1, -key, key)}
         found["n"] = n.astype(np.int64)
         if self._x_range:
-            found["low"], found["high"] = (
-                self._low[sign, place],
-                self._high[sign, place],
-            )
+            found["low"] = self._low[sign, place] + 0.0  # there is no -0.0
+            found["high"] = self._high[sign, place] + 0.0
         return found | dict(zip(terms, sums, strict=True))
 
 

@@ -73,7 +73,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        """Return recalibrated uncertainties of checked rows."""
+        """Return recalibrated uncertainties of checked rows, in an array of its own."""
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from the errors of a calibration set.
