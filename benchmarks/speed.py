@@ -386,6 +386,11 @@ def frames_against_a_plain_query(quick: bool) -> list[Row]:
             measured=dict(found),
         ),
         Row(
+            "frames: the same, with the new column alone in the file",
+            large_frames.ratio(found, "predict, new column only", "cpu"),
+            at_most=3.0,
+        ),
+        Row(
             "frames: fit + scorecard / plain Polars query",
             (cpu["fit"] + cpu["scorecard"]) / cpu["plain query"],
         ),
