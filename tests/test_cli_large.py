@@ -1,12 +1,16 @@
 import json
+import math
+import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale._files import PREFIX
 from sigmascale.cli import large
 from sigmascale.cli.options import Engine
 from sigmascale.datasets import make_molecules
@@ -25,6 +29,7 @@ TABLE = pl.DataFrame(
     }
 )
 RAKED = ("--method", "raked")
+BY_TWO_LABELS = ("--method", "group", "--group", "mass", "--group", "OxNy")
 FIT = ("--error", "E", "--uncertainty", "u", "--feature", "mass")
 
 
@@ -110,6 +115,48 @@ def test_boosted_factors_are_applied_by_polars_and_refused_by_others(sigmascale)
     assert "BoostedScaling can be applied to lazy frames of Polars only" in refused.err
 
 
+def test_apply_counts_rows_and_warns_of_what_is_missing(sigmascale):
+    assert sigmascale("fit", "cal.parquet", *FIT, *RAKED, "-o", "s.json").code == 0
+    row = pl.int_range(pl.len())
+    TABLE[2000:].with_columns(
+        u=pl.when(row < 3).then(-1.0).otherwise("u"),
+        mass=pl.when(row >= 900)
+        .then(None)
+        .when(row >= 850)
+        .then(math.nan)
+        .otherwise("mass"),
+    ).write_parquet("holes.parquet")
+    options = ("-o", "out.parquet", "--engine", "polars")
+    done = sigmascale("apply", "s.json", "holes.parquet", *options)
+    assert done.code == 0
+    assert "Written: out.parquet (1000 rows; column u_recalibrated)." in done.out
+    assert "3 of 1000 rows have no u_recalibrated" in done.err
+    assert "150 of 1000 rows have no mass" in done.err
+    told = sigmascale("apply", "s.json", "holes.parquet", *options, "--json")
+    assert json.loads(told.out)["rows"] == 1000
+    assert json.loads(told.out)["empty"] == 3
+
+
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_query_leaves_nothing_behind(sigmascale, tmp_path, stop):
+    fit = ("fit", "cal.parquet", *FIT, "--method", "boosted", "-o", "s.json")
+    assert sigmascale(*fit, "--engine", "memory").code == 0
+    pl.concat([TABLE] * 1000).lazy().sink_parquet("large.parquet")
+    before = {path.name for path in tmp_path.iterdir()}
+    arguments = ("apply", "s.json", "large.parquet", "-o", "out.parquet")
+    with subprocess.Popen(
+        [sys.executable, "-m", "sigmascale", *arguments, "--engine", "polars"],
+        stderr=subprocess.PIPE,
+    ) as process:
+        while not list(tmp_path.glob(f"{PREFIX}*/*")) and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(stop)
+        words = process.communicate(timeout=60)[1]
+    assert process.returncode == 128 + stop
+    assert words == b"error: interrupted.\n"
+    assert {path.name for path in tmp_path.iterdir()} == before
+
+
 def test_factors_of_bins_are_those_of_memory(sigmascale):
     for engine in ("memory", "polars"):
         options = (*FIT, "--method", "binwise", "--engine", engine)
@@ -166,7 +213,32 @@ def test_missing_rows_are_dropped_on_request_only(sigmascale):
         ),
         (("check", "cal.parquet", *FIT, "--report", "a.html"), "--report needs rows"),
         (("check", "cal.parquet", "--error", "Mass"), "Did you mean 'mass'?"),
-        (("check", "none*.parquet"), "cannot be read as Parquet"),
+        (("check", "none*.parquet"), "no Parquet file is there"),
+        (("check", "none.parquet", "cal.parquet"), "no Parquet file is there"),
+        (
+            ("fit", "cal.parquet", *FIT, "-o", "a.json", *BY_TWO_LABELS),
+            "one column of labels: --group COLUMN; found mass, OxNy",
+        ),
+        (
+            ("apply", "s.json", "new*.parquet", "-o", "new3.parquet"),
+            "would be one of the files that are read",
+        ),
+        (
+            ("apply", "s.json", "new1.parquet", "new2.parquet", "-o", "new2.parquet"),
+            "would be one of the files that are read",
+        ),
+        (
+            ("apply", "s.json", ".", "-o", "new3.parquet"),
+            "would be one of the files that are read",
+        ),
+        (
+            ("check", "new1.parquet", "single.parquet", *FIT),
+            "must have the same columns, of the same types",
+        ),
+        (
+            ("apply", "s.json", "new1.parquet", "single.parquet", "-o", "a.parquet"),
+            "must have the same columns, of the same types",
+        ),
         (("check", "cal.csv"), "cannot be read as Parquet"),
         (("apply", "s.json", "new1.parquet", "-o", "a.csv"), "as .parquet only"),
         (
@@ -182,6 +254,7 @@ def test_missing_rows_are_dropped_on_request_only(sigmascale):
 def test_what_cannot_be_done_is_said_in_one_line(sigmascale, arguments, words):
     TABLE.write_csv("cal.csv")
     TABLE.drop("mass").write_parquet("cut.parquet")
+    TABLE.with_columns(pl.col("u").cast(pl.Float32)).write_parquet("single.parquet")
     options = ("--method", "binwise", "--by", "mass", "-o", "s.json")
     sigmascale("fit", "cal.parquet", *FIT, *options)
     done = sigmascale(*arguments, "--engine", "polars")

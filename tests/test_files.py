@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale._files import PREFIX, whole_file, write_text
+from sigmascale._files import PREFIX, whole_file, whole_file_or_folder, write_text
 from sigmascale.columns import Columns
 from sigmascale.exceptions import InvalidInputError
 
@@ -96,11 +96,12 @@ def test_permissions_are_those_of_the_old_file_or_of_any_new_one(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
+@pytest.mark.parametrize("writer", ["whole_file", "whole_file_or_folder"])
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path, writer):
     code = (
         "import os, sys, signal; from pathlib import Path\n"
-        "from sigmascale._files import whole_file\n"
-        "with whole_file(Path(sys.argv[1])) as part:\n"
+        f"from sigmascale._files import {writer}\n"
+        f"with {writer}(Path(sys.argv[1])) as part:\n"
         "    part.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)\n"
     )
     path = tmp_path / "table.csv"
@@ -111,8 +112,9 @@ def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path):
     assert names(tmp_path) == ["table.csv"]
 
 
-def test_what_others_are_writing_is_left_alone(tmp_path):
-    with whole_file(tmp_path / "a.csv") as a:
+@pytest.mark.parametrize("writer", [whole_file, whole_file_or_folder])
+def test_what_others_are_writing_is_left_alone(tmp_path, writer):
+    with writer(tmp_path / "a.csv") as a:
         a.write_text("a")
         write_text(tmp_path / "b.csv", "b")
         assert a.read_text() == "a"

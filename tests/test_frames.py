@@ -465,9 +465,13 @@ def test_wrong_arguments_are_named(data):
         "BoostedScaling cannot be fitted from sums": lambda: frames.fit(
             ss.BoostedScaling(), lazy, **NAMES
         ),
-        '`loss` must be one of "nll"': lambda: frames.fit(
+        'loss="total" needs rows in memory': lambda: frames.fit(
             ss.BinwiseScaling(loss="total"), lazy, **NAMES
         ),
+        '`loss` must be one of "nll", "consistency"': lambda: frames.fit(
+            ss.BinwiseScaling(loss="least"), lazy, **NAMES
+        ),
+        "no Parquet file is there": lambda: frames.scan("none*.parquet"),
         "'phase' holds text": lambda: frames.fit(
             ss.BinwiseScaling(by="phase"), lazy, features=["phase"], **NAMES
         ),

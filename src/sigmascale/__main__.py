@@ -1,12 +1,16 @@
 """The command line as a process: ``sigmascale``, or ``python -m sigmascale``."""
 
+import os
 import signal
 import sys
-from typing import NoReturn
+from typing import Any, NoReturn
+
+STOPPED = 128  # and the number of the signal that stopped it
 
 
 def main() -> NoReturn:
     """Run the command line in a process of its own."""
+    signal.signal(signal.SIGTERM, _stop)  # so that nothing half-written is left
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if sys.argv[1:2] == ["apply"]:
@@ -17,7 +21,20 @@ def main() -> NoReturn:
         needs = 'The command line needs more packages: pip install "sigmascale[cli]"'
         print(f"error: {problem}. {needs}", file=sys.stderr)
         sys.exit(2)
-    run()
+    try:
+        run()
+    except SystemExit as end:
+        if isinstance(end.code, int) and end.code > STOPPED:
+            from ._files import remove_unfinished
+
+            remove_unfinished()
+            print("error: interrupted.", file=sys.stderr, flush=True)
+            os._exit(end.code)  # threads that still compute would make Python abort
+        raise
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    sys.exit(STOPPED + number)
 
 
 if __name__ == "__main__":

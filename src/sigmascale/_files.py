@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ if HAS_LOCKS:
     import fcntl
 
 PREFIX = ".sigmascale-"
+_unfinished: set[Path] = set()  # what this process is writing
 
 
 @contextmanager
@@ -32,6 +34,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     _remove_abandoned(path.parent)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=PREFIX, suffix=path.suffix)
     part = Path(name)
+    _unfinished.add(part)
     if not HAS_LOCKS:
         os.close(handle)  # Windows renames no file that is open
     try:
@@ -42,11 +45,8 @@ def whole_file(path: Path) -> Iterator[Path]:
         with part.open("rb") as written:
             os.fsync(written.fileno())  # or a power cut may leave an empty file
         os.replace(part, path)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
     finally:
+        _remove(part)
         if HAS_LOCKS:
             os.close(handle)
 
@@ -59,12 +59,22 @@ def whole_file_or_folder(path: Path) -> Iterator[Path]:
     files of their own beside it.
     """
     path = _replaceable(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=PREFIX) as folder:
-        part = Path(folder) / path.name
+    _remove_abandoned(path.parent)
+    folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=PREFIX))
+    _unfinished.add(folder)
+    handle = os.open(folder, os.O_RDONLY) if HAS_LOCKS else None
+    try:
+        if handle is not None:
+            _lock(handle)
+        part = folder / path.name
         yield part
         if part.is_dir() and path.exists():
             path.unlink()  # a folder cannot take the place of a file
         os.replace(part, path)
+    finally:
+        _remove(folder)
+        if handle is not None:
+            os.close(handle)
 
 
 def _replaceable(path: Path) -> Path:
@@ -91,13 +101,37 @@ def _lock(handle: int) -> None:
 
 
 def _remove_abandoned(folder: Path) -> None:
-    """Remove temporary files whose writer was killed: nobody holds their lock."""
+    """Remove temporary files and folders whose writer was killed.
+
+    Nobody holds their lock.
+    """
     if not HAS_LOCKS:
         return
     for left in folder.glob(f"{PREFIX}*"):
-        with suppress(OSError), left.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            left.unlink()
+        with suppress(OSError):
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove(left)
+            finally:
+                os.close(handle)
+
+
+def _remove(left: Path) -> None:
+    """Remove a temporary file or folder, unless it has taken its place already."""
+    with suppress(OSError):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    _unfinished.discard(left)
+
+
+def remove_unfinished() -> None:
+    """Remove what this process was writing, before it ends without further ado.
+
+    One Ctrl-C may be reported twice, by Python and by a library, and the second time
+    in the middle of a clean-up.
+    """
+    for left in list(_unfinished):
+        _remove(left)
 
 
 def _umask() -> int:

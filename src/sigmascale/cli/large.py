@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from ..scaling import VarianceScaler
     from ..validation import Validation
 
+ENGINES = (
+    *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
+    "narwhals",
+)
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
 UNCERTAINTY = "__uncertainty__"  # a column that is computed
 
@@ -51,6 +57,28 @@ def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
 
 def _is_parquet(file: str) -> bool:
     return file.lower().endswith((".parquet", ".pq")) or Path(file).is_dir()
+
+
+@contextmanager
+def querying(files: Sequence[str], doing: str) -> Iterator[None]:
+    """Show that files are queried, and say what an engine has against them."""
+    from ..loading import about
+
+    with about(files[0]), working(doing):
+        try:
+            yield
+        except Exception as problem:
+            if type(problem).__module__.split(".")[0] not in ENGINES:
+                raise
+            msg = (
+                f"cannot be queried ({_first_line(problem)}). Files that are read "
+                "together must have the same columns, of the same types."
+            )
+            raise InvalidInputError(msg) from problem
+
+
+def _first_line(problem: Exception) -> str:
+    return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
 
 
 @dataclass(frozen=True)
@@ -110,9 +138,8 @@ class LazySet:
     def fit(self, scaler: VarianceScaler) -> VarianceScaler:
         """Fit a recalibrator from sums."""
         from .. import frames
-        from ..loading import about
 
-        with about(self.files[0]), working("fitting"):
+        with querying(self.files, "fitting"):
             return frames.fit(
                 scaler,
                 self.frame,
@@ -124,9 +151,8 @@ class LazySet:
     def validate(self, n_bins: int | None, seed: int) -> Validation:
         """Judge the uncertainties from sums."""
         from .. import frames
-        from ..loading import about
 
-        with about(self.files[0]), working("judging the uncertainties"):
+        with querying(self.files, "judging the uncertainties"):
             return frames.validate(
                 self.frame,
                 error=self.error,
@@ -172,7 +198,7 @@ def open_files(
         msg = f"{problem}, which --engine {chosen.value} needs: {remedy}"
         raise InvalidInputError(msg) from problem
     except Exception as problem:  # each engine has errors of its own
-        words = next(iter(str(problem).strip().splitlines()), type(problem).__name__)
+        words = _first_line(problem)
         msg = f"{', '.join(files)}: cannot be read as Parquet files ({words})."
         raise InvalidInputError(msg) from problem
     return lazy
@@ -220,16 +246,20 @@ def apply_lazily(
 
     from .. import frames
     from ..columns import Choice, free_name, known, renamed
-    from ..loading import about
+    from ..scaling import BoostedScaling, RakedScaling
     from ..tablefiles import format_of
 
     if format_of(output) != "parquet":
-        msg = f"{output}: what is not read into memory is written as .parquet only."
+        msg = (
+            f"{output}: what is not read into memory is written as .parquet only. One "
+            "file that fits the memory can be written otherwise: --engine memory."
+        )
         raise InvalidInputError(msg)
+    _refuse_among_inputs(output, files)
     recalibrator, saved = load_recalibrator(scaler)
     lazy = open_files(files, engine, scheduler)
     names = list(lazy.collect_schema())
-    with about(files[0]), working("recalibrating"):
+    with querying(files, "recalibrating"):
         columns = renamed(saved, Choice(**named), names)
         if columns.formula is not None:
             msg = "the recalibrator uses --formula, which needs --engine memory."
@@ -254,4 +284,57 @@ def apply_lazily(
         if columns.is_variance:
             new = new.with_columns((nw.col(name) * nw.col(name)).alias(name))
         frames.sink(new.select(*names, name).to_native(), output)
-    return {"column": name, "output": output}
+    told = {"column": name, "output": output}
+    if "://" in output:
+        return told
+    learned = getattr(recalibrator, "scaler_", recalibrator)
+    features = (
+        columns.numbers if isinstance(learned, (BoostedScaling, RakedScaling)) else ()
+    )
+    return told | _written(output, features, name)
+
+
+def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:
+    """Return how many rows were written, and warn of those that lack something.
+
+    `features` are those that may be missing.
+    """
+    import polars as pl
+
+    from .. import frames
+
+    counts = {"rows": pl.len(), "empty": pl.col(name).is_null().sum()}
+    for feature in features:
+        x = pl.col(feature).cast(pl.Float64)
+        counts[f"no {feature}"] = (x.is_null() | x.is_nan()).sum()
+    found = frames.scan(output).select(**counts).collect(engine="streaming")
+    rows, empty, *missing = found.row(0)
+    if empty:
+        warnings.warn(
+            f"{empty} of {rows} rows have no {name}: their uncertainty, or a feature "
+            "that is needed, is missing, infinite or negative.",
+            stacklevel=2,
+        )
+    for feature, count in zip(features, missing, strict=True):
+        if count:
+            warnings.warn(
+                f"{count} of {rows} rows have no {feature}. Unless there were such "
+                "rows in the fit, their uncertainties are a guess.",
+                stacklevel=2,
+            )
+    return {"rows": rows, "empty": empty}
+
+
+def _refuse_among_inputs(output: str, files: Sequence[str]) -> None:
+    """Refuse an output that would be read as an input, now or the next time."""
+    path = Path(output).resolve()
+    for file in files:
+        pattern = Path(file).resolve()
+        if pattern.is_dir():
+            pattern = pattern / "*.parquet"
+        if "://" not in file and path.match(str(pattern)):
+            msg = (
+                f"{output}: would be one of the files that are read, {file}. Choose "
+                "another folder for the output."
+            )
+            raise InvalidInputError(msg)

@@ -38,11 +38,12 @@ def make_scaler(
             raise InvalidInputError(msg)
     columns = by or []
     if method == Method.group and not columns:
-        columns = list(known.labels[:1])
+        columns = list(known.labels)
         if known.formula is not None:
             columns = columns or ["OxNy"]
     if len(columns) != 1 and method == Method.group:
-        msg = "--method group needs one column of labels: --group COLUMN."
+        found = f"; found {', '.join(columns)}" if columns else ""
+        msg = f"--method group needs one column of labels: --group COLUMN{found}."
         raise InvalidInputError(msg)
     if len(columns) > 2:
         msg = f"--by takes one column, or two for cells; found {', '.join(columns)}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from glob import glob
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -48,13 +49,13 @@ def scan(
     """
     check_choice(engine, "engine", get_args(Engine))
     given = [paths] if isinstance(paths, (str, Path)) else list(paths)
-    files = [_pattern(path) for path in given]
     if scheduler is not None and engine not in ("dask", "spark"):
         msg = (
             f'`scheduler` is the address of a cluster, and engine "{engine}" runs on '
             'this machine only. Use engine="dask" or engine="spark".'
         )
         raise InvalidInputError(msg)
+    files = [_pattern(path) for path in given]
     if engine == "polars":
         import polars as pl
 
@@ -82,9 +83,11 @@ def scan(
 
 def _pattern(path: str | Path) -> str:
     """Return a path or pattern; a folder stands for the Parquet files in it."""
-    if not Path(path).is_dir():
-        return str(path)
-    return str(Path(path) / "*.parquet")
+    pattern = str(Path(path) / "*.parquet") if Path(path).is_dir() else str(path)
+    if "://" not in pattern and not glob(pattern, recursive=True):
+        msg = f"{path}: no Parquet file is there. Is the path right?"
+        raise InvalidInputError(msg)
+    return pattern
 
 
 def sink(frame: Any, path: str | Path) -> None:

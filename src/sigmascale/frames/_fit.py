@@ -25,6 +25,7 @@ from ..scaling import (
 )
 from ..scaling.base import warn_of_zero_errors
 from ..scaling.crossfit import largest_ratio_of
+from ..scaling.losses import LOSSES
 from ..scaling.raked import LEAST_ROWS, MAX_LABELS, N_FOLDS
 from ..scaling.raking import CellSums
 from ..scaling.trees import LabelCodes, NumberCodes
@@ -182,7 +183,10 @@ def _seen(found: Columns) -> Seen:
 
 
 def _fit_bins(scaler: BinwiseScaling, rows: Rows, table: Table) -> Seen:
-    check_choice(scaler.loss, "loss", ("nll",))
+    if scaler.loss in LOSSES and scaler.loss != "nll":
+        msg = f'loss="{scaler.loss}" needs rows in memory; a lazy frame has "nll" only.'
+        raise InvalidInputError(msg)
+    check_choice(scaler.loss, "loss", LOSSES)
     positions, n_bins = scaler._plan(table)
     columns = [_number_column(rows, position) for position in positions]
     ranks = [equal_size_ranks(n) for n in n_bins]
