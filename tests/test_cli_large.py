@@ -82,7 +82,7 @@ def test_every_engine_gives_what_python_gives(sigmascale, engine, options, scale
         "fit", "cal.parquet", *options, "-o", "s.json", "--engine", engine
     )
     assert fitted.code == 0, fitted.err
-    assert "not read into memory" in fitted.out
+    assert "2000 rows, not read into memory" in fitted.out
     done = sigmascale(
         *("apply", "s.json", "new1.parquet", "new2.parquet"),
         *("-o", "out.parquet", "--engine", engine),

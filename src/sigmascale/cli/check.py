@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -63,6 +64,7 @@ def check(
             raise InvalidInputError(msg)
         data = LazySet.open(files, choice, engine, scheduler, drop_missing=drop_missing)
         found = data.validate(bins, seed)
+        data = replace(data, n_rows=found.scores.n_rows)
     else:
         from ..loading import LoadedSet, about
         from ..validation import validate

@@ -89,6 +89,7 @@ class LazySet:
     columns: Columns
     error_columns: tuple[str, ...]
     frame: Any
+    n_rows: int | None = None  # known once they were queried
 
     @property
     def error(self) -> str:
@@ -165,12 +166,14 @@ class LazySet:
     def __str__(self) -> str:
         """Return what is taken from the files, in words."""
         used = self.columns.words(self.error_columns)
-        return f"{', '.join(self.files)}: not read into memory; {used}."
+        rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
+        return f"{', '.join(self.files)}: {rows}not read into memory; {used}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is taken from the files, for machines."""
         return {
             "files": list(self.files),
+            "rows": self.n_rows,
             "error": list(self.error_columns),
             **self.columns.to_dict(),
         }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -106,6 +107,7 @@ def fit(
             method, data.columns, bins=bins, by=by, loss=loss, seed=seed
         )
         data.fit(scaler)
+        data = replace(data, n_rows=scaler.n_samples_fit_)
     else:
         from ..loading import LoadedSet, about
 
