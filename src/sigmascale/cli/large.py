@@ -13,6 +13,7 @@ from .._progress import working
 from ..exceptions import InvalidInputError
 from .methods import load_recalibrator
 from .options import Engine
+from .outputs import refuse_input
 
 if TYPE_CHECKING:
     from ..columns import Choice, Columns
@@ -258,7 +259,7 @@ def apply_lazily(
             "file that fits the memory can be written otherwise: --engine memory."
         )
         raise InvalidInputError(msg)
-    _refuse_among_inputs(output, files)
+    refuse_input(output, files)
     recalibrator, saved = load_recalibrator(scaler)
     lazy = open_files(files, engine, scheduler)
     names = list(lazy.collect_schema())
@@ -326,18 +327,3 @@ def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:
                 stacklevel=2,
             )
     return {"rows": rows, "empty": empty}
-
-
-def _refuse_among_inputs(output: str, files: Sequence[str]) -> None:
-    """Refuse an output that would be read as an input, now or the next time."""
-    path = Path(output).resolve()
-    for file in files:
-        pattern = Path(file).resolve()
-        if pattern.is_dir():
-            pattern = pattern / "*.parquet"
-        if "://" not in file and path.match(str(pattern)):
-            msg = (
-                f"{output}: would be one of the files that are read, {file}. Choose "
-                "another folder for the output."
-            )
-            raise InvalidInputError(msg)

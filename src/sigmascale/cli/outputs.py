@@ -25,7 +25,18 @@ def check_output(
             f"{output}: is written as {endings[0][1:].upper()}. Name it *{endings[0]}."
         )
         raise InvalidInputError(msg)
-    for file in map(Path, inputs):
-        if path.exists() and file.exists() and path.samefile(file):
-            msg = f"{output}: is what is read. Choose another name for the output."
+    refuse_input(output, inputs)
+
+
+def refuse_input(output: str | Path, inputs: Sequence[str]) -> None:
+    """Refuse an output that is one of the inputs, or would be the next time.
+
+    An input may be a file, a folder of Parquet files, or a pattern.
+    """
+    path = Path(output).resolve()
+    for file in inputs:
+        given = Path(file).resolve()
+        pattern = given / "*.parquet" if given.is_dir() else given
+        if "://" not in file and (path == given or path.match(str(pattern))):
+            msg = f"{output}: is what is read, {file}. Choose another name or folder."
             raise InvalidInputError(msg)

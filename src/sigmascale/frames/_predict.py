@@ -10,6 +10,7 @@ import numpy as np
 
 from .._checks import MISSING, Floats
 from .._table import Table, check_table
+from ..columns import RECALIBRATED
 from ..exceptions import InvalidInputError
 from ..scaling import (
     BinwiseScaling,
@@ -87,7 +88,7 @@ def predict(
     lazy = as_lazy(frame)
     schema = lazy.collect_schema()
     names = _names(scaler, list(schema), uncertainty, features)
-    new = f"{names[0]}_recalibrated" if name is None else name
+    new = f"{names[0]}{RECALIBRATED}" if name is None else name
     if name is None and new in schema:
         msg = f"`frame` already has a column {new!r}. Pass `name`, or drop it."
         raise InvalidInputError(msg)
