@@ -361,7 +361,7 @@ def test_polars_looks_up_what_an_expression_would_give(scaler, data, monkeypatch
 
     bad = pl.DataFrame({"u": [np.nan, np.inf, -np.inf, -1.0, 0.0, None, 1e-300, 1e300]})
     frame = pl.concat([data.select("u"), bad]).lazy()
-    frame = frame.with_columns(pl.lit("mine").alias("looked up 0"))
+    frame = frame.with_columns(pl.lit("mine").alias("computed 0"))
     scaler = scaler.fit(data["u"], data["E"])
     found = scaler.predict(frame).collect()
     monkeypatch.setattr(_predict, "MANY_LIMITS", 1000)
@@ -369,7 +369,7 @@ def test_polars_looks_up_what_an_expression_would_give(scaler, data, monkeypatch
     np.testing.assert_allclose(
         found["u_recalibrated"], same["u_recalibrated"], rtol=1e-11
     )
-    assert found.columns == ["u", "looked up 0", "u_recalibrated"]
+    assert found.columns == ["u", "computed 0", "u_recalibrated"]
     assert found["u_recalibrated"].tail(8).is_null().to_list() == [True] * 4 + [
         *(False, True, False, False)
     ]

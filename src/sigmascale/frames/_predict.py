@@ -27,8 +27,9 @@ from ..scaling import (
 from ..scaling.trees import LabelCodes, NumberCodes
 from ..selection import CHUNK, Search
 from ._lookup import (
+    compute,
+    in_chunks,
     literal,
-    look_up,
     pick_by_bins,
     pick_by_label,
     pick_by_limits,
@@ -97,10 +98,6 @@ def predict(
     given = number(schema, names[0])
     smallest = nw.lit(scaler.min_uncertainty_)
     u = nw.when(given == 0).then(smallest).otherwise(given)
-    if lazy.implementation.is_polars() and _needs_rows(scaler):
-        return _by_batches(
-            scaler, lazy.to_native(), dict(zip(fitted, names, strict=True)), new
-        )
     result = _rescaled(scaler, u, columns)
     usable = is_finite(given) & (given >= 0)
     for x in columns.needed.values():
@@ -154,17 +151,39 @@ class _Columns:
         if not self.has_numpy_for(limits):
             return pick_by_limits(x, limits, values)
         search, table = Search(np.asarray(limits), CHUNK), np.asarray(values)
-        return self.by_numpy(x, lambda part: table[search(part)])
+        return self.by_numpy([x], in_chunks(lambda part: table[search(part)]))
 
     def has_numpy_for(self, limits: Any) -> bool:
         """Return whether NumPy is to look values up, rather than an expression."""
         return self.frame.implementation.is_polars() and len(limits) >= MANY_LIMITS
 
-    def by_numpy(self, x: nw.Expr, function: Callable[[Floats], Floats]) -> nw.Expr:
-        """Return what NumPy makes of x."""
-        self.frame, name = look_up(self.frame, x, function)
+    def by_numpy(
+        self, inputs: list[nw.Expr], function: Callable[..., Floats]
+    ) -> nw.Expr:
+        """Return what NumPy makes of some columns."""
+        self.frame, name = compute(self.frame, inputs, function)
         self.temporary.append(name)
         return nw.col(name)
+
+    def by_rows(self, scaler: VarianceScaler, u: nw.Expr) -> nw.Expr:
+        """Return what `predict` makes of rows; features may be missing."""
+        inputs = [nw.when(is_finite(u) & (u > 0)).then(u).otherwise(nw.lit(1.0))]
+        usable = nw.lit(True)
+        for name in self.names[1:]:
+            if is_text(self.schema[name]):
+                inputs.append(nw.col(name).cast(nw.String))
+            else:
+                x = number(self.schema, name)
+                usable = usable & (is_missing(x) | is_finite(x))
+                inputs.append(nw.when(is_finite(x)).then(x))
+
+        def rescale(uncertainty: Any, *features: Any) -> Floats:
+            if not len(uncertainty):
+                return np.empty(0)
+            table = check_table(uncertainty.to_frame().hstack(list(features)))
+            return scaler._predict_table(Table(table.columns, self.table.names))
+
+        return nw.when(usable).then(self.by_numpy(inputs, rescale))
 
     def number(self, position: int) -> nw.Expr:
         name = self.names[position]
@@ -222,6 +241,8 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
             return u * _raked_factor(scaler, columns)
         case SelectedScaling():
             return _rescaled(scaler.scaler_, u, columns)
+        case BoostedScaling() if columns.frame.implementation.is_polars():
+            return columns.by_rows(scaler, u)
     msg = (
         f"{type(scaler).__name__} can be applied to lazy frames of Polars only, and "
         "not of this engine. Use frames.scan(...) with Polars, or `predict` on rows "
@@ -230,57 +251,11 @@ def _rescaled(scaler: VarianceScaler, u: nw.Expr, columns: _Columns) -> nw.Expr:
     raise InvalidInputError(msg)
 
 
-def _needs_rows(scaler: VarianceScaler) -> bool:
-    """Return whether what a recalibrator does is no short expression."""
-    chosen = scaler.scaler_ if isinstance(scaler, SelectedScaling) else scaler
-    return isinstance(chosen, BoostedScaling)
-
-
-def _by_batches(
-    scaler: VarianceScaler, frame: Any, names: dict[str, str], new: str
-) -> Any:
-    """Return the Polars frame with what `predict` gives of its rows, some at a time.
-
-    `names` are those of the frame, by those that the recalibrator knows.
-    """
-    import polars as pl
-
-    schema = frame.collect_schema()
-    uncertainty, *features = (
-        pl.col(name).cast(pl.Float64) if schema[name].is_numeric() else pl.col(name)
-        for name in names.values()
-    )
-    usable = uncertainty.is_finite() & (uncertainty >= 0)
-    for name, x in zip(list(names.values())[1:], features, strict=True):
-        if schema[name].is_numeric():
-            usable = usable & ~x.is_infinite().fill_null(value=False)
-    zero_raised = pl.when(uncertainty == 0).then(scaler.min_uncertainty_)
-    columns = [zero_raised.otherwise(uncertainty), *features]
-
-    def rescale(batch: Any) -> Any:
-        rows = batch.struct.unnest()
-        which = rows["usable"]
-        found = np.full(rows.height, np.nan)
-        if which.any():
-            table = check_table(rows.filter(which).drop("usable"))
-            found[which.to_numpy()] = scaler._predict_table(
-                Table(table.columns, tuple(names))
-            )
-        return pl.Series(found).fill_nan(None)
-
-    struct = pl.struct(
-        *(x.alias(f"x{i}") for i, x in enumerate(columns)),
-        usable.fill_null(value=False).alias("usable"),
-    )
-    rescaled = struct.map_batches(rescale, return_dtype=pl.Float64, is_elementwise=True)
-    return frame.with_columns(rescaled.alias(new))
-
-
 def _interpolated(scaler: IsotonicScaling, u2: nw.Expr, columns: _Columns) -> nw.Expr:
     """Return the variance: linear between knots, constant outside."""
     x, y = scaler.variances_in_, scaler.variances_out_
     if columns.has_numpy_for(x):
-        return columns.by_numpy(u2, lambda part: np.interp(part, x, y))
+        return columns.by_numpy([u2], in_chunks(lambda part: np.interp(part, x, y)))
     slope = np.concatenate([[0.0], np.diff(y) / np.diff(x), [0.0]])
     value = np.append(y[0], y)  # at the lower end of each piece
     start = np.append(x[0], x)
