@@ -42,9 +42,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         yield part
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o666 & ~_umask()
         part.chmod(mode)
-        with part.open("rb") as written:
-            os.fsync(written.fileno())  # or a power cut may leave an empty file
-        os.replace(part, path)
+        _put_in_place(part, path)
     finally:
         _remove(part)
         if HAS_LOCKS:
@@ -70,11 +68,18 @@ def whole_file_or_folder(path: Path) -> Iterator[Path]:
         yield part
         if part.is_dir() and path.exists():
             path.unlink()  # a folder cannot take the place of a file
-        os.replace(part, path)
+        _put_in_place(part, path)
     finally:
         _remove(folder)
         if handle is not None:
             os.close(handle)
+
+
+def _put_in_place(part: Path, path: Path) -> None:
+    if part.is_file():
+        with part.open("rb") as written:
+            os.fsync(written.fileno())  # or a power cut may leave an empty file
+    os.replace(part, path)
 
 
 def _replaceable(path: Path) -> Path:
