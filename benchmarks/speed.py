@@ -376,31 +376,34 @@ def frames_against_a_plain_query(quick: bool) -> list[Row]:
     n_rows = 10**6 if quick else 10**8
     found = large_frames.measure(n_rows, 3)
     steps = [found[step] for step in ("fit", "scorecard", "predict")]
-    cpu = {step: taken["cpu"] for step, taken in found.items()}
+    seconds = {step: taken["seconds"] for step, taken in found.items()}
     return [
         Row(
             f"frames, {n_rows:.0e} rows: fit + scorecard + predict to Parquet"
             " / plain Polars query",
-            large_frames.ratio(found, "predict", "cpu"),
+            large_frames.ratio(found, "predict", "seconds"),
             at_most=3.0,
             measured=dict(found),
         ),
         Row(
-            "frames: the same, without the system's time, that of writing 4 GB",
+            "frames: the same in processor time, also of threads that write the file",
+            large_frames.ratio(found, "predict", "cpu"),
+        ),
+        Row(
+            "frames: the same in processor time, without the system's",
             large_frames.ratio(found, "predict", "user"),
         ),
         Row(
-            "frames: the same, with the new column alone in the file",
-            large_frames.ratio(found, "predict, new column only", "cpu"),
-            at_most=3.0,
+            "frames: the same with the new column alone in the file",
+            large_frames.ratio(found, "predict, new column only", "seconds"),
         ),
         Row(
             "frames: fit + scorecard / plain Polars query",
-            (cpu["fit"] + cpu["scorecard"]) / cpu["plain query"],
+            (seconds["fit"] + seconds["scorecard"]) / seconds["plain query"],
         ),
         Row(
             "frames: predict to Parquet / Polars copying the columns and one more",
-            cpu["predict"] / cpu["plain copy"],
+            seconds["predict"] / seconds["plain copy"],
         ),
         Row("frames: peak memory, GiB", max(s["GiB"] for s in steps), at_most=2.0),
         Row(

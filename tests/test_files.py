@@ -57,15 +57,16 @@ def test_what_is_no_file_is_never_replaced(tmp_path):
     assert names(tmp_path) == ["folder", "pipe"]
 
 
-def test_a_failure_of_the_last_step_leaves_no_other_file(tmp_path, monkeypatch):
+@pytest.mark.parametrize("writer", [whole_file, whole_file_or_folder])
+def test_a_failure_of_the_last_step_leaves_no_other_file(writer, tmp_path, monkeypatch):
     def fail(*_):
         msg = "the disk is full"
         raise OSError(msg)
 
     monkeypatch.setattr(os, "fsync", fail)
     (tmp_path / "old").write_text("old")
-    with pytest.raises(OSError, match="full"):
-        write_text(tmp_path / "old", "new")
+    with pytest.raises(OSError, match="full"), writer(tmp_path / "old") as part:
+        part.write_text("new")
     assert names(tmp_path) == ["old"]
     assert (tmp_path / "old").read_text() == "old"
 

@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 import time
+from contextlib import suppress
 
 import numpy as np
 import polars as pl
@@ -21,7 +22,7 @@ from sigmascale.exceptions import (
     NotANumberError,
     UnseenGroupWarning,
 )
-from sigmascale.frames import _intervals
+from sigmascale.frames import _files, _intervals
 from sigmascale.persistence import dumps, loads
 
 # Dask's own use of pandas, PySpark's word on the version of pandas
@@ -563,6 +564,31 @@ def test_a_failed_sink_leaves_the_old_file(data, tmp_path):
         frames.sink(failing, target)
     assert os.listdir(tmp_path) == ["out.parquet"]
     assert target.read_text() == "old"
+
+
+@pytest.mark.skipif(not _files.CAN_FORGET, reason="the system cannot forget files")
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_file_is_forgotten_while_it_is_written_only(fails, tmp_path, monkeypatch):
+    advise, sizes = os.posix_fadvise, []
+
+    def forget(handle, start, length, advice):
+        assert advice == os.POSIX_FADV_DONTNEED
+        advise(handle, start, length, advice)
+        sizes.append(os.fstat(handle).st_size)
+
+    monkeypatch.setattr(os, "posix_fadvise", forget)
+    monkeypatch.setattr(_files, "PAUSE", 0.001)
+    path = tmp_path / "grows"
+    with suppress(ZeroDivisionError), _files._forgotten(path):
+        for text in ("a", "ab"):  # the file is not there at first
+            path.write_text(text)
+            while len(text) not in sizes:
+                time.sleep(0.001)
+        1 / (not fails)
+    seen = len(sizes)
+    time.sleep(0.02)
+    assert len(sizes) == seen
+    assert path.read_text() == "ab"
 
 
 @pytest.mark.filterwarnings("default")  # of the cluster, when its worker dies
