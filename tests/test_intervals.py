@@ -14,11 +14,10 @@ RESAMPLED = ("bca", "bootstrap-t")
 def limits(method, bins, *, confidence=0.95, n_resamples=1500, seed=0):
     """Return the limits of the means of a list of bins."""
     sizes = np.array([len(values) for values in bins])
-    binned = BinnedRows(np.arange(sizes.sum()), sizes)
     return mean_interval(
         method,
-        binned,
         np.concatenate(bins).astype(float),
+        sizes,
         confidence=confidence,
         n_resamples=n_resamples,
         rng=np.random.default_rng(seed),
@@ -256,23 +255,6 @@ def test_bins_of_different_sizes_are_answered_in_their_own_order(method):
     for k, values in enumerate(bins):
         assert low[k] < values.mean() < high[k]
         assert low[k] > values.min() - 1
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_rows_of_a_bin_may_lie_anywhere(method):
-    bins = squares(3, 30)
-    order = np.random.default_rng(1).permutation(90)
-    values = np.empty(90)
-    values[order] = bins.ravel()
-    found = mean_interval(
-        method,
-        BinnedRows(order, np.full(3, 30)),
-        values,
-        confidence=0.95,
-        n_resamples=1500,
-        rng=np.random.default_rng(0),
-    )
-    np.testing.assert_array_equal(found, limits(method, list(bins)))
 
 
 @pytest.mark.parametrize("method", RESAMPLED)

@@ -14,7 +14,6 @@ from scipy import special, stats
 
 from ._checks import Floats, Ints, check_count, check_fraction
 from .exceptions import InvalidInputError
-from .partitions import BinnedRows
 
 IntervalMethod = Literal["bca", "bootstrap-t", "student", "moments"]
 METHODS: tuple[str, ...] = get_args(IntervalMethod)
@@ -169,26 +168,25 @@ def bootstrap_t_interval(
 
 def mean_interval(
     method: IntervalMethod,
-    binned: BinnedRows,
     values: Floats,
+    sizes: Ints,
     *,
     confidence: float,
     n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return the limits of each bin's mean of non-negative `values` (row order)."""
-    in_order, sizes = values[binned.order], binned.sizes
+    """Return the limits of the mean of consecutive bins of non-negative `values`."""
     match method:
         case "student":
-            return student_interval(in_order, sizes, confidence=confidence)
+            return student_interval(values, sizes, confidence=confidence)
         case "moments":
-            powers = (in_order, in_order * in_order, in_order * in_order * in_order)
-            sums = [binned.reduce(np.add, power) for power in powers]
+            starts = np.cumsum(sizes) - sizes
+            squares = values * values
+            powers = (values, squares, squares * values)
+            sums = (np.add.reduceat(power, starts) for power in powers)
             return moments_interval(sizes, *sums, confidence=confidence)
     resampled = bca_interval if method == "bca" else bootstrap_t_interval
-    return resampled(
-        in_order, sizes, rng, confidence=confidence, n_resamples=n_resamples
-    )
+    return resampled(values, sizes, rng, confidence=confidence, n_resamples=n_resamples)
 
 
 def _normal_quantile(level: float) -> float:

@@ -349,25 +349,31 @@ def _local_zms(
     if values.dtype.kind != "f":
         binned = keep_large_groups(binned, name)
     z2 = (error / uncertainty) ** 2
-    zms = binned.reduce(np.add, z2[binned.order]) / binned.sizes
+    in_bins = z2[binned.order]
     limits = mean_interval(
         settings.method,
-        binned,
-        z2,
+        in_bins,
+        binned.sizes,
         confidence=settings.confidence,
         n_resamples=settings.n_resamples,
         rng=rng,
     )
     # the interval of all rows is narrow enough for the closed form
+    squares = z2 * z2
     total = moments_interval(
         np.array([z2.size]),
-        *(np.array([power.sum()]) for power in (z2, z2 * z2, z2 * z2 * z2)),
+        *(np.array([power.sum()]) for power in (z2, squares, squares * z2)),
         confidence=settings.confidence,
     )
     overall = (float(z2.mean()), float(total[0][0]), float(total[1][0]))
-    ranges = first_middle_last(values, binned)
     return LocalZMS.from_limits(
-        name, zms, limits, binned.sizes, ranges, overall, settings
+        name,
+        binned.reduce(np.add, in_bins) / binned.sizes,
+        limits,
+        binned.sizes,
+        first_middle_last(values, binned),
+        overall,
+        settings,
     )
 
 

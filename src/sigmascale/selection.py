@@ -54,7 +54,9 @@ def order_statistics(x: Floats, ranks: Ints) -> Floats:
     cell_of_rank = np.searchsorted(ends, ranks, side="right")
     wanted = np.zeros(counts.size, dtype=np.bool_)
     wanted[cell_of_rank] = True
-    near = np.concatenate([x[rows][wanted[cells[rows]]] for rows in chunks(x.size)])
+    near = np.concatenate(
+        [x[rows][wanted.take(cells[rows])] for rows in chunks(x.size)]
+    )
     near.sort()
     left_out = np.cumsum(np.where(wanted, 0, counts))
     return np.asarray(near[ranks - left_out[cell_of_rank]])

@@ -29,7 +29,7 @@ from .local import (
     local_zms_of,
     refuse_one_row,
 )
-from .partitions import BinnedRows, feasible_bins
+from .partitions import feasible_bins
 from .reference import ReferenceScores, reference_scores
 from .regions import Region, off_by, worst_region
 from .scores import Scorecard, check_ties, scorecard
@@ -433,12 +433,11 @@ def _valid_fraction(
         SIMULATED_BINS, max(sizes.size, SIMULATED_ROWS * sizes.size // sum(sizes))
     )
     repeated = np.resize(sizes, max(1, wanted))
-    rows = int(repeated.sum())
-    drawn = pool[rng.integers(pool.size, size=rows)]
+    drawn = pool[rng.integers(pool.size, size=int(repeated.sum()))]
     low, high = mean_interval(
         "moments" if sizes.max() > LARGE_BIN else settings.method,
-        BinnedRows(np.arange(rows), repeated),
         drawn,
+        repeated,
         confidence=settings.confidence,
         n_resamples=settings.n_resamples,
         rng=rng,
