@@ -247,6 +247,29 @@ def test_the_same_fit_gives_the_same_bytes(sigmascale):
     assert Path("a.json").read_bytes() != Path("c.json").read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        ("temperature", "All uncertainties are multiplied by {median:.3g}."),
+        (
+            "binwise",
+            "Uncertainties are multiplied by {median:.3g} in the median, 90 % of them "
+            "by {low:.3g} to {high:.3g}.",
+        ),
+    ],
+)
+def test_fit_tells_how_uncertainties_change(method, words, sigmascale):
+    fit = ("fit", "cal.csv", "--method", method, "-o", "scaler.json")
+    told = only_json(sigmascale(*fit, "--json"))
+    cal = pl.read_csv("cal.csv")
+    factors = ss.load("scaler.json").predict(cal.select("u")) / cal["u"].to_numpy()
+    low, median, high = np.quantile(factors, [0.05, 0.5, 0.95])
+    assert told["factors"] == {"low": low, "median": median, "high": high}
+    shown = sigmascale(*fit).out
+    assert words.format(**told["factors"]) in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) < 80
+
+
 def test_fit_tells_what_was_chosen_and_why(sigmascale):
     done = sigmascale("fit", "cal.csv", "-o", "scaler.json")
     assert (done.code, done.err) == (0, "")

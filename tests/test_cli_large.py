@@ -192,6 +192,7 @@ def test_missing_rows_are_dropped_on_request_only(sigmascale):
     assert refused.code == 2
     assert "mass" in refused.err
     assert "50" in refused.err
+    assert "--drop-missing" in refused.err
     done = sigmascale(
         "fit", "holes.parquet", *FIT, *options, "-o", "a.json", "--drop-missing"
     )

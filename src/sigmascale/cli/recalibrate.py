@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -33,6 +34,7 @@ from .outputs import check_output
 from .show import show_json, tell_guesses
 
 if TYPE_CHECKING:
+    from .._checks import Floats
     from ..loading import LoadedSet
 
 
@@ -93,6 +95,7 @@ def fit(
 
     check_output(output, (".json",), files)
     data: LazySet | LoadedSet
+    factors: dict[str, float] = {}
     if stays_lazy(files, engine, scheduler):
         if method == Method.auto or together is not None:
             msg = (
@@ -120,12 +123,14 @@ def fit(
         groups = None if together is None else data.labels(together, "--together")
         with about(files[0]), working("fitting"):
             scaler.fit(data.X, data.error, groups=groups)
+            factors = typical(scaler.predict(data.X) / data.uncertainty)
     if output == "-":
         print(dumps(scaler, data.columns.to_dict()), end="")
         return
     save(scaler, output, source=data.columns.to_dict())
     if as_json:
         told = {"data": data.to_dict(), "method": method.value, "output": output}
+        told |= {"factors": factors} if factors else {}
         if isinstance(scaler, SelectedScaling):
             told |= {"chosen": scaler.name_, "candidates": scaler.cv_results_}
         show_json(told)
@@ -133,8 +138,25 @@ def fit(
     tell_guesses(choice, data)
     if isinstance(scaler, SelectedScaling):
         print(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
+    if factors:
+        low, median, high = (f"{factor:.3g}" for factor in factors.values())
+        words = f"All uncertainties are multiplied by {median}."
+        if low != high:
+            words = (
+                f"Uncertainties are multiplied by {median} in the median, 90 % of them "
+                f"by {low} to {high}."
+            )
+        print(f"\n{fill(words, 79)}")
     print(f"\nSaved: {output}. Judge it on other rows than these:")
     print(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
+
+
+def typical(factors: Floats) -> dict[str, float]:
+    """Return the median of factors, and what 90 % of them are between."""
+    import numpy as np
+
+    low, median, high = np.quantile(factors, [0.05, 0.5, 0.95]).tolist()
+    return {"low": low, "median": median, "high": high}
 
 
 @app.command(
