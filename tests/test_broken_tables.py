@@ -497,7 +497,7 @@ def test_what_nobody_foresaw_is_no_verdict(sigmascale, tmp_path, monkeypatch):
         raise KeyError
 
     (tmp_path / "good.csv").write_bytes(GOOD)
-    monkeypatch.setattr("sigmascale.loading.read_table", fail)
+    monkeypatch.setattr("sigmascale.loading.read_tables", fail)
     done = sigmascale("check", "good.csv")
     assert done.code == 3
     assert "Traceback" in done.err

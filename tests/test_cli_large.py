@@ -1,9 +1,11 @@
 import json
 import math
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -41,23 +43,28 @@ def in_folder(tmp_path, monkeypatch):
     TABLE[2500:].write_parquet("new2.parquet")
 
 
-def test_small_files_are_read_and_what_is_large_many_or_far_is_only_queried(
+def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
     tmp_path, monkeypatch
 ):
     (tmp_path / "folder").mkdir()
     TABLE.write_parquet("folder/a.parquet")
     TABLE.write_csv("a.csv")
-    assert not large.stays_lazy(["cal.parquet"], None)
-    assert not large.stays_lazy(["a.csv"], None)
-    assert not large.stays_lazy(["-"], None)
-    assert not large.stays_lazy(["*.parquet"], Engine.memory)
-    for files in (["new1.parquet", "new2.parquet"], ["*.parquet"], ["s3://b/a"]):
-        assert large.stays_lazy(files, None)
-    assert large.stays_lazy(["folder"], None)
-    assert large.stays_lazy(["cal.parquet"], Engine.polars)
+    small = (["cal.parquet"], ["new1.parquet", "new2.parquet"], ["*.parquet"])
+    other = (["a.csv"], ["-"], ["a.csv", "cal.parquet"])
+    for files in (*small, ["folder"], *other):
+        assert not large.stays_lazy(files, None)
+        assert large.stays_lazy(files, Engine.polars)
+    assert large.stays_lazy(["s3://b/a"], None)
+    sizes = [Path(f"new{i}.parquet").stat().st_size for i in (1, 2)]
+    for bound in (sum(sizes), sum(sizes) - 1):  # together they are large
+        monkeypatch.setattr(large, "LARGE", bound)
+        assert large.stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
     monkeypatch.setattr(large, "LARGE", 1000)
-    assert large.stays_lazy(["cal.parquet"], None)
-    assert not large.stays_lazy(["a.csv"], None)
+    for files in (*small, ["folder"]):
+        assert large.stays_lazy(files, None)
+        assert not large.stays_lazy(files, Engine.memory)
+    for files in other:
+        assert not large.stays_lazy(files, None)
 
 
 FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
@@ -265,10 +272,25 @@ def test_what_cannot_be_done_is_said_in_one_line(sigmascale, arguments, words):
     assert done.err.count("\n") == 1
 
 
-def test_only_parquet_files_can_be_several(sigmascale):
-    done = sigmascale("check", "a.csv", "b.csv")
-    assert done.code == 2
-    assert "2 files were given (a.csv, b.csv): only Parquet files" in done.err
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+@pytest.mark.parametrize(
+    "files", [("new1.parquet", "new2.parquet"), ("new*.parquet",), ("folder",)]
+)
+def test_several_files_are_one_table(sigmascale, files, engine):
+    Path("folder").mkdir()
+    for part in ("new1.parquet", "new2.parquet"):
+        shutil.copy(part, "folder")
+    TABLE[2000:].write_parquet("whole.parquet")
+    options = (*FIT, "--method", "binwise", "--bins", "7", "--engine", engine)
+    assert sigmascale("fit", *files, *options, "-o", "parts.json").code == 0
+    assert sigmascale("fit", "whole.parquet", *options, "-o", "whole.json").code == 0
+    assert Path("parts.json").read_bytes() == Path("whole.json").read_bytes()
+    apply = ("-o", "out/all.parquet", "--engine", engine)
+    done = sigmascale("apply", "parts.json", *files, *apply)
+    assert "(1000 rows; column u_recalibrated)" in done.out
+    assert (
+        pl.read_parquet("out/all.parquet").drop("u_recalibrated").equals(TABLE[2000:])
+    )
 
 
 def test_a_scheduler_needs_an_engine_that_has_one(sigmascale):
@@ -339,17 +361,14 @@ def test_errors_that_cannot_be_used_are_named_as_the_user_knows_them(sigmascale)
 @pytest.mark.parametrize(
     ("files", "options", "words"),
     [
-        (
-            ("new1.parquet", "new2.parquet"),
-            ("--engine", "memory"),
-            "2 files were given",
-        ),
+        (("a.csv",), ("--engine", "polars"), "a.csv: cannot be read as Parquet"),
         (("new1.parquet",), ("--scheduler", "tcp://127.0.0.1:1"), "--scheduler is for"),
     ],
 )
 def test_nothing_that_is_given_is_left_aside_in_silence(
     sigmascale, files, options, words
 ):
+    TABLE.write_csv("a.csv")
     done = sigmascale("check", *files, *options)
     assert done.code == 2
     assert words in done.err

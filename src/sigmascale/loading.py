@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from .columns import (
     take_rows,
 )
 from .exceptions import InvalidInputError
-from .tablefiles import read_table
+from .tablefiles import named, read_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,7 +42,7 @@ class LoadedSet:
     Attributes
     ----------
     file : str
-        Its name.
+        Its name, or what several are called together.
     columns : Columns
         Which of its columns are used.
     frame : DataFrame
@@ -68,7 +68,7 @@ class LoadedSet:
     @classmethod
     def read(
         cls,
-        file: str,
+        files: Sequence[str],
         choice: Choice,
         *,
         by: Iterable[str] = (),
@@ -77,14 +77,15 @@ class LoadedSet:
         separator: str | None = None,
         positive: bool = False,
     ) -> LoadedSet:
-        """Read and check a file.
+        """Read and check a file, or several as one table.
 
         `by` are features that a recalibrator bins by; `columns` are those of another
         set, which this one must have, too; uncertainties of 0 are refused if they must
         be `positive`.
         """
         with working("reading the table"):
-            frame = read_table(file, separator=separator)
+            frame = read_tables(files, separator=separator)
+        file = named(files)
         with about(file):
             error = find_error(choice, frame.columns)
             if columns is None:
@@ -148,7 +149,7 @@ def read_pair(
 
     def read(file: str, columns: Columns | None) -> LoadedSet:
         return LoadedSet.read(
-            file,
+            [file],
             choice,
             by=by,
             columns=columns,

@@ -60,7 +60,10 @@ def check(
     data: LazySet | LoadedSet
     if stays_lazy(files, engine, scheduler):
         if report is not None:
-            msg = "--report needs rows in memory: report on some of them, in one file."
+            msg = (
+                "--report needs rows in memory: report on some of them, or pass "
+                "--engine memory."
+            )
             raise InvalidInputError(msg)
         data = LazySet.open(files, choice, engine, scheduler, drop_missing=drop_missing)
         found = data.validate(bins, seed)
@@ -69,11 +72,10 @@ def check(
         from ..loading import LoadedSet, about
         from ..validation import validate
 
-        file = files[0]
         data = LoadedSet.read(
-            file, choice, drop_missing=drop_missing, separator=separator, positive=True
+            files, choice, drop_missing=drop_missing, separator=separator, positive=True
         )
-        with about(file), working("judging the uncertainties"):
+        with about(data.file), working("judging the uncertainties"):
             found = validate(
                 data.error, data.uncertainty, data.features, n_bins=bins, rng=seed
             )
@@ -86,7 +88,7 @@ def check(
                     data.error,
                     data.uncertainty,
                     data.features,
-                    title=f"Uncertainties of {file}",
+                    title=f"Uncertainties of {data.file}",
                     n_bins=bins,
                     rng=seed,
                 )

@@ -32,12 +32,6 @@ def stays_lazy(
     files: Sequence[str], engine: Engine | None, scheduler: str | None = None
 ) -> bool:
     """Return whether files are left where they are, and only queried."""
-    if len(files) > 1 and (engine == Engine.memory or not all(map(_is_parquet, files))):
-        msg = (
-            f"{len(files)} files were given ({', '.join(files)}): only Parquet files "
-            "that are not read into memory can be several. Put the rows in one table."
-        )
-        raise InvalidInputError(msg)
     lazy = _stays_lazy(files, engine)
     if not lazy and scheduler is not None:
         msg = "--scheduler is for --engine dask or spark."
@@ -46,26 +40,25 @@ def stays_lazy(
 
 
 def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
+    from ..tablefiles import matching
+
     if engine is not None:
         return engine != Engine.memory
-    if len(files) > 1 or any(mark in files[0] for mark in ("*", "://")):
+    if any("://" in file for file in files):
         return True
-    path = Path(files[0])
-    if not _is_parquet(files[0]) or not path.is_file():
-        return path.is_dir() and any(path.glob("*.parquet"))
-    return path.stat().st_size > LARGE
-
-
-def _is_parquet(file: str) -> bool:
-    return file.lower().endswith((".parquet", ".pq")) or Path(file).is_dir()
+    there = [Path(file) for file in matching(files)]
+    if not all(path.suffix.lower() in (".parquet", ".pq") for path in there):
+        return False
+    return sum(path.stat().st_size for path in there if path.is_file()) > LARGE
 
 
 @contextmanager
 def querying(files: Sequence[str], doing: str) -> Iterator[None]:
     """Show that files are queried, and say what an engine has against them."""
     from ..loading import about
+    from ..tablefiles import named
 
-    with about(files[0]), working(doing):
+    with about(named(files)), working(doing):
         try:
             yield
         except Exception as problem:
@@ -114,9 +107,10 @@ class LazySet:
         from ..columns import find_columns, find_error
         from ..frames._rows import number
         from ..loading import about
+        from ..tablefiles import named
 
         lazy = open_files(files, engine, scheduler)
-        with about(files[0]):
+        with about(named(files)):
             if choice.formula is not None:
                 msg = "--formula needs rows in memory. Store what is derived from it."
                 raise InvalidInputError(msg)
@@ -166,9 +160,11 @@ class LazySet:
 
     def __str__(self) -> str:
         """Return what is taken from the files, in words."""
+        from ..tablefiles import named
+
         used = self.columns.words(self.error_columns)
         rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
-        return f"{', '.join(self.files)}: {rows}not read into memory; {used}."
+        return f"{named(self.files)}: {rows}not read into memory; {used}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is taken from the files, for machines."""
@@ -255,8 +251,8 @@ def apply_lazily(
 
     if format_of(output) != "parquet":
         msg = (
-            f"{output}: what is not read into memory is written as .parquet only. One "
-            "file that fits the memory can be written otherwise: --engine memory."
+            f"{output}: what is not read into memory is written as .parquet only. What "
+            "fits the memory can be written otherwise: --engine memory."
         )
         raise InvalidInputError(msg)
     refuse_input(output, files)

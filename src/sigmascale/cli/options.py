@@ -100,12 +100,13 @@ COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
 
 Files = Annotated[
     list[str],
-    typer.Argument(metavar="FILE...", help="Table, or Parquet files; - is stdin."),
+    typer.Argument(metavar="FILE...", help="Table, in one file or more; - is stdin."),
 ]
 CalFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="CAL...", help="Calibration set with known errors, or Parquet files."
+        metavar="CAL...",
+        help="Calibration set, with known errors, in one file or more.",
     ),
 ]
 EngineOption = Annotated[

@@ -33,6 +33,8 @@ def refuse_input(output: str | Path, inputs: Sequence[str]) -> None:
 
     An input may be a file, a folder of Parquet files, or a pattern.
     """
+    if str(output) == "-":
+        return
     path = Path(output).resolve()
     for file in inputs:
         given = Path(file).resolve()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -30,7 +32,7 @@ from .options import (
     example,
     with_columns,
 )
-from .outputs import check_output
+from .outputs import check_output, refuse_input
 from .show import show_json, tell_guesses
 
 if TYPE_CHECKING:
@@ -115,13 +117,13 @@ def fit(
         from ..loading import LoadedSet, about
 
         data = LoadedSet.read(
-            files[0], choice, by=by, drop_missing=drop_missing, separator=separator
+            files, choice, by=by, drop_missing=drop_missing, separator=separator
         )
         scaler = make_scaler(
             method, data.columns, bins=bins, by=by, loss=loss, seed=seed
         )
         groups = None if together is None else data.labels(together, "--together")
-        with about(files[0]), working("fitting"):
+        with about(data.file), working("fitting"):
             scaler.fit(data.X, data.error, groups=groups)
             factors = typical(scaler.predict(data.X) / data.uncertainty)
     if output == "-":
@@ -204,15 +206,15 @@ def apply(
     Where files are queried without reading them whole, values that cannot be used,
     such as missing ones, give an empty one instead of an error.
     """
-    named = {"uncertainty": uncertainty, "variance": variance}
+    asked = {"uncertainty": uncertainty, "variance": variance}
     if stays_lazy(files, engine, scheduler):
         told = apply_lazily(
-            *(scaler, files, named, name, output, engine, scheduler),
+            *(scaler, files, asked, name, output, engine, scheduler),
             drop_missing=drop_missing,
         )
     else:
         told = apply_in_memory(
-            scaler, files[0], named, name, output, drop_missing, separator
+            scaler, files, asked, name, output, drop_missing, separator
         )
     if as_json:
         show_json(told, to_stderr=output == "-")
@@ -226,8 +228,8 @@ def apply(
 
 def apply_in_memory(
     scaler: str,
-    file: str,
-    named: dict[str, Any],
+    files: Sequence[str],
+    asked: dict[str, Any],
     name: str | None,
     output: str,
     drop_missing: bool,
@@ -235,24 +237,28 @@ def apply_in_memory(
 ) -> dict[str, Any]:
     """Read a table, add the column, and write it; return what was done.
 
-    `named` is what a `Choice` is made of, which is imported as the table is read.
+    `asked` is what a `Choice` is made of, which is imported as the table is read.
     """
     # first of all, or it would take turns with what is loaded while the table is read
     import polars  # noqa: F401
 
-    from ..tablefiles import format_of, read_table, write_table
+    from ..tablefiles import format_of, named, read_tables, write_table
 
+    if len(files) > 1 or not Path(files[0]).is_file():
+        refuse_input(output, files)
     as_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
     with working("recalibrating"), ThreadPoolExecutor(1) as reader:
-        reading = reader.submit(read_table, file, separator=separator, as_text=as_text)
+        reading = reader.submit(
+            read_tables, files, separator=separator, as_text=as_text
+        )
         from .._table import check_table
         from ..columns import Choice, free_name, renamed, take_rows
         from ..loading import about
 
         recalibrator, saved = load_recalibrator(scaler)
         frame = reading.result()
-    with about(file):
-        columns = renamed(saved, Choice(**named), frame.columns)
+    with about(named(files)):
+        columns = renamed(saved, Choice(**asked), frame.columns)
         rows = take_rows(frame, columns, drop_missing=drop_missing, least=1)
         name = free_name(name, columns, frame.columns)
         X = rows.X.rename({columns.uncertainty: saved.uncertainty})
