@@ -333,7 +333,11 @@ def _read_npz(path: str, source: Any) -> pl.DataFrame:
     import polars as pl
 
     try:
-        with np.load(source, allow_pickle=False) as archive:
+        # np.load itself would leave a broken archive open
+        with (
+            source.open("rb") if isinstance(source, Path) else source as file,
+            np.load(file, allow_pickle=False) as archive,
+        ):
             columns = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as problem:
         msg = (
