@@ -253,21 +253,36 @@ def test_the_same_fit_gives_the_same_bytes(sigmascale):
         ("temperature", "All uncertainties are multiplied by {median:.3g}."),
         (
             "binwise",
-            "Uncertainties are multiplied by {median:.3g} in the median, 90 % of them "
-            "by {low:.3g} to {high:.3g}.",
+            "Uncertainties are multiplied by {min:.3g} to {max:.3g}: 90 % of them by "
+            "{5 %:.3g} to {95 %:.3g}, by {median:.3g} in the median.",
         ),
     ],
 )
-def test_fit_tells_how_uncertainties_change(method, words, sigmascale):
-    fit = ("fit", "cal.csv", "--method", method, "-o", "scaler.json")
-    told = only_json(sigmascale(*fit, "--json"))
+@pytest.mark.parametrize("zeros", [0, 300])
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.FewerBinsWarning")
+def test_fit_tells_how_uncertainties_change(method, words, zeros, sigmascale):
     cal = pl.read_csv("cal.csv")
-    factors = ss.load("scaler.json").predict(cal.select("u")) / cal["u"].to_numpy()
-    low, median, high = np.quantile(factors, [0.05, 0.5, 0.95])
-    assert told["factors"] == {"low": low, "median": median, "high": high}
+    zero = pl.int_range(pl.len()) < zeros
+    cal.with_columns(u=pl.when(zero).then(0.0).otherwise("u")).write_csv("zeros.csv")
+    fit = ("fit", "zeros.csv", "--method", method, "-o", "scaler.json")
+    told = json.loads(sigmascale(*fit, "--json").out)["factors"]
+    rest = cal.select("u")[zeros:]
+    factors = ss.load("scaler.json").predict(rest) / rest["u"].to_numpy()
+    expected = np.quantile(factors, [0, 0.05, 0.5, 0.95, 1])
+    assert list(told.values()) == expected.tolist()
     shown = sigmascale(*fit).out
-    assert words.format(**told["factors"]) in " ".join(shown.split())
+    assert words.format(**told) in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) < 80
+
+
+def test_fit_says_all_only_if_all_change_alike(sigmascale):
+    few = pl.int_range(pl.len()) % 25 == 0
+    pl.read_csv("cal.csv").with_columns(
+        E=pl.when(few).then(10 * pl.col("E")).otherwise("E"),
+        kind=pl.when(few).then(pl.lit("a")).otherwise(pl.lit("b")),
+    ).write_csv("few.csv")
+    options = ("--method", "group", "--group", "kind", "-o", "scaler.json")
+    assert "All uncertainties" not in sigmascale("fit", "few.csv", *options).out
 
 
 def test_fit_tells_what_was_chosen_and_why(sigmascale):

@@ -293,6 +293,67 @@ def test_several_files_are_one_table(sigmascale, files, engine):
     )
 
 
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+@pytest.mark.parametrize(
+    ("files", "output"),
+    [
+        (("new1.parquet", "new2.parquet"), "new2.parquet"),
+        (("new*.parquet",), "new3.parquet"),
+        (("**/new*.parquet",), "new1.parquet"),
+        (("**/new*.parquet",), "folder/deep/new9.parquet"),
+        (("folder",), "folder/new.parquet"),
+        (("links/*.parquet",), "new1.parquet"),
+    ],
+)
+def test_no_output_takes_the_place_of_one_of_several_inputs(
+    sigmascale, files, output, engine
+):
+    for folder in ("folder/deep", "links"):
+        Path(folder).mkdir(parents=True)
+    Path("links/a.parquet").symlink_to("../new1.parquet")
+    shutil.copy("new1.parquet", "folder")
+    fit = ("fit", "cal.parquet", *FIT, "--method", "linear", "-o", "s.json")
+    assert sigmascale(*fit).code == 0
+    before = Path("new1.parquet").read_bytes()
+    done = sigmascale("apply", "s.json", *files, "-o", output, "--engine", engine)
+    assert done.code == 2
+    assert f"{output}: is what is read, {files[-1]}. Choose another" in done.err
+    assert Path("new1.parquet").read_bytes() == before
+    assert not Path("folder/new.parquet").exists()
+
+
+def test_what_is_in_memory_is_not_written_to_an_address(sigmascale, monkeypatch):
+    fit = ("fit", "cal.parquet", *FIT, "--method", "linear", "-o", "s.json")
+    assert sigmascale(*fit).code == 0
+    asked = []
+    monkeypatch.setattr(ss.frames, "sink", lambda frame, path: asked.append(path))
+    done = sigmascale("apply", "s.json", "new1.parquet", "-o", "s3://b/out.parquet")
+    assert (done.code, asked) == (0, ["s3://b/out.parquet"])
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_a_name_with_brackets_is_no_pattern(sigmascale, engine):
+    Path("run[1]").mkdir()
+    for i, name in enumerate(("new[1].parquet", "run[1]/a.parquet")):
+        shutil.copy(f"new{i + 1}.parquet", name)
+        given = name if i == 0 else "run[1]"
+        fit = (*FIT, "--method", "linear", "-o", "s.json", "--engine", engine)
+        done = sigmascale("fit", given, *fit)
+        assert done.code == 0, done.err
+        assert f"{given}: 500 rows" in done.out
+        expected = ss.LinearScaling()
+        part = TABLE[2000 + 500 * i : 2500 + 500 * i].lazy()
+        ss.frames.fit(expected, part, error="E", uncertainty="u")
+        assert ss.load("s.json").a_ == pytest.approx(expected.a_)
+
+
+def test_several_files_are_told_to_machines_as_a_list(sigmascale):
+    files = ["new1.parquet", "new2.parquet"]
+    for engine in ("memory", "polars"):
+        done = sigmascale("check", *files, *FIT, "--json", "--engine", engine)
+        assert json.loads(done.out)["data"]["files"] == files
+
+
 def test_a_scheduler_needs_an_engine_that_has_one(sigmascale):
     done = sigmascale(
         *("check", "cal.parquet", *FIT, "--engine", "duckdb"),

@@ -2,7 +2,9 @@ import csv
 import gzip
 import io
 import json
+import os
 import sys
+import threading
 
 import numpy as np
 import polars as pl
@@ -11,16 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.tablefiles import (
-    ENDINGS,
-    format_of,
-    listed,
-    matching,
-    named,
-    read_table,
-    read_tables,
-    write_table,
-)
+from sigmascale.tablefiles import ENDINGS, format_of, listed, read_table, write_table
 
 FRAME = pl.DataFrame(
     {
@@ -190,76 +183,11 @@ def test_many_and_long_names_are_cut_short_in_messages():
     assert len(listed(["x" * 1000])) == 42
 
 
-# --- several files -------------------------------------------------------------------
-
-
-def test_files_patterns_and_folders_are_read_as_one_table(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    table = pl.DataFrame({"u": [1.0, 2.0, 3.0], "id": ["a", "b", "007"]})
-    for i in range(3):
-        table[i : i + 1].write_csv(f"{i}.csv")
-        table[i : i + 1].write_parquet(f"{i}.parquet")
-    table[:0].write_parquet("3.parquet")  # a part without rows
-    text = table.with_columns(pl.col("u").cast(pl.String))
-    assert read_tables(["0.csv", "1.csv", "2.csv"]).equals(text)
-    assert read_tables(["?.csv"], as_text=False).equals(table)
-    for files in (["."], ["*.parquet"], ["0.parquet", "[123].parquet"]):
-        assert read_tables(files).equals(table)
-    assert read_tables(["1.parquet", "0.parquet"])["id"].to_list() == ["b", "a"]
-    assert read_tables(["2.csv"]).equals(read_table("2.csv"))
-
-
-def test_a_name_that_looks_like_a_pattern_is_a_name_first(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("run[1].csv", "run1.csv"):
-        (tmp_path / name).write_text(f"name\n{name}\n")
-    assert matching(["run[1].csv"]) == ["run[1].csv"]
-    assert matching(["run*.csv", "-"]) == ["run1.csv", "run[1].csv", "-"]
-    assert matching(["none.csv"]) == ["none.csv"]  # which reading it will tell
-
-
-def test_columns_may_come_in_any_order_and_as_any_numbers(tmp_path):
-    pl.DataFrame({"a": [1], "b": [0.5]}).write_parquet(tmp_path / "1.parquet")
-    pl.DataFrame({"b": [2], "a": [0.25]}).write_parquet(tmp_path / "2.parquet")
-    found = read_tables([str(tmp_path)])
-    assert found.to_dict(as_series=False) == {"a": [1.0, 0.25], "b": [0.5, 2.0]}
-
-
-@pytest.mark.parametrize(
-    ("second", "words"),
-    [
-        ({"a": [1]}, "2.parquet: differs from .*1.parquet in columns: 'b'"),
-        ({"a": [1], "b": [1], "c": [1]}, "in columns: 'c'. Files that are read"),
-        ({"a": ["1"], "b": [1]}, "in columns: 'a'"),
-        ({"a": [1], "b": [True]}, "in columns: 'b'"),
-    ],
-)
-def test_files_that_differ_are_not_one_table(second, words, tmp_path):
-    pl.DataFrame({"a": [1], "b": [1]}).write_parquet(tmp_path / "1.parquet")
-    pl.DataFrame(second).write_parquet(tmp_path / "2.parquet")
-    with pytest.raises(InvalidInputError, match=words):
-        read_tables([str(tmp_path / "*.parquet")])
-
-
-def test_types_that_have_nothing_in_common_are_refused(tmp_path):
-    pl.DataFrame({"a": [[1]]}).write_parquet(tmp_path / "1.parquet")
-    pl.DataFrame({"a": [{"b": 1}]}).write_parquet(tmp_path / "2.parquet")
-    with pytest.raises(InvalidInputError, match=r"parquet: cannot be read together: "):
-        read_tables([str(tmp_path / "*.parquet")])
-
-
-def test_nothing_to_read_is_said_in_words(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no file is there. Is the path"):
-        read_tables([str(tmp_path / "*.csv")])
-    with pytest.raises(InvalidInputError, match="is a folder without Parquet"):
-        read_tables([str(tmp_path)])
-    empty = tmp_path / "a.parquet"
-    pl.DataFrame({"u": []}).write_parquet(empty)
-    with pytest.raises(InvalidInputError, match=r"columns \('u'\), but no rows"):
-        read_tables([str(empty), str(empty)])
-
-
-def test_many_files_have_a_short_name():
-    files = [f"{i}.csv" for i in range(5)]
-    assert named(files) == "5 files as one table (0.csv, 1.csv, 2.csv and 2 more)"
-    assert named(files[:3]) == "3 files as one table (0.csv, 1.csv, 2.csv)"
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such pipes")
+def test_a_pipe_is_read_once_and_whole(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    text = "u\n" + "0.5\n" * 100_000
+    writer = threading.Thread(target=(tmp_path / "pipe").write_text, args=(text,))
+    writer.start()
+    assert read_table(str(tmp_path / "pipe")).height == 100_000
+    writer.join()

@@ -175,7 +175,7 @@ def mean_interval(
     n_resamples: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return the limits of the mean of consecutive bins of non-negative `values`."""
+    """Return limits of the means of consecutive bins, none empty, of `values` >= 0."""
     match method:
         case "student":
             return student_interval(values, sizes, confidence=confidence)

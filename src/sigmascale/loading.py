@@ -19,7 +19,7 @@ from .columns import (
     take_rows,
 )
 from .exceptions import InvalidInputError
-from .tablefiles import named, read_tables
+from .filesets import named, read_tables
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,12 +37,12 @@ def about(file: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class LoadedSet:
-    """The checked rows of a file, with errors.
+    """The checked rows of a file, or of several as one table, with errors.
 
     Attributes
     ----------
-    file : str
-        Its name, or what several are called together.
+    files : tuple of str
+        Its name, or those of several.
     columns : Columns
         Which of its columns are used.
     frame : DataFrame
@@ -57,7 +57,7 @@ class LoadedSet:
         Rows left out because of missing values.
     """
 
-    file: str
+    files: tuple[str, ...]
     columns: Columns
     frame: pl.DataFrame
     X: pl.DataFrame
@@ -85,8 +85,7 @@ class LoadedSet:
         """
         with working("reading the table"):
             frame = read_tables(files, separator=separator)
-        file = named(files)
-        with about(file):
+        with about(named(files)):
             error = find_error(choice, frame.columns)
             if columns is None:
                 columns = find_columns(choice, frame, error, by)
@@ -94,7 +93,14 @@ class LoadedSet:
                 frame, columns, error, drop_missing=drop_missing, positive=positive
             )
         errors: Any = rows.error
-        return cls(file, columns, rows.frame, rows.X, errors, error, rows.dropped)
+        return cls(
+            *(tuple(files), columns, rows.frame, rows.X, errors, error, rows.dropped)
+        )
+
+    @property
+    def file(self) -> str:
+        """What to call the file, or all of them."""
+        return named(self.files)
 
     @property
     def uncertainty(self) -> Floats:
@@ -128,7 +134,11 @@ class LoadedSet:
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""
         return {
-            "file": self.file,
+            **(
+                {"file": self.file}
+                if len(self.files) == 1
+                else {"files": list(self.files)}
+            ),
             "rows": self.X.height,
             "dropped": self.dropped,
             "error": list(self.error_columns),

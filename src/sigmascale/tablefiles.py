@@ -9,12 +9,12 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import os
+import stat
 import sys
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Sequence
-from glob import glob, has_magic
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -87,81 +87,10 @@ def read_table(
     as_text : bool, default True
         Whether the columns of CSV and TSV files stay text.
     """
-    return _filled(path, _read(path, separator, as_text=as_text))
+    return with_rows(path, read_part(path, separator, as_text=as_text)[0])
 
 
-def read_tables(
-    files: Sequence[str], *, separator: str | None = None, as_text: bool = True
-) -> pl.DataFrame:
-    """Return the rows of some files as one table, see :func:`read_table`.
-
-    Patterns such as ``run/*.parquet``, and folders of Parquet files, stand for the
-    files there. All must have the same columns; parts without rows do no harm.
-    """
-    import polars as pl
-
-    paths = matching(files)
-    if len(paths) == 1:
-        return read_table(paths[0], separator=separator, as_text=as_text)
-    tables = [_read(path, separator, as_text=True) for path in paths]
-    first, *others = (
-        {name: kind.is_numeric() for name, kind in table.schema.items()}
-        for table in tables
-    )
-    for path, kinds in zip(paths[1:], others, strict=True):
-        differing = [n for n in first | kinds if first.get(n) != kinds.get(n)]
-        if differing:
-            msg = (
-                f"{path}: differs from {paths[0]} in columns: {listed(differing)}. "
-                "Files that are read together must have the same ones."
-            )
-            raise InvalidInputError(msg)
-    try:
-        frame = pl.concat(
-            [table.select(list(first)) for table in tables], how="vertical_relaxed"
-        )
-    except pl.exceptions.PolarsError as problem:
-        what = str(problem).strip().splitlines()[0]
-        msg = f"{named(files)}: cannot be read together: {what}."
-        raise InvalidInputError(msg) from problem
-    if not as_text and all(dtype == pl.String for dtype in frame.dtypes):
-        # what a column holds is told by all files, not by each
-        frame = pl.read_csv(frame.write_csv().encode(), infer_schema_length=None)
-    return _filled(named(files), frame)
-
-
-def matching(files: Sequence[str]) -> list[str]:
-    """Return the files that files, patterns and folders of Parquet files stand for."""
-    found = []
-    for file in files:
-        pattern = str(Path(file) / "*.parquet") if Path(file).is_dir() else file
-        if file == STANDARD or Path(file).is_file() or not has_magic(pattern):
-            found.append(file)
-            continue
-        there = sorted(glob(pattern, recursive=True))
-        if not there:
-            what = "no file is there. Is the path right?"
-            if pattern != file:
-                what = "is a folder without Parquet files. Name a file in it."
-            msg = f"{file}: {what}"
-            raise InvalidInputError(msg)
-        found += there
-    return found
-
-
-def named(files: Sequence[str]) -> str:
-    """Return what to call files in a message.
-
-    >>> named(["a.csv"]), named(["a.csv", "b.csv"])
-    ('a.csv', '2 files as one table (a.csv, b.csv)')
-    """
-    if len(files) == 1:
-        return files[0]
-    more = f" and {len(files) - 3} more" if len(files) > 3 else ""
-    return f"{len(files)} files as one table ({', '.join(files[:3])}{more})"
-
-
-def _filled(path: str, frame: pl.DataFrame) -> pl.DataFrame:
+def with_rows(path: str, frame: pl.DataFrame) -> pl.DataFrame:
     """Return a table, which must have rows."""
     if not frame.height:
         msg = f"{path}: there are columns ({listed(frame.columns)}), but no rows."
@@ -169,7 +98,10 @@ def _filled(path: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _read(path: str, separator: str | None, *, as_text: bool) -> pl.DataFrame:
+def read_part(
+    path: str, separator: str | None, *, as_text: bool
+) -> tuple[pl.DataFrame, Format]:
+    """Return the table of a file, maybe without rows, and the file's format."""
     import polars as pl
 
     source, head = _open(path)
@@ -183,16 +115,19 @@ def _read(path: str, separator: str | None, *, as_text: bool) -> pl.DataFrame:
                 separator=between,
                 infer_schema=not as_text,
                 infer_schema_length=None,
+                glob=False,  # a name with brackets is no pattern
             )
             filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
             if not filled.all():  # blank lines at the end are no rows
                 frame = frame[: 1 + max(filled.arg_true(), default=-1)]
         elif kind == "parquet":
-            frame = pl.read_parquet(source)
+            frame = pl.read_parquet(source, glob=False)
         elif kind == "arrow":
-            frame = pl.read_ipc(source)
+            with _opened(source) as file:
+                frame = pl.read_ipc(file)
         elif kind == "ndjson":
-            frame = pl.read_ndjson(source)
+            with _opened(source) as file:
+                frame = pl.read_ndjson(file)
         else:
             frame = _read_npz(path, source)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
@@ -201,7 +136,7 @@ def _read(path: str, separator: str | None, *, as_text: bool) -> pl.DataFrame:
             what = _why_unreadable(source, between) or what
         msg = f"{path}: cannot be read as {kind.upper()}: {what}."
         raise InvalidInputError(msg) from problem
-    return frame
+    return frame, kind
 
 
 def write_table(
@@ -256,7 +191,8 @@ def _open(path: str) -> tuple[Any, bytes]:
     else:
         with Path(path).open("rb") as file:
             head = file.read(HEAD)
-            if not head.startswith(b"\x1f\x8b"):  # not gzip
+            seekable = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
+            if seekable and not head.startswith(b"\x1f\x8b"):  # not gzip
                 if not head.strip():
                     msg = f"{path}: the file is empty."
                     raise InvalidInputError(msg)
@@ -273,6 +209,10 @@ def _open(path: str) -> tuple[Any, bytes]:
         msg = f"{path}: {what} is empty."
         raise InvalidInputError(msg)
     return io.BytesIO(content), content[:HEAD]
+
+
+def _opened(source: Any) -> Any:
+    return source.open("rb") if isinstance(source, Path) else source
 
 
 def _kind(path: str, head: bytes) -> Format:
@@ -334,10 +274,7 @@ def _read_npz(path: str, source: Any) -> pl.DataFrame:
 
     try:
         # np.load itself would leave a broken archive open
-        with (
-            source.open("rb") if isinstance(source, Path) else source as file,
-            np.load(file, allow_pickle=False) as archive,
-        ):
+        with _opened(source) as file, np.load(file, allow_pickle=False) as archive:
             columns = {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as problem:
         msg = (

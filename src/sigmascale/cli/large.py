@@ -40,7 +40,7 @@ def stays_lazy(
 
 
 def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
-    from ..tablefiles import matching
+    from ..filesets import matching
 
     if engine is not None:
         return engine != Engine.memory
@@ -55,12 +55,17 @@ def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
 @contextmanager
 def querying(files: Sequence[str], doing: str) -> Iterator[None]:
     """Show that files are queried, and say what an engine has against them."""
+    from ..filesets import named
     from ..loading import about
-    from ..tablefiles import named
 
     with about(named(files)), working(doing):
         try:
             yield
+        except InvalidInputError as problem:
+            if " missing" not in str(problem):
+                raise
+            msg = f"{problem} --drop-missing leaves out rows with missing values."
+            raise InvalidInputError(msg) from problem
         except Exception as problem:
             if type(problem).__module__.split(".")[0] not in ENGINES:
                 raise
@@ -105,9 +110,9 @@ class LazySet:
         import narwhals as nw
 
         from ..columns import find_columns, find_error
+        from ..filesets import named
         from ..frames._rows import number
         from ..loading import about
-        from ..tablefiles import named
 
         lazy = open_files(files, engine, scheduler)
         with about(named(files)):
@@ -160,7 +165,7 @@ class LazySet:
 
     def __str__(self) -> str:
         """Return what is taken from the files, in words."""
-        from ..tablefiles import named
+        from ..filesets import named
 
         used = self.columns.words(self.error_columns)
         rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
@@ -183,6 +188,7 @@ def open_files(
     import narwhals as nw
 
     from .. import frames
+    from ..filesets import named
 
     chosen: Any = Engine.polars if engine is None else engine
     try:
@@ -199,7 +205,7 @@ def open_files(
         raise InvalidInputError(msg) from problem
     except Exception as problem:  # each engine has errors of its own
         words = _first_line(problem)
-        msg = f"{', '.join(files)}: cannot be read as Parquet files ({words})."
+        msg = f"{named(files)}: cannot be read as Parquet files ({words})."
         raise InvalidInputError(msg) from problem
     return lazy
 
@@ -233,7 +239,7 @@ def _standard_deviation(schema: Any, columns: Columns) -> Any:
 def apply_lazily(
     scaler: str,
     files: Sequence[str],
-    named: dict[str, Any],
+    asked: dict[str, Any],
     name: str | None,
     output: str,
     engine: Engine | None,
@@ -260,7 +266,7 @@ def apply_lazily(
     lazy = open_files(files, engine, scheduler)
     names = list(lazy.collect_schema())
     with querying(files, "recalibrating"):
-        columns = renamed(saved, Choice(**named), names)
+        columns = renamed(saved, Choice(**asked), names)
         if columns.formula is not None:
             msg = "the recalibrator uses --formula, which needs --engine memory."
             raise InvalidInputError(msg)

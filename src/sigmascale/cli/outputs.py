@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from glob import escape, iglob
+from itertools import takewhile
 from pathlib import Path
 
 from ..exceptions import InvalidInputError
@@ -37,8 +39,20 @@ def refuse_input(output: str | Path, inputs: Sequence[str]) -> None:
         return
     path = Path(output).resolve()
     for file in inputs:
-        given = Path(file).resolve()
-        pattern = given / "*.parquet" if given.is_dir() else given
-        if "://" not in file and (path == given or path.match(str(pattern))):
+        if "://" not in file and _is_or_matches(path, file):
             msg = f"{output}: is what is read, {file}. Choose another name or folder."
             raise InvalidInputError(msg)
+
+
+def _is_or_matches(path: Path, file: str) -> bool:
+    given = Path(file).resolve()
+    if given.is_file():
+        return path == given
+    pattern = Path(escape(str(given))) / "*.parquet" if given.is_dir() else given
+    if path in (Path(found).resolve() for found in iglob(str(pattern), recursive=True)):
+        return True
+    # it would be read the next time; ** stands for any number of folders
+    root = Path(*takewhile(lambda part: part != "**", pattern.parts))
+    if root != pattern:
+        return path.is_relative_to(root) and path.match(pattern.name)
+    return path.match(str(pattern))

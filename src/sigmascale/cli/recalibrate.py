@@ -21,6 +21,7 @@ from .options import (
     By,
     CalFiles,
     DropMissing,
+    Engine,
     EngineOption,
     Files,
     Loss,
@@ -125,7 +126,7 @@ def fit(
         groups = None if together is None else data.labels(together, "--together")
         with about(data.file), working("fitting"):
             scaler.fit(data.X, data.error, groups=groups)
-            factors = typical(scaler.predict(data.X) / data.uncertainty)
+            factors = _factors(scaler.predict(data.X), data.uncertainty)
     if output == "-":
         print(dumps(scaler, data.columns.to_dict()), end="")
         return
@@ -141,24 +142,28 @@ def fit(
     if isinstance(scaler, SelectedScaling):
         print(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
     if factors:
-        low, median, high = (f"{factor:.3g}" for factor in factors.values())
+        least, low, median, high, most = (f"{v:.3g}" for v in factors.values())
         words = f"All uncertainties are multiplied by {median}."
-        if low != high:
+        if least != most:
             words = (
-                f"Uncertainties are multiplied by {median} in the median, 90 % of them "
-                f"by {low} to {high}."
+                f"Uncertainties are multiplied by {least} to {most}: 90 % of them by "
+                f"{low} to {high}, by {median} in the median."
             )
         print(f"\n{fill(words, 79)}")
     print(f"\nSaved: {output}. Judge it on other rows than these:")
     print(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
 
 
-def typical(factors: Floats) -> dict[str, float]:
-    """Return the median of factors, and what 90 % of them are between."""
+def _factors(new: Floats, old: Floats) -> dict[str, float]:
+    """Return the range of what uncertainties are multiplied by, if they are not 0."""
     import numpy as np
 
-    low, median, high = np.quantile(factors, [0.05, 0.5, 0.95]).tolist()
-    return {"low": low, "median": median, "high": high}
+    factors = new[old > 0] / old[old > 0]
+    shares = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
+    if not factors.size:
+        return {}
+    values = np.quantile(factors, list(shares.values())).tolist()
+    return dict(zip(shares, values, strict=True))
 
 
 @app.command(
@@ -207,6 +212,8 @@ def apply(
     such as missing ones, give an empty one instead of an error.
     """
     asked = {"uncertainty": uncertainty, "variance": variance}
+    if engine is None and "://" in output:  # memory is written to files only
+        engine = Engine.polars
     if stays_lazy(files, engine, scheduler):
         told = apply_lazily(
             *(scaler, files, asked, name, output, engine, scheduler),
@@ -242,7 +249,8 @@ def apply_in_memory(
     # first of all, or it would take turns with what is loaded while the table is read
     import polars  # noqa: F401
 
-    from ..tablefiles import format_of, named, read_tables, write_table
+    from ..filesets import named, read_tables
+    from ..tablefiles import format_of, write_table
 
     if len(files) > 1 or not Path(files[0]).is_file():
         refuse_input(output, files)

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from glob import glob
+from glob import escape, glob
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -89,7 +89,11 @@ def scan(
 
 def _pattern(path: str | Path) -> str:
     """Return a path or pattern; a folder stands for the Parquet files in it."""
-    pattern = str(Path(path) / "*.parquet") if Path(path).is_dir() else str(path)
+    pattern = str(path)
+    if Path(path).exists():  # a name with brackets is no pattern
+        pattern = escape(pattern)
+    if Path(path).is_dir():
+        pattern = str(Path(pattern) / "*.parquet")
     if "://" not in pattern and not glob(pattern, recursive=True):
         msg = f"{path}: no Parquet file is there. Is the path right?"
         raise InvalidInputError(msg)

@@ -115,8 +115,6 @@ class Rows:
                 f"and features finite numbers; of {n_rows} rows these are not: "
                 f"{listed}. Leave these rows out, or repair the column."
             )
-            if " missing" in listed:
-                msg += " (--drop-missing leaves out those with missing values.)"
             raise InvalidInputError(msg)
 
     def _problems(self, name: str) -> dict[str, nw.Expr]:
