@@ -151,7 +151,10 @@ def write_table(
 
     try:
         if path == STANDARD:
-            frame.write_csv(sys.stdout.buffer, separator=separator or ",")
+            # older versions of Polars would not say that the disk behind it is full
+            sys.stdout.buffer.write(
+                frame.write_csv(separator=separator or ",").encode()
+            )
             sys.stdout.buffer.flush()
             return
         with whole_file(Path(path)) as part:
