@@ -77,14 +77,16 @@ def _check_alike(
 
 
 def _check_exact(path: str, frame: pl.DataFrame, tables: list[pl.DataFrame]) -> None:
-    """Refuse whole numbers that have become real ones, if these are not the same."""
+    """Refuse a table whose numbers are not quite those of its parts."""
     for name, dtype in frame.schema.items():
-        for table in tables if dtype.is_float() else ():
-            x = table[name]
-            if x.dtype.is_integer() and not x.is_between(-(2**53), 2**53).all():
+        for x in (table[name] for table in tables if table[name].dtype != dtype):
+            large = x.dtype.is_integer() and not x.is_between(-(2**53), 2**53).all()
+            if (large and dtype.is_float()) or (
+                x.dtype.is_numeric() and not dtype.is_numeric()
+            ):
                 msg = (
-                    f"{path}: column {name!r} holds whole numbers beyond 2^53 in one "
-                    "file and real numbers in another. Convert it first."
+                    f"{path}: column {name!r} has types in these files ({x.dtype} in "
+                    f"one) that only {dtype} could hold, not exactly. Convert it first."
                 )
                 raise InvalidInputError(msg)
 
