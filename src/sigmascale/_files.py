@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from .exceptions import InvalidInputError
@@ -90,6 +91,19 @@ def _replaceable(path: Path) -> Path:
         raise InvalidInputError(msg)
     path.parent.mkdir(parents=True, exist_ok=True)
     return path
+
+
+def as_pattern(path: str | Path) -> str:
+    """Return the pattern of the files that a file, a folder or a pattern stands for.
+
+    What is there is no pattern, whatever its name; a folder stands for its Parquet
+    files.
+
+    >>> as_pattern("run/*.parquet")
+    'run/*.parquet'
+    """
+    pattern = escape(str(path)) if Path(path).exists() else str(path)
+    return str(Path(pattern) / "*.parquet") if Path(path).is_dir() else pattern
 
 
 def write_text(path: Path, text: str) -> None:

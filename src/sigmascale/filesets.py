@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from glob import escape, glob, has_magic
+from glob import glob, has_magic
 from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ._files import as_pattern
 from .exceptions import InvalidInputError
-from .tablefiles import STANDARD, listed, read_part, read_table, with_rows
+from .tablefiles import listed, read_part, read_table, with_rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -95,32 +96,23 @@ def matching(files: Sequence[str]) -> list[str]:
     """Return the files that files, patterns and folders of Parquet files stand for."""
     found = []
     for file in files:
-        if file == STANDARD or Path(file).is_file() or not _is_pattern(file):
-            found.append(file)
-            continue
-        folder = Path(file).is_dir()
-        pattern = str(Path(escape(file)) / "*.parquet") if folder else file
         there = [
             path
-            for path in sorted(glob(pattern, recursive=True))
+            for path in sorted(glob(as_pattern(file), recursive=True))
             if not Path(path).is_dir() or path.endswith(".parquet")
         ]
-        if not there:
-            what = "no file is there. Is the path right?"
-            if folder:
-                what = "is a folder without Parquet files. Name a file in it."
-            msg = f"{file}: {what}"
+        if not there and Path(file).is_dir():
+            msg = f"{file}: is a folder without Parquet files. Name a file in it."
             raise InvalidInputError(msg)
-        found += there
+        if not there and has_magic(file):
+            msg = f"{file}: no file is there. Is the path right?"
+            raise InvalidInputError(msg)
+        found += there or [file]  # standard input, or what reading will tell
     twice = [path for path, count in Counter(map(realpath, found)).items() if count > 1]
     if twice:
         msg = f"{Path(twice[0]).name}: is given twice; its rows would count twice."
         raise InvalidInputError(msg)
     return found
-
-
-def _is_pattern(file: str) -> bool:
-    return has_magic(file) or Path(file).is_dir()
 
 
 def named(files: Sequence[str]) -> str:

@@ -93,9 +93,8 @@ class LoadedSet:
                 frame, columns, error, drop_missing=drop_missing, positive=positive
             )
         errors: Any = rows.error
-        return cls(
-            *(tuple(files), columns, rows.frame, rows.X, errors, error, rows.dropped)
-        )
+        given = tuple(files)
+        return cls(given, columns, rows.frame, rows.X, errors, error, rows.dropped)
 
     @property
     def file(self) -> str:
@@ -133,12 +132,9 @@ class LoadedSet:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""
+        several = len(self.files) > 1
         return {
-            **(
-                {"file": self.file}
-                if len(self.files) == 1
-                else {"files": list(self.files)}
-            ),
+            **({"files": list(self.files)} if several else {"file": self.file}),
             "rows": self.X.height,
             "dropped": self.dropped,
             "error": list(self.error_columns),

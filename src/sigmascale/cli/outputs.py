@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from glob import escape, iglob
+from glob import iglob
 from itertools import takewhile
 from pathlib import Path
 
+from .._files import as_pattern
 from ..exceptions import InvalidInputError
 
 HTML = (".html", ".htm")
@@ -45,10 +46,7 @@ def refuse_input(output: str | Path, inputs: Sequence[str]) -> None:
 
 
 def _is_or_matches(path: Path, file: str) -> bool:
-    given = Path(file).resolve()
-    if given.is_file():
-        return path == given
-    pattern = Path(escape(str(given))) / "*.parquet" if given.is_dir() else given
+    pattern = Path(as_pattern(Path(file).resolve()))
     if path in (Path(found).resolve() for found in iglob(str(pattern), recursive=True)):
         return True
     # it would be read the next time; ** stands for any number of folders

@@ -6,12 +6,12 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from glob import escape, glob
+from glob import glob
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from .._checks import check_choice
-from .._files import whole_file_or_folder
+from .._files import as_pattern, whole_file_or_folder
 from ..exceptions import InvalidInputError
 from ._rows import as_lazy
 
@@ -88,12 +88,8 @@ def scan(
 
 
 def _pattern(path: str | Path) -> str:
-    """Return a path or pattern; a folder stands for the Parquet files in it."""
-    pattern = str(path)
-    if Path(path).exists():  # a name with brackets is no pattern
-        pattern = escape(pattern)
-    if Path(path).is_dir():
-        pattern = str(Path(pattern) / "*.parquet")
+    """Return the pattern of Parquet files, of which there must be some."""
+    pattern = as_pattern(path)
     if "://" not in pattern and not glob(pattern, recursive=True):
         msg = f"{path}: no Parquet file is there. Is the path right?"
         raise InvalidInputError(msg)
