@@ -18,8 +18,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from sigmascale import BinwiseScaling
+from sigmascale.bins.partitions import cut_positions
 from sigmascale.datasets import fetch_qm9, make_molecules
-from sigmascale.partitions import cut_positions
 from sigmascale.scaling.losses import ScaledLoss
 
 REPEATS, POINTS = 15, 40  # timings, and evaluations in each

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale.bins.partitions import cut_positions
 from sigmascale.exceptions import UnseenGroupWarning
-from sigmascale.local import local_zms_by_variable
-from sigmascale.partitions import cut_positions
+from sigmascale.judging.local import local_zms_by_variable
 
 N_BINS = (20, 40, 80)
 VARIABLES = ("u", "X1", "X2")

@@ -1,12 +1,11 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
 from . import chemistry, datasets, frames
-from ._version import __version__
-from .binscan import BinChoice, BinScan, choose_n_bins, scan_bins
+from ._support.version import __version__
 from .comparison import Comparison, compare
-from .conditional_coverage import LocalCoverage, local_coverage
-from .confidence import ConfidenceCurve, confidence_curve
-from .coverage import (
+from .judging.confidence_curves import ConfidenceCurve, confidence_curve
+from .judging.confidence_intervals import wilson_interval
+from .judging.coverage import (
     IntervalScores,
     interval_score,
     interval_scores,
@@ -14,9 +13,9 @@ from .coverage import (
     normal_interval,
     picp,
 )
-from .intervals import wilson_interval
-from .local import LocalZMS, local_zms
-from .metrics import (
+from .judging.local import LocalZMS, local_zms
+from .judging.local_coverage import LocalCoverage, local_coverage
+from .judging.metrics import (
     AdversarialGroupCalibration,
     adversarial_group_calibration,
     crps,
@@ -25,10 +24,22 @@ from .metrics import (
     root_mean_squared_calibration_error,
     sharpness,
 )
+from .judging.references import ReferenceScores, reference_scores
+from .judging.regions import Region
+from .judging.scan import BinChoice, BinScan, choose_n_bins, scan_bins
+from .judging.scores import (
+    Scorecard,
+    calibration_error,
+    ence,
+    local_calibration_error,
+    nll,
+    scorecard,
+    uce,
+    zms,
+)
+from .judging.verdicts import Validation, Verdict, validate
 from .persistence import load, save
-from .reference import ReferenceScores, reference_scores
-from .regions import Region
-from .regression import RecalibratedRegressor
+from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
@@ -40,17 +51,6 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
-from .scores import (
-    Scorecard,
-    calibration_error,
-    ence,
-    local_calibration_error,
-    nll,
-    scorecard,
-    uce,
-    zms,
-)
-from .validation import Validation, Verdict, validate
 
 __all__ = [
     "AdversarialGroupCalibration",

@@ -25,7 +25,7 @@ def main() -> NoReturn:
         run()
     except SystemExit as end:
         if isinstance(end.code, int) and end.code > STOPPED:
-            from ._files import remove_unfinished
+            from ._support.files import remove_unfinished
 
             remove_unfinished()
             print("error: interrupted.", file=sys.stderr, flush=True)

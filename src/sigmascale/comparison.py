@@ -10,15 +10,20 @@ from typing import Any, Literal
 import narwhals as nw
 from sklearn.base import clone
 
-from ._checks import Floats, check_choice, check_count
-from ._progress import track
-from ._render import html_table, shorten, text_table
-from ._table import Table, check_nonnegative_uncertainty, check_table, check_target
+from ._support.checks import Floats, check_choice, check_count
+from ._support.progress import track
+from ._support.render import html_table, shorten, text_table
+from ._support.tables import (
+    Table,
+    check_nonnegative_uncertainty,
+    check_table,
+    check_target,
+)
 from .exceptions import InvalidInputError
-from .intervals import METHODS, IntervalMethod
-from .local import LocalZMS, local_zms_by_variable
+from .judging.confidence_intervals import METHODS, IntervalMethod
+from .judging.local import LocalZMS, local_zms_by_variable
+from .judging.scores import Scorecard, scorecard
 from .scaling import VarianceScaler
-from .scores import Scorecard, scorecard
 
 UNSCALED = "none"
 Data = tuple[Any, Any]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._checks import Floats, check_count
+from ._support.checks import Floats, check_count
 from .chemistry import describe_formulas
 from .exceptions import InvalidInputError
 

@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from ._files import write_text
-from ._table import Table, default_names
-from ._version import __version__
-from .conformal import ConformalScores
+from ._support.files import write_text
+from ._support.tables import Table, default_names
+from ._support.version import __version__
+from .bins.partitions import Cells, EqualSizeBins, Groups
+from .bins.sums import BinSums
 from .exceptions import DamagedFileError, InvalidInputError
-from .partitions import Cells, EqualSizeBins, Groups
+from .maps.conformal import ConformalScores
 from .scaling import SCALERS, VarianceScaler
 from .scaling.trees import LabelCodes, NumberCodes, Tree
-from .sums import BinSums
 
 FORMAT = "sigmascale recalibrator"
 VERSION = 1

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._checks import Floats, Labels, check_count, check_pair, rng_from
-from ._drawing import (
+from ._support.checks import Floats, Labels, check_count, check_pair, rng_from
+from ._support.drawing import (
     BLACK,
     BLUE,
     DARK,
@@ -30,13 +30,13 @@ from ._drawing import (
     styled,
     variable_label,
 )
-from .conditional_coverage import LocalCoverage
-from .confidence import ConfidenceCurve
+from .bins.partitions import Cells
 from .exceptions import InvalidInputError
-from .local import LocalZMS
-from .partitions import Cells
+from .judging.confidence_curves import ConfidenceCurve
+from .judging.local import LocalZMS
+from .judging.local_coverage import LocalCoverage
+from .judging.scores import zms
 from .scaling import BinwiseScaling, GroupScaling, RakedScaling
-from .scores import zms
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import pytest
 
-from sigmascale.binscan import scan_bins
-from sigmascale.local import local_zms_by_variable
+from sigmascale.judging.local import local_zms_by_variable
+from sigmascale.judging.scan import scan_bins
 from sigmascale.paper import beyond, deviations, figures, study, tables
 from sigmascale.paper.__main__ import main
 from sigmascale.paper.study import SCORES, StudyData, StudyRow, published_rows

@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale._table import check_table
+from sigmascale._support.tables import check_table
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import TemperatureScaling, VarianceScaler
 

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sigmascale as ss
-from sigmascale.partitions import rank_bins
+from sigmascale.bins.partitions import rank_bins
 from sigmascale.scaling.losses import ScaledLoss
 
 

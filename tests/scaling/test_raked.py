@@ -4,7 +4,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sigmascale import RakedScaling, scorecard, validate
-from sigmascale._table import check_table
+from sigmascale._support.tables import check_table
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import raked
 from sigmascale.scaling.crossfit import canonical_order, largest_ratio, make_folds

@@ -21,7 +21,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from .._version import __version__
+        from .._support.version import __version__
 
         print(f"sigmascale {__version__}")
         raise typer.Exit(PASSED)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._progress import working
+from .._support.progress import working
 from ..exceptions import InvalidInputError
 from .app import FAILED, PASSED, app
 from .large import LazySet, stays_lazy
@@ -27,7 +27,7 @@ from .outputs import HTML, check_output
 from .show import show_json, show_verdicts, tell_doubts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
-    from ..loading import LoadedSet
+    from .tables.loading import LoadedSet
 
 
 @app.command(
@@ -69,8 +69,8 @@ def check(
         found = data.validate(bins, seed)
         data = replace(data, n_rows=found.scores.n_rows)
     else:
-        from ..loading import LoadedSet, about
-        from ..validation import validate
+        from ..judging.verdicts import validate
+        from .tables.loading import LoadedSet, about
 
         data = LoadedSet.read(
             files, choice, drop_missing=drop_missing, separator=separator, positive=True

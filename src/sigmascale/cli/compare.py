@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._progress import working
+from .._support.progress import working
 from .app import app
 from .methods import make_scaler
 from .options import (
@@ -26,7 +26,7 @@ from .outputs import HTML, check_output
 from .show import show_json, show_verdicts, tell_guesses, tell_written
 
 if TYPE_CHECKING:
-    from ..loading import LoadedSet
+    from .tables.loading import LoadedSet
 
 SCORE_BINS = 100
 SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
@@ -61,9 +61,9 @@ def compare(
     from sklearn.frozen import FrozenEstimator
 
     from ..comparison import compare as compare_scalers
-    from ..loading import about, read_pair
+    from ..judging.verdicts import validate
     from ..scaling import SelectedScaling
-    from ..validation import validate
+    from .tables.loading import about, read_pair
 
     if report is not None:
         check_output(report, HTML, [cal, test])
@@ -152,8 +152,8 @@ def bins(
     as_json: AsJson = False,
 ) -> None:
     """Show what the number of bins does, and which one cross-validation prefers."""
-    from ..binscan import choose_n_bins, scan_bins
-    from ..loading import read_pair
+    from ..judging.scan import choose_n_bins, scan_bins
+    from .tables.loading import read_pair
 
     training, testing = read_pair(
         cal,
@@ -186,6 +186,6 @@ def bins(
 
 def score_bins(*sets: LoadedSet) -> int:
     """Return how many bins the scores of some sets have, if nobody says it."""
-    from ..intervals import MIN_ROWS
+    from ..judging.confidence_intervals import MIN_ROWS
 
     return max(1, min(SCORE_BINS, *(data.X.height // MIN_ROWS for data in sets)))

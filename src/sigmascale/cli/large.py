@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._progress import working
+from .._support.progress import working
 from ..exceptions import InvalidInputError
 from .methods import load_recalibrator
 from .options import Engine
 from .outputs import refuse_input
 
 if TYPE_CHECKING:
-    from ..columns import Choice, Columns
+    from ..judging.verdicts import Validation
     from ..scaling import VarianceScaler
-    from ..validation import Validation
+    from .tables.columns import Choice, Columns
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
@@ -40,7 +40,7 @@ def stays_lazy(
 
 
 def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
-    from ..filesets import matching
+    from .tables.filesets import matching
 
     if engine is not None:
         return engine != Engine.memory
@@ -55,8 +55,8 @@ def _stays_lazy(files: Sequence[str], engine: Engine | None) -> bool:
 @contextmanager
 def querying(files: Sequence[str], doing: str) -> Iterator[None]:
     """Show that files are queried, and say what an engine has against them."""
-    from ..filesets import named
-    from ..loading import about
+    from .tables.filesets import named
+    from .tables.loading import about
 
     with about(named(files)), working(doing):
         try:
@@ -109,10 +109,10 @@ class LazySet:
         """Find the columns of files; nothing else is read."""
         import narwhals as nw
 
-        from ..columns import find_columns, find_error
-        from ..filesets import named
-        from ..frames._rows import number
-        from ..loading import about
+        from ..frames.lazy_rows import number
+        from .tables.columns import find_columns, find_error
+        from .tables.filesets import named
+        from .tables.loading import about
 
         lazy = open_files(files, engine, scheduler)
         with about(named(files)):
@@ -165,7 +165,7 @@ class LazySet:
 
     def __str__(self) -> str:
         """Return what is taken from the files, in words."""
-        from ..filesets import named
+        from .tables.filesets import named
 
         used = self.columns.words(self.error_columns)
         rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
@@ -188,7 +188,7 @@ def open_files(
     import narwhals as nw
 
     from .. import frames
-    from ..filesets import named
+    from .tables.filesets import named
 
     chosen: Any = Engine.polars if engine is None else engine
     try:
@@ -214,7 +214,7 @@ def _with_all_values(lazy: Any, columns: Columns, error: Sequence[str] = ()) -> 
     """Leave out rows with missing values."""
     import narwhals as nw
 
-    from ..frames._rows import is_missing, number
+    from ..frames.lazy_rows import is_missing, number
 
     schema = lazy.collect_schema()
     for name in (columns.uncertainty, *error, *columns.numbers):
@@ -228,7 +228,7 @@ def _standard_deviation(schema: Any, columns: Columns) -> Any:
     """Return the uncertainty, under its own name; what is negative stays so."""
     import narwhals as nw
 
-    from ..frames._rows import number
+    from ..frames.lazy_rows import number
 
     u = number(schema, columns.uncertainty)
     if columns.is_variance:  # engines differ in the root of a negative number
@@ -251,9 +251,9 @@ def apply_lazily(
     import narwhals as nw
 
     from .. import frames
-    from ..columns import Choice, free_name, known, renamed
     from ..scaling import BoostedScaling, RakedScaling
-    from ..tablefiles import format_of
+    from .tables.columns import Choice, free_name, known, renamed
+    from .tables.files import format_of
 
     if format_of(output) != "parquet":
         msg = (

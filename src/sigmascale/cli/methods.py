@@ -8,8 +8,8 @@ from ..exceptions import InvalidInputError
 from .options import Loss, Method
 
 if TYPE_CHECKING:
-    from ..columns import Columns
     from ..scaling import VarianceScaler
+    from .tables.columns import Columns
 
 # bins of one column, of each of two, and of each column that is raked
 DEFAULT_BINS, DEFAULT_CELLS, DEFAULT_RAKED = 40, 10, 20
@@ -72,9 +72,9 @@ def make_scaler(
 
 def load_recalibrator(file: str) -> tuple[VarianceScaler, Columns]:
     """Return a saved recalibrator, and the columns that it needs."""
-    from ..columns import Columns
-    from ..loading import about
     from ..persistence import load_with_source
+    from .tables.columns import Columns
+    from .tables.loading import about
 
     scaler, source = load_with_source(file)
     with about(file):

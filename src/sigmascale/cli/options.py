@@ -161,7 +161,7 @@ def with_columns(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def wrapped(**options: Any) -> None:
-        from ..columns import Choice
+        from .tables.columns import Choice
 
         named = {name: options.pop(name) for name in COLUMN_OPTIONS}
         command(choice=Choice(**named), **options)

@@ -7,7 +7,7 @@ from glob import iglob
 from itertools import takewhile
 from pathlib import Path
 
-from .._files import as_pattern
+from .._support.files import as_pattern
 from ..exceptions import InvalidInputError
 
 HTML = (".html", ".htm")

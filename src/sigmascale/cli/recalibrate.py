@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._progress import working
+from .._support.progress import working
 from ..exceptions import InvalidInputError
 from .app import app
 from .large import LazySet, apply_lazily, stays_lazy
@@ -37,8 +37,8 @@ from .outputs import check_output, refuse_input
 from .show import show_json, tell_guesses
 
 if TYPE_CHECKING:
-    from .._checks import Floats
-    from ..loading import LoadedSet
+    from .._support.checks import Floats
+    from .tables.loading import LoadedSet
 
 
 @app.command(
@@ -115,7 +115,7 @@ def fit(
         data.fit(scaler)
         data = replace(data, n_rows=scaler.n_samples_fit_)
     else:
-        from ..loading import LoadedSet, about
+        from .tables.loading import LoadedSet, about
 
         data = LoadedSet.read(
             files, choice, by=by, drop_missing=drop_missing, separator=separator
@@ -249,8 +249,8 @@ def apply_in_memory(
     # first of all, or it would take turns with what is loaded while the table is read
     import polars  # noqa: F401
 
-    from ..filesets import named, read_tables
-    from ..tablefiles import format_of, write_table
+    from .tables.files import format_of, write_table
+    from .tables.filesets import named, read_tables
 
     if len(files) > 1 or not Path(files[0]).is_file():
         refuse_input(output, files)
@@ -259,9 +259,9 @@ def apply_in_memory(
         reading = reader.submit(
             read_tables, files, separator=separator, as_text=as_text
         )
-        from .._table import check_table
-        from ..columns import Choice, free_name, renamed, take_rows
-        from ..loading import about
+        from .._support.tables import check_table
+        from .tables.columns import Choice, free_name, renamed, take_rows
+        from .tables.loading import about
 
         recalibrator, saved = load_recalibrator(scaler)
         frame = reading.result()

@@ -9,10 +9,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ..columns import Choice
-    from ..loading import LoadedSet
-    from ..validation import Validation
+    from ..judging.verdicts import Validation
     from .large import LazySet
+    from .tables.columns import Choice
+    from .tables.loading import LoadedSet
 
 
 def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
@@ -54,7 +54,7 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
 
 def tell_doubts(data: LoadedSet) -> None:
     """Print what makes verdicts and recalibration of these rows doubtful."""
-    from ..diagnostics import z_scores
+    from ..judging.diagnostics import z_scores
     from ..report.cautions import FEW_ROWS
 
     z = z_scores(data.error, data.uncertainty)

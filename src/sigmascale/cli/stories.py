@@ -54,6 +54,6 @@ def demo(
     seed: Seed = 0,
 ) -> None:
     """Tell the whole story on built-in data: two CSV files, a table, a report."""
-    from ..demo import run
+    from .demo import run
 
     run(out, rows=rows, seed=seed)

@@ -4,10 +4,10 @@ Nearly everything is a function of sums over bins, and sums add up: the engine t
 holds the rows computes them, here or on a cluster, and only they come into memory.
 """
 
-from ._files import scan, sink
-from ._fit import fit
-from ._predict import predict
-from ._scores import local_zms, scorecard, validate
+from .fitting import fit
+from .parquet import scan, sink
+from .predicting import predict
+from .scoring import local_zms, scorecard, validate
 
 __all__ = [
     "fit",

@@ -7,11 +7,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from .._checks import check_count
-from .._files import whole_file, write_text
-from ..binscan import BinScan, scan_bins
+from .._support.checks import check_count
+from .._support.files import whole_file, write_text
 from ..datasets import fetch_qm9
 from ..exceptions import InvalidInputError
+from ..judging.scan import BinScan, scan_bins
 from . import beyond, deviations, figures, tables
 from .study import StudyData, lexicographic_rank, run_tables
 
@@ -25,8 +25,8 @@ def isotonic_of_the_paper(scan: BinScan, data: StudyData, seed: int) -> BinScan:
     """Take the isotonic reference from the data's authors rather than from our fit."""
     import numpy as np
 
-    from ..local import local_zms_by_variable
-    from ..scores import scorecard
+    from ..judging.local import local_zms_by_variable
+    from ..judging.scores import scorecard
 
     test = data.test
     ties = lexicographic_rank(data.isotonic, np.arange(test.u.size))

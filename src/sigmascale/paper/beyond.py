@@ -7,10 +7,11 @@ import io
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .._checks import Floats
-from .._progress import track
-from .._render import markdown_table
-from ..local import local_zms_by_variable
+from .._support.checks import Floats
+from .._support.progress import track
+from .._support.render import markdown_table
+from ..judging.local import local_zms_by_variable
+from ..judging.verdicts import validate
 from ..plots import plot_local_zms, share_zms_range
 from ..scaling import (
     BinwiseScaling,
@@ -19,7 +20,6 @@ from ..scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
-from ..validation import validate
 from .figures import LABELS
 from .study import SCORES, VALID, StudyData, Values, evaluate
 

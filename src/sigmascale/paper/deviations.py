@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._render import markdown_table
-from ..partitions import EqualSizeBins, Groups
-from ..scores import zms
+from .._support.render import markdown_table
+from ..bins.partitions import EqualSizeBins, Groups
+from ..judging.scores import zms
 from .study import MIN_GROUP, Study, StudyRow, exceeds, lost_groups
 
 

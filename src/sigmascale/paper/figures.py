@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .._drawing import BLUE, DARK, VERMILION
-from ..binscan import BinScan
-from ..confidence import confidence_curve
-from ..local import local_zms_by_variable
+from .._support.drawing import BLUE, DARK, VERMILION
+from ..judging.confidence_curves import confidence_curve
+from ..judging.local import local_zms_by_variable
+from ..judging.scan import BinScan
 from ..plots import plot_local_zms
 from .study import StudyData
 
@@ -112,7 +112,7 @@ def figure2(scan: BinScan) -> Figure:
 
 def _perfect_fraction() -> tuple[float, float]:
     """Return the interval of the valid fraction when 95 of 100 bins are valid."""
-    from ..intervals import wilson_interval
+    from ..judging.confidence_intervals import wilson_interval
 
     return wilson_interval(95, 100)
 

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Floats, Ints
-from .._progress import track
+from .._support.checks import Floats, Ints
+from .._support.progress import track
+from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, Groups
+from ..bins.sums import BinSums
 from ..datasets import QM9, Molecules, make_molecules
-from ..intervals import wilson_interval
-from ..local import local_zms_by_variable
-from ..partitions import BinnedRows, Cells, EqualSizeBins, Groups
-from ..reference import ReferenceScores, reference_scores
+from ..judging.confidence_intervals import wilson_interval
+from ..judging.local import local_zms_by_variable
+from ..judging.references import ReferenceScores, reference_scores
+from ..judging.scores import scorecard
 from ..scaling import BinwiseScaling, IsotonicScaling
-from ..scores import scorecard
-from ..sums import BinSums
 
 BIN_NUMBERS = (20, 40, 80)
 LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adaptivity"}

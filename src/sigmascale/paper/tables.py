@@ -7,7 +7,7 @@ import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .._render import markdown_table
+from .._support.render import markdown_table
 from .study import BIN_NUMBERS, SCORES, Study, StudyRow, Values
 
 FRACTIONS = ("u", "X1", "X2")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..diagnostics import Shift
-from ..regions import off_by
+from ..judging.diagnostics import Shift
+from ..judging.regions import off_by
 from .evidence import Evidence
 from .text import percent, variable
 

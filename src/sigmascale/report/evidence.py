@@ -10,21 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Floats, Labels, as_labels, check_features, check_pair
-from .._progress import track
-from .._table import default_names
+from .._support.checks import Floats, Labels, as_labels, check_features, check_pair
+from .._support.progress import track
+from .._support.tables import default_names
 from ..comparison import CheckedSet, Comparison
-from ..confidence import ConfidenceCurve, confidence_curve
-from ..diagnostics import (
+from ..exceptions import FewerBinsWarning, InvalidInputError, ZeroErrorBinWarning
+from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
+from ..judging.diagnostics import (
     Shift,
     ZScores,
     compare_distributions,
     count_shared_rows,
     z_scores,
 )
-from ..exceptions import FewerBinsWarning, InvalidInputError, ZeroErrorBinWarning
+from ..judging.verdicts import Validation, validate
 from ..scaling import SelectedScaling, VarianceScaler
-from ..validation import Validation, validate
 
 N_RESAMPLES = 1500
 Seed = int | np.random.Generator | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._version import __version__
+from .._support.version import __version__
 from ..scaling import (
     BinwiseScaling,
     BoostedScaling,

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from .._files import write_text
-from .._version import __version__
+from .._support.files import write_text
+from .._support.version import __version__
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
+from ..judging.verdicts import Validation
 from ..scaling import SelectedScaling
 from ..scaling.selected import FOOTNOTE
-from ..validation import Validation
 from .cautions import cautions
 from .evidence import Evidence, Seed, Stage, gather
 from .methods import describe, learned, parameters, write_methods

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import Floats, Labels
-from .._drawing import (
+from .._support.checks import Floats, Labels
+from .._support.drawing import (
     BLACK,
     BLUE,
     Look,
@@ -19,10 +19,11 @@ from .._drawing import (
     name_ticks,
     variable_label,
 )
-from .._progress import track
-from ..confidence import ConfidenceCurve
-from ..local import LocalZMS
-from ..partitions import Cells
+from .._support.progress import track
+from ..bins.partitions import Cells
+from ..judging.confidence_curves import ConfidenceCurve
+from ..judging.local import LocalZMS
+from ..judging.verdicts import Verdict
 from ..plots import (
     plot_confidence_curve,
     plot_errors,
@@ -38,7 +39,6 @@ from ..scaling import (
     RakedScaling,
     TemperatureScaling,
 )
-from ..validation import Verdict
 from .evidence import Evidence
 from .svg import drawing, inline_svg
 from .text import number, percent, variable, with_spread

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from .._drawing import printable
-from .._render import shorten_middle
+from .._support.drawing import printable
+from .._support.render import shorten_middle
 
 NO_BREAK = "\u00a0"  # a space at which no line breaks
 _SPACES = f" \n\t{NO_BREAK}"

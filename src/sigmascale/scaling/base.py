@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 import narwhals as nw
 import numpy as np
 
-from .._checks import (
+from .._support.checks import (
     LARGEST,
     LARGEST_Z,
     SMALLEST,
@@ -22,16 +22,16 @@ from .._checks import (
     for_frames,
     largest_size,
 )
-from .._table import (
+from .._support.tables import (
     Table,
     check_nonnegative_uncertainty,
     check_table,
     check_target,
     is_lazy,
 )
-from ..conformal import ConformalScores
 from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..scores import nll
+from ..judging.scores import nll
+from ..maps.conformal import ConformalScores
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags

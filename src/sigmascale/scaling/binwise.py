@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 
-from .._checks import Floats, Ints, Labels, check_choice, check_count
-from .._table import Table
+from .._support.checks import Floats, Ints, Labels, check_choice, check_count
+from .._support.tables import Table
+from ..bins.partitions import Cells, EqualSizeBins
+from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..partitions import Cells, EqualSizeBins
-from ..sums import BinSums
 from .base import VarianceScaler
 from .losses import LOSSES, ScaledLoss
 from .optimize import minimise

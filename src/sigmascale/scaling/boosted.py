@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Floats, Ints, Labels, check_count, check_fraction
-from .._progress import track
-from .._table import Table
+from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
+from .._support.progress import track
+from .._support.tables import Table
 from ..exceptions import InvalidInputError
 from .base import VarianceScaler
 from .crossfit import (

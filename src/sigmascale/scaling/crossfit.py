@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import Floats, Ints, Labels
-from ..selection import in_order
+from .._support.checks import Floats, Ints, Labels
+from ..bins.quantiles import in_order
 
 
 def largest_ratio(z2: Floats) -> float:

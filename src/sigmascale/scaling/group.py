@@ -6,11 +6,11 @@ import warnings
 
 import numpy as np
 
-from .._checks import Floats, Labels, check_count
-from .._table import Table
+from .._support.checks import Floats, Labels, check_count
+from .._support.tables import Table
+from ..bins.partitions import Groups
+from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError, UnseenGroupWarning
-from ..partitions import Groups
-from ..sums import BinSums
 from .base import VarianceScaler
 
 

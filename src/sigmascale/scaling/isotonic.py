@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._checks import Floats, Ints, Labels
-from .._table import Table
-from ..selection import ends_of_runs, in_order
+from .._support.checks import Floats, Ints, Labels
+from .._support.tables import Table
+from ..bins.quantiles import ends_of_runs, in_order
 from .base import VarianceScaler
 
 

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import Floats, Ints
-from ..partitions import cut_positions, rank_bins
+from .._support.checks import Floats, Ints
+from ..bins.partitions import cut_positions, rank_bins
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
 

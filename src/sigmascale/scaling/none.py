@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .._checks import Floats, Labels
-from .._table import Table
+from .._support.checks import Floats, Labels
+from .._support.tables import Table
 from .base import VarianceScaler
 
 

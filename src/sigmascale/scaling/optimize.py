@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
-from .._checks import Floats
-from .._progress import track
+from .._support.checks import Floats
+from .._support.progress import track
 
 GLOBAL_SHARE = 2 / 3  # of the evaluations go to the global search
 INITIAL_STEP = 0.1  # of CMA-ES, in ln s

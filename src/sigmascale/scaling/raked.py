@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._checks import Floats, Ints, Labels, check_count
-from .._table import Table
+from .._support.checks import Floats, Ints, Labels, check_count
+from .._support.tables import Table
+from ..bins.partitions import most_bins
 from ..exceptions import InvalidInputError
-from ..partitions import most_bins
 from .base import VarianceScaler
 from .crossfit import canonical_order, largest_ratio, make_folds
 from .raking import CellSums, Raking, rake

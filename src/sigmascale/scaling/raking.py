@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import Floats, Ints
+from .._support.checks import Floats, Ints
+from ..bins.partitions import sum_by_code
 from ..exceptions import InvalidInputError
-from ..partitions import sum_by_code
 
 FLOOR = (
     0.01  # share of the mean z² added to each row: bins of zero errors stay positive

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import LARGEST_Z, Floats, Ints, Labels, check_count
-from .._progress import track
-from .._render import WIDTH, text_table
-from .._table import Table
+from .._support.checks import LARGEST_Z, Floats, Ints, Labels, check_count
+from .._support.progress import track
+from .._support.render import WIDTH, text_table
+from .._support.tables import Table
 from ..exceptions import (
     CandidateDroppedWarning,
     DegenerateFitWarning,

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import Floats, Ints, Labels
-from ..partitions import Groups, sum_by_code
-from ..selection import search
+from .._support.checks import Floats, Ints, Labels
+from ..bins.partitions import Groups, sum_by_code
+from ..bins.quantiles import search
 
 Bools = npt.NDArray[np.bool_]
 BLOCK = 1 << 16  # rows that a thread takes at once

@@ -1,0 +1,396 @@
+"""The one place where input is checked: arrays come out right, or a clear error.
+
+Public functions call :func:`check_pair`, :func:`check_variable` and
+:func:`check_features`; estimators call what `_table.py` builds on these. What they
+return is trusted everywhere else.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import reprlib
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from ..exceptions import InvalidInputError, NotANumberError
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Labels = npt.NDArray[Any]
+
+# Fourth powers of values within these bounds, and sixth powers of z-scores, stay
+# finite; nothing that anyone has measured lies outside.
+LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
+
+# The names of scores (S_cal, S_con, ...) and verdicts that are not of a feature.
+RESERVED = frozenset({"u", "cal", "con", "ada", "tot", "average"})
+
+MISSING = "missing"  # the label of rows that have none
+
+
+def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator; an integer is a seed, None takes fresh entropy."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as problem:
+        msg = f"`rng` must be a seed, a numpy Generator or None; found {rng!r}."
+        raise InvalidInputError(msg) from problem
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """Return `value` as an integer of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        msg = f"`{name}` must be an integer; found {value!r}."
+        raise InvalidInputError(msg)
+    if value < least:
+        msg = f"`{name}` must be at least {least}; found {value}."
+        raise InvalidInputError(msg)
+    return int(value)
+
+
+def check_fraction(value: Any, name: str) -> float:
+    """Return `value` as a float strictly between 0 and 1."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    if not real or not 0 < value < 1:
+        msg = f"`{name}` must lie strictly between 0 and 1; found {value!r}."
+        raise InvalidInputError(msg)
+    return float(value)
+
+
+def check_counts(values: Any, name: str) -> list[int]:
+    """Return several integers of at least 1."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        msg = f"`{name}` must be a list of integers; found {values!r}."
+        raise InvalidInputError(msg)
+    counts = [check_count(value, name) for value in values]
+    if not counts:
+        msg = f"`{name}` must hold at least one integer; found none."
+        raise InvalidInputError(msg)
+    return counts
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(f'"{choice}"' for choice in choices)
+        msg = f"`{name}` must be one of {listed}; found {value!r}."
+        raise InvalidInputError(msg)
+    return str(value)
+
+
+def for_frames() -> Any:
+    """Return the module for lazy frames.
+
+    It builds on nearly all others, and so is found by its name when a frame comes.
+    """
+    return importlib.import_module("sigmascale.frames")
+
+
+def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
+    """Refuse what cannot be had from the sums of a frame given as `data`."""
+    if ties is not None:
+        msg = (
+            "`ties` cannot be given with `data`: rows of equal value are ordered by u."
+        )
+        raise InvalidInputError(msg)
+    if method != "moments":
+        msg = (
+            'With `data`, `method` must be "moments", which needs sums only; found '
+            f"{method!r}."
+        )
+        raise InvalidInputError(msg)
+
+
+def _from_series(values: Any) -> Any:
+    """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
+    if type(values) is np.ndarray:  # the most common, and quickly told
+        return values
+    if isinstance(values, np.ma.MaskedArray) and values.mask.any():
+        filled = values.data.astype(object)
+        filled[values.mask] = None
+        return filled
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return values
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return series.cast(nw.Float64).to_numpy()
+    values = series.to_list()
+    if series.dtype in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
+        values = [None if value is None else str(value) for value in values]
+    column = np.array(values, dtype=object)
+    # a column of objects is not text: numbers and None, for example
+    return _number_or_text(column) if series.dtype == nw.Object else column
+
+
+def _as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(_from_series(values))
+    except ValueError as problem:
+        msg = f"`{name}` must have rows of equal length ({problem}). Pad or drop some."
+        raise InvalidInputError(msg) from problem
+
+
+def _as_column(values: Any, name: str) -> npt.NDArray[Any]:
+    array = _as_array(values, name)
+    if array.ndim != 1:
+        msg = (
+            f"`{name}` must be one-dimensional; found shape {array.shape}. "
+            "Pass one column."
+        )
+        raise InvalidInputError(msg)
+    if not array.size:
+        msg = f"`{name}` must have at least 1 row; found 0. Is the file empty?"
+        raise InvalidInputError(msg)
+    return array
+
+
+def _as_floats(array: npt.NDArray[Any], name: str) -> Floats:
+    if np.iscomplexobj(array):
+        msg = (
+            f"`{name}` must hold real numbers; complex data are not supported. "
+            "Pass the real part or the absolute value."
+        )
+        raise InvalidInputError(msg)
+    if array.dtype.kind in "mM":
+        raise NotANumberError(_no_dates(name))
+    try:
+        with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
+            return array.astype(np.float64, copy=False)
+    except (TypeError, ValueError, OverflowError) as problem:
+        for row, value in enumerate(array):
+            try:
+                float(value)
+            except (TypeError, ValueError, OverflowError) as cause:
+                found = reprlib.repr(array[row : row + 1].tolist()[0])
+                msg = (
+                    f"`{name}` must hold numbers; row {row} is {found}. "
+                    f"Convert or drop it ({cause})."
+                )
+                raise NotANumberError(msg) from problem
+        raise  # pragma: no cover - some element must have failed
+
+
+def _no_dates(name: str) -> str:
+    return (
+        f"`{name}` must hold numbers; found dates or times. Convert them, for example "
+        "to days since the first."
+    )
+
+
+def _refuse(bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str) -> None:
+    """Raise an error that counts the bad values and shows the first."""
+    count = int(np.count_nonzero(bad))
+    if count:
+        row = int(np.argmax(bad))
+        requirement, remedy = must.split("|")
+        msg = (
+            f"`{name}` must be {requirement}; {count} of {bad.size} values "
+            f"{'are' if count > 1 else 'is'} not "
+            f"(first at row {row}: {values[row]:g}). {remedy}"
+        )
+        raise InvalidInputError(msg)
+
+
+def check_column(values: Any, name: str) -> Floats:
+    """Return one column of finite numbers as float64."""
+    column = _as_floats(_as_column(values, name), name)
+    finite = np.isfinite(column)
+    if not finite.all():
+        must = "finite, not NaN or inf|Drop or repair these rows."
+        _refuse(~finite, column, name, must)
+    return column
+
+
+def _check_same_length(
+    first: str, rows: npt.NDArray[Any], second: str, column: npt.NDArray[Any]
+) -> None:
+    if rows.shape[0] != column.shape[0]:
+        msg = (
+            f"`{first}` and `{second}` must have the same number of rows; found "
+            f"{rows.shape[0]} and {column.shape[0]}. Pass columns of one table."
+        )
+        raise InvalidInputError(msg)
+
+
+def largest_size(values: Floats) -> float:
+    """Return the largest absolute value."""
+    return max(float(values.max()), -float(values.min()))
+
+
+def check_uncertainty(uncertainty: Any, name: str = "uncertainty") -> Floats:
+    """Return strictly positive uncertainties, of a size whose square is a number."""
+    u = check_column(uncertainty, name)
+    if u.min() >= SMALLEST and u.max() <= LARGEST:
+        return u
+    _refuse(
+        u <= 0,
+        u,
+        name,
+        "strictly positive|Drop these rows; if the column is a variance or a "
+        "logarithm, transform it first.",
+    )
+    _refuse(
+        (u < SMALLEST) | (u > LARGEST),
+        u,
+        name,
+        f"between {SMALLEST:g} and {LARGEST:g}|Choose another unit.",
+    )
+    return u
+
+
+def check_pair(
+    error: Any, uncertainty: Any, name: str = "uncertainty"
+) -> tuple[Floats, Floats]:
+    """Return errors and strictly positive uncertainties of the same length."""
+    e = check_column(error, "error")
+    u = check_uncertainty(uncertainty, name)
+    _check_same_length("error", e, name, u)
+    if largest_size(e) <= min(LARGEST, LARGEST_Z * u.min()):
+        return e, u
+    _refuse(
+        (np.abs(e) > LARGEST) | (np.abs(e) > LARGEST_Z * u),
+        e,
+        "error",
+        f"below {LARGEST:g} in size and {LARGEST_Z:g} times its uncertainty|"
+        "Are both in the same unit?",
+    )
+    return e, u
+
+
+def _label(value: Any) -> str:
+    missing = value is None or (isinstance(value, float) and np.isnan(value))
+    return MISSING if missing or str(value) in {"<NA>", "NaT"} else str(value)
+
+
+def as_labels(values: npt.NDArray[Any]) -> Labels:
+    """Return labels that sort and compare: numbers stay, the rest become strings."""
+    if values.dtype.kind in "fiub":
+        return values.astype(np.float64)
+    if values.dtype.kind == "U":
+        return values
+    return np.array([_label(value) for value in values], dtype=str)
+
+
+_TIMES = (datetime.date, datetime.time, datetime.timedelta)
+
+
+def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
+    """Return a variable to bin by: finite numbers, or labels of named groups."""
+    column = _as_column(values, name)
+    _check_same_length("error", rows, name, column)
+    if column.dtype.kind in "UST":
+        return as_labels(column)
+    if column.dtype.kind == "O":
+        kinds = {type(value) for value in column}
+        if any(issubclass(kind, str) for kind in kinds):
+            return as_labels(column)
+        if any(issubclass(kind, _TIMES) for kind in kinds):
+            raise NotANumberError(_no_dates(name))
+    return check_column(column, name)
+
+
+def check_errors(error: Any, rows: npt.NDArray[Any]) -> Floats:
+    """Return the errors of the rows of a table."""
+    column = check_column(error, "error")
+    _check_same_length("X", rows, "error", column)
+    return column
+
+
+def check_groups(groups: Any, rows: npt.NDArray[Any], name: str = "groups") -> Labels:
+    """Return labels of the groups that rows belong to."""
+    column = _as_column(groups, name)
+    _check_same_length("X", rows, name, column)
+    return as_labels(column)
+
+
+def check_interval(interval: Any, error: Floats | None = None) -> Floats:
+    """Return lower and upper limits, which may be infinite, one pair per error."""
+    frame = _as_frame(interval, "interval")
+    limits = _as_array(interval if frame is None else frame.to_numpy(), "interval")
+    if limits.ndim != 2 or limits.shape[1] != 2:
+        msg = (
+            "`interval` must have two columns, the lower and the upper limit; found "
+            f"shape {limits.shape}. Pass what predict_interval returns."
+        )
+        raise InvalidInputError(msg)
+    if error is not None:
+        _check_same_length("error", error, "interval", limits)
+    low, high = (_as_floats(limits[:, i], "interval").copy() for i in (0, 1))
+    for limit in (low, high):
+        _refuse(np.isnan(limit), limit, "interval", "numbers, not NaN|Repair them.")
+    _refuse(
+        low > high,
+        low,
+        "interval",
+        "a lower and an upper limit, in this order|Swap the columns.",
+    )
+    return np.column_stack([low, high])
+
+
+def refuse_reserved(features: Iterable[str]) -> None:
+    """Refuse names of features that scores and verdicts have for something else."""
+    reserved = RESERVED.intersection(features)
+    if reserved:
+        name = min(reserved)
+        msg = (
+            f'`features` must not have a column named "{name}": S_{name} is a score of '
+            "its own. Rename it."
+        )
+        raise InvalidInputError(msg)
+
+
+def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
+    """Return named columns from None, a mapping, a data frame or an array."""
+    if features is None:
+        return {}
+    frame = _as_frame(features, "features")
+    named: list[tuple[str, Any]]
+    if frame is not None:
+        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+    elif isinstance(features, Mapping):
+        named = [(str(name), values) for name, values in features.items()]
+    else:
+        table = _as_array(features, "features")
+        if table.ndim == 1:
+            table = table[:, None]
+        if table.ndim != 2:
+            msg = (
+                f"`features` must be a table of columns; found shape {table.shape}. "
+                "Pass a data frame, a dict of columns or a two-dimensional array."
+            )
+            raise InvalidInputError(msg)
+        named = [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
+    columns = dict(named)
+    if len(columns) < len(named):
+        msg = "`features` must have columns of different names. Rename them."
+        raise InvalidInputError(msg)
+    refuse_reserved(columns)
+    return {
+        name: check_variable(values, name, rows) for name, values in columns.items()
+    }
+
+
+def _as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Return a data frame of any library, or None if it is not one."""
+    try:
+        frame = nw.from_native(values, eager_only=True, pass_through=True)
+    except ValueError as problem:
+        found = " ".join(str(problem).split())
+        msg = f"`{name}` must have columns of different names ({found}). Rename them."
+        raise InvalidInputError(msg) from problem
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def _number_or_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return a column as float64 if it can be; objects of text stay text."""
+    if column.dtype.kind == "O" and any(isinstance(value, str) for value in column):
+        return column
+    try:
+        return _as_floats(column, "X")
+    except InvalidInputError:
+        return column

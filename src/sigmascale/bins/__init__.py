@@ -1,0 +1,1 @@
+"""Rows into bins, bins into sums: the path to nearly every statistic."""

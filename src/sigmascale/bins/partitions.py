@@ -1,0 +1,354 @@
+"""Partitions: which bin each row belongs to.
+
+:class:`EqualSizeBins`, :class:`Cells` and :class:`Groups` learn limits on one set
+and assign codes on any other. :func:`rank_codes` cuts one set by the ranks of its own
+rows, which is what scores need: every bin has its share of rows, whatever the ties.
+:func:`rank_bins` does so as well, and sorts the rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._support.checks import Floats, Ints, Labels
+from ..exceptions import FewerBinsWarning
+from .quantiles import Scale, chunks, ends_of_runs, in_order, order_statistics, search
+
+
+def cut_positions(n_rows: int, n_bins: int) -> Ints:
+    """Return the first sorted row of each of `n_bins` bins of nearly equal size.
+
+    >>> cut_positions(10, 4)
+    array([0, 3, 5, 8])
+    """
+    # floor(k n / N + 1/2) in exact integer arithmetic
+    return (2 * np.arange(n_bins) * n_rows + n_bins) // (2 * n_bins)
+
+
+def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
+    """Return the sum of the values of each code."""
+    sums: Any = np.bincount(codes, weights=values, minlength=n_codes)
+    return np.asarray(sums, dtype=np.float64)
+
+
+def most_bins(n_rows: int, n_bins: int, min_size: int) -> int:
+    """Return :func:`feasible_bins`, without a warning if these are fewer."""
+    return max(1, min(n_bins, n_rows // min_size))
+
+
+def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
+    """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
+    feasible = most_bins(n_rows, n_bins, min_size)
+    if feasible < n_bins:
+        warnings.warn(
+            f"{n_bins} bins were asked for, but {n_rows} rows give at most {feasible} "
+            f"of {min_size} or more rows; {feasible} are used.",
+            FewerBinsWarning,
+            stacklevel=2,
+        )
+    return feasible
+
+
+def warn_of_ties(n_bins: int, n_distinct: int) -> None:
+    """Say so if equal values leave fewer bins than were asked for."""
+    if n_distinct < n_bins:
+        warnings.warn(
+            f"{n_bins} bins were asked for, but equal values of the binning "
+            f"variable leave {n_distinct} distinct bins; these are used.",
+            FewerBinsWarning,
+            stacklevel=3,
+        )
+
+
+@dataclass(frozen=True)
+class BinnedRows:
+    """Rows in the order of their bins, and the number of rows in each bin."""
+
+    order: npt.NDArray[np.intp]
+    sizes: Ints
+
+    @classmethod
+    def from_codes(cls, codes: Ints, n_bins: int) -> BinnedRows:
+        """Gather rows by their bin codes."""
+        small = np.uint16 if n_bins <= 2**16 else np.int64  # the former sorts fast
+        return cls(
+            np.argsort(codes.astype(small, copy=False), kind="stable"),
+            np.bincount(codes, minlength=n_bins),
+        )
+
+    @property
+    def codes(self) -> Ints:
+        """The bin of each row, in the rows' own order."""
+        codes = np.empty(self.order.size, dtype=np.int64)
+        codes[self.order] = np.repeat(np.arange(self.sizes.size), self.sizes)
+        return codes
+
+    def reduce(
+        self, how: np.ufunc, sorted_values: Floats, empty: float = 0.0
+    ) -> Floats:
+        """Reduce values, already in bin order, to one number a bin."""
+        filled = self.sizes > 0
+        starts = (np.cumsum(self.sizes) - self.sizes)[filled]
+        result = np.full(self.sizes.size, empty)
+        result[filled] = how.reduceat(sorted_values, starts)
+        return result
+
+
+def rank_bins(
+    x: Labels,
+    n_bins: int,
+    *,
+    ties: Floats | None = None,
+    error: Floats | None = None,
+    uncertainty: Floats | None = None,
+    min_size: int = 1,
+) -> BinnedRows:
+    """Sort rows by x and cut them into equal-size bins; labels make one bin each.
+
+    Rows with equal x are ordered by `ties`. Those still equal are shuffled by a fixed
+    pseudo-random permutation of their errors' ranks: the result depends neither on
+    the order of the rows nor on the unit, and is not biased as sorting by the error
+    would be. Equal errors are ordered by the uncertainty, if it is given.
+    """
+    size = None if error is None else np.abs(error)
+    last = [key for key in (uncertainty, size) if key is not None]
+    if x.dtype.kind != "f":
+        _, codes = np.unique(x, return_inverse=True)
+        keys = last if ties is None else [*last, ties]
+        return BinnedRows(np.lexsort((*keys, codes)), np.bincount(codes))
+    n_bins = feasible_bins(x.size, n_bins, min_size)
+    sizes = np.diff(cut_positions(x.size, n_bins), append=x.size)
+    keys = [x] if ties is None else [x, ties]
+    *keys, order = in_order(*keys, np.arange(x.size), n_keys=len(keys))
+    tied = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
+    if error is not None and tied.any():
+        places = np.flatnonzero(np.append(tied, False) | np.append(False, tied))
+        run = np.append(0, np.cumsum(~tied))[places]
+        rows = order[places]
+        rows = rows[np.lexsort((*(key[rows] for key in last), run))]
+        order[places] = rows[np.lexsort((_shuffled(places), run))]
+    return BinnedRows(order, sizes)
+
+
+def rank_codes(
+    x: Labels,
+    n_bins: int,
+    *,
+    ties: Floats | None,
+    error: Floats,
+    uncertainty: Floats,
+    min_size: int = 1,
+) -> tuple[Ints, int]:
+    """Return the bin of each row, and how many: :func:`rank_bins` without sorting."""
+    if x.dtype.kind != "f":
+        labels, codes = np.unique(x, return_inverse=True)
+        return codes, labels.size
+    n_bins = feasible_bins(x.size, n_bins, min_size)
+    cuts = cut_positions(x.size, n_bins)[1:]
+    limits = order_statistics(x, cuts)
+    codes = search(limits, x)
+    if _is_cut_at(cuts, codes):
+        return codes, n_bins
+    # Some cut parts rows with equal x,
+    if ties is not None:
+        x = _merge_keys(x, ties, limits, codes)
+        limits, tie_limits, codes = _cut_by_ties(cuts, x, ties)
+        if _is_cut_at(cuts, codes):
+            return codes, n_bins
+    # and with equal ties as well: these are shuffled.
+    tied = _rows_at(limits, x, codes)
+    if ties is not None:
+        tied = tied[ties[tied] == tie_limits[codes[tied] - 1]]
+    tied = tied[np.lexsort((uncertainty[tied], np.abs(error[tied]), codes[tied]))]
+    run = codes[tied]
+    sizes = np.bincount(run, minlength=n_bins)
+    first = np.cumsum(np.bincount(codes, minlength=n_bins))[run - 1]
+    ranks = first + np.arange(tied.size) - (np.cumsum(sizes) - sizes)[run]
+    codes[tied[np.lexsort((_shuffled(ranks), run))]] = np.searchsorted(
+        cuts, ranks, side="right"
+    )
+    return codes, n_bins
+
+
+def _is_cut_at(cuts: Ints, codes: Ints) -> bool:
+    """Return whether as many rows are below each code as there should be."""
+    sizes = np.bincount(codes, minlength=cuts.size + 1)
+    return np.array_equal(np.cumsum(sizes)[:-1], cuts)
+
+
+def _rows_at(limits: Floats, x: Floats, codes: Ints) -> Ints:
+    """Return the rows where x is the limit below it."""
+    lower = np.append(np.nan, limits)
+    return np.concatenate(
+        [
+            rows.start + np.flatnonzero(x[rows] == lower[codes[rows]])
+            for rows in chunks(x.size)
+        ]
+    )
+
+
+def _by_limit(
+    limits: Floats, x: Floats, codes: Ints
+) -> Iterator[tuple[slice, npt.NDArray[np.intp]]]:
+    """Yield each run of equal limits: which these are, and the rows at it."""
+    at_limit = _rows_at(limits, x, codes)
+    binned = BinnedRows.from_codes(codes[at_limit], limits.size + 1)
+    rows = np.split(at_limit[binned.order], np.cumsum(binned.sizes)[:-1])
+    for start, end in itertools.pairwise([0, *ends_of_runs(limits).tolist()]):
+        yield slice(start, end), rows[end]
+
+
+def _merge_keys(x: Floats, ties: Floats, limits: Floats, codes: Ints) -> Floats:
+    """Return numbers that order rows as (x, ties) do, as far as cuts are concerned.
+
+    A row at a limit has the code of x and a fraction for `ties`, which unequal ones may
+    share, if only just. Other rows come after those at the limit below them.
+    """
+    scale = Scale.over(ties)
+    lower = np.append(np.nan, limits)
+    merged = np.empty(x.size)
+    for rows in chunks(x.size):
+        fraction = 0.0 if scale is None else 0.5 * scale.positions(ties[rows])
+        at_limit = x[rows] == lower[codes[rows]]
+        merged[rows] = codes[rows] + np.where(at_limit, fraction, 0.75)
+    return merged
+
+
+def _cut_by_ties(cuts: Ints, x: Floats, ties: Floats) -> tuple[Floats, Floats, Ints]:
+    """Return x and `ties` at the cuts of (x, ties), and the code of each row."""
+    limits = order_statistics(x, cuts)
+    codes = search(limits, x)
+    below = np.cumsum(np.bincount(codes, minlength=cuts.size + 1))
+    tie_limits = np.empty(cuts.size)
+    for which, rows in _by_limit(limits, x, codes):
+        tied, ranks = ties[rows], cuts[which] - below[which.stop - 1]
+        tie_limits[which] = np.partition(tied, ranks)[ranks]
+        within = np.searchsorted(tie_limits[which], tied, side="right")
+        codes[rows] = which.start + within
+    return limits, tie_limits, codes
+
+
+def _shuffled(positions: Ints) -> npt.NDArray[np.uint64]:
+    """Return numbers in random order: splitmix64, a hash that never changes."""
+    with np.errstate(over="ignore"):
+        key = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return key ^ (key >> np.uint64(31))
+
+
+def _pairs(x: Floats, ties: Floats) -> npt.NDArray[np.complex128]:
+    """Return pairs as complex numbers, which NumPy compares lexicographically."""
+    pairs = np.empty(x.size, dtype=np.complex128)
+    pairs.real, pairs.imag = x, ties
+    return pairs
+
+
+@dataclass(frozen=True)
+class EqualSizeBins:
+    """Bins of one variable with equal numbers of rows in the set they were learned on.
+
+    Attributes
+    ----------
+    limits : array of shape (n_bins - 1,)
+        The smallest value of bins 2, 3, ...; the first and last bins are open.
+    tie_limits : array of shape (n_bins - 1,) or None
+        With ties resolved by a second variable, a limit is the pair
+        ``(limits[i], tie_limits[i])`` and pairs are compared lexicographically.
+    """
+
+    limits: Floats
+    tie_limits: Floats | None = None
+
+    @classmethod
+    def learn(
+        cls, x: Floats, n_bins: int, *, ties: Floats | None = None, min_size: int = 1
+    ) -> EqualSizeBins:
+        """Learn limits from the rows of one set.
+
+        Limits that ties make equal are merged, with a warning, so that the rows of a
+        bin at learning are those that the limits assign to it later.
+        """
+        n_bins = feasible_bins(x.size, n_bins, min_size)
+        cuts = cut_positions(x.size, n_bins)
+        limits: npt.NDArray[Any] = order_statistics(x, cuts)
+        if ties is not None:
+            merged = _merge_keys(x, ties, limits, search(limits, x))
+            limits = _pairs(limits, _cut_by_ties(cuts, merged, ties)[1])
+        limits = np.unique(limits)[1:]  # the first bin is open
+        warn_of_ties(n_bins, limits.size + 1)
+        if ties is None:
+            return cls(limits)
+        return cls(limits.real.copy(), limits.imag.copy())
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins."""
+        return self.limits.size + 1
+
+    def codes(self, x: Floats, ties: Floats | None = None) -> Ints:
+        """Return the bin of each row: i where limit[i-1] <= x < limit[i]."""
+        codes = search(self.limits, x)
+        if self.tie_limits is None or ties is None:
+            return codes
+        for which, rows in _by_limit(self.limits, x, codes):
+            within = np.searchsorted(self.tie_limits[which], ties[rows], side="right")
+            codes[rows] = which.start + within
+        return codes
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells that the bins of two variables make together, row-major."""
+
+    first: EqualSizeBins
+    second: EqualSizeBins
+
+    @classmethod
+    def learn(cls, x: Floats, y: Floats, n_bins: tuple[int, int]) -> Cells:
+        """Learn the limits of each variable by itself."""
+        return cls(EqualSizeBins.learn(x, n_bins[0]), EqualSizeBins.learn(y, n_bins[1]))
+
+    @property
+    def n_bins(self) -> int:
+        """The number of cells, empty ones included."""
+        return self.first.n_bins * self.second.n_bins
+
+    def codes(self, x: Floats, y: Floats) -> Ints:
+        """Return the cell of each row."""
+        return self.first.codes(x) * self.second.n_bins + self.second.codes(y)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Named groups; labels that were not learned share a last, fallback code."""
+
+    labels: Labels
+
+    @classmethod
+    def learn(cls, labels: Labels, *, min_size: int = 1) -> Groups:
+        """Learn the labels that have at least `min_size` rows."""
+        distinct, counts = np.unique(labels, return_counts=True)
+        return cls(distinct[counts >= min_size])
+
+    @property
+    def n_bins(self) -> int:
+        """The number of groups and, last, the fallback."""
+        return self.labels.size + 1
+
+    def codes(self, labels: npt.NDArray[Any]) -> Ints:
+        """Return the group of each row, or ``n_bins - 1`` where it is unknown."""
+        if (self.labels.dtype.kind == "U") != (labels.dtype.kind == "U"):
+            return np.full(labels.size, self.labels.size)  # strings are not numbers
+        # known where the search from the left and from the right differ, which, unlike
+        # equality, also finds NaN
+        found = np.searchsorted(self.labels, labels)
+        known = found < np.searchsorted(self.labels, labels, side="right")
+        return np.where(known, found, self.labels.size)

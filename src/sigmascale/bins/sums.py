@@ -1,0 +1,183 @@
+"""Bin sums: the mergeable summary from which nearly every statistic is computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from .._support.checks import Floats, Ints
+from ..exceptions import InvalidInputError, ZeroErrorBinWarning
+from .partitions import BinnedRows
+from .quantiles import chunks
+
+
+@dataclass(frozen=True, eq=False)
+class BinSums:
+    """Sums over the rows of each bin; two summaries of disjoint rows add up.
+
+    Attributes
+    ----------
+    n : array of int, shape (n_bins,)
+        Number of rows.
+    z2, z4, z6 : array of shape (n_bins,)
+        Sums of the second, fourth and sixth powers of z = error / uncertainty.
+    e2, u2, log_u2 : array of shape (n_bins,)
+        Sums of squared errors, squared uncertainties and ln u².
+    x_min, x_max : array of shape (n_bins,)
+        Range of the binning variable; (inf, -inf) in an empty bin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sigmascale.bins.partitions import BinnedRows
+    >>> error, u = np.array([1.0, -2.0, 3.0]), np.ones(3)
+    >>> binned = BinnedRows.from_codes(np.array([0, 0, 1]), n_bins=2)
+    >>> sums = BinSums.from_rows(binned, error, u)
+    >>> sums.zms
+    array([2.5, 9. ])
+    >>> (sums + sums).n
+    array([4, 2])
+    """
+
+    n: Ints
+    z2: Floats
+    z4: Floats
+    z6: Floats
+    e2: Floats
+    u2: Floats
+    log_u2: Floats
+    x_min: Floats
+    x_max: Floats
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            view = getattr(self, each.name).view()
+            view.flags.writeable = False
+            object.__setattr__(self, each.name, view)
+
+    @classmethod
+    def from_rows(
+        cls,
+        binned: BinnedRows,
+        error: Floats,
+        uncertainty: Floats,
+        x: Floats | None = None,
+    ) -> BinSums:
+        """Sum the rows of each bin; `x` is the binning variable, by default u."""
+        e, u = error[binned.order], uncertainty[binned.order]
+        values = u if x is None else x[binned.order]
+        z2 = (e / u) ** 2
+        z4 = z2 * z2
+        return cls(
+            n=binned.sizes,
+            z2=binned.reduce(np.add, z2),
+            z4=binned.reduce(np.add, z4),
+            z6=binned.reduce(np.add, z4 * z2),
+            e2=binned.reduce(np.add, e * e),
+            u2=binned.reduce(np.add, u * u),
+            log_u2=binned.reduce(np.add, 2 * np.log(u)),
+            x_min=binned.reduce(np.minimum, values, np.inf),
+            x_max=binned.reduce(np.maximum, values, -np.inf),
+        )
+
+    @classmethod
+    def from_codes(
+        cls, codes: Ints, n_bins: int, error: Floats, uncertainty: Floats
+    ) -> BinSums:
+        """Sum the rows of each code; the range is that of u.
+
+        Rows are gathered by code a chunk at a time, in the cache: chunks add up.
+        """
+        parts: Iterable[BinSums] = (
+            cls.from_rows(
+                BinnedRows.from_codes(codes[rows], n_bins),
+                error[rows],
+                uncertainty[rows],
+            )
+            for rows in chunks(codes.size, n_bins)
+        )
+        return reduce(add, parts)
+
+    def __add__(self, other: BinSums) -> BinSums:
+        """Return the summary of both sets of rows, which must not share any."""
+        if not isinstance(other, BinSums):
+            return NotImplemented
+        if self.n.size != other.n.size:
+            msg = (
+                "Only summaries over the same bins add up; found "
+                f"{self.n.size} and {other.n.size} bins."
+            )
+            raise InvalidInputError(msg)
+        return BinSums(
+            **{
+                field.name: _merge(field.name)(
+                    getattr(self, field.name), getattr(other, field.name)
+                )
+                for field in fields(self)
+            }
+        )
+
+    @property
+    def total(self) -> BinSums:
+        """The summary of all rows in one bin."""
+        return BinSums(
+            **{
+                field.name: _merge(field.name).reduce(
+                    getattr(self, field.name), keepdims=True
+                )
+                for field in fields(self)
+            }
+        )
+
+    @property
+    def zms(self) -> Floats:
+        """The mean of z² in each bin, 1 where there are no rows; best is 1."""
+        return np.divide(self.z2, self.n, out=np.ones(self.n.size), where=self.n > 0)
+
+    def scaling_factors(self) -> Floats:
+        """Return the factors sqrt(<z²>) that minimise the negative log-likelihood.
+
+        Bins that say nothing (no rows, or all errors exactly 0) take the factor of
+        all rows together; 1 where that says nothing either.
+        """
+        average = self.total.zms[0] or 1.0
+        informative = (self.n > 0) & (self.z2 > 0)
+        return np.sqrt(np.where(informative, self.zms, average))
+
+    def local_calibration_error(self) -> float:
+        """Return S_x, the mean of abs(ln <z²>) over the bins that have rows."""
+        filled = self.n > 0
+        silent = int(np.count_nonzero(filled & (self.z2 == 0)))
+        if silent:
+            warnings.warn(
+                f"All errors are exactly 0 in {silent} of {filled.sum()} bins: their "
+                "|ln <Z²>|, and so the score, is infinite. Use fewer bins.",
+                ZeroErrorBinWarning,
+                stacklevel=3,
+            )
+            return float("inf")
+        return float(np.mean(np.abs(np.log(self.zms[filled]))))
+
+    def ence(self) -> float:
+        """Return the expected normalised calibration error."""
+        filled = self.n > 0
+        return float(np.mean(np.abs(1 - np.sqrt(self.e2[filled] / self.u2[filled]))))
+
+    def uce(self) -> float:
+        """Return the uncertainty calibration error, in squared units of the error."""
+        filled = self.n > 0
+        return float(np.mean(np.abs(self.u2 - self.e2)[filled] / self.n[filled]))
+
+    def nll(self) -> float:
+        """Return the mean negative log-likelihood of normal errors."""
+        mean = (np.sum(self.z2) + np.sum(self.log_u2)) / np.sum(self.n)
+        return float(0.5 * (mean + np.log(2 * np.pi)))
+
+
+def _merge(name: str) -> np.ufunc:
+    return {"x_min": np.minimum, "x_max": np.maximum}.get(name, np.add)

@@ -1,0 +1,1 @@
+"""Tables in files, and which column is what."""

@@ -1,0 +1,428 @@
+"""Fine intervals of a variable: counted and summed by the engine, cut into bins here.
+
+The engine groups rows by their value rounded to a few bits. What comes back is small,
+whatever the number of rows: some ten thousand intervals, sorted, with the sums of
+each. Bins are runs of intervals. Where a limit falls into an interval with too many
+rows, a second pass looks into such intervals only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from .._support.checks import Floats, Ints
+from ..bins.partitions import (
+    EqualSizeBins,
+    cut_positions,
+    feasible_bins,
+    most_bins,
+    warn_of_ties,
+)
+from ..bins.sums import BinSums
+from .lazy_rows import (
+    LARGEST_FEATURE,
+    Columns,
+    Frame,
+    Rows,
+    collect,
+    round_to,
+    sums_of,
+    with_terms,
+)
+from .tally import tally
+
+EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
+SHARE = 2e-4  # of all rows, beyond: an interval with a limit at its nearer edge
+FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
+MORE_BITS = 13  # gained by looking into an interval
+FEW_ROWS = 2**18  # so many rows are grouped by their very values
+
+NO_VALUE = 4 * LARGEST_FEATURE  # stands for null where nulls would be dropped
+
+# Ranks of the rows that limits should have, from the number of rows.
+Ranks = Callable[[int], Ints]
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Disjoint intervals of x in ascending order, and the sums over their rows.
+
+    Attributes
+    ----------
+    low, high : array of shape (n_intervals,)
+        The smallest and the largest x.
+    tie_low, tie_high : array of shape (n_intervals,)
+        The same of u, where rows of equal x are told apart by u; elsewhere 0 and
+        infinity.
+    n : array of int, shape (n_intervals,)
+        Number of rows.
+    sums : dict of str to array of shape (n_intervals,)
+        Sums of terms; "u_min" and "u_max" are the range of u.
+    n_missing : int
+        Rows without an x.
+    """
+
+    low: Floats
+    high: Floats
+    tie_low: Floats
+    tie_high: Floats
+    n: Ints
+    sums: dict[str, Floats]
+    n_missing: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that have an x."""
+        return int(self.n.sum())
+
+    @property
+    def single(self) -> npt.NDArray[np.bool_]:
+        """Whether all rows of an interval have the same x."""
+        return np.equal(self.low, self.high)
+
+    def holding(self, ranks: Ints) -> npt.NDArray[np.intp]:
+        """Return the interval that holds the row of each rank."""
+        return np.searchsorted(np.cumsum(self.n), ranks, side="right")
+
+    def values_at(self, ranks: Ints) -> Floats:
+        """Return the x of the row of each rank, as if x were even in its interval."""
+        at = self.holding(ranks)
+        before = ranks - (np.cumsum(self.n) - self.n)[at]
+        share = (before + 0.5) / self.n[at]
+        return np.where(
+            self.single[at],
+            self.low[at],
+            self.low[at] + share * (self.high - self.low)[at],
+        )
+
+    def cut(self, ranks: Ints) -> npt.NDArray[np.intp]:
+        """Return the intervals at which bins begin, the first one's 0 left out.
+
+        The limit is the value of the row of that rank, as in memory, or the nearest
+        edge of an interval whose rows were not told apart.
+        """
+        at = self.holding(ranks)
+        before = ranks - (np.cumsum(self.n) - self.n)[at]
+        wide = ~self.single | (
+            (self.tie_high < np.inf) & (self.tie_low < self.tie_high)
+        )
+        at = at + (wide[at] & (before > self.n[at] / 2))
+        return np.unique(at[(at > 0) & (at < self.n.size)])
+
+    def bin_sums(self, cuts: npt.NDArray[np.intp]) -> BinSums:
+        """Return the sums of bins that begin at `cuts`, with the range of u."""
+        starts = np.concatenate([[0], cuts])
+        return BinSums(
+            n=np.add.reduceat(self.n, starts),
+            x_min=np.minimum.reduceat(self.sums["u_min"], starts),
+            x_max=np.maximum.reduceat(self.sums["u_max"], starts),
+            **{
+                name: np.add.reduceat(values, starts)
+                for name, values in self.sums.items()
+                if name not in ("u_min", "u_max")
+            },
+        )
+
+    def split(self, ranks: Ints) -> tuple[Intervals, Ints]:
+        """Return intervals that begin at every rank, and where these are.
+
+        Rows of an interval that were not told apart share its sums evenly: what
+        dealing them out at random would give on average.
+        """
+        starts = np.cumsum(self.n) - self.n
+        edges = np.union1d(starts, ranks)
+        parent = np.searchsorted(starts, edges, side="right") - 1
+        n = np.diff(edges, append=self.n_rows)
+        share = n / self.n[parent]
+        begin = (edges - starts[parent]) / self.n[parent]
+        width = (self.high - self.low)[parent]
+        low = self.low[parent] + begin * width
+        parts = Intervals(
+            low=low,
+            high=np.where(share == 1, self.high[parent], low + share * width),
+            tie_low=self.tie_low[parent],
+            tie_high=self.tie_high[parent],
+            n=n,
+            sums={
+                name: values[parent] * (1 if name in ("u_min", "u_max") else share)
+                for name, values in self.sums.items()
+            },
+            n_missing=self.n_missing,
+        )
+        return parts, np.searchsorted(edges, ranks)
+
+    def replaced(self, which: npt.NDArray[np.bool_], finer: Intervals) -> Intervals:
+        """Return intervals of which some were replaced by finer ones."""
+
+        def both(old: Any, new: Any) -> Any:
+            return np.concatenate([old[~which], new])[order]
+
+        order = np.lexsort(
+            [
+                np.concatenate([self.tie_low[~which], finer.tie_low]),
+                np.concatenate([self.low[~which], finer.low]),
+            ]
+        )
+        return Intervals(
+            low=both(self.low, finer.low),
+            high=both(self.high, finer.high),
+            tie_low=both(self.tie_low, finer.tie_low),
+            tie_high=both(self.tie_high, finer.tie_high),
+            n=both(self.n, finer.n),
+            sums={name: both(v, finer.sums[name]) for name, v in self.sums.items()},
+            n_missing=self.n_missing,
+        )
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is asked of the intervals of several columns.
+
+    Attributes
+    ----------
+    terms : tuple of str
+        The terms to be summed.
+    bits : int
+        Bits of the first pass.
+    share : float
+        The share of rows that an interval with a limit may have in a large frame.
+    ties : bool
+        Whether rows of equal x are told apart by u.
+    missing_allowed : bool
+        Whether rows may have no x.
+    u_range : bool
+        Whether the range of u is wanted, too; for one column only.
+    lean : bool
+        Whether the range of x is not wanted.
+    feature_terms : tuple of str, optional
+        Those of the terms that are to be summed by features, too; by default all.
+    """
+
+    terms: tuple[str, ...]
+    bits: int = FIT_BITS
+    share: float = SHARE
+    ties: bool = False
+    missing_allowed: bool = False
+    u_range: bool = True
+    lean: bool = False
+    feature_terms: tuple[str, ...] | None = None
+
+    def take(self, rows: Rows, columns: dict[str, Ranks]) -> dict[str, Intervals]:
+        """Return the intervals of each column: one pass, and a second where needed.
+
+        For each column, `columns` says which rank its limits should have.
+        """
+        found = self._first_pass(rows, list(columns))
+        taken = {}
+        for column, ranks in columns.items():
+            mine = found[column]
+            missing = ~(mine["key"].astype(np.float64) < NO_VALUE / 2)
+            n_missing = int(mine["n"][missing].sum())
+            intervals = self._intervals(mine, column, ~missing, n_missing)
+            if n_missing or not intervals.n.size:
+                # an unusable error or uncertainty makes u missing
+                rows.refuse(missing_allowed=self.missing_allowed)
+            taken[column] = self._resolve(rows, column, intervals, ranks)
+        return taken
+
+    def _first_pass(self, rows: Rows, columns: list[str]) -> dict[str, Columns]:
+        """Return the sums of the intervals of all columns."""
+        u_range = self.u_range and columns != ["u"]
+        if rows.frame.implementation.is_polars() and not u_range:
+            others = self.terms if self.feature_terms is None else self.feature_terms
+            wanted = {
+                column: self.terms if column == "u" else others for column in columns
+            }
+            frame = rows.unchecked.select("e", *{"u": 0, **wanted})
+            tallied = tally(frame, wanted, self.bits, x_range=not self.lean)
+            if tallied is not None:
+                return tallied
+        found = collect(self._grouped(rows, columns))
+        if len(columns) == 1:
+            return {columns[0]: found}
+        return {
+            column: {name: v[found["column"] == column] for name, v in found.items()}
+            for column in columns
+        }
+
+    def _grouped(self, rows: Rows, columns: list[str]) -> Frame:
+        """Return the query that sums the intervals of all columns."""
+        frame = with_terms(rows.frame, self.terms)
+        if len(columns) == 1:
+            keyed = frame.with_columns(key=round_to(nw.col(columns[0]), self.bits))
+            wanted = self._aggregates(columns[0], x_range=not self.lean)
+            return keyed.group_by("key").agg(**wanted)
+        # a row for each column, so that one pass is enough, in little memory; DuckDB
+        # would drop the rows of nulls
+        filled = frame.with_columns(nw.col(*columns).fill_null(NO_VALUE))
+        long = filled.unpivot(
+            columns, index=list(self.terms), variable_name="column", value_name="x"
+        )
+        keyed = long.with_columns(key=round_to(nw.col("x"), self.bits))
+        wanted = self._aggregates("x", x_range=not self.lean, u_range=False)
+        return keyed.group_by("column", "key").agg(**wanted)
+
+    def _aggregates(
+        self, column: str, *, x_range: bool = True, u_range: bool | None = None
+    ) -> dict[str, nw.Expr]:
+        wanted = sums_of(self.terms)
+        x, u = nw.col(column), nw.col("u")
+        if x_range:
+            wanted |= {"low": x.min(), "high": x.max()}
+        if column != "u" and (self.u_range if u_range is None else u_range):
+            wanted |= {"u_min": u.min(), "u_max": u.max()}
+        return wanted
+
+    def _intervals(
+        self, found: Columns, column: str, which: Any, n_missing: int = 0
+    ) -> Intervals:
+        order = np.flatnonzero(which)
+        lows = found["low"] if "low" in found else found["key"]
+        order = order[np.argsort(lows[order], kind="stable")]
+        low = np.asarray(lows[order], dtype=np.float64)
+        # an interval of unknown range counts as one of several values
+        high = found["high"][order] if "high" in found else np.nextafter(low, np.inf)
+        sums = {
+            name: np.asarray(found[name][order], dtype=np.float64)
+            for name in self.terms
+            if name in found
+        }
+        if column == "u":
+            sums |= {"u_min": low, "u_max": high}
+        elif "u_min" in found:
+            sums |= {name: found[name][order] for name in ("u_min", "u_max")}
+        return Intervals(
+            low=low,
+            high=high,
+            tie_low=np.zeros(low.size),
+            tie_high=np.full(low.size, np.inf),
+            n=found["n"][order].astype(np.int64),
+            sums=sums,
+            n_missing=n_missing,
+        )
+
+    def _open(self, intervals: Intervals, ranks_of: Ranks) -> npt.NDArray[np.bool_]:
+        """Return which intervals a limit falls into that have too many rows."""
+        n_rows = intervals.n_rows
+        ranks = ranks_of(n_rows)
+        allowed = 1 if n_rows <= EXACT_ROWS else self.share * n_rows
+        at = intervals.holding(ranks)
+        inside = at[(np.cumsum(intervals.n) - intervals.n)[at] < ranks]
+        result = np.zeros(intervals.n.size, dtype=bool)
+        result[inside] = intervals.n[inside] > allowed
+        if intervals.n.size <= ranks.size + 1:  # few values: each may have its own bin
+            result |= ~intervals.single
+        apart = self.ties & (intervals.tie_low < intervals.tie_high)
+        return result & (~intervals.single | apart)
+
+    def _resolve(
+        self, rows: Rows, column: str, intervals: Intervals, ranks: Ranks
+    ) -> Intervals:
+        """Look into intervals that have a limit and too many rows."""
+        bits, tie_bits = self.bits, 0
+        while True:
+            open_ = self._open(intervals, ranks)
+            if not open_.any():
+                return intervals
+            wide = open_ & ~intervals.single
+            if wide.any():
+                few = int(intervals.n[wide].sum()) <= FEW_ROWS
+                finer_bits = 53 if few else min(53, bits + MORE_BITS)
+                finer = self._look_into(rows, column, intervals, wide, bits, finer_bits)
+                intervals, bits = intervals.replaced(wide, finer), finer_bits
+                continue
+            few = int(intervals.n[open_].sum()) <= FEW_ROWS
+            more_bits = tie_bits + MORE_BITS if tie_bits else TIE_BITS
+            finer_bits = 53 if few else min(53, more_bits)
+            finer = self._tell_apart(
+                rows, column, intervals, open_, tie_bits, finer_bits
+            )
+            intervals, tie_bits = intervals.replaced(open_, finer), finer_bits
+
+    def _look_into(
+        self,
+        rows: Rows,
+        column: str,
+        intervals: Intervals,
+        which: npt.NDArray[np.bool_],
+        bits: int,
+        finer_bits: int,
+    ) -> Intervals:
+        """Group the rows of some intervals by more bits of x."""
+        parents = round_to(intervals.low[which], bits).tolist()
+        x = nw.col(column)
+        found = collect(
+            with_terms(rows.frame.filter(round_to(x, bits).is_in(parents)), self.terms)
+            .with_columns(key=round_to(x, finer_bits))
+            .group_by("key")
+            .agg(**self._aggregates(column))
+        )
+        return self._intervals(found, column, found["n"] > 0)
+
+    def _tell_apart(
+        self,
+        rows: Rows,
+        column: str,
+        intervals: Intervals,
+        which: npt.NDArray[np.bool_],
+        bits: int,
+        finer_bits: int,
+    ) -> Intervals:
+        """Group the rows of equal x, in some intervals, by more bits of u."""
+        x, u = nw.col(column), nw.col("u")
+        frame = rows.frame.filter(x.is_in(np.unique(intervals.low[which]).tolist()))
+        if bits:
+            ties = round_to(intervals.tie_low[which], bits)
+            frame = frame.filter(round_to(u, bits).is_in(np.unique(ties).tolist()))
+        found = collect(
+            with_terms(frame, self.terms)
+            .with_columns(tie=round_to(u, finer_bits))
+            .group_by(column, "tie")
+            .agg(**self._aggregates(column, u_range=True))
+        )
+        mine = np.ones(found["n"].size, dtype=bool)
+        if bits:  # the filters let more than these pairs of x and u pass
+            pairs = set(zip(intervals.low[which].tolist(), ties.tolist(), strict=True))
+            theirs = round_to(found["u_min"], bits).tolist()
+            found_pairs = zip(found["low"].tolist(), theirs, strict=True)
+            mine = np.array([pair in pairs for pair in found_pairs], dtype=bool)
+        finer = self._intervals(found, column, mine)
+        return Intervals(
+            finer.low,
+            finer.high,
+            finer.sums["u_min"],
+            finer.sums["u_max"],
+            finer.n,
+            finer.sums,
+        )
+
+
+def equal_size_ranks(n_bins: int, min_size: int = 1) -> Ranks:
+    """Return the ranks at which equal-size bins begin, the first one's left out."""
+
+    def ranks(n_rows: int) -> Ints:
+        return cut_positions(n_rows, most_bins(n_rows, n_bins, min_size))[1:]
+
+    return ranks
+
+
+def equal_size_bins(
+    intervals: Intervals, n_bins: int, *, ties: bool = False
+) -> tuple[EqualSizeBins, npt.NDArray[np.intp]]:
+    """Return the limits of bins, and the intervals at which they begin."""
+    n_bins = feasible_bins(intervals.n_rows, n_bins)
+    cuts = intervals.cut(cut_positions(intervals.n_rows, n_bins)[1:])
+    warn_of_ties(n_bins, cuts.size + 1)
+    limits = intervals.low[cuts]
+    if not ties:
+        return EqualSizeBins(limits), cuts
+    # rows of one x that were not told apart are all on the same side
+    whole = np.where(intervals.single, intervals.sums["u_min"], 0.0)
+    tie_limits = np.where(intervals.tie_high < np.inf, intervals.tie_low, whole)
+    return EqualSizeBins(limits, tie_limits[cuts]), cuts

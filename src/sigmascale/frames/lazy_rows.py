@@ -1,0 +1,287 @@
+"""Rows of a lazy frame: columns by name, checked, and the terms that are summed.
+
+Everything here goes through Narwhals, in operations that Polars, DuckDB, Dask and
+Spark all have. Sums and limits must not depend on the engine: rows are sorted into
+intervals by additions, multiplications and comparisons alone, which IEEE 754 fixes to
+the last bit, and never by a logarithm, whose last bit is the library's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from .._support.checks import LARGEST, LARGEST_Z, MISSING, SMALLEST
+from ..exceptions import InvalidInputError, NotANumberError
+
+LARGEST_FEATURE = 1e250  # beyond, rounding to a few bits would overflow
+TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")
+
+Frame = nw.LazyFrame[Any]
+Columns = dict[str, npt.NDArray[Any]]
+Number = TypeVar("Number", nw.Expr, npt.NDArray[np.float64])
+
+
+def as_lazy(frame: Any) -> Frame:
+    """Return a Narwhals lazy frame from one of any library, lazy or not."""
+    found = nw.from_native(frame, pass_through=True)
+    if isinstance(found, nw.DataFrame):
+        return found.lazy()
+    if not isinstance(found, nw.LazyFrame):
+        msg = (
+            "`frame` must be a lazy frame of Polars, DuckDB, Dask or Spark; found "
+            f"{type(frame).__name__}. sigmascale.frames.scan makes one of files."
+        )
+        raise InvalidInputError(msg)
+    return found
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows whose columns are u, e (the error) and x1, x2, ... (the features).
+
+    A row with an unusable error or uncertainty has no u, and no feature that is a
+    number; an unusable number is null. :meth:`refuse` says what is wrong with them.
+
+    Attributes
+    ----------
+    frame : LazyFrame
+        These columns.
+    names : tuple of str
+        What the caller calls u, x1, x2, ...
+    labelled : frozenset of str
+        The columns, among x1, x2, ..., that hold labels.
+    source : LazyFrame
+        The caller's frame.
+    error : str
+        What the caller calls the error.
+    unchecked : LazyFrame
+        The columns of numbers as they come, for those who check them.
+    """
+
+    frame: Frame
+    names: tuple[str, ...]
+    labelled: frozenset[str]
+    source: Frame
+    error: str
+    unchecked: Frame
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns: u, x1, x2, ..."""
+        return ["u", *(f"x{i}" for i in range(1, len(self.names)))]
+
+    def name(self, column: str) -> str:
+        """Return what the caller calls a column."""
+        return self.names[self.columns.index(column)]
+
+    def refuse(self, *, missing_allowed: bool = False) -> None:
+        """Raise an error that counts what is wrong with the rows, by column.
+
+        Features that are numbers may be missing if that is allowed.
+        """
+        numbers = {
+            name: missing_allowed and position > 1
+            for position, name in enumerate((self.error, *self.names))
+            if position < 2 or f"x{position - 1}" not in self.labelled
+        }
+        counts = [nw.len().alias("rows")]
+        kinds: dict[str, tuple[str, str]] = {}
+        for name, may_be_missing in numbers.items():
+            for kind, bad in self._problems(name).items():
+                if kind == "missing" and may_be_missing:
+                    continue
+                alias = f"bad{len(kinds)}"
+                kinds[alias] = (name, kind)
+                counts.append(nw.when(bad).then(1).otherwise(0).sum().alias(alias))
+        found = collect(self.source.select(*counts))
+        n_rows = int(found["rows"][0])
+        if n_rows == 0:
+            msg = "`frame` must have at least 1 row; found 0. Are the files empty?"
+            raise InvalidInputError(msg)
+        by_column: dict[str, list[str]] = {}
+        for alias, (name, kind) in kinds.items():
+            if found[alias][0] > 0:
+                by_column.setdefault(name, []).append(f"{int(found[alias][0])} {kind}")
+        if by_column or not missing_allowed:
+            listed = "; ".join(f"`{n}`: {', '.join(k)}" for n, k in by_column.items())
+            msg = (
+                "Errors must be finite, uncertainties finite and strictly positive, "
+                f"and features finite numbers; of {n_rows} rows these are not: "
+                f"{listed}. Leave these rows out, or repair the column."
+            )
+            raise InvalidInputError(msg)
+
+    def _problems(self, name: str) -> dict[str, nw.Expr]:
+        x = nw.col(name).cast(nw.Float64)
+        finite = is_finite(x)
+        problems = {"missing": is_missing(x), "infinite": is_infinite(x)}
+        if name == self.names[0]:
+            problems["not positive"] = finite & (x <= 0)
+            beyond = (x > 0) & ((x < SMALLEST) | (x > LARGEST))
+            return problems | {
+                f"not between {SMALLEST:g} and {LARGEST:g}": finite & beyond
+            }
+        if name == self.error:
+            u = nw.col(self.names[0]).cast(nw.Float64)
+            beyond = (x.abs() > LARGEST) | ((u > 0) & (x.abs() > LARGEST_Z * u))
+            many = f"above {LARGEST:g} or {LARGEST_Z:g} times the uncertainty"
+            return problems | {many: finite & is_finite(u) & beyond}
+        return problems | {
+            f"above {LARGEST_FEATURE:g}": finite & (x.abs() > LARGEST_FEATURE)
+        }
+
+
+def read_rows(
+    frame: Any,
+    error: str,
+    uncertainty: str,
+    features: Iterable[str] = (),
+    *,
+    categorical: Collection[str] = (),
+) -> Rows:
+    """Return the named columns of a lazy frame; `categorical` numbers are labels."""
+    source = as_lazy(frame)
+    names = (uncertainty, *_names(features))
+    schema = source.collect_schema()
+    _check_names(schema, error, names)
+    e, u = (number(schema, name) for name in (error, uncertainty))
+    bound = LARGEST_Z * u
+    usable = (
+        is_finite(e)
+        & is_finite(u)
+        & (u >= SMALLEST)
+        & (u <= LARGEST)
+        & (e >= -LARGEST)
+        & (e <= LARGEST)
+    )
+    usable = usable & (e >= -bound) & (e <= bound)
+    columns = [e.alias("e"), nw.when(usable).then(u).alias("u")]
+    unchecked = [e.alias("e"), u.alias("u")]
+    labelled = set()
+    for i, name in enumerate(names[1:], start=1):
+        if is_text(schema[name]):
+            x = nw.col(name).cast(nw.String).fill_null(MISSING)
+            labelled.add(f"x{i}")
+        elif name in categorical:
+            x = number(schema, name)
+            labelled.add(f"x{i}")
+        else:
+            x = number(schema, name)
+            unchecked.append(x.alias(f"x{i}"))
+            within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
+            x = nw.when(within & usable).then(x + 0.0)  # there is no -0.0
+        columns.append(x.alias(f"x{i}"))
+    return Rows(
+        source.select(*columns),
+        names,
+        frozenset(labelled),
+        source,
+        error,
+        source.select(*unchecked),
+    )
+
+
+def number(schema: nw.Schema, name: str) -> nw.Expr:
+    """Return a column as float64, or refuse what is no number."""
+    if is_text(schema[name]) or not (
+        schema[name].is_numeric() or schema[name] == nw.Boolean
+    ):
+        msg = (
+            f"`{name}` must hold numbers; it is a column of {schema[name]}. Convert "
+            "it first."
+        )
+        raise NotANumberError(msg)
+    return nw.col(name).cast(nw.Float64)
+
+
+def is_finite(x: nw.Expr) -> nw.Expr:
+    """Return whether numbers are neither NaN nor infinite.
+
+    Comparisons, and `is_nan`, do not do: DuckDB decides them from the range that a
+    Parquet file says its columns have, and that range leaves NaN out.
+    """
+    return x.is_finite()
+
+
+def is_infinite(x: nw.Expr) -> nw.Expr:
+    """Return whether numbers are infinite; null where they are missing."""
+    return (x == float("inf")) | (x == -float("inf"))
+
+
+def is_missing(x: nw.Expr) -> nw.Expr:
+    """Return whether numbers are null or NaN."""
+    return x.is_null() | (~is_finite(x) & ~is_infinite(x))
+
+
+def is_text(dtype: nw.dtypes.DType) -> bool:
+    """Return whether a column holds labels."""
+    return dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
+
+
+def _names(features: Any) -> list[str]:
+    if isinstance(features, str) or not isinstance(features, Iterable):
+        msg = f"`features` must be a list of the names of columns; found {features!r}."
+        raise InvalidInputError(msg)
+    return list(features)
+
+
+def _check_names(schema: nw.Schema, error: str, names: tuple[str, ...]) -> None:
+    for name in (error, *names):
+        if name not in schema:
+            known = ", ".join(str(each) for each in schema)
+            msg = f"`frame` must have a column {name!r}; its columns are: {known}."
+            raise InvalidInputError(msg)
+    if len({error, *names}) < 1 + len(names):
+        msg = (
+            "The error, the uncertainty and the features must be different columns; "
+            f"found {', '.join((error, *names))}."
+        )
+        raise InvalidInputError(msg)
+
+
+def with_terms(frame: Frame, terms: Collection[str]) -> Frame:
+    """Add the terms whose sums are wanted."""
+    if not terms:
+        return frame
+    u, e, z2, z4 = (nw.col(name) for name in ("u", "e", "z2", "z4"))
+    frame = frame.with_columns(z2=(e / u) * (e / u))
+    if "z4" in terms:
+        frame = frame.with_columns(z4=z2 * z2)
+    nonzero = nw.when(e != 0).then(1.0).otherwise(0.0)
+    others = {"nonzero": nonzero, "z6": z4 * z2, "e2": e * e, "u2": u * u}
+    others["log_u2"] = 2 * u.log()
+    wanted = {name: term for name, term in others.items() if name in terms}
+    return frame.with_columns(**wanted) if wanted else frame
+
+
+def sums_of(terms: Iterable[str]) -> dict[str, nw.Expr]:
+    """Return the number of rows and the sums of the terms, to aggregate by."""
+    return {"n": nw.len(), **{term: nw.col(term).sum() for term in terms}}
+
+
+def round_to(x: Number, bits: int) -> Number:
+    """Round to so many significant bits; the same in NumPy and in every engine.
+
+    References
+    ----------
+    T. J. Dekker, Numer. Math. 18, 224 (1971), doi:10.1007/BF01397083
+
+    >>> round_to(np.array([1.0, 1.1, 100.3]), 4)
+    array([  1.   ,   1.125, 104.   ])
+    """
+    shifted = x * float(2 ** (53 - bits) + 1)
+    return shifted - (shifted - x)
+
+
+def collect(frame: Frame) -> Columns:
+    """Run the query and return its (small) result."""
+    polars = frame.implementation.is_polars()
+    streaming: Any = {"engine": "streaming"} if polars else {}
+    table = frame.collect(**streaming)
+    return {name: np.asarray(table[name].to_numpy()) for name in table.columns}

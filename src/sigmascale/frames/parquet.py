@@ -1,0 +1,165 @@
+"""Parquet files as lazy frames, and lazy frames as Parquet files."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from glob import glob
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from .._support.checks import check_choice
+from .._support.files import as_pattern, whole_file_or_folder
+from ..exceptions import InvalidInputError
+from .lazy_rows import as_lazy
+
+Engine = Literal["polars", "duckdb", "dask", "spark"]
+
+PAUSE = 0.05  # seconds between two looks at a growing file
+CAN_FORGET: bool = hasattr(os, "posix_fadvise")  # Linux can
+
+
+def scan(
+    paths: str | Path | Iterable[str | Path],
+    *,
+    engine: Engine = "polars",
+    scheduler: str | None = None,
+) -> Any:
+    """Return Parquet files as a lazy frame; nothing is read yet.
+
+    Parameters
+    ----------
+    paths : str, Path or list of these
+        Files, folders of files or patterns such as ``"run/*.parquet"``; also addresses
+        such as ``"s3://bucket/*.parquet"`` where the engine can reach them.
+    engine : {"polars", "duckdb", "dask", "spark"}, default "polars"
+        What runs the queries; it must be installed.
+    scheduler : str, optional
+        Address of a running cluster: of Dask's scheduler ("tcp://host:8786") or of a
+        Spark master ("spark://host:7077"). By default the work is done here.
+
+    Returns
+    -------
+    polars.LazyFrame, duckdb.DuckDBPyRelation, dask or pyspark DataFrame
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> path = Path(tempfile.mkdtemp()) / "new.parquet"
+    >>> sink(pl.LazyFrame({"u": [1.0, 2.0]}), path)
+    >>> scan(path.parent).collect()["u"].to_list()
+    [1.0, 2.0]
+    """
+    check_choice(engine, "engine", get_args(Engine))
+    given = [paths] if isinstance(paths, (str, Path)) else list(paths)
+    if scheduler is not None and engine not in ("dask", "spark"):
+        msg = (
+            f'`scheduler` is the address of a cluster, and engine "{engine}" runs on '
+            'this machine only. Use engine="dask" or engine="spark".'
+        )
+        raise InvalidInputError(msg)
+    files = [_pattern(path) for path in given]
+    if engine == "polars":
+        import polars as pl
+
+        return pl.scan_parquet(files)
+    if engine == "duckdb":
+        import duckdb
+
+        return duckdb.read_parquet(files)
+    if engine == "dask":
+        import dask.dataframe as dd
+
+        if scheduler is not None:
+            from distributed import Client
+
+            # it becomes the one that all queries go to
+            Client(scheduler)
+        return dd.read_parquet(files)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.appName("sigmascale")
+    if scheduler is not None:
+        builder = builder.master(scheduler)
+    return builder.getOrCreate().read.parquet(*files)
+
+
+def _pattern(path: str | Path) -> str:
+    """Return the pattern of Parquet files, of which there must be some."""
+    pattern = as_pattern(path)
+    if "://" not in pattern and not glob(pattern, recursive=True):
+        msg = f"{path}: no Parquet file is there. Is the path right?"
+        raise InvalidInputError(msg)
+    return pattern
+
+
+def sink(frame: Any, path: str | Path) -> None:
+    """Write a lazy frame to Parquet, whole or not at all, without holding it in memory.
+
+    Polars and DuckDB write one file; Dask and Spark write a folder of files, one for
+    each part of the frame. A file is replaced, a folder is not. Under an address such
+    as ``"s3://bucket/new.parquet"`` files appear as the engine writes them.
+
+    Parameters
+    ----------
+    frame : lazy frame
+        Of Polars, DuckDB, Dask or Spark.
+    path : str or Path
+        Where to write.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import polars as pl
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> sink(pl.LazyFrame({"u": [1.0, 2.0]}), folder / "new.parquet")
+    >>> [file.name for file in folder.iterdir()]
+    ['new.parquet']
+    """
+    lazy = as_lazy(frame)
+    if "://" in str(path):
+        _write(lazy, str(path))
+        return
+    with whole_file_or_folder(Path(path)) as part, _forgotten(part):
+        _write(lazy, str(part))
+
+
+@contextmanager
+def _forgotten(path: Path) -> Iterator[None]:
+    """Let a file that grows be written out and forgotten, not kept in memory.
+
+    What follows is written to the same memory again, and files that are read stay
+    there. Otherwise the system fetches fresh memory for all of the file, which in a
+    virtual machine can take longer than everything else.
+    """
+    if not CAN_FORGET:
+        yield
+        return
+    done = threading.Event()
+
+    def forget() -> None:
+        while not done.wait(PAUSE):
+            # not there yet, a folder, or a file system that cannot do it
+            with suppress(OSError), path.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+    thread = threading.Thread(target=forget, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+def _write(lazy: Any, path: str) -> None:
+    if lazy.implementation.is_polars():
+        # twice as fast as Polars' own choice, zstd, for files a tenth larger
+        lazy.to_native().sink_parquet(path, compression="lz4")
+    elif lazy.implementation.is_dask():
+        lazy.to_native().to_parquet(path, write_index=False)  # or it is a column, too
+    else:
+        lazy.sink_parquet(path)

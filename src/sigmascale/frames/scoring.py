@@ -1,0 +1,353 @@
+"""Scores and verdicts from the sums of a lazy frame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .._support.checks import (
+    Floats,
+    Ints,
+    Labels,
+    as_labels,
+    check_count,
+    refuse_reserved,
+    rng_from,
+)
+from ..bins.partitions import cut_positions, feasible_bins
+from ..bins.sums import BinSums
+from ..judging.confidence_intervals import MIN_ROWS, moments_interval
+from ..judging.local import (
+    LocalZMS,
+    Settings,
+    check_settings,
+    large_groups,
+    refuse_one_row,
+)
+from ..judging.references import ReferenceScores
+from ..judging.scores import Scorecard
+from ..judging.verdicts import Validation, attainable_fractions, default_bins, judge
+from .fine_bins import SCORE_BITS, Intervals, Survey, equal_size_ranks
+from .fitting import uniform
+from .lazy_rows import TERMS, Rows, collect, read_rows, sums_of, with_terms
+
+SHARE = 2e-3  # of all rows in an interval, whose sums bins share evenly
+SAMPLE = 200_000  # z-scores behind the attainable fraction of valid bins
+BIN_ROWS = 10_000  # beyond, the coverage of an interval does not depend on the rows
+
+
+@dataclass(frozen=True)
+class _Binned:
+    """The sums of the bins of a variable, and the range of the variable in each."""
+
+    sums: BinSums
+    low: Labels
+    middle: Labels
+    high: Labels
+
+
+def scorecard(
+    frame: Any,
+    *,
+    error: str,
+    uncertainty: str,
+    features: Any = (),
+    n_bins: int = 100,
+) -> Scorecard:
+    """Return the scores of a lazy frame, see :func:`sigmascale.scorecard`.
+
+    Parameters
+    ----------
+    frame : lazy frame
+        Of Polars, DuckDB, Dask or Spark.
+    error, uncertainty : str
+        The columns of errors and uncertainties.
+    features : list of str, optional
+        The columns of features; text is scored by group.
+    n_bins : int, default 100
+        Number of equal-size bins of each numeric variable.
+
+    Returns
+    -------
+    Scorecard
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import sigmascale as ss
+    >>> frame = pl.LazyFrame({"u": [1.0, 1.0, 2.0, 2.0], "E": [1.0, -1.0, 2.0, 2.0]})
+    >>> ss.frames.scorecard(frame, error="E", uncertainty="u", n_bins=2)["S_u"]
+    0.0
+    """
+    rows = read_rows(frame, error, uncertainty, _scored(features))
+    n_bins = check_count(n_bins, "n_bins")
+    terms = ("z2", "e2", "u2", "log_u2")
+    binned = _bin(rows, rows.columns, n_bins, terms, lean=True)
+    return _scorecard(binned, n_bins, ["u", *rows.names[1:]])
+
+
+def local_zms(
+    frame: Any,
+    *,
+    error: str,
+    uncertainty: str,
+    by: str | None = None,
+    n_bins: int = 100,
+    confidence: float = 0.95,
+) -> LocalZMS:
+    """Return <Z²> of each bin of a lazy frame, see :func:`sigmascale.local_zms`.
+
+    Intervals are those of the method "moments", the closed form.
+
+    Parameters
+    ----------
+    frame : lazy frame
+        Of Polars, DuckDB, Dask or Spark.
+    error, uncertainty : str
+        The columns of errors and uncertainties.
+    by : str, optional
+        The column to bin by; by default the uncertainty.
+    n_bins : int, default 100
+        Number of bins; groups ignore it.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+
+    Returns
+    -------
+    LocalZMS
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import sigmascale as ss
+    >>> frame = pl.LazyFrame({"u": [1.0] * 10, "E": [1.0, -1.0, 2.0, 0.0, 1.0] * 2})
+    >>> ss.frames.local_zms(frame, error="E", uncertainty="u", n_bins=1).zms
+    array([1.4])
+    """
+    settings = check_settings(n_bins, "moments", confidence, 1500)
+    features = [] if by is None or by == uncertainty else [by]
+    rows = read_rows(frame, error, uncertainty, features)
+    column = rows.columns[-1]
+    binned = _bin(rows, [column], settings.n_bins, TERMS, min_size=MIN_ROWS)[column]
+    return _local("by" if features else "u", binned, settings)
+
+
+def validate(
+    frame: Any,
+    *,
+    error: str,
+    uncertainty: str,
+    features: Any = (),
+    n_bins: int | None = None,
+    confidence: float = 0.95,
+    n_draws: int = 1000,
+    rng: int | np.random.Generator | None = 0,
+) -> Validation:
+    """Return verdicts on a lazy frame, see :func:`sigmascale.validate`.
+
+    Perfectly calibrated sets with the z-distribution of this one are simulated bin by
+    bin: the <Z²> of a bin is drawn from the gamma distribution (shifted) that has the
+    mean, variance and skewness which that of its rows would have.
+
+    Parameters
+    ----------
+    frame : lazy frame
+        Of Polars, DuckDB, Dask or Spark.
+    error, uncertainty : str
+        The columns of errors and uncertainties.
+    features : list of str, optional
+        The columns of features; text makes groups.
+    n_bins : int, optional
+        Number of bins of each numeric variable. By default the square root of n, up
+        to 100, and no more than leave 5 rows in each.
+    confidence : float, default 0.95
+        Coverage of the intervals, and one minus the level of the tests.
+    n_draws : int, default 1000
+        Simulated sets.
+    rng : int, Generator or None, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    Validation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import polars as pl
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(1)
+    >>> u = rng.uniform(1, 2, 5000)
+    >>> frame = pl.LazyFrame({"u": u, "E": rng.normal(scale=u)})
+    >>> ss.frames.validate(frame, error="E", uncertainty="u").passed
+    True
+    """
+    rows = read_rows(frame, error, uncertainty, _scored(features))
+    if n_bins is None:
+        n_rows = int(collect(rows.frame.select(nw.len().alias("n")))["n"][0])
+        n_bins = default_bins(n_rows)
+    settings = check_settings(n_bins, "moments", confidence, 1500)
+    n_draws = check_count(n_draws, "n_draws", least=20)
+    generator = rng_from(rng)
+    binned = _bin(rows, rows.columns, settings.n_bins, TERMS, min_size=MIN_ROWS)
+    names = ["u", *rows.names[1:]]
+    local = {
+        name: _local(name, each, settings)
+        for name, each in zip(names, binned.values(), strict=True)
+    }
+    total = binned["u"].sums.total
+    sizes = {
+        name: each.sums.n for name, each in zip(names, binned.values(), strict=True)
+    }
+    return judge(
+        _scorecard(binned, settings.n_bins, names),
+        _reference(total, sizes, n_draws, generator),
+        local,
+        attainable_fractions(
+            _sample(rows, total), local, settings, generator, largest_bin=BIN_ROWS
+        ),
+        settings,
+    )
+
+
+def _scored(features: Any) -> Any:
+    """Return the names of features, of which none may be the name of a score."""
+    if not isinstance(features, str):
+        refuse_reserved(features)
+    return features
+
+
+def _bin(
+    rows: Rows,
+    columns: list[str],
+    n_bins: int,
+    terms: tuple[str, ...],
+    *,
+    min_size: int = 1,
+    lean: bool = False,
+) -> dict[str, _Binned]:
+    """Return the sums of equal-size bins, or of groups, of every column."""
+    survey = Survey(
+        terms,
+        SCORE_BITS,
+        SHARE,
+        ties=True,
+        u_range=False,
+        lean=lean,
+        feature_terms=tuple(term for term in terms if term != "log_u2"),
+    )
+    ranks = equal_size_ranks(n_bins, min_size)
+    numbers = [column for column in columns if column not in rows.labelled]
+    taken = survey.take(rows, dict.fromkeys(numbers, ranks)) if numbers else {}
+    binned = {}
+    for column in columns:
+        if column in rows.labelled:
+            binned[column] = _groups(rows, column, terms)
+        else:
+            feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
+            binned[column] = _equal_bins(taken[column], feasible)
+    return binned
+
+
+def _equal_bins(intervals: Intervals, n_bins: int) -> _Binned:
+    ranks = cut_positions(intervals.n_rows, n_bins)
+    parts, starts = intervals.split(ranks)
+    sizes = np.diff(ranks, append=intervals.n_rows)
+    middle = intervals.values_at(ranks + sizes - (sizes + 1) // 2)
+    terms = {
+        name: np.add.reduceat(values, starts)
+        for name, values in parts.sums.items()
+        if name in TERMS
+    }
+    low = parts.low[starts]
+    high = np.maximum.reduceat(parts.high, starts)
+    return _Binned(_complete(sizes, terms, low, high), low, middle, high)
+
+
+def _groups(rows: Rows, column: str, terms: tuple[str, ...]) -> _Binned:
+    found = collect(
+        with_terms(rows.frame, terms)
+        .group_by(column)
+        .agg(**sums_of(terms), usable=nw.col("u").count())
+    )
+    if not np.array_equal(found["usable"], found["n"]) or not found["n"].size:
+        rows.refuse()
+    labels = as_labels(found[column])
+    order = np.argsort(labels, kind="stable")
+    labels = labels[order]
+    sums = {name: found[name][order] for name in terms}
+    none = np.zeros(labels.size)
+    n = found["n"][order].astype(np.int64)
+    return _Binned(_complete(n, sums, none, none), labels, labels, labels)
+
+
+def _complete(n: Ints, sums: dict[str, Floats], low: Floats, high: Floats) -> BinSums:
+    """Return bin sums; terms that were not asked for are 0."""
+    none = {name: np.zeros(n.size) for name in TERMS}
+    return BinSums(n=n, x_min=low, x_max=high, **(none | sums))
+
+
+def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Scorecard:
+    sums = dict(zip(names, (each.sums for each in binned.values()), strict=True))
+    return Scorecard.from_sums(sums, n_bins)
+
+
+def _local(name: str, binned: _Binned, settings: Settings) -> LocalZMS:
+    sums, confidence = binned.sums, settings.confidence
+    total = sums.total
+    refuse_one_row(int(total.n[0]))
+    which = np.ones(sums.n.size, dtype=bool)
+    if binned.low.dtype.kind != "f":
+        which = large_groups(sums.n, name)
+    low, high = moments_interval(
+        sums.n, sums.z2, sums.z4, sums.z6, confidence=confidence
+    )
+    all_low, all_high = moments_interval(
+        total.n, total.z2, total.z4, total.z6, confidence=confidence
+    )
+    return LocalZMS.from_limits(
+        name,
+        sums.zms[which],
+        (low[which], high[which]),
+        sums.n[which],
+        (binned.low[which], binned.middle[which], binned.high[which]),
+        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
+        settings,
+    )
+
+
+def _reference(
+    total: BinSums, sizes: dict[str, Ints], n_draws: int, rng: np.random.Generator
+) -> ReferenceScores:
+    """Return S of simulated sets whose z² have the moments of this set everywhere."""
+    n = int(total.n[0])
+    m1, m2, m3 = (
+        float(values[0]) / n if total.z2[0] else normal
+        for values, normal in ((total.z2, 1.0), (total.z4, 3.0), (total.z6, 15.0))
+    )
+    variance = max(0.0, m2 / m1**2 - 1)
+    third = m3 / m1**3 - 3 * m2 / m1**2 + 2
+    skewness = third / variance**1.5 if variance else 0.0
+    draws = {}
+    for name, rows in {"cal": np.array([n]), **sizes}.items():
+        spread = np.sqrt(variance / rows)
+        # the mean of n rows of a gamma variable is one of n times the shape
+        shape = 4 * rows / max(skewness, 1e-6) ** 2
+        drawn = rng.standard_gamma(shape, size=(n_draws, rows.size))
+        zms = 1 + spread * (drawn - shape) / np.sqrt(shape)
+        draws[f"S_{name}"] = np.abs(np.log(np.maximum(zms, 1e-3))).mean(axis=1)
+    return ReferenceScores(distribution="empirical", df=None, draws=draws)
+
+
+def _sample(rows: Rows, total: BinSums) -> Floats:
+    """Return the z² of about `SAMPLE` rows."""
+    share = SAMPLE / int(total.n[0])
+    means = float(total.e2[0] / total.n[0]), float(total.u2[0] / total.n[0])
+    frame = with_terms(rows.frame, ("z2",))
+    if share < 1:
+        frame = frame.filter(uniform(*means) < share)
+    found = np.sort(collect(frame.select("z2"))["z2"])
+    return found if found.size else np.ones(1)

@@ -1,0 +1,209 @@
+"""Local coverage: the fraction of errors within their limits in each bin of a variable.
+
+What `judging.local` is for variances, this is for intervals, in the same bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from .._support.checks import (
+    Floats,
+    Ints,
+    Labels,
+    check_count,
+    check_features,
+    check_fraction,
+    check_interval,
+    check_pair,
+    check_variable,
+)
+from .confidence_intervals import MIN_ROWS, wilson_interval
+from .coverage import inside_limits
+from .local import ByBin, first_middle_last, keep_large_groups
+from .scores import bin_for_scores, check_ties
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalCoverage(ByBin):
+    """The coverage of each bin, with its confidence interval.
+
+    Attributes
+    ----------
+    name : str
+        The variable that was binned.
+    target : float
+        The coverage that the intervals were made for.
+    coverage, low, high : array of shape (n_bins,)
+        Fraction of errors within their limits, and its exact (Clopper-Pearson)
+        confidence interval.
+    valid : array of bool, shape (n_bins,)
+        Whether the confidence interval contains `target`.
+    n : array of int, shape (n_bins,)
+        Rows in each bin.
+    x, x_min, x_max : array of shape (n_bins,)
+        Median and range of the variable in each bin; for groups, the labels.
+    fraction_valid : float
+        Fraction of valid bins. The target is `confidence` or a little more, as exact
+        intervals of counts are never too narrow.
+    fraction_interval : tuple of float
+        Its interval (Wilson, with continuity correction).
+    overall : tuple of float
+        Coverage of all rows, with the limits of its interval (Wilson).
+    confidence : float
+        Coverage of all confidence intervals.
+    """
+
+    target: float
+    coverage: Floats = field(repr=False)
+
+    _shown = ("coverage", "coverage")
+
+
+def local_coverage(
+    error: Any,
+    uncertainty: Any,
+    interval: Any,
+    *,
+    coverage: float = 0.9,
+    by: Any = None,
+    n_bins: int = 20,
+    ties: Any = None,
+    confidence: float = 0.95,
+) -> LocalCoverage:
+    """Return the coverage of each bin; every target is the nominal coverage.
+
+    The bins are those of :func:`local_zms`, so that both views can be compared.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    interval : array-like of shape (n, 2)
+        Lower and upper limits of the errors.
+    coverage : float, default 0.9
+        The coverage that the interval was made for.
+    by : array-like of shape (n,), optional
+        The variable to bin by: numbers make equal-size bins, labels make groups. By
+        default the uncertainty.
+    n_bins : int, default 20
+        Number of bins: a fraction near 1 needs more rows a bin than <Z²>. Fewer, with a
+        warning, where a bin would have under 5 rows. Groups of under 5 rows are left
+        out, with a warning.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal `by`. By default the uncertainty.
+    confidence : float, default 0.95
+        Coverage of the confidence intervals of the fractions.
+
+    Returns
+    -------
+    LocalCoverage
+
+    References
+    ----------
+    C. J. Clopper and E. S. Pearson, Biometrika 26, 404 (1934),
+    doi:10.1093/biomet/26.4.404
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sigmascale import normal_interval
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 10_000)
+    >>> result = local_coverage(rng.normal(scale=u), u, normal_interval(u, 0.9))
+    >>> result.fraction_valid
+    1.0
+    >>> wrong = normal_interval(np.full_like(u, 1.5), 0.9)
+    >>> local_coverage(rng.normal(scale=u), u, wrong).fraction_valid
+    0.25
+    """
+    e, u = check_pair(error, uncertainty)
+    limits = check_interval(interval, e)
+    name, x = ("u", None) if by is None else ("by", check_variable(by, "by", e))
+    settings = _check_settings(coverage, n_bins, confidence)
+    return _local_coverage(e, u, limits, name, x, settings, check_ties(ties, e))
+
+
+def local_coverage_by_variable(
+    error: Any,
+    uncertainty: Any,
+    interval: Any,
+    features: Any = None,
+    *,
+    coverage: float = 0.9,
+    n_bins: int = 20,
+    ties: Any = None,
+    confidence: float = 0.95,
+) -> dict[str, LocalCoverage]:
+    """Return :func:`local_coverage` of u and of every feature, by name."""
+    e, u = check_pair(error, uncertainty)
+    limits = check_interval(interval, e)
+    variables: dict[str, Labels | None] = {"u": None, **check_features(features, e)}
+    settings = _check_settings(coverage, n_bins, confidence)
+    order = check_ties(ties, e)
+    return {
+        name: _local_coverage(e, u, limits, name, x, settings, order)
+        for name, x in variables.items()
+    }
+
+
+def _check_settings(
+    coverage: Any, n_bins: Any, confidence: Any
+) -> tuple[float, int, float]:
+    return (
+        check_fraction(coverage, "coverage"),
+        check_count(n_bins, "n_bins"),
+        check_fraction(confidence, "confidence"),
+    )
+
+
+def _local_coverage(
+    error: Floats,
+    uncertainty: Floats,
+    limits: Floats,
+    name: str,
+    x: Labels | None,
+    settings: tuple[float, int, float],
+    ties: Floats | None,
+) -> LocalCoverage:
+    target, n_bins, confidence = settings
+    binned = bin_for_scores(error, uncertainty, x, n_bins, ties, min_size=MIN_ROWS)
+    if x is not None and x.dtype.kind != "f":
+        binned = keep_large_groups(binned, name)
+    inside = inside_limits(error, limits)
+    n = binned.sizes
+    count = binned.reduce(np.add, inside[binned.order].astype(np.float64))
+    total = wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
+    return LocalCoverage.judged(
+        name,
+        clopper_pearson_interval(count, n, confidence=confidence),
+        n,
+        first_middle_last(uncertainty if x is None else x, binned),
+        wanted=target,
+        overall=(float(inside.mean()), *total),
+        confidence=confidence,
+        target=target,
+        coverage=count / n,
+    )
+
+
+def clopper_pearson_interval(
+    successes: Floats, trials: Ints, *, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return the exact confidence interval of each of several fractions."""
+    tail = (1 - confidence) / 2
+    # at 0 and n, where the beta function has no such parameter, the limits are known
+    low = special.betaincinv(np.maximum(successes, 1), trials - successes + 1, tail)
+    high = special.betaincinv(
+        successes + 1, np.maximum(trials - successes, 1), 1 - tail
+    )
+    return (
+        np.where(successes == 0, 0.0, low),
+        np.where(successes == trials, 1.0, high),
+    )

@@ -1,0 +1,321 @@
+"""Metrics that users of other libraries look for, under the names they know.
+
+They judge uncertainties as those of normal errors. Most compare, at many levels p, the
+fraction of errors within ± u Φ⁻¹((1 + p) / 2) with p: the *calibration curve*. That is
+an average over all rows; :func:`local_coverage` and :func:`local_zms` look closer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from scipy import special
+
+from .._support.checks import (
+    Floats,
+    Ints,
+    check_choice,
+    check_count,
+    check_pair,
+    check_uncertainty,
+    rng_from,
+)
+from .._support.render import html_table, plain, text_table
+from ..exceptions import InvalidInputError
+
+
+def crps(error: Any, uncertainty: Any) -> float:
+    """Return the mean continuous ranked probability score; lower is better.
+
+    For normal errors it is u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π], with z = error / u, in
+    the unit of the error. It rewards what NLL does, and forgives large errors more.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+
+    References
+    ----------
+    T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 359 (2007),
+    doi:10.1198/016214506000001437
+
+    Examples
+    --------
+    >>> round(crps([0.0, 2.0], [1.0, 1.0]), 4)
+    0.8432
+    """
+    e, u = check_pair(error, uncertainty)
+    z = e / u
+    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+    # 2 Φ(z) − 1 is erf(z / √2), which does not cancel near 0
+    parts = z * special.erf(z / np.sqrt(2)) + 2 * density - 1 / np.sqrt(np.pi)
+    return float(np.mean(u * parts))
+
+
+def sharpness(uncertainty: Any) -> float:
+    """Return the root mean squared uncertainty; of two calibrated ones, less is better.
+
+    Parameters
+    ----------
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+
+    References
+    ----------
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263
+
+    Examples
+    --------
+    >>> sharpness([1.0, 7.0])
+    5.0
+    """
+    return float(np.sqrt(np.mean(check_uncertainty(uncertainty) ** 2)))
+
+
+def mean_absolute_calibration_error(
+    error: Any, uncertainty: Any, *, n_levels: int = 100
+) -> float:
+    """Return the mean distance of the calibration curve from p; best is small.
+
+    MACE is the mean of abs(observed fraction − p) over `n_levels` levels p from 0 to 1.
+    Also known as the expected calibration error of a regression.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    n_levels : int, default 100
+        Number of levels.
+
+    References
+    ----------
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> error = np.random.default_rng(0).normal(size=10_000)
+    >>> round(mean_absolute_calibration_error(error, np.ones(10_000)), 3)
+    0.003
+    >>> round(mean_absolute_calibration_error(error, np.full(10_000, 2.0)), 3)
+    0.202
+    """
+    return float(np.mean(np.abs(_deviation(error, uncertainty, n_levels))))
+
+
+def root_mean_squared_calibration_error(
+    error: Any, uncertainty: Any, *, n_levels: int = 100
+) -> float:
+    """Return the rms distance of the calibration curve from p; best is small.
+
+    RMSCE² is the mean of (observed fraction − p)² over `n_levels` levels p from 0 to 1.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    n_levels : int, default 100
+        Number of levels.
+
+    References
+    ----------
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> error = np.random.default_rng(0).normal(size=10_000)
+    >>> round(root_mean_squared_calibration_error(error, np.full(10_000, 2.0)), 3)
+    0.227
+    """
+    return float(np.sqrt(np.mean(_deviation(error, uncertainty, n_levels) ** 2)))
+
+
+def miscalibration_area(error: Any, uncertainty: Any, *, n_levels: int = 100) -> float:
+    """Return the area between the calibration curve and the diagonal; best is small.
+
+    The curve joins `n_levels` points (p, observed fraction) by straight lines; pieces
+    that cross the diagonal count with both their triangles.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    n_levels : int, default 100
+        Number of levels, from 0 to 1.
+
+    References
+    ----------
+    K. Tran et al., Mach. Learn.: Sci. Technol. 1, 025006 (2020),
+    doi:10.1088/2632-2153/ab7e1a
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> error = np.random.default_rng(0).normal(size=10_000)
+    >>> round(miscalibration_area(error, np.full(10_000, 2.0)), 3)
+    0.204
+    """
+    deviation = _deviation(error, uncertainty, n_levels)
+    left, right = deviation[:-1], deviation[1:]
+    both = np.abs(left) + np.abs(right)
+    # two triangles of heights |left| and |right| share the width as their heights do
+    crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
+    heights = np.where(left * right < 0, crossing, both)
+    return float(np.sum(heights) / (2 * (deviation.size - 1)))
+
+
+@dataclass(frozen=True)
+class AdversarialGroupCalibration:
+    """The worst calibration error among random groups of rows, by their size.
+
+    Attributes
+    ----------
+    fraction : array of shape (n_sizes,)
+        Size of the groups as a fraction of all rows, from 0 to 1.
+    size : array of int, shape (n_sizes,)
+        Their number of rows, at least 2.
+    worst : array of shape (n_sizes,)
+        The worst calibration error of the groups of a trial, averaged over trials.
+    spread : array of shape (n_sizes,)
+        Its standard deviation over trials.
+    """
+
+    fraction: Floats
+    size: Ints
+    worst: Floats
+    spread: Floats = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists."""
+        return plain(self)
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (f"{size}", f"{fraction:.2f}", f"{worst:.4f}", f"{spread:.4f}")
+            for size, fraction, worst, spread in zip(
+                self.size, self.fraction, self.worst, self.spread, strict=True
+            )
+        ]
+
+    def __str__(self) -> str:
+        """Return one line a group size."""
+        return text_table(_HEADER, self._rows())
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, self._rows())
+
+
+_HEADER = ("rows of a group", "fraction", "worst error", "spread")
+
+
+def adversarial_group_calibration(
+    error: Any,
+    uncertainty: Any,
+    *,
+    kind: Literal["mean absolute", "root mean square"] = "mean absolute",
+    n_levels: int = 100,
+    n_sizes: int = 10,
+    n_trials: int = 10,
+    n_groups: int = 10,
+    rng: int | np.random.Generator | None = 0,
+) -> AdversarialGroupCalibration:
+    """Return the worst calibration error of random groups, by size; best is small.
+
+    Whoever searches long enough finds a group of rows whose uncertainties are wrong;
+    the smaller the group, the worse. Compare with what honest uncertainties reach, or
+    bin by features that mean something: :func:`local_coverage`, :func:`validate`.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,)
+        Errors, reference minus prediction; at least 2.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    kind : {"mean absolute", "root mean square"}, default "mean absolute"
+        How a group's calibration error is averaged over levels.
+    n_levels : int, default 100
+        Number of levels of the calibration curve.
+    n_sizes : int, default 10
+        Number of group sizes, from 2 rows to all.
+    n_trials, n_groups : int, default 10
+        Each trial keeps the worst of `n_groups` groups drawn without replacement.
+    rng : int, Generator or None, default 0
+        Seed of the draws.
+
+    Returns
+    -------
+    AdversarialGroupCalibration
+
+    References
+    ----------
+    S. Zhao, T. Ma and S. Ermon, ICML (2020), arXiv:2006.10288
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> u = np.ones(1000)
+    >>> error = np.random.default_rng(0).normal(scale=u)
+    >>> result = adversarial_group_calibration(error, u, n_sizes=3)
+    >>> result.size
+    array([   2,  500, 1000])
+    >>> result.worst.round(2)
+    array([0.36, 0.02, 0.01])
+    """
+    e, u = check_pair(error, uncertainty)
+    kind_ = check_choice(kind, "kind", ("mean absolute", "root mean square"))
+    levels = check_count(n_levels, "n_levels", least=2)
+    trials = check_count(n_trials, "n_trials", least=2)
+    groups = check_count(n_groups, "n_groups")
+    fraction = np.linspace(0, 1, check_count(n_sizes, "n_sizes", least=2))
+    generator = rng_from(rng)
+    if e.size < 2:
+        msg = "A group needs at least 2 rows; found n_samples = 1."
+        raise InvalidInputError(msg)
+    first = _first_level(e, u, levels)
+    size = np.maximum(np.round(e.size * fraction).astype(np.int64), 2)
+    worst = np.empty((fraction.size, trials))
+    for i, trial in np.ndindex(worst.shape):
+        drawn = [
+            first[generator.choice(e.size, size[i], replace=False)]
+            for _ in range(groups)
+        ]
+        deviations = np.abs([_deviation_from(rows, levels) for rows in drawn])
+        worst[i, trial] = (
+            deviations.mean(axis=1)
+            if kind_ == "mean absolute"
+            else np.sqrt((deviations**2).mean(axis=1))
+        ).max()
+    return AdversarialGroupCalibration(
+        fraction, size, worst.mean(axis=1), worst.std(axis=1, ddof=1)
+    )
+
+
+def _deviation(error: Any, uncertainty: Any, n_levels: Any) -> Floats:
+    """Return observed minus expected fractions at levels from 0 to 1."""
+    e, u = check_pair(error, uncertainty)
+    levels = check_count(n_levels, "n_levels", least=2)
+    return _deviation_from(_first_level(e, u, levels), levels)
+
+
+def _first_level(error: Floats, uncertainty: Floats, n_levels: int) -> Ints:
+    """Return the first level whose interval holds each error; the last holds all."""
+    reach = special.ndtri(0.5 + np.linspace(0, 1, n_levels) / 2)
+    return np.searchsorted(reach, np.abs(error) / uncertainty)
+
+
+def _deviation_from(first_level: Ints, n_levels: int) -> Floats:
+    inside = np.cumsum(np.bincount(first_level, minlength=n_levels))
+    result: Floats = inside / first_level.size - np.linspace(0, 1, n_levels)
+    return result

@@ -1,0 +1,291 @@
+"""How many bins there should be: a scan to look at, and a choice to trust."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import (
+    Floats,
+    Ints,
+    check_choice,
+    check_count,
+    check_counts,
+    rng_from,
+)
+from .._support.progress import track
+from .._support.render import html_table, plain, shorten, text_table
+from ..comparison import CheckedSet, Data
+from ..exceptions import InvalidInputError
+from ..scaling import BinwiseScaling, IsotonicScaling
+from ..scaling.crossfit import canonical_order, make_folds
+from .confidence_intervals import METHODS, IntervalMethod
+from .references import reference_scores
+from .scores import Scorecard
+
+
+@dataclass(frozen=True)
+class BinScan:
+    """Scores on the test set against the number of bins of the recalibrator.
+
+    Attributes
+    ----------
+    n_bins : array of shape (n_points,)
+        Numbers of bins.
+    scores : dict of str to array of shape (n_points,)
+        Each score, under the names of :class:`Scorecard`.
+    valid, valid_low, valid_high : dict of str to array of shape (n_points,)
+        Fraction of valid bins of each variable, with its interval.
+    isotonic : Scorecard
+        Scores of isotonic regression, for reference.
+    isotonic_valid : dict of str to float
+        Its fractions of valid bins.
+    simulated_mean, simulated_sd : dict of str to array of shape (n_points,)
+        Scores that perfectly calibrated normal errors with the same uncertainties
+        would have.
+    """
+
+    n_bins: Ints
+    scores: dict[str, Floats] = field(repr=False)
+    valid: dict[str, Floats] = field(repr=False)
+    valid_low: dict[str, Floats] = field(repr=False)
+    valid_high: dict[str, Floats] = field(repr=False)
+    isotonic: Scorecard = field(repr=False)
+    isotonic_valid: dict[str, float] = field(repr=False)
+    simulated_mean: dict[str, Floats] = field(repr=False)
+    simulated_sd: dict[str, Floats] = field(repr=False)
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Return the scan as columns."""
+        columns: dict[str, Any] = {"n_bins": self.n_bins}
+        columns |= self.scores
+        columns |= {f"valid_{name}": v for name, v in self.valid.items()}
+        columns |= {f"valid_{name} low": v for name, v in self.valid_low.items()}
+        columns |= {f"valid_{name} high": v for name, v in self.valid_high.items()}
+        columns |= {f"simulated {name}": v for name, v in self.simulated_mean.items()}
+        columns |= {f"simulated {name} sd": v for name, v in self.simulated_sd.items()}
+        return {name: values.tolist() for name, values in columns.items()}
+
+    def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        names = ["NLL", "S_cal", *(f"S_{name}" for name in self.valid), "S_tot"]
+        rows = [
+            (str(n), *(f"{self.scores[name][i]:.3f}" for name in names))
+            for i, n in enumerate(self.n_bins)
+        ]
+        card = self.isotonic.to_dict()
+        rows.append(("isotonic", *(f"{card[name]:.3f}" for name in names)))
+        short = {f"S_{name}": f"S_{shorten(name)}" for name in self.valid}
+        return ("bins", *(short.get(name, name) for name in names)), rows
+
+    def __str__(self) -> str:
+        """Return one line a number of bins."""
+        return text_table(*self._cells())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+
+def scan_bins(
+    cal: Data,
+    test: Data,
+    *,
+    n_bins: Iterable[int] = range(2, 100),
+    by: int | str = 0,
+    score_bins: int = 100,
+    method: IntervalMethod = "bca",
+    n_draws: int = 1000,
+    rng: int = 0,
+) -> BinScan:
+    """Return test scores of bin-wise scaling against its number of bins.
+
+    The scan shows what the number of bins does. It looks at the test set: to choose a
+    number, use :func:`choose_n_bins`, which does not.
+
+    Parameters
+    ----------
+    cal, test : pair (X, y)
+        Conditioning table and errors of the set to fit on, and of the set to score.
+    n_bins : iterable of int, default range(2, 100)
+        Numbers of bins to try.
+    by : int or str, default 0
+        The column of X that is binned; 0 is the uncertainty.
+    score_bins : int, default 100
+        Number of bins of the local scores.
+    method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
+        How intervals of the local <Z²> are made.
+    n_draws : int, default 1000
+        Simulated sets behind each point of the reference.
+    rng : int, default 0
+        Seed of the bootstrap and of the simulations.
+
+    Returns
+    -------
+    BinScan
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(4000, seed=0)
+    >>> cal, test = (
+    ...     (data.X[:2000], data.error[:2000]),
+    ...     (data.X[2000:], data.error[2000:]),
+    ... )
+    >>> scan = scan_bins(cal, test, n_bins=(2, 20), n_draws=20, method="moments")
+    >>> bool(scan.scores["S_u"][1] < scan.scores["S_u"][0])
+    True
+    """
+    training, testing = CheckedSet.read(cal, "cal"), CheckedSet.read(test, "test")
+    numbers = check_counts(n_bins, "n_bins")
+    score_bins = check_count(score_bins, "score_bins")
+    check_choice(method, "method", METHODS)
+    cards, locals_, references = [], [], []
+    for n in track(numbers, "scanning bin numbers", len(numbers)):
+        fitted = BinwiseScaling(n, by=by).fit(training.X, training.error)
+        u = fitted.predict(testing.X)
+        cards.append(testing.score(u, score_bins).to_dict())
+        locals_.append(testing.validity(u, score_bins, method, rng))
+        references.append(
+            reference_scores(
+                u,
+                testing.features,
+                n_draws=n_draws,
+                n_bins=score_bins,
+                ties=testing.uncertainty,
+                rng=rng,
+            )
+        )
+    u = IsotonicScaling().fit(training.X, training.error).predict(testing.X)
+    isotonic_local = testing.validity(u, score_bins, method, rng)
+    variables = list(isotonic_local)
+    means, sds = ([r.mean for r in references], [r.sd for r in references])
+
+    def fractions(index: int | None) -> dict[str, Floats]:
+        return {
+            name: np.array(
+                [
+                    each[name].fraction_valid
+                    if index is None
+                    else each[name].fraction_interval[index]
+                    for each in locals_
+                ]
+            )
+            for name in variables
+        }
+
+    def columns(dicts: list[dict[str, float]]) -> dict[str, Floats]:
+        return {name: np.array([each[name] for each in dicts]) for name in dicts[0]}
+
+    return BinScan(
+        n_bins=np.array(numbers),
+        scores=columns(cards),
+        valid=fractions(None),
+        valid_low=fractions(0),
+        valid_high=fractions(1),
+        isotonic=testing.score(u, score_bins),
+        isotonic_valid={n: each.fraction_valid for n, each in isotonic_local.items()},
+        simulated_mean=columns(means),
+        simulated_sd=columns(sds),
+    )
+
+
+@dataclass(frozen=True)
+class BinChoice:
+    """The number of bins that cross-validation on the calibration set prefers.
+
+    Attributes
+    ----------
+    n_bins : int
+        The choice: the fewest bins within one standard error of the best.
+    best : int
+        The number with the lowest cross-validated negative log-likelihood.
+    candidates : array of int
+        Numbers that were tried.
+    nll, standard_error : array of float
+        Cross-validated NLL of each, and the standard error of its difference to the
+        best one.
+    """
+
+    n_bins: int
+    best: int
+    candidates: Ints = field(repr=False)
+    nll: Floats = field(repr=False)
+    standard_error: Floats = field(repr=False)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists."""
+        return plain(self)
+
+
+def choose_n_bins(
+    X: Any,
+    y: Any,
+    *,
+    n_bins: Iterable[int] = (1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100),
+    by: int | str = 0,
+    cv: int = 5,
+    rng: int = 0,
+) -> BinChoice:
+    """Choose the number of bins by cross-validation on the calibration set alone.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n, n_columns)
+        Conditioning table of the calibration set.
+    y : array-like of shape (n,)
+        Its errors.
+    n_bins : iterable of int
+        Numbers of bins to try.
+    by : int or str, default 0
+        The column of X that is binned; 0 is the uncertainty.
+    cv : int, default 5
+        Number of folds.
+    rng : int, default 0
+        Seed of the folds.
+
+    Returns
+    -------
+    BinChoice
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(4000, seed=0)
+    >>> choice = choose_n_bins(data.X, data.error)
+    >>> 2 <= choice.n_bins <= 40
+    True
+    """
+    whole = CheckedSet.read((X, y), "data")
+    numbers = sorted(set(check_counts(n_bins, "n_bins")))
+    cv = check_count(cv, "cv", least=2)
+    n_rows = whole.error.size
+    if n_rows < cv:
+        msg = f"`cv` must not exceed the number of rows; found {cv} for {n_rows} rows."
+        raise InvalidInputError(msg)
+    table = np.column_stack([whole.uncertainty, whole.table.numbers(by)])
+    column = 0 if whole.table.position(by) == 0 else 1
+    order = canonical_order(tuple(table.T), whole.error)
+    table, error = table[order], whole.error[order]
+    fold = make_folds(np.abs(error) / table[:, 0], cv, rng_from(rng), None)
+    losses = np.empty((len(numbers), n_rows))
+    for i, n in enumerate(track(numbers, "choosing the bin number", len(numbers))):
+        for k in range(cv):
+            out = fold == k
+            fitted = BinwiseScaling(min(n, int((~out).sum())), by=column).fit(
+                table[~out], error[~out]
+            )
+            u = fitted.predict(table[out])
+            losses[i, out] = 0.5 * (error[out] / u) ** 2 + np.log(u)
+    nll = losses.mean(axis=1) + 0.5 * np.log(2 * np.pi)
+    best = int(np.argmin(nll))
+    spread = (losses - losses[best]).std(axis=1) / np.sqrt(n_rows)
+    chosen = int(np.argmax(nll - nll[best] <= spread))
+    return BinChoice(
+        n_bins=numbers[chosen],
+        best=numbers[best],
+        candidates=np.array(numbers),
+        nll=nll,
+        standard_error=spread,
+    )

@@ -1,0 +1,188 @@
+"""Split conformal prediction: limits of the error with a coverage guarantee.
+
+The z-scores of n rows that the recalibrator has not seen and the z-score of a new row
+are exchangeable: the new one is equally likely to take any of the n + 1 ranks. Limits
+at the right ranks of the n therefore cover it with at least the probability asked for,
+whatever the distribution of errors, and whether or not uncertainties are right.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats, Ints, Labels, check_fraction
+from ..bins.partitions import BinnedRows, Groups
+from ..exceptions import InfiniteIntervalWarning, InvalidInputError
+
+_FINEST = 10**7  # of a level's denominator; more rows than that are never ranked
+_SHOWN = 5  # groups that a warning names
+
+
+def exact_level(coverage: Any) -> Fraction:
+    """Return the fraction that was meant by a floating-point number.
+
+    Ranks are the integers next to (n + 1) × coverage. In floating point, 20 × 0.9 may
+    be 18.000000000000004, whose next integer is 19. Two fractions with denominators up
+    to 10⁷ are at least 10⁻¹⁴ apart, far more than the rounding errors of a number such
+    as 0.9 or 1 - 0.1, so that the nearest one is what was meant.
+
+    >>> exact_level(1.1 - 0.2)
+    Fraction(9, 10)
+    """
+    check_fraction(coverage, "coverage")
+    # of the shortest decimal, which is what was written for single precision, too
+    level = Fraction(str(coverage)).limit_denominator(_FINEST)
+    if not 0 < level < 1:
+        msg = (
+            f"`coverage` must lie between {1 / _FINEST:g} and 1 - {1 / _FINEST:g}; "
+            f"found {coverage!r}."
+        )
+        raise InvalidInputError(msg)
+    return level
+
+
+def symmetric_rank(n: int, level: Fraction) -> int:
+    """Return which of n sorted sizes |z| is the limit; n + 1 stands for infinity."""
+    return math.ceil((n + 1) * level)
+
+
+def asymmetric_ranks(n: int, level: Fraction) -> tuple[int, int]:
+    """Return which of n sorted z are the limits; 0 and n + 1 stand for infinity."""
+    tail = (1 - level) / 2
+    return math.floor((n + 1) * tail), math.ceil((n + 1) * (1 - tail))
+
+
+def rows_needed(level: Fraction, *, asymmetric: bool) -> int:
+    """Return the least number of rows that gives finite limits."""
+    tail = (1 - level) / 2 if asymmetric else 1 - level
+    return math.ceil(1 / tail) - 1
+
+
+@dataclass(frozen=True)
+class ConformalScores:
+    """The z-scores of held-out rows, sorted, for all rows together or by group.
+
+    Attributes
+    ----------
+    z : array of shape (n,)
+        Recalibrated z-scores, those of one group after those of another.
+    sizes : array of int
+        Rows of each group; one number if there are no groups.
+    groups : Groups or None
+        The labels, in the order of `sizes`.
+    """
+
+    z: Floats
+    sizes: Ints
+    groups: Groups | None = None
+
+    @classmethod
+    def learn(
+        cls, error: Floats, uncertainty: Floats, labels: Labels | None
+    ) -> ConformalScores:
+        """Gather the z-scores of checked rows."""
+        with np.errstate(over="ignore"):  # an infinite score is a score like any other
+            z = error / uncertainty
+        if labels is None:
+            return cls(np.sort(z), np.array([z.size]))
+        groups = Groups.learn(labels)
+        codes = groups.codes(labels)
+        sizes = BinnedRows.from_codes(codes, groups.labels.size).sizes
+        return cls(z[np.lexsort((z, codes))], sizes, groups)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the parts fit together, for those that come from a file."""
+        n_groups = 1 if self.groups is None else self.groups.labels.size
+        return bool(
+            self.z.ndim == self.sizes.ndim == 1
+            and self.sizes.size == n_groups
+            and (self.sizes > 0).all()
+            and self.sizes.sum() == self.z.size
+            and all((z[1:] >= z[:-1]).all() for z in self._by_group())
+        )
+
+    def _by_group(self) -> list[Floats]:
+        return np.split(self.z, np.cumsum(self.sizes)[:-1])
+
+    def interval(
+        self,
+        uncertainty: Floats,
+        coverage: Any,
+        *,
+        asymmetric: bool,
+        labels: Labels | None,
+    ) -> Floats:
+        """Return the limits of the errors of checked rows, shape (n, 2)."""
+        level = exact_level(coverage)
+        if (labels is None) != (self.groups is None):
+            had, has = (
+                ("without", "must not be given")
+                if self.groups is None
+                else ("with", "must be given, one label per row")
+            )
+            msg = (
+                f"`by_group` {has}: conformalize was called {had} groups. Call "
+                "conformalize again, or call both in the same way."
+            )
+            raise InvalidInputError(msg)
+        limits = self._limits(level, asymmetric=asymmetric)
+        if self.groups is None or labels is None:
+            codes = np.zeros(uncertainty.size, dtype=np.int64)
+        else:
+            codes = self.groups.codes(labels)
+        self._warn_of_infinite(codes, labels, level, asymmetric=asymmetric)
+        with np.errstate(over="ignore"):
+            result: Floats = limits[codes] * uncertainty[:, None]
+        return result
+
+    def _limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
+        """Return the limits of z of each group and, last, of labels never seen."""
+        limits = np.full((self.sizes.size + 1, 2), (-np.inf, np.inf))
+        for i, z in enumerate(self._by_group()):
+            if asymmetric:
+                low, high = asymmetric_ranks(z.size, level)
+                if low >= 1:  # as is then high <= n
+                    limits[i] = z[low - 1], z[high - 1]
+            elif (rank := symmetric_rank(z.size, level)) <= z.size:
+                largest = np.partition(np.abs(z), rank - 1)[rank - 1]
+                limits[i] = -largest, largest
+        return limits
+
+    def _warn_of_infinite(
+        self, codes: Ints, labels: Labels | None, level: Fraction, *, asymmetric: bool
+    ) -> None:
+        """Say whose limits are infinite and how many rows would make them finite."""
+        needed = rows_needed(level, asymmetric=asymmetric)
+        rows = np.append(self.sizes, 0)
+        few = np.flatnonzero(rows[codes] < needed)
+        if not few.size:
+            return
+        kind = "an asymmetric interval" if asymmetric else "an interval"
+        message = (
+            f"{kind} with coverage {float(level):g} needs at least {needed} held-out "
+            "rows"
+        )
+        if labels is None:
+            message += f"; conformalize was given {self.z.size}."
+        else:
+            names, first = np.unique(labels[few], return_index=True)
+            found = [
+                f"{name} has {rows[codes[few[i]]]}"
+                for name, i in zip(names[:_SHOWN], first[:_SHOWN], strict=True)
+            ]
+            more = [f"and {names.size - _SHOWN} more"] if names.size > _SHOWN else []
+            message += f" of a group; {', '.join([*found, *more])}."
+        warnings.warn(
+            f"{message[0].upper()}{message[1:]} The limits of {few.size} of "
+            f"{codes.size} rows are infinite. Hold out more rows, or ask for less "
+            "coverage.",
+            InfiniteIntervalWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,1 @@
+"""Recalibrate a model: its uncertainties, and its errors on unseen rows."""

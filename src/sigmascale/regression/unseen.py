@@ -1,0 +1,142 @@
+"""Errors of rows that a regressor has not seen, and a recalibrator fitted to them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import (
+    GroupKFold,
+    GroupShuffleSplit,
+    KFold,
+    ShuffleSplit,
+    check_cv,
+)
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_method_params
+
+from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
+from .._support.tables import some_rows
+from ..exceptions import InvalidInputError
+from ..maps.conformal import ConformalScores
+from ..scaling import SelectedScaling, VarianceScaler
+from ..scaling.crossfit import make_folds
+from .sources import Uncertainty, predict_with_std
+
+CONFORMAL_FOLDS = 5
+
+Splits = list[tuple[Ints, Ints]]
+
+
+def make_splits(
+    cv: Any,
+    X: Any,
+    y: Floats,
+    groups: Labels | None,
+    metadata: dict[str, Any],
+    seed: int,
+) -> Splits:
+    """Return the rows to fit on and those to test, for each fold."""
+    if isinstance(cv, (int, np.integer)):
+        n_folds = check_count(cv, "cv", least=2)
+        found = y.size if groups is None else np.unique(groups).size
+        if found < n_folds:
+            what = "sample(s)" if groups is None else "group(s)"
+            msg = (
+                f"`cv` must be at most the number of {what}; found cv={n_folds} "
+                f"and {found} {what}. Pass fewer folds or more data."
+            )
+            raise InvalidInputError(msg)
+        kind = KFold if groups is None else GroupKFold
+        splitter = kind(n_folds, shuffle=True, random_state=seed)
+    else:
+        splitter = check_cv(cv)
+    if groups is not None:
+        metadata = {**metadata, "groups": groups}
+    return list(splitter.split(X, y, **metadata))
+
+
+def out_of_fold(
+    regressor: Any,
+    X: Any,
+    y: Floats,
+    splits: Splits,
+    fit_params: dict[str, Any],
+    uncertainty: Uncertainty,
+    n_jobs: int | None,
+) -> tuple[Ints, Floats, Floats]:
+    """Return the rows tested, sorted, with their errors and raw uncertainties."""
+    found = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_predict)(
+            clone(regressor), X, y, train, test, fit_params, uncertainty
+        )
+        for train, test in splits
+    )
+    rows = np.concatenate([np.arange(y.size)[test] for _, test in splits])
+    prediction, u = (np.concatenate(values) for values in zip(*found, strict=True))
+    order = np.argsort(rows, kind="stable")
+    return rows[order], (y[rows] - prediction)[order], u[order]
+
+
+def _fit_and_predict(
+    regressor: Any,
+    X: Any,
+    y: Floats,
+    train: Ints,
+    test: Ints,
+    fit_params: dict[str, Any],
+    uncertainty: Uncertainty,
+) -> tuple[Floats, Floats]:
+    """Return predictions and uncertainties of rows that the regressor has not seen."""
+    params = _check_method_params(X, fit_params, indices=train)
+    regressor.fit(some_rows(X, train), y[train], **params)
+    return predict_with_std(regressor, some_rows(X, test), uncertainty)
+
+
+def calibrate(
+    scaler: VarianceScaler,
+    table: Any,
+    error: Floats,
+    groups: Labels | None,
+    by_group: Labels | None,
+    *,
+    conformal_size: float | None,
+    seed: int,
+) -> VarianceScaler:
+    """Fit the recalibrator, and find the z-scores that intervals are made from."""
+    if conformal_size is not None:
+        size = check_fraction(conformal_size, "conformal_size")
+        kind = ShuffleSplit if groups is None else GroupShuffleSplit
+        splitter = kind(1, test_size=size, random_state=seed)
+        seen, unseen = next(splitter.split(error, groups=groups))
+        scaler.fit(some_rows(table, seen), error[seen], some_labels(groups, seen))
+        return scaler.conformalize(
+            some_rows(table, unseen),
+            error[unseen],
+            by_group=some_labels(by_group, unseen),
+        )
+    scaler.fit(table, error, groups)
+    # selecting once is enough: one choice of few cannot fit the rows closely
+    chosen = scaler.scaler_ if isinstance(scaler, SelectedScaling) else scaler
+    predicted = scaler.predict(table)
+    rng = np.random.default_rng(seed)
+    n_folds = min(CONFORMAL_FOLDS, error.size)
+    fold = make_folds(np.abs(error) / predicted, n_folds, rng, groups)
+    for k in range(n_folds):
+        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        if seen.size and unseen.size:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # `fit` has given those that matter
+                fitted = clone(chosen).fit(
+                    some_rows(table, seen), error[seen], some_labels(groups, seen)
+                )
+                predicted[unseen] = fitted.predict(some_rows(table, unseen))
+    scaler.conformal_ = ConformalScores.learn(error, predicted, by_group)
+    return scaler
+
+
+def some_labels(labels: Labels | None, rows: Ints) -> Labels | None:
+    """Return some of the labels, if there are any."""
+    return None if labels is None else labels[rows]

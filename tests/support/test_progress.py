@@ -1,0 +1,154 @@
+import io
+import os
+import pty
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from sigmascale import _progress
+from sigmascale._support.progress import CLEAR, PATIENCE, track, working
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+class Clock:
+    """Time that passes only when told."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(_progress, "time", clock)
+    return clock
+
+
+def watch(monkeypatch, stream):
+    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream))
+    return stream
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    return watch(monkeypatch, Terminal())
+
+
+def work(clock, seconds, n=4, **options):
+    """Go through `n` items, each of which takes a while."""
+    seen = []
+    for item in track(iter(range(n)), "working", n, **options):
+        seen.append(item)
+        clock.now += seconds
+    assert seen == list(range(n))
+
+
+def test_nothing_is_written_where_nobody_watches(clock, monkeypatch):
+    log = watch(monkeypatch, io.StringIO())
+    work(clock, 100)
+    assert log.getvalue() == ""
+
+
+def test_nothing_is_written_when_it_is_soon_done(clock, terminal):
+    work(clock, PATIENCE / 4)
+    assert terminal.getvalue() == ""
+
+
+def test_a_bar_appears_after_a_while_and_is_cleared_in_the_end(clock, terminal):
+    work(clock, 0.7 * PATIENCE)
+    first, second = terminal.getvalue().removesuffix(CLEAR).split("\r")[1:]
+    assert first == f"working [{'#' * 15:<30}]  50%"  # before the third of four
+    assert second.startswith("working [######################  ")
+    assert second.endswith("]  75%")
+    assert terminal.getvalue().endswith(CLEAR)
+
+
+def test_the_caller_may_say_how_much_is_done(clock, terminal):
+    work(clock, 0.7 * PATIENCE, done=lambda: 1)
+    assert terminal.getvalue().count("25%") == 2
+
+
+def test_a_bar_never_exceeds_its_frame(clock, terminal):
+    work(clock, 2 * PATIENCE, done=lambda: 1000)
+    bars = terminal.getvalue().removesuffix(CLEAR).split("\r")[1:]
+    assert set(bars) == {f"working [{'#' * 30}] 100%"}
+
+
+def test_the_bar_is_cleared_when_the_work_fails(clock, terminal):
+    def fail():
+        for item in track(range(4), "working", 4):
+            clock.now += 2 * PATIENCE
+            if item == 2:
+                msg = "stopped"
+                raise ValueError(msg)
+
+    with pytest.raises(ValueError, match="stopped"):
+        fail()
+    assert "working" in terminal.getvalue()
+    assert terminal.getvalue().endswith(CLEAR)
+
+
+def test_what_cannot_be_counted_is_told_after_a_while(monkeypatch, terminal):
+    monkeypatch.setattr(_progress, "PATIENCE", 0.01)
+    with working("reading"):
+        while not terminal.getvalue():
+            time.sleep(0.001)
+    assert terminal.getvalue() == f"\rreading ...{CLEAR}"
+
+
+def test_what_is_soon_done_is_not_told(terminal):
+    with working("reading"):
+        pass
+    assert terminal.getvalue().replace(CLEAR, "") == ""
+
+
+def test_nothing_is_told_where_nobody_watches(monkeypatch):
+    log = watch(monkeypatch, io.StringIO())
+    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    with working("reading"):
+        time.sleep(0.02)
+    assert log.getvalue() == ""
+
+
+def test_a_command_shows_progress_on_a_terminal_and_nowhere_else(tmp_path):
+    """The clock is made to run fast, so that two seconds have soon passed."""
+    (tmp_path / "a.csv").write_text(
+        "E,u\n" + "".join(f"{i % 7 - 3},{1 + i % 5}\n" for i in range(300))
+    )
+    code = (
+        "import sigmascale._support.progress as p; p.PATIENCE = 0.0\n"
+        "from sigmascale.cli import main; main()"
+    )
+    command = [sys.executable, "-c", code, "fit", "a.csv", "-o", "a.json"]
+    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+    assert quiet.stderr == b""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        assert process.stdout.read() == quiet.stdout
+    os.close(ours)
+    assert b"selecting a recalibrator [" in shown
+    assert b"reading the table ..." in shown
+    assert shown.endswith(CLEAR.encode())
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 1024)
+    except OSError:  # how Linux tells that the other side is closed
+        return b""
