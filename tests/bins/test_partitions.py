@@ -7,7 +7,7 @@ from sigmascale.bins.partitions import (
     BinnedRows,
     Cells,
     EqualSizeBins,
-    Groups,
+    LabelBins,
     _is_cut_at,
     _shuffled,
     cut_positions,
@@ -370,7 +370,7 @@ def test_cells_without_rows_are_counted():
     st.lists(st.sampled_from("abcdef"), min_size=1),
 )
 def test_groups_know_the_labels_they_learned_and_no_others(learned, new):
-    groups = Groups.learn(np.array(learned))
+    groups = LabelBins.learn(np.array(learned))
     known = sorted(set(learned))
     assert groups.labels.tolist() == known
     assert groups.n_bins == len(known) + 1
@@ -379,25 +379,25 @@ def test_groups_know_the_labels_they_learned_and_no_others(learned, new):
 
 
 def test_labels_with_too_few_rows_share_the_code_of_unseen_ones():
-    groups = Groups.learn(np.array(["b", "a", "b", "c", "c"]), min_size=2)
+    groups = LabelBins.learn(np.array(["b", "a", "b", "c", "c"]), min_size=2)
     assert groups.labels.tolist() == ["b", "c"]
     assert groups.codes(np.array(["a", "b", "c", "longer"])).tolist() == [2, 0, 1, 2]
 
 
 def test_without_a_label_every_row_is_unseen():
-    groups = Groups.learn(np.array(["a", "b"]), min_size=2)
+    groups = LabelBins.learn(np.array(["a", "b"]), min_size=2)
     assert groups.n_bins == 1
     assert groups.codes(np.array(["a", "c"])).tolist() == [0, 0]
 
 
 def test_numbers_can_be_labels_and_a_missing_number_is_a_label_of_its_own():
-    groups = Groups.learn(np.array([1.0, np.nan, 10.0, np.nan]))
+    groups = LabelBins.learn(np.array([1.0, np.nan, 10.0, np.nan]))
     codes = groups.codes(np.array([np.nan, 10.0, 1.0, 2.0]))
     assert codes.tolist() == [2, 1, 0, 3]
-    assert Groups.learn(np.array([1.0])).codes(np.array([np.nan])).tolist() == [1]
+    assert LabelBins.learn(np.array([1.0])).codes(np.array([np.nan])).tolist() == [1]
 
 
 def test_strings_never_match_numbers():
     numbers, strings = np.array([2.0, 10.0]), np.array(["2.0", "a"])
-    assert Groups.learn(numbers).codes(strings).tolist() == [2, 2]
-    assert Groups.learn(strings).codes(numbers).tolist() == [2, 2]
+    assert LabelBins.learn(numbers).codes(strings).tolist() == [2, 2]
+    assert LabelBins.learn(strings).codes(numbers).tolist() == [2, 2]

@@ -106,7 +106,7 @@ def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
         raise InvalidInputError(msg)
 
 
-def _from_series(values: Any) -> Any:
+def from_series(values: Any) -> Any:
     """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
     if type(values) is np.ndarray:  # the most common, and quickly told
         return values
@@ -124,19 +124,19 @@ def _from_series(values: Any) -> Any:
         values = [None if value is None else str(value) for value in values]
     column = np.array(values, dtype=object)
     # a column of objects is not text: numbers and None, for example
-    return _number_or_text(column) if series.dtype == nw.Object else column
+    return number_or_text(column) if series.dtype == nw.Object else column
 
 
-def _as_array(values: Any, name: str) -> npt.NDArray[Any]:
+def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     try:
-        return np.asarray(_from_series(values))
+        return np.asarray(from_series(values))
     except ValueError as problem:
         msg = f"`{name}` must have rows of equal length ({problem}). Pad or drop some."
         raise InvalidInputError(msg) from problem
 
 
-def _as_column(values: Any, name: str) -> npt.NDArray[Any]:
-    array = _as_array(values, name)
+def as_column(values: Any, name: str) -> npt.NDArray[Any]:
+    array = as_array(values, name)
     if array.ndim != 1:
         msg = (
             f"`{name}` must be one-dimensional; found shape {array.shape}. "
@@ -149,7 +149,7 @@ def _as_column(values: Any, name: str) -> npt.NDArray[Any]:
     return array
 
 
-def _as_floats(array: npt.NDArray[Any], name: str) -> Floats:
+def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     if np.iscomplexobj(array):
         msg = (
             f"`{name}` must hold real numbers; complex data are not supported. "
@@ -182,7 +182,9 @@ def _no_dates(name: str) -> str:
     )
 
 
-def _refuse(bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str) -> None:
+def refuse_values(
+    bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str
+) -> None:
     """Raise an error that counts the bad values and shows the first."""
     count = int(np.count_nonzero(bad))
     if count:
@@ -198,15 +200,15 @@ def _refuse(bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str) ->
 
 def check_column(values: Any, name: str) -> Floats:
     """Return one column of finite numbers as float64."""
-    column = _as_floats(_as_column(values, name), name)
+    column = as_floats(as_column(values, name), name)
     finite = np.isfinite(column)
     if not finite.all():
         must = "finite, not NaN or inf|Drop or repair these rows."
-        _refuse(~finite, column, name, must)
+        refuse_values(~finite, column, name, must)
     return column
 
 
-def _check_same_length(
+def check_same_length(
     first: str, rows: npt.NDArray[Any], second: str, column: npt.NDArray[Any]
 ) -> None:
     if rows.shape[0] != column.shape[0]:
@@ -227,14 +229,14 @@ def check_uncertainty(uncertainty: Any, name: str = "uncertainty") -> Floats:
     u = check_column(uncertainty, name)
     if u.min() >= SMALLEST and u.max() <= LARGEST:
         return u
-    _refuse(
+    refuse_values(
         u <= 0,
         u,
         name,
         "strictly positive|Drop these rows; if the column is a variance or a "
         "logarithm, transform it first.",
     )
-    _refuse(
+    refuse_values(
         (u < SMALLEST) | (u > LARGEST),
         u,
         name,
@@ -249,10 +251,10 @@ def check_pair(
     """Return errors and strictly positive uncertainties of the same length."""
     e = check_column(error, "error")
     u = check_uncertainty(uncertainty, name)
-    _check_same_length("error", e, name, u)
+    check_same_length("error", e, name, u)
     if largest_size(e) <= min(LARGEST, LARGEST_Z * u.min()):
         return e, u
-    _refuse(
+    refuse_values(
         (np.abs(e) > LARGEST) | (np.abs(e) > LARGEST_Z * u),
         e,
         "error",
@@ -281,8 +283,8 @@ _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 
 def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
     """Return a variable to bin by: finite numbers, or labels of named groups."""
-    column = _as_column(values, name)
-    _check_same_length("error", rows, name, column)
+    column = as_column(values, name)
+    check_same_length("error", rows, name, column)
     if column.dtype.kind in "UST":
         return as_labels(column)
     if column.dtype.kind == "O":
@@ -297,21 +299,21 @@ def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
 def check_errors(error: Any, rows: npt.NDArray[Any]) -> Floats:
     """Return the errors of the rows of a table."""
     column = check_column(error, "error")
-    _check_same_length("X", rows, "error", column)
+    check_same_length("X", rows, "error", column)
     return column
 
 
 def check_groups(groups: Any, rows: npt.NDArray[Any], name: str = "groups") -> Labels:
     """Return labels of the groups that rows belong to."""
-    column = _as_column(groups, name)
-    _check_same_length("X", rows, name, column)
+    column = as_column(groups, name)
+    check_same_length("X", rows, name, column)
     return as_labels(column)
 
 
 def check_interval(interval: Any, error: Floats | None = None) -> Floats:
     """Return lower and upper limits, which may be infinite, one pair per error."""
-    frame = _as_frame(interval, "interval")
-    limits = _as_array(interval if frame is None else frame.to_numpy(), "interval")
+    frame = as_frame(interval, "interval")
+    limits = as_array(interval if frame is None else frame.to_numpy(), "interval")
     if limits.ndim != 2 or limits.shape[1] != 2:
         msg = (
             "`interval` must have two columns, the lower and the upper limit; found "
@@ -319,11 +321,13 @@ def check_interval(interval: Any, error: Floats | None = None) -> Floats:
         )
         raise InvalidInputError(msg)
     if error is not None:
-        _check_same_length("error", error, "interval", limits)
-    low, high = (_as_floats(limits[:, i], "interval").copy() for i in (0, 1))
+        check_same_length("error", error, "interval", limits)
+    low, high = (as_floats(limits[:, i], "interval").copy() for i in (0, 1))
     for limit in (low, high):
-        _refuse(np.isnan(limit), limit, "interval", "numbers, not NaN|Repair them.")
-    _refuse(
+        refuse_values(
+            np.isnan(limit), limit, "interval", "numbers, not NaN|Repair them."
+        )
+    refuse_values(
         low > high,
         low,
         "interval",
@@ -348,14 +352,14 @@ def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
     """Return named columns from None, a mapping, a data frame or an array."""
     if features is None:
         return {}
-    frame = _as_frame(features, "features")
+    frame = as_frame(features, "features")
     named: list[tuple[str, Any]]
     if frame is not None:
         named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
     elif isinstance(features, Mapping):
         named = [(str(name), values) for name, values in features.items()]
     else:
-        table = _as_array(features, "features")
+        table = as_array(features, "features")
         if table.ndim == 1:
             table = table[:, None]
         if table.ndim != 2:
@@ -375,7 +379,7 @@ def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
     }
 
 
-def _as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
+def as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
     """Return a data frame of any library, or None if it is not one."""
     try:
         frame = nw.from_native(values, eager_only=True, pass_through=True)
@@ -386,11 +390,11 @@ def _as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
-def _number_or_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def number_or_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return a column as float64 if it can be; objects of text stay text."""
     if column.dtype.kind == "O" and any(isinstance(value, str) for value in column):
         return column
     try:
-        return _as_floats(column, "X")
+        return as_floats(column, "X")
     except InvalidInputError:
         return column

@@ -1,6 +1,6 @@
 """Partitions: which bin each row belongs to.
 
-:class:`EqualSizeBins`, :class:`Cells` and :class:`Groups` learn limits on one set
+:class:`EqualSizeBins`, :class:`Cells` and :class:`LabelBins` learn limits on one set
 and assign codes on any other. :func:`rank_codes` cuts one set by the ranks of its own
 rows, which is what scores need: every bin has its share of rows, whatever the ties.
 :func:`rank_bins` does so as well, and sorts the rows.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,15 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
 from ..exceptions import FewerBinsWarning
-from .quantiles import Scale, chunks, ends_of_runs, in_order, order_statistics, search
+from .quantiles import (
+    Scale,
+    Search,
+    chunks,
+    ends_of_runs,
+    in_order,
+    order_statistics,
+    search,
+)
 
 
 def cut_positions(n_rows: int, n_bins: int) -> Ints:
@@ -293,15 +301,57 @@ class EqualSizeBins:
         """The number of bins."""
         return self.limits.size + 1
 
+    @classmethod
+    def quantiles(cls, x: Floats, max_bins: int) -> EqualSizeBins:
+        """Learn limits at quantiles, or between all values where these are few.
+
+        Equal values are never parted, and missing ones (NaN) do not count.
+        """
+        values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
+        if values.size <= max_bins:
+            return cls(values[1:])
+        rank = np.arange(1, max_bins) * counts.sum() / max_bins
+        at_rank = values[np.searchsorted(np.cumsum(counts), rank, side="left")]
+        return cls(np.unique(at_rank[at_rank > values[0]]))
+
+    @property
+    def n_codes(self) -> int:
+        """The number of codes: one for each bin, and one for what is missing."""
+        return self.n_bins + 1
+
     def codes(self, x: Floats, ties: Floats | None = None) -> Ints:
         """Return the bin of each row: i where limit[i-1] <= x < limit[i]."""
-        codes = search(self.limits, x)
-        if self.tie_limits is None or ties is None:
-            return codes
-        for which, rows in _by_limit(self.limits, x, codes):
-            within = np.searchsorted(self.tie_limits[which], ties[rows], side="right")
-            codes[rows] = which.start + within
+        find = self.finder(x.size)
+        codes = np.empty(x.size, dtype=np.int64)
+        for rows in chunks(x.size):
+            codes[rows] = find(x[rows], None if ties is None else ties[rows])
         return codes
+
+    def coded(self, x: Floats, ties: Floats | None = None) -> Ints:
+        """Return 1 + the bin of each row, and 0 where x is missing (NaN)."""
+        missing = np.isnan(x)
+        if not missing.any():
+            return 1 + self.codes(x, ties)
+        return np.where(missing, 0, 1 + self.codes(np.where(missing, 0.0, x), ties))
+
+    def finder(self, n_rows: int) -> Callable[[Floats, Floats | None], Ints]:
+        """Prepare for so many rows; return what finds the bins of some at a time."""
+        search = Search(self.limits, n_rows)
+        if self.tie_limits is None:
+            return lambda x, _: search(x)
+        pairs = _pairs(self.limits, self.tie_limits)
+        lower = np.append(np.nan, self.limits)
+
+        def find(x: Floats, ties: Floats | None) -> Ints:
+            codes = search(x)
+            if ties is not None:
+                # only where x is a limit does the second variable decide
+                at = np.flatnonzero(x == lower[codes])
+                tied = _pairs(x[at], ties[at])
+                codes[at] = np.searchsorted(pairs, tied, side="right")
+            return codes
+
+        return find
 
 
 @dataclass(frozen=True)
@@ -327,24 +377,50 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Groups:
-    """Named groups; labels that were not learned share a last, fallback code."""
+class LabelBins:
+    """One bin for each label; labels that have none share a last, fallback code.
+
+    Attributes
+    ----------
+    labels : array of shape (n_labels,)
+        Distinct labels, sorted.
+    rare : array
+        Labels that were seen, too, but are too rare for a bin of their own.
+    """
 
     labels: Labels
+    rare: Labels = field(default_factory=lambda: np.empty(0))
 
     @classmethod
-    def learn(cls, labels: Labels, *, min_size: int = 1) -> Groups:
+    def learn(cls, labels: Labels, *, min_size: int = 1) -> LabelBins:
         """Learn the labels that have at least `min_size` rows."""
         distinct, counts = np.unique(labels, return_counts=True)
-        return cls(distinct[counts >= min_size])
+        return cls.of_counts(distinct, counts >= min_size)
+
+    @classmethod
+    def of_counts(cls, distinct: Labels, frequent: npt.NDArray[Any]) -> LabelBins:
+        """Tell labels with a bin of their own from those without."""
+        return cls(distinct[frequent], distinct[~frequent])
+
+    @classmethod
+    def most_frequent(cls, distinct: Labels, counts: Any, most: int) -> LabelBins:
+        """Keep at `most` so many of distinct labels, those with most rows."""
+        frequent = np.zeros(distinct.size, dtype=np.bool_)
+        frequent[np.argsort(-counts, kind="stable")[:most]] = True
+        return cls.of_counts(distinct, frequent)
 
     @property
     def n_bins(self) -> int:
-        """The number of groups and, last, the fallback."""
+        """The number of labels and, last, the fallback."""
         return self.labels.size + 1
 
+    @property
+    def n_codes(self) -> int:
+        """The number of codes: one for each label, and one for all others."""
+        return self.n_bins
+
     def codes(self, labels: npt.NDArray[Any]) -> Ints:
-        """Return the group of each row, or ``n_bins - 1`` where it is unknown."""
+        """Return the bin of each row, or ``n_bins - 1`` where its label has none."""
         if (self.labels.dtype.kind == "U") != (labels.dtype.kind == "U"):
             return np.full(labels.size, self.labels.size)  # strings are not numbers
         # known where the search from the left and from the right differ, which, unlike
@@ -352,3 +428,14 @@ class Groups:
         found = np.searchsorted(self.labels, labels)
         known = found < np.searchsorted(self.labels, labels, side="right")
         return np.where(known, found, self.labels.size)
+
+    def coded(self, labels: npt.NDArray[Any]) -> Ints:
+        """Return 1 + the bin of each row, and 0 where its label has none."""
+        return (self.codes(labels) + 1) % self.n_bins
+
+    def unseen(self, labels: npt.NDArray[Any]) -> Labels:
+        """Return those of some labels that were not seen when these were learned."""
+        unseen: Labels = labels[self.codes(labels) == self.labels.size]
+        if self.rare.size:
+            unseen = unseen[LabelBins(self.rare).codes(unseen) == self.rare.size]
+        return unseen

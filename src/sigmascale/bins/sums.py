@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 
@@ -103,6 +104,13 @@ class BinSums:
         )
         return reduce(add, parts)
 
+    @classmethod
+    def of_all(cls, error: Floats, uncertainty: Floats) -> BinSums:
+        """Sum all rows."""
+        return cls.from_codes(
+            np.zeros(error.size, dtype=np.int64), 1, error, uncertainty
+        )
+
     def __add__(self, other: BinSums) -> BinSums:
         """Return the summary of both sets of rows, which must not share any."""
         if not isinstance(other, BinSums):
@@ -133,6 +141,17 @@ class BinSums:
                 for field in fields(self)
             }
         )
+
+    def regrouped(self, codes: Ints, n_bins: int) -> BinSums:
+        """Return the summary of larger bins; bin i becomes a part of ``codes[i]``."""
+        merged = {}
+        for field in fields(self):
+            values = getattr(self, field.name)
+            how = _merge(field.name)
+            empty = {"x_min": np.inf, "x_max": -np.inf}.get(field.name, 0)
+            merged[field.name] = np.full(n_bins, empty, dtype=values.dtype)
+            how.at(merged[field.name], codes, values)
+        return BinSums(**merged)
 
     @property
     def zms(self) -> Floats:
@@ -176,8 +195,16 @@ class BinSums:
     def nll(self) -> float:
         """Return the mean negative log-likelihood of normal errors."""
         mean = (np.sum(self.z2) + np.sum(self.log_u2)) / np.sum(self.n)
-        return float(0.5 * (mean + np.log(2 * np.pi)))
+        return float(nll_from(mean))
 
 
 def _merge(name: str) -> np.ufunc:
     return {"x_min": np.minimum, "x_max": np.maximum}.get(name, np.add)
+
+
+def nll_from(mean: Any) -> Any:
+    """Return the negative log-likelihood of normal errors from z² + ln u².
+
+    It is that of a row, or the mean over rows if z² + ln u² is.
+    """
+    return 0.5 * (mean + np.log(2 * np.pi))

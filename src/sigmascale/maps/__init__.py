@@ -1,1 +1,76 @@
-"""What a fit has learned, as plain data, and what is made of it."""
+"""What a fit has learned: an expression of a few kinds of nodes, as plain data.
+
+Every recalibrator has its map in ``map_`` after `fit`. Predicting is evaluating it:
+:func:`evaluate` does so with NumPy, :mod:`sigmascale.frames` with expressions of lazy
+frames, and :func:`sigmascale.save` writes it to a file, node by node.
+"""
+
+from .conformal import ConformalScores
+from .evaluation import evaluate
+from .nodes import (
+    UNCERTAINTY,
+    Clip,
+    Code,
+    Column,
+    Constant,
+    Exponential,
+    FactorTable,
+    Hypotenuse,
+    Interpolation,
+    Lookup,
+    Node,
+    Product,
+    Root,
+    Sum,
+    columns_of,
+    factor_tables,
+    in_order,
+    scaled,
+)
+from .prediction import recalibrate, rescale
+from .trees import Trees
+
+__all__ = [
+    "KINDS",
+    "UNCERTAINTY",
+    "Clip",
+    "Code",
+    "Column",
+    "ConformalScores",
+    "Constant",
+    "Exponential",
+    "FactorTable",
+    "Hypotenuse",
+    "Interpolation",
+    "Lookup",
+    "Node",
+    "Product",
+    "Root",
+    "Sum",
+    "Trees",
+    "columns_of",
+    "evaluate",
+    "factor_tables",
+    "in_order",
+    "recalibrate",
+    "rescale",
+    "scaled",
+]
+
+KINDS: dict[str, type[Node]] = {
+    kind.__name__: kind
+    for kind in (
+        Column,
+        Constant,
+        Sum,
+        Product,
+        Hypotenuse,
+        Root,
+        Exponential,
+        Clip,
+        Code,
+        Lookup,
+        Interpolation,
+        Trees,
+    )
+}

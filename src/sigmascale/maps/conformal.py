@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints, Labels, check_fraction
-from ..bins.partitions import BinnedRows, Groups
+from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
 _FINEST = 10**7  # of a level's denominator; more rows than that are never ranked
@@ -74,13 +74,13 @@ class ConformalScores:
         Recalibrated z-scores, those of one group after those of another.
     sizes : array of int
         Rows of each group; one number if there are no groups.
-    groups : Groups or None
+    groups : LabelBins or None
         The labels, in the order of `sizes`.
     """
 
     z: Floats
     sizes: Ints
-    groups: Groups | None = None
+    groups: LabelBins | None = None
 
     @classmethod
     def learn(
@@ -91,7 +91,7 @@ class ConformalScores:
             z = error / uncertainty
         if labels is None:
             return cls(np.sort(z), np.array([z.size]))
-        groups = Groups.learn(labels)
+        groups = LabelBins.learn(labels)
         codes = groups.codes(labels)
         sizes = BinnedRows.from_codes(codes, groups.labels.size).sizes
         return cls(z[np.lexsort((z, codes))], sizes, groups)

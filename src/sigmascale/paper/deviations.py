@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._support.render import markdown_table
-from ..bins.partitions import EqualSizeBins, Groups
+from ..bins.partitions import EqualSizeBins, LabelBins
 from ..judging.scores import zms
 from .study import MIN_GROUP, Study, StudyRow, exceeds, lost_groups
 
@@ -139,7 +139,7 @@ def _one_draw(study: Study) -> str:
 
 def _groups(study: Study) -> str:
     training = study.data.training
-    groups = Groups.learn(training.group, min_size=MIN_GROUP)
+    groups = LabelBins.learn(training.group, min_size=MIN_GROUP)
     codes = groups.codes(training.group)
     lost = int(np.isin(codes, lost_groups(groups)).sum())
     extreme = exceeds(training.group, study.data.test.group)

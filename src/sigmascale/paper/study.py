@@ -16,7 +16,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.progress import track
-from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, Groups
+from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..datasets import QM9, Molecules, make_molecules
 from ..judging.confidence_intervals import wilson_interval
@@ -271,7 +271,7 @@ def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
         u = cells.predict(which.X)
         ties = lexicographic_rank(which.X1, which.u)
         yield (20, "u&X1", name, "NLL"), evaluate(which, u, ties, seed), None, None
-    groups = Groups.learn(data.training.group, min_size=MIN_GROUP)
+    groups = LabelBins.learn(data.training.group, min_size=MIN_GROUP)
     last = groups.n_bins - 1
     codes = groups.codes(data.training.group)
     factors = _factors(data.training, codes, groups.n_bins)
@@ -297,7 +297,7 @@ def _oxygen_nitrogen(labels: Any) -> Ints:
     return np.array([[int(n) for n in label[1:].split("N")] for label in labels])
 
 
-def lost_groups(groups: Groups) -> list[int]:
+def lost_groups(groups: LabelBins) -> list[int]:
     """Return the codes of the groups with most N atoms for each number of O atoms."""
     last: dict[int, tuple[int, int]] = {}
     for code, (oxygen, nitrogen) in enumerate(_oxygen_nitrogen(groups.labels)):

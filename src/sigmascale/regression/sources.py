@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from .._support.checks import Floats, _check_same_length, check_column
+from .._support.checks import Floats, check_same_length, check_column
 from ..exceptions import InvalidInputError
 
 Uncertainty = str | Callable[[Any, Any], Any]
@@ -72,7 +72,7 @@ def predict_with_std(
         check_column(values, name)
         for values, name in zip(found, ("prediction", "uncertainty"), strict=True)
     )
-    _check_same_length("prediction", prediction, "uncertainty", std)
+    check_same_length("prediction", prediction, "uncertainty", std)
     return prediction, std
 
 

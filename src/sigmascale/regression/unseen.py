@@ -18,7 +18,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
-from .._support.tables import some_rows
+from .tables import some_rows
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
 from ..scaling import SelectedScaling, VarianceScaler

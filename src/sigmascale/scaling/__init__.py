@@ -1,38 +1,5 @@
-"""The recalibrators, one file each."""
+"""The recalibrators, one file each; the names stand in ``__init__.pyi``."""
 
-from .base import VarianceScaler
-from .binwise import BinwiseScaling
-from .boosted import BoostedScaling
-from .group import GroupScaling
-from .isotonic import IsotonicScaling
-from .linear import LinearScaling
-from .none import NoScaling
-from .raked import RakedScaling
-from .selected import SelectedScaling
-from .temperature import TemperatureScaling
+import lazy_loader
 
-SCALERS: tuple[type[VarianceScaler], ...] = (
-    TemperatureScaling,
-    LinearScaling,
-    BinwiseScaling,
-    GroupScaling,
-    IsotonicScaling,
-    RakedScaling,
-    BoostedScaling,
-    SelectedScaling,
-    NoScaling,
-)
-
-__all__ = [
-    "SCALERS",
-    "BinwiseScaling",
-    "BoostedScaling",
-    "GroupScaling",
-    "IsotonicScaling",
-    "LinearScaling",
-    "NoScaling",
-    "RakedScaling",
-    "SelectedScaling",
-    "TemperatureScaling",
-    "VarianceScaler",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

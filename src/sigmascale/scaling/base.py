@@ -1,15 +1,14 @@
-"""What all recalibrators share: input, the path from u to rescaled u, and the score."""
+"""What all recalibrators share: input, learning a map, and what is made of it."""
 
 from __future__ import annotations
 
-import reprlib
-import sys
 import warnings
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, Self
+from abc import ABC
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-import narwhals as nw
 import numpy as np
+from sklearn.base import BaseEstimator, RegressorMixin
 
 from .._support.checks import (
     LARGEST,
@@ -19,38 +18,24 @@ from .._support.checks import (
     Labels,
     check_errors,
     check_groups,
-    for_frames,
+    check_pair,
     largest_size,
 )
-from .._support.tables import (
-    Table,
+from .._support.rows import (
+    Rows,
     check_nonnegative_uncertainty,
-    check_table,
     check_target,
-    is_lazy,
+    read_table,
+    with_target,
 )
+from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..judging.scores import nll
-from ..maps.conformal import ConformalScores
+from ..maps import ConformalScores, Node, recalibrate
+from ..maps.prediction import in_range
+from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
-if TYPE_CHECKING or "sigmascale._prediction_only" not in sys.modules:
-    from sklearn.base import BaseEstimator, RegressorMixin
-else:
-    from .._prediction_only import BaseEstimator, RegressorMixin
-
-_FLOAT = np.finfo(np.float64)
-
-
-def warn_of_zero_errors(n_rows: int) -> None:
-    """Say that errors which are all 0 teach nothing."""
-    warnings.warn(
-        f"All {n_rows} errors are 0: nothing can be learned from them, and "
-        "uncertainties will be left as they are.",
-        DegenerateFitWarning,
-        stacklevel=4,
-    )
 
 
 class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
@@ -59,21 +44,42 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     ``X`` is the conditioning table. Its first column is the uncertainty, the others
     are input features; a one-dimensional array is the uncertainty alone. ``y`` is the
     error, reference minus prediction.
+
+    What was learned is a map, an expression of a few kinds of nodes (see
+    :mod:`sigmascale.maps`), in ``map_``. A class of its own says how it is learned: in
+    `_learn_from_sums`, if sums over bins determine it, which makes it fit lazy frames,
+    too; or else in `_learn`, from rows.
     """
 
+    does: ClassVar[str] = "uncertainties are recalibrated by a method of your own"
+    """What it does to uncertainties, in words; a clause without a full stop."""
+    references: ClassVar[tuple[str, ...]] = ()
+    """Whom to cite for it."""
+
+    map_: Node
     min_uncertainty_: float
     n_samples_fit_: int
     conformal_: ConformalScores
 
-    @abstractmethod
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        """Learn from checked rows; errors are not all 0, uncertainties positive."""
+    def _learn(self, rows: Rows) -> Node:
+        """Return the map that was learned from rows, and keep what else is of interest.
 
-    @abstractmethod
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        """Return recalibrated uncertainties of checked rows, in an array of its own."""
+        Rows are checked, their uncertainties positive, and their errors not all 0.
+        """
+        return self._learn_from_sums(RowSummaries(rows))
+
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        """Return the map that was learned from sums, of rows in memory or elsewhere."""
+        msg = (
+            f"{type(self).__name__} cannot be fitted from sums, as a lazy frame "
+            "needs. Collect a sample of the rows and fit it to that, or use "
+            "RakedScaling."
+        )
+        raise InvalidInputError(msg)
+
+    def _learned_words(self) -> str:
+        """Return what was learned in a sentence or two; nothing if it is too much."""
+        return ""
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn from the errors of a calibration set.
@@ -81,11 +87,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_columns)
-            Conditioning table: uncertainty first, then features. It may be a lazy
-            frame, see :func:`sigmascale.frames.fit`.
+            Conditioning table: uncertainty first, then features. Lazy frames go to
+            :func:`sigmascale.frames.fit`.
         y : array-like of shape (n,)
-            Errors, reference minus prediction; of a lazy frame, the name of the column
-            that holds them.
+            Errors, reference minus prediction.
         groups : array-like of shape (n,), optional
             Rows of one group stay together in cross-validation. Recalibrators that do
             not cross-validate have no use for it.
@@ -94,49 +99,43 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
+        rows = self._read(X, fitting=True)
+        u = in_range(check_nonnegative_uncertainty(rows.numbers(0), smallest=None))
+        rows = rows.with_uncertainty(u)
+        return self._fit_rows(with_target(rows, y, groups, type(self).__name__))
+
+    def fit_sums(self, data: Summaries) -> Self:
+        """Learn from sums of rows that need not be in memory.
+
+        Parameters
+        ----------
+        data : Summaries
+            What answers for the rows, see `sigmascale.scaling.summaries`;
+            :func:`sigmascale.frames.fit` has one for lazy frames.
+
+        Returns
+        -------
+        self
+        """
         self._forget_intervals()
-        if is_lazy(X):
-            return self._fit_lazy(X, y, groups)
-        table, u = self._read(X, fitting=True)
-        error = check_target(y, table.n_rows, type(self).__name__)
-        labels = None if groups is None else check_groups(groups, u)
-        return self._fit_checked(table, u, error, labels)
+        self.map_ = self._learn_from_sums(data)
+        self.n_samples_fit_, self.min_uncertainty_ = data.seen()
+        self.n_features_in_ = len(data.names)
+        self.feature_names_in_ = np.array(data.names, dtype=object)
+        return self
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        """Fit checked rows, with what would trip every method out of the way."""
+        self._forget_intervals()
+        self.min_uncertainty_ = float(rows.uncertainty.min())
+        self.n_samples_fit_ = rows.n_rows
+        self.map_ = self._learn(informative(rows))
+        return self
 
     def _forget_intervals(self) -> None:
         """Forget the z-scores of another fit: they guarantee nothing."""
         if hasattr(self, "conformal_"):
             del self.conformal_
-
-    def _fit_lazy(self, frame: Any, error: Any, groups: Any) -> Self:
-        if not isinstance(error, str) or groups is not None:
-            msg = (
-                "With a lazy frame, `y` must be the name of its column of errors, and "
-                f"there are no `groups`; found y={reprlib.repr(error)}."
-            )
-            raise InvalidInputError(msg)
-        names = nw.from_native(frame).collect_schema().names()
-        uncertainty, *features = [name for name in names if name != error]
-        fitted: Self = for_frames().fit(
-            self, frame, error=error, uncertainty=uncertainty, features=features
-        )
-        return fitted
-
-    def _fit_checked(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> Self:
-        """Fit checked rows, with what would trip every method out of the way."""
-        # beyond these bounds, squares would overflow or vanish
-        if largest_size(error) > min(LARGEST, LARGEST_Z * uncertainty.min()):
-            bound = np.minimum(LARGEST, LARGEST_Z * uncertainty)
-            error = np.clip(error, -bound, bound)
-        tiny = np.abs(error) < SMALLEST
-        if tiny.any():
-            error = np.where(tiny, 0.0, error)
-        if tiny.all():
-            warn_of_zero_errors(error.size)
-            error = uncertainty
-        self._learn(table, uncertainty, error, groups)
-        return self
 
     def predict(self, X: Any) -> Any:
         """Return recalibrated uncertainties, finite and positive.
@@ -144,38 +143,42 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_columns)
-            Conditioning table with the columns seen in `fit`.
+            Conditioning table with the columns seen in `fit`. Lazy frames go to
+            :func:`sigmascale.frames.predict`.
 
         Returns
         -------
         array of shape (n,)
-            Of a lazy frame, the frame with a new column, see
-            :func:`sigmascale.frames.predict`.
         """
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        if is_lazy(X):
-            return for_frames().predict(self, X)
-        table, u = self._read(X, fitting=False)
-        return self._predict_checked(table, u)
+        rows = self._read(X, fitting=False)
+        return recalibrate(self.map_, rows, smallest=self.min_uncertainty_)
 
-    def _predict_in_memory(self, X: Any, remedy: str) -> Floats:
-        """Predict, but refuse what has a frame for its answer."""
-        if is_lazy(X):
-            msg = f"`X` must not be lazy here. {remedy}"
-            raise InvalidInputError(msg)
-        predicted: Floats = self.predict(X)
-        return predicted
+    @property
+    def chosen(self) -> VarianceScaler:
+        """The recalibrator that does the work: itself, or one that it has chosen."""
+        return self
 
-    def _predict_table(self, table: Table) -> Floats:
-        """Recalibrate a table that has the columns seen in `fit`."""
-        return self._predict_checked(table, self._uncertainty(table, fitting=False))
+    def describe(self) -> str:
+        """Return in words what the recalibrator does, and what it has learned.
 
-    def _predict_checked(self, table: Table, uncertainty: Floats) -> Floats:
-        """Recalibrate checked rows; nothing may leave the range of numbers."""
-        rescaled = self._rescale(table, uncertainty)
-        return np.clip(rescaled, _FLOAT.tiny, _FLOAT.max, out=rescaled)
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> ss.TemperatureScaling().fit([1.0, 2.0], [2.0, 4.0]).describe()
+        'All uncertainties are multiplied by one factor. The factor is 2.'
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        does = f"{self.does[0].upper()}{self.does[1:]}."
+        return f"{does} {self._learned_words()}".strip()
 
     def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.
@@ -193,7 +196,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        predicted = self._predict_in_memory(X, "Collect some rows of it.")
+        predicted = self.predict(X)
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
         self.conformal_ = ConformalScores.learn(errors, predicted, labels)
@@ -263,7 +266,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
                 "first."
             )
             raise NotFittedError(msg)
-        predicted = self._predict_in_memory(X, "Collect it in batches.")
+        predicted = self.predict(X)
         return self.conformal_.interval(
             predicted,
             coverage,
@@ -285,14 +288,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
-        predicted = self._predict_in_memory(X, "Use sigmascale.frames.scorecard.")
-        return -nll(check_target(y, predicted.size, type(self).__name__), predicted)
+        predicted = self.predict(X)
+        error = check_target(y, predicted.size, type(self).__name__)
+        return -BinSums.of_all(*check_pair(error, predicted)).nll()
 
-    def _read(self, X: Any, *, fitting: bool) -> tuple[Table, Floats]:
+    def _read(self, X: Any, *, fitting: bool) -> Rows:
+        """Return the rows of a table whose columns are those seen in `fit`."""
         from sklearn.utils.validation import validate_data
 
-        table = check_table(X)
-        if not fitting and len(table.columns) == 1 < self.n_features_in_:
+        rows = read_table(X)
+        if not fitting and len(rows.columns) == 1 < self.n_features_in_:
             msg = (
                 f"X has 1 features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input. Reshape your data to one "
@@ -301,22 +306,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             raise InvalidInputError(msg)
         # scikit-learn remembers and compares the names and the number of columns
         shaped = (
-            X if hasattr(X, "columns") else np.empty((table.n_rows, len(table.columns)))
+            X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
-        return table, self._uncertainty(table, fitting=fitting)
-
-    def _uncertainty(self, table: Table, *, fitting: bool) -> Floats:
-        """Return the uncertainties of a table, in the range that can be squared."""
-        u = check_nonnegative_uncertainty(
-            table.numbers(0), smallest=None if fitting else self.min_uncertainty_
-        )
-        if fitting:
-            self.min_uncertainty_ = float(u.min())
-            self.n_samples_fit_ = table.n_rows
-        if u.min() < SMALLEST or u.max() > LARGEST:
-            u = np.clip(u, SMALLEST, LARGEST)
-        return u
+        return rows
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""
@@ -325,3 +318,29 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         tags.target_tags.required = True
         tags.regressor_tags.poor_score = True
         return tags
+
+
+def informative(rows: Rows) -> Rows:
+    """Return rows whose errors can be squared and are not all 0."""
+    error, u = rows.errors, rows.uncertainty
+    # beyond these bounds, squares would overflow or vanish
+    if largest_size(error) > min(LARGEST, LARGEST_Z * u.min()):
+        bound = np.minimum(LARGEST, LARGEST_Z * u)
+        error = np.clip(error, -bound, bound)
+    tiny = np.abs(error) < SMALLEST
+    if tiny.any():
+        error = np.where(tiny, 0.0, error)
+    if tiny.all():
+        warn_of_zero_errors(error.size)
+        error = u
+    return replace(rows, error=error)
+
+
+def warn_of_zero_errors(n_rows: int) -> None:
+    """Say that errors which are all 0 teach nothing."""
+    warnings.warn(
+        f"All {n_rows} errors are 0: nothing can be learned from them, and "
+        "uncertainties will be left as they are.",
+        DegenerateFitWarning,
+        stacklevel=4,
+    )

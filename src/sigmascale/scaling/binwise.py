@@ -6,16 +6,19 @@ import warnings
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels, check_choice, check_count
-from .._support.tables import Table
+from .._support.checks import Ints, check_choice, check_count
+from .._support.citations import FRENKEL, SCORES
+from .._support.rows import Rows
 from ..bins.partitions import Cells, EqualSizeBins
-from ..bins.sums import BinSums
+from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError
+from ..maps import UNCERTAINTY, Code, Column, Lookup, Node, scaled
 from .base import VarianceScaler
 from .losses import LOSSES, ScaledLoss
 from .optimize import minimise
+from .summaries import Summaries
 
-Column = int | str
+Key = int | str
 
 
 class BinwiseScaling(VarianceScaler):
@@ -72,7 +75,7 @@ class BinwiseScaling(VarianceScaler):
         self,
         n_bins: int | tuple[int, int] = 40,
         *,
-        by: Column | tuple[Column, Column] = 0,
+        by: Key | tuple[Key, Key] = 0,
         loss: str = "nll",
         max_evaluations: int = 15_000,
         random_state: int = 0,
@@ -83,30 +86,57 @@ class BinwiseScaling(VarianceScaler):
         self.max_evaluations = max_evaluations
         self.random_state = random_state
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        check_choice(self.loss, "loss", LOSSES)
-        self.partition_ = self._partition(table, uncertainty)
-        codes = self._codes(table, uncertainty)
-        n_bins = self.partition_.n_bins
-        self.sums_ = BinSums.from_codes(codes, n_bins, error, uncertainty)
-        self._learn_factors()
-        if self.loss != "nll":
-            self._optimise(table, uncertainty, error, codes)
+    does = "uncertainties are multiplied by a factor for their bin"
+    references = (FRENKEL, SCORES)
 
-    def _learn_factors(self) -> None:
-        """Learn the factors of the log-likelihood from the sums."""
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        check_choice(self.loss, "loss", LOSSES)
+        positions, n_bins = self._plan(data)
+        self.partition_: EqualSizeBins | Cells
+        if len(positions) == 2:
+            both = (positions[0], positions[1]), (n_bins[0], n_bins[1])
+            self.partition_, self.sums_ = data.by_cells(*both)
+        else:
+            self.partition_, self.sums_ = data.by_bins(positions[0], n_bins[0])
         self.factors_ = self.sums_.scaling_factors()
         z2 = self.sums_.z2 / self.factors_**2
         log_u2 = self.sums_.log_u2 + 2 * self.sums_.n * np.log(self.factors_)
         mean = (z2.sum() + log_u2.sum()) / self.sums_.n.sum()
-        self.loss_ = self.start_loss_ = float(0.5 * (mean + np.log(2 * np.pi)))
+        self.loss_ = self.start_loss_ = float(nll_from(mean))
+        if self.loss != "nll":
+            rows = data.rows_for(f'loss="{self.loss}"')
+            columns = [rows.numbers(position) for position in positions]
+            if not isinstance(self.partition_, Cells):
+                columns.append(rows.uncertainty)  # by which ties are told apart
+            self._optimise(rows, self.partition_.codes(*columns))
+        return scaled(self._lookup(positions))
 
-    def _optimise(
-        self, table: Table, uncertainty: Floats, error: Floats, codes: Ints
-    ) -> None:
-        features = [table.variable(i) for i in range(1, len(table.columns))]
+    def _lookup(self, positions: list[int]) -> Lookup:
+        """Return the factor of a row's bin, as a part of the map."""
+        columns = [UNCERTAINTY if p == 0 else Column(p) for p in positions]
+        average = float(np.sqrt(self.sums_.total.zms[0] or 1.0))
+        if isinstance(self.partition_, Cells):
+            bins = (self.partition_.first, self.partition_.second)
+            codes = tuple(Code(x, each) for x, each in zip(columns, bins, strict=True))
+            table = self.factors_.reshape([each.n_bins for each in bins])
+        else:
+            ties = None if self.partition_.tie_limits is None else UNCERTAINTY
+            codes = (Code(columns[0], self.partition_, ties),)
+            table = self.factors_
+        # before the first bin there is a place for what is missing
+        first = [(1, 0)] * table.ndim
+        return Lookup(codes, np.pad(table, first, constant_values=average))
+
+    def _learned_words(self) -> str:
+        low, high = self.factors_.min(), self.factors_.max()
+        return (
+            f"The factors of {self.factors_.size} bins lie between {low:.3g} and "
+            f"{high:.3g}."
+        )
+
+    def _optimise(self, rows: Rows, codes: Ints) -> None:
+        """Replace the factors by those that minimise another loss."""
+        features = [rows.variable(i) for i in range(1, len(rows.columns))]
         if self.loss == "adaptivity" and not features:
             msg = (
                 'loss="adaptivity" needs features: X has 1 feature(s), '
@@ -116,8 +146,8 @@ class BinwiseScaling(VarianceScaler):
         # cells without rows keep the average factor: no loss would hold them
         filled = self.sums_.n > 0
         loss = ScaledLoss(
-            error,
-            uncertainty,
+            rows.errors,
+            rows.uncertainty,
             (np.cumsum(filled) - 1)[codes],
             int(np.count_nonzero(filled)),
             [] if self.loss == "consistency" else features,
@@ -139,39 +169,13 @@ class BinwiseScaling(VarianceScaler):
         self.factors_[filled] = np.exp(found.x)
         self.loss_, self.start_loss_ = found.loss, found.start_loss
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        rescaled = self.factors_[self._codes(table, uncertainty)]
-        rescaled *= uncertainty
-        return rescaled
-
-    def _partition(self, table: Table, uncertainty: Floats) -> EqualSizeBins | Cells:
-        columns = self._columns(table, uncertainty)
-        n_bins = self._plan(table)[1]
-        if len(columns) == 2:
-            return Cells.learn(columns[0], columns[1], (n_bins[0], n_bins[1]))
-        if columns[0] is uncertainty:
-            return EqualSizeBins.learn(uncertainty, n_bins[0])
-        return EqualSizeBins.learn(columns[0], n_bins[0], ties=uncertainty)
-
-    def _codes(self, table: Table, uncertainty: Floats) -> Ints:
-        columns = self._columns(table, uncertainty)
-        if isinstance(self.partition_, Cells):
-            return self.partition_.codes(*columns)
-        return self.partition_.codes(columns[0], uncertainty)
-
-    def _columns(self, table: Table, uncertainty: Floats) -> list[Floats]:
-        # the first column as repaired, with no zeros
-        return [
-            uncertainty if p == 0 else table.numbers(p) for p in self._plan(table)[0]
-        ]
-
-    def _plan(self, table: Table) -> tuple[list[int], list[int]]:
+    def _plan(self, data: Summaries) -> tuple[list[int], list[int]]:
         """Return the positions of the columns to be binned, and their bins' number."""
         keys = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
         if len(keys) not in (1, 2):
             msg = f"`by` must be a column or a pair of columns; found {self.by!r}."
             raise InvalidInputError(msg)
-        positions = [table.position(key) for key in keys]
+        positions = [data.position(key) for key in keys]
         if len(positions) != len(set(positions)):
             msg = f"`by` must be two different columns; found {self.by!r}."
             raise InvalidInputError(msg)

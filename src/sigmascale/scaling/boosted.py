@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
+from .._support.checks import Floats, Ints, check_count, check_fraction
+from .._support.citations import BOOSTING
 from .._support.progress import track
-from .._support.tables import Table
+from .._support.rows import Rows
 from ..exceptions import InvalidInputError
+from ..maps import (
+    UNCERTAINTY,
+    Clip,
+    Code,
+    Column,
+    Constant,
+    Exponential,
+    Node,
+    Product,
+    Trees,
+    rescale,
+)
 from .base import VarianceScaler
 from .crossfit import (
     canonical_order,
@@ -18,15 +31,8 @@ from .crossfit import (
     make_folds,
 )
 from .linear import LinearScaling
-from .trees import (
-    Columns,
-    LabelCodes,
-    NumberCodes,
-    Tree,
-    TreeOptions,
-    grow,
-    sum_of_trees,
-)
+from .summaries import Partition, coded_columns, learn_partition
+from .trees import Tree, TreeOptions, grow
 
 MAX_BINS = 255  # of a column
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
@@ -74,8 +80,8 @@ class BoostedScaling(VarianceScaler):
         Out-of-fold loss by number of trees.
     base_ : LinearScaling
         What the trees multiply.
-    boosters_ : list of list of Tree
-        The trees of each fold's booster.
+    n_boosters_ : int
+        Boosters, one for each fold; their trees are in ``map_``.
     scale_ : float
         The factor that sets the average calibration.
 
@@ -113,9 +119,13 @@ class BoostedScaling(VarianceScaler):
         self.categorical = categorical
         self.random_state = random_state
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
+    does = (
+        "uncertainties are multiplied by a smooth factor of u and the features, "
+        "learned by gradient boosting under the gamma deviance"
+    )
+    references = (BOOSTING,)
+
+    def _learn(self, rows: Rows) -> Node:
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         max_trees = check_count(self.max_trees, "max_trees", least=0)
         depth = check_count(self.depth, "depth")
@@ -124,49 +134,83 @@ class BoostedScaling(VarianceScaler):
             raise InvalidInputError(msg)
         options = TreeOptions(
             depth=depth,
-            min_rows=int(np.clip(error.size / 50, 20, 50))
+            min_rows=int(np.clip(rows.n_rows / 50, 20, 50))
             if self.min_rows is None
             else check_count(self.min_rows, "min_rows"),
             pseudo_rows=PSEUDO_ROWS,
             rate=check_fraction(self.learning_rate, "learning_rate"),
         )
         seed = check_count(self.random_state, "random_state", least=0)
-        self.categorical_ = set(table.positions(self.categorical, "categorical"))
-        values = self._values(table, uncertainty)
-        order = canonical_order(tuple(values), error)
-        values = [column[order] for column in values]
-        u, error = uncertainty[order], error[order]
-        groups = None if groups is None else groups[order]
+        labelled = set(rows.positions(self.categorical, "categorical"))
+        columns = coded_columns(rows, labelled)
+        order = canonical_order([column.values for column in columns], rows.errors)
+        rows = rows.take(order)
+        columns = [replace(c, values=c.values[order]) for c in columns]
 
-        self.base_ = LinearScaling().fit(u, error)
-        base = self.base_.predict(u)
-        z2 = (error / base) ** 2
+        self.base_ = LinearScaling().fit(rows.uncertainty, rows.errors)
+        base = rescale(self.base_.map_, rows)
+        z2 = (rows.errors / base) ** 2
         ratio = (z2 / z2.mean() + FLOOR) / (1 + FLOOR)
-        fold = make_folds(ratio, n_folds, np.random.default_rng(seed), groups)
-        self.columns_: Columns = [
-            NumberCodes.learn(column, MAX_BINS)
-            if column.dtype.kind == "f" and j not in self.categorical_
-            else LabelCodes.learn(column, MAX_BINS)
-            for j, column in enumerate(values)
-        ]
-        codes = np.column_stack(self._codes(values))
-        cap = largest_ratio(z2)
-        out_of_fold = self._boost(codes, ratio, fold, n_folds, max_trees, options, cap)
+        fold = make_folds(ratio, n_folds, np.random.default_rng(seed), rows.groups)
+        partitions = [learn_partition(c, MAX_BINS, MAX_BINS) for c in columns]
+        codes = np.column_stack(
+            [
+                partition.coded(column.values)
+                for partition, column in zip(partitions, columns, strict=True)
+            ]
+        )
+        boosters, out_of_fold = self._boost(
+            codes,
+            partitions,
+            ratio,
+            fold,
+            n_folds,
+            max_trees,
+            options,
+            largest_ratio(z2),
+        )
+        self.n_boosters_ = len(boosters)
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
         # the plain mean: a capped one would leave heavy-tailed errors uncovered
         self.scale_ = float(np.sqrt(np.mean(z2 * np.exp(-out_of_fold))))
+        if not self.n_trees_:
+            return Product((Constant(self.scale_), self.base_.map_))
+        trees = [tree for booster in boosters for tree in booster]
+        inputs = [
+            UNCERTAINTY
+            if j == 0
+            else Column(j, "label" if column.labelled else "optional")
+            for j, column in enumerate(columns)
+        ]
+        mean = Trees(
+            codes=tuple(map(Code, inputs, partitions)),
+            feature=np.array([tree.feature for tree in trees]),
+            left=np.array([tree.left for tree in trees]),
+            value=np.array([tree.value for tree in trees]),
+            divisor=float(len(boosters)),
+        )
+        half = Product((Constant(0.5), Clip(mean, *self.range_)))
+        return Product((Constant(self.scale_), Exponential(half), self.base_.map_))
+
+    def _learned_words(self) -> str:
+        return (
+            f"{self.n_boosters_} boosters of {self.n_trees_} trees each, on top of "
+            f"sqrt(a² u² + b²) with a = {self.base_.a_:.4g} and "
+            f"b = {self.base_.b_:.4g}; overall factor {self.scale_:.4g}."
+        )
 
     def _boost(
         self,
         codes: Ints,
+        partitions: list[Partition],
         ratio: Floats,
         fold: Ints,
         n_folds: int,
         max_trees: int,
         options: TreeOptions,
         cap: float,
-    ) -> Floats:
-        """Grow the boosters in step; return the log factors of the unseen rows."""
+    ) -> tuple[list[list[Tree]], Floats]:
+        """Grow the boosters in step; return them and the unseen rows' log factors."""
         sizes = np.bincount(fold, minlength=n_folds)
         folds = np.flatnonzero((sizes > 0) & (sizes < fold.size))
         seen = [np.flatnonzero(fold != k) for k in folds]
@@ -183,7 +227,7 @@ class BoostedScaling(VarianceScaler):
             grown = False
             for k in range(len(folds)):
                 r = np.minimum(ratio[seen[k]] * np.exp(-fitted[k]), cap)
-                tree, step = grow(codes_seen[k], r / r.mean(), self.columns_, options)
+                tree, step = grow(codes_seen[k], r / r.mean(), partitions, options)
                 boosters[k].append(tree)
                 fitted[k] += step
                 out[unseen[k]] += tree.predict(codes[unseen[k]])
@@ -200,29 +244,7 @@ class BoostedScaling(VarianceScaler):
             best, best_out = 0, np.zeros(ratio.size)
         self.cv_loss_ = np.array(path)
         self.n_trees_ = best
-        self.boosters_ = [trees[:best] for trees in boosters]
-        return best_out
-
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        log_factor = np.zeros(uncertainty.size)
-        if self.n_trees_:
-            values = self._values(table, uncertainty)
-            trees = [tree for trees in self.boosters_ for tree in trees]
-            log_factor = sum_of_trees(
-                trees,
-                uncertainty.size,
-                lambda rows: self._codes([column[rows] for column in values]),
-            ) / len(self.boosters_)
-        factor = self.scale_ * np.exp(0.5 * np.clip(log_factor, *self.range_))
-        return factor * self.base_._predict_checked(table, uncertainty)
-
-    def _values(self, table: Table, uncertainty: Floats) -> list[Any]:
-        """Return the columns: numbers, which may be missing, or labels."""
-        return [uncertainty, *table.features(self.categorical_)]
-
-    def _codes(self, values: list[Any]) -> list[Ints]:
-        pairs = zip(self.columns_, values, strict=True)
-        return [column.codes(x) for column, x in pairs]
+        return [trees[:best] for trees in boosters], best_out
 
 
 def _centred(ratio: Floats, log_factor: Floats, cap: float) -> Floats:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -62,7 +64,7 @@ def make_folds(
 
 
 def canonical_order(
-    columns: tuple[npt.NDArray[np.generic], ...], error: Floats
+    columns: Sequence[npt.NDArray[np.generic]], error: Floats
 ) -> npt.NDArray[np.intp]:
     """Return an order of the rows that does not depend on the order they came in."""
     keys = (np.abs(error), *columns)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
-from .._support.checks import Floats, Labels, check_count
-from .._support.tables import Table
-from ..bins.partitions import Groups
-from ..bins.sums import BinSums
-from ..exceptions import InvalidInputError, UnseenGroupWarning
+from .._support.checks import check_count
+from .._support.citations import FRENKEL, SCORES
+from ..bins.partitions import LabelBins
+from ..exceptions import InvalidInputError
+from ..maps import Code, Column, Lookup, Node, scaled
 from .base import VarianceScaler
+from .summaries import Summaries
 
 
 class GroupScaling(VarianceScaler):
@@ -28,7 +27,7 @@ class GroupScaling(VarianceScaler):
 
     Attributes
     ----------
-    groups_ : Groups
+    groups_ : LabelBins
         The labels with a factor of their own.
     factors_ : array of shape (n_groups + 1,)
         Their factors; the last one is the average factor for all other labels.
@@ -50,41 +49,28 @@ class GroupScaling(VarianceScaler):
         self.by = by
         self.min_size = min_size
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        labels = table.labels(self._position(table))
-        min_size = check_count(self.min_size, "min_size")
-        self.groups_ = Groups.learn(labels, min_size=min_size)
-        self.seen_ = Groups.learn(labels)
-        codes, n_codes = self.groups_.codes(labels), self.groups_.n_bins
-        self.sums_ = BinSums.from_codes(codes, n_codes, error, uncertainty)
-        self._learn_factors()
+    does = "uncertainties are multiplied by a factor for their group"
+    references = (FRENKEL, SCORES)
 
-    def _position(self, table: Table) -> int:
-        """Return the position of the column of labels."""
-        position = table.position(self.by)
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        position = data.position(self.by)
         if position == 0:
             msg = (
                 "`by` must be a column of labels; found column 0, the uncertainty, of "
-                f"{len(table.columns)} feature(s)."
+                f"{len(data.names)} feature(s)."
             )
             raise InvalidInputError(msg)
-        return position
-
-    def _learn_factors(self) -> None:
-        """Learn the factors from the sums."""
+        min_size = check_count(self.min_size, "min_size")
+        labels, sums = data.by_labels(position)
+        self.groups_ = LabelBins.of_counts(labels, sums.n >= min_size)
+        self.sums_ = sums.regrouped(self.groups_.codes(labels), self.groups_.n_bins)
         self.factors_ = self.sums_.scaling_factors()
         self.factors_[-1] = np.sqrt(self.sums_.total.zms[0])
+        code = Code(Column(position, "label"), self.groups_)
+        return scaled(Lookup((code,), np.roll(self.factors_, 1)))
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        labels = table.labels(self.by)
-        unseen = np.count_nonzero(self.seen_.codes(labels) == self.seen_.n_bins - 1)
-        if unseen:
-            warnings.warn(
-                f"{unseen} of {labels.size} rows have a label in column {self.by!r} "
-                "that was not seen in fit; they take the average factor.",
-                UnseenGroupWarning,
-                stacklevel=3,
-            )
-        return self.factors_[self.groups_.codes(labels)] * uncertainty
+    def _learned_words(self) -> str:
+        return (
+            f"{self.factors_.size - 1} groups have a factor of their own, all others "
+            f"{self.factors_[-1]:.3g}."
+        )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels
-from .._support.tables import Table
-from ..bins.quantiles import ends_of_runs, in_order
+from .._support.citations import BUSK
+from ..maps import UNCERTAINTY, Interpolation, Node, Product, Root
 from .base import VarianceScaler
+from .summaries import Summaries
 
 
 class IsotonicScaling(VarianceScaler):
@@ -31,30 +31,24 @@ class IsotonicScaling(VarianceScaler):
     array([1.58, 3.  ])
     """
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
-        # whatever their unit
-        u2, e2 = in_order(uncertainty**2, error**2)
-        ends = ends_of_runs(u2)
-        n = np.diff(ends, prepend=0)
-        u2 = u2[ends - 1]
-        self._fit_steps(u2, u2, np.add.reduceat(e2, ends - n) / n, n)
+    does = "every u² is replaced by an isotonic fit of the squared errors"
+    references = (BUSK,)
 
-    def _fit_steps(self, low: Floats, high: Floats, e2: Floats, n: Ints) -> None:
-        """Fit the mean e² of n rows each, with u² from low to high, ascending."""
+    def _learn_from_sums(self, data: Summaries) -> Node:
         from sklearn.isotonic import isotonic_regression
 
-        out = isotonic_regression(e2, sample_weight=n)
+        # not by IsotonicRegression, which takes u² less than 1e-15 apart for equal,
+        # whatever their unit
+        levels = data.levels()
+        out = isotonic_regression(levels.e2, sample_weight=levels.n)
         change = np.diff(out) != 0
         first, last = np.append(True, change), np.append(change, True)
-        ends = np.concatenate([low[first], high[last]])
+        ends = np.concatenate([levels.low[first], levels.high[last]])
         self.variances_in_, which = np.unique(ends, return_index=True)
         steps = np.concatenate([out[first], out[last]])[which]
         self.variances_out_ = np.maximum(steps, out[out > 0].min())
+        u2 = Product((UNCERTAINTY, UNCERTAINTY))
+        return Root(Interpolation(u2, self.variances_in_, self.variances_out_))
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        variance = np.interp(uncertainty**2, self.variances_in_, self.variances_out_)
-        result: Floats = np.sqrt(variance)
-        return result
+    def _learned_words(self) -> str:
+        return f"The fit has {self.variances_in_.size} knots."

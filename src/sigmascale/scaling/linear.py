@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels
-from .._support.tables import Table
+from .._support.checks import Floats, Ints
+from ..maps import UNCERTAINTY, Constant, Hypotenuse, Node, Product
 from .base import VarianceScaler
+from .summaries import Summaries
 
 
 class LinearScaling(VarianceScaler):
@@ -30,20 +31,22 @@ class LinearScaling(VarianceScaler):
     (2.0, 0.5)
     """
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        self._fit_variances(uncertainty**2, error**2)
+    does = "every u is replaced by sqrt(a² u² + b²) with a and b of maximum likelihood"
 
-    def _fit_variances(self, u2: Floats, e2: Floats, n: Ints | None = None) -> None:
-        """Fit e², or the mean e² of n rows each, to u²."""
-        u_unit, e_unit = (np.sqrt(np.average(x, weights=n)) for x in (u2, e2))
-        slope, floor = _fit_variance(u2 / u_unit**2, e2 / e_unit**2, n)
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        found = data.variances()
+        u_unit, e_unit = (
+            np.sqrt(np.average(x, weights=found.n)) for x in (found.u2, found.e2)
+        )
+        slope, floor = _fit_variance(
+            found.u2 / u_unit**2, found.e2 / e_unit**2, found.n
+        )
         self.a_ = float(np.sqrt(slope) * e_unit / u_unit)
         self.b_ = float(np.sqrt(floor) * e_unit)
+        return Hypotenuse(Product((Constant(self.a_), UNCERTAINTY)), Constant(self.b_))
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        return np.hypot(self.a_ * uncertainty, self.b_)
+    def _learned_words(self) -> str:
+        return f"a = {self.a_:.4g} and b = {self.b_:.4g}, in the error's unit."
 
 
 def _fit_variance(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .._support.checks import Floats, Labels
-from .._support.tables import Table
+from ..maps import UNCERTAINTY, Node
 from .base import VarianceScaler
+from .summaries import Summaries
 
 
 class NoScaling(VarianceScaler):
@@ -16,10 +16,7 @@ class NoScaling(VarianceScaler):
     array([1., 2.])
     """
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        pass
+    does = "uncertainties are left as they are"
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        return uncertainty.copy()
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        return UNCERTAINTY

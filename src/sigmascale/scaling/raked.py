@@ -7,14 +7,25 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels, check_count
-from .._support.tables import Table
-from ..bins.partitions import most_bins
+from .._support.checks import check_count
+from .._support.citations import RAKING
+from ..bins.cells import CellSums
+from ..bins.partitions import EqualSizeBins, LabelBins
 from ..exceptions import InvalidInputError
+from ..maps import (
+    UNCERTAINTY,
+    Code,
+    Column,
+    Exponential,
+    Lookup,
+    Node,
+    Sum,
+    scaled,
+)
 from .base import VarianceScaler
-from .crossfit import canonical_order, largest_ratio, make_folds
-from .raking import CellSums, Raking, rake
-from .trees import Columns, LabelCodes, NumberCodes
+from .crossfit import largest_ratio_of
+from .raking import rake
+from .summaries import Summaries
 
 GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1000.0, np.inf)
 N_FOLDS = 5
@@ -96,60 +107,45 @@ class RakedScaling(VarianceScaler):
         self.categorical = categorical
         self.random_state = random_state
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
+    does = (
+        "uncertainties are multiplied by factors for their bin of u and of every "
+        "feature, found by raking so that all bins are calibrated at once"
+    )
+    references = (RAKING,)
+
+    def _learn_from_sums(self, data: Summaries) -> Node:
         seed = check_count(self.random_state, "random_state", least=0)
-        self._prepare(table, uncertainty)
-        values = self._values(table, uncertainty)
-        order = canonical_order(tuple(values), error)
-        codes = self._codes(values)[order]
-        z2 = (error[order] / uncertainty[order]) ** 2
-        rng = np.random.default_rng(seed)
-        folds = None if groups is None else groups[order]
-        fold = make_folds(z2, N_FOLDS, rng, folds)
-        cap = largest_ratio(z2) * z2.mean()
-        self.fit_cells(CellSums.from_rows(codes, fold, z2, cap))
-
-    def _prepare(self, table: Table, uncertainty: Floats) -> None:
-        """Learn the bins of every column, and which pairs to join."""
-        wanted = self._bins_of(table)
-        columns: Columns = []
-        for j, x in enumerate(self._values(table, uncertainty)):
-            if x.dtype.kind == "f" and j not in self.categorical_:
-                n_bins = most_bins(x.size, wanted[j], LEAST_ROWS)
-                columns.append(NumberCodes.learn(x, n_bins))
-            else:
-                columns.append(LabelCodes.learn(x, MAX_LABELS))
-        self._set_bins(table, columns)
-
-    def _bins_of(self, table: Table) -> list[int]:
-        """Return how many bins each column shall have; learn which hold labels."""
         named = self.n_bins if isinstance(self.n_bins, dict) else {}
         default = 20 if isinstance(self.n_bins, dict) else self.n_bins
-        numbers = {table.position(key, "n_bins"): n for key, n in named.items()}
-        self.categorical_ = set(table.positions(self.categorical, "categorical"))
-        return [
+        numbers = {data.position(key, "n_bins"): n for key, n in named.items()}
+        n_bins = [
             check_count(numbers.get(j, default), "n_bins")
-            for j in range(len(table.columns))
+            for j in range(len(data.names))
         ]
-
-    def _set_bins(self, table: Table, columns: Columns) -> None:
-        """Set the bins of every column, and join those of pairs."""
-        self.names_ = list(table.names)
-        self.columns_ = columns
+        labelled = set(data.positions(self.categorical, "categorical"))
         pairs: Any = self.pairs or []
         if not isinstance(pairs, (list, tuple)):
             msg = f"`pairs` must be a list of pairs of columns; found {pairs!r}."
             raise InvalidInputError(msg)
-        self.pairs_ = [self._positions(table, pair) for pair in pairs]
-        self.n_codes_ = [column.n_codes for column in self.columns_]
+        self.pairs_ = [self._positions(data, pair) for pair in pairs]
+        self.partitions_ = data.partitions(
+            n_bins, labelled, least_rows=LEAST_ROWS, max_labels=MAX_LABELS
+        )
+        self.n_codes_ = [partition.n_codes for partition in self.partitions_]
+        self.names_ = list(data.names)
         for first, second in self.pairs_:
-            self.names_.append(f"{table.names[first]} & {table.names[second]}")
+            self.names_.append(f"{data.names[first]} & {data.names[second]}")
             self.n_codes_.append(self.n_codes_[first] * self.n_codes_[second])
+        cells = data.by_joint_cells(
+            self.partitions_,
+            N_FOLDS,
+            seed,
+            lambda n_rows, n_nonzero, mean: largest_ratio_of(n_rows, n_nonzero) * mean,
+        )
+        return self._rake(cells.with_pairs(self.pairs_, self.n_codes_))
 
-    def _positions(self, table: Table, pair: Any) -> tuple[int, int]:
-        positions = table.positions(pair, "pairs")
+    def _positions(self, data: Summaries, pair: Any) -> tuple[int, int]:
+        positions = data.positions(pair, "pairs")
         if len(set(positions)) != 2:
             msg = f"`pairs` must hold pairs of different columns; found {pair!r}."
             raise InvalidInputError(msg)
@@ -162,10 +158,16 @@ class RakedScaling(VarianceScaler):
         add up, so that the data need not be in memory at once. The bins must be known:
         `fit` on some rows learns them.
         """
-        from sklearn.exceptions import ConvergenceWarning
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "n_codes_")
+        self.map_ = self._rake(cells)
+        return self
+
+    def _rake(self, cells: CellSums) -> Node:
+        """Learn the factors, and return the map."""
+        from sklearn.exceptions import ConvergenceWarning
+
         pseudo = self._choose(cells)
         raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
         self.n_iter_ = raking.n_sweeps
@@ -178,17 +180,41 @@ class RakedScaling(VarianceScaler):
                 stacklevel=4,
             )
         self.scale_ = float(np.sqrt(self._out_of_fold(cells, pseudo)[1]))
-        self.log_factors_ = raking.log_factors
         self.shrinkage_ = dict(zip(self.names_, pseudo, strict=True))
         factors = [np.exp(0.5 * f) for f in raking.log_factors]
-        for k, (first, second) in enumerate(self.pairs_, start=len(self.columns_)):
+        for k, (first, second) in enumerate(self.pairs_, start=len(self.partitions_)):
             factors[k] = factors[k].reshape(self.n_codes_[first], self.n_codes_[second])
         self.factors_ = dict(zip(self.names_, factors, strict=True))
         self.limits_ = {
-            name: c.limits if isinstance(c, NumberCodes) else c.groups.labels
-            for name, c in zip(self.names_, self.columns_, strict=False)
+            name: each.labels if isinstance(each, LabelBins) else each.limits
+            for name, each in zip(self.names_, self.partitions_, strict=False)
         }
-        return self
+        codes = [self._code(j, each) for j, each in enumerate(self.partitions_)]
+        halves = [0.5 * f for f in raking.log_factors]  # of the variance's logarithm
+        lookups = [
+            Lookup((code,), half) for code, half in zip(codes, halves, strict=False)
+        ]
+        for (first, second), half in zip(
+            self.pairs_, halves[len(codes) :], strict=True
+        ):
+            joint = codes[first], codes[second]
+            shape = [code.n_codes for code in joint]
+            lookups.append(Lookup(joint, half.reshape(shape)))
+        return scaled(self.scale_, Exponential(Sum(tuple(lookups))))
+
+    def _code(self, position: int, partition: EqualSizeBins | LabelBins) -> Code:
+        if position == 0:
+            return Code(UNCERTAINTY, partition)
+        labelled = isinstance(partition, LabelBins)
+        return Code(Column(position, "label" if labelled else "optional"), partition)
+
+    def _learned_words(self) -> str:
+        pairs = [name for name in self.factors_ if name not in self.limits_]
+        joint = f" Factors of joint bins: {', '.join(pairs)}." if pairs else ""
+        return (
+            "The factors of a row's bins multiply each other and an overall factor "
+            f"of {self.scale_:.4g}.{joint}"
+        )
 
     def _choose(self, cells: CellSums) -> tuple[float, ...]:
         """Return the pseudo-rows of each variable."""
@@ -236,21 +262,6 @@ class RakedScaling(VarianceScaler):
             capped += float(np.sum(unseen.capped * np.exp(-f))) / n_rows
             level += float(np.sum(unseen.n * f)) / n_rows
         return float(np.log(capped) + level), z2
-
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        codes = self._codes(self._values(table, uncertainty))
-        log_factor = Raking(self.log_factors_, 0.0, 0, 0.0).log_variance_factor(codes)
-        return self.scale_ * np.exp(0.5 * log_factor) * uncertainty
-
-    def _values(self, table: Table, uncertainty: Floats) -> list[Any]:
-        return [uncertainty, *table.features(self.categorical_)]
-
-    def _codes(self, values: list[Any]) -> Ints:
-        columns = zip(self.columns_, values, strict=True)
-        codes = [column.codes(x) for column, x in columns]
-        for first, second in self.pairs_:
-            codes.append(codes[first] * self.n_codes_[second] + codes[second])
-        return np.column_stack(codes)
 
 
 def _is_number(value: Any) -> bool:

@@ -4,70 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from .._support.checks import Floats, Ints
+from ..bins.cells import CellSums
 from ..bins.partitions import sum_by_code
-from ..exceptions import InvalidInputError
 
 FLOOR = (
     0.01  # share of the mean z² added to each row: bins of zero errors stay positive
 )
-
-
-@dataclass(frozen=True)
-class CellSums:
-    """Sums over joint cells; the tables of disjoint rows add up.
-
-    Attributes
-    ----------
-    codes : array of int, shape (n_cells, n_variables)
-        The bin of each variable that makes a cell.
-    fold : array of int, shape (n_cells,)
-        The fold of cross-validation.
-    n, z2, capped : array of shape (n_cells,)
-        Number of rows, sum of z², and sum of z² with each counted up to a cap.
-    """
-
-    codes: Ints
-    fold: Ints
-    n: Floats
-    z2: Floats
-    capped: Floats
-
-    @classmethod
-    def from_rows(cls, codes: Ints, fold: Ints, z2: Floats, cap: float) -> CellSums:
-        """Sum the rows of each cell and fold."""
-        one, capped = np.ones(z2.size), np.minimum(z2, cap)
-        return cls(codes, fold, one, z2, capped).compact()
-
-    def __add__(self, other: CellSums) -> CellSums:
-        """Return the table of both sets of rows, which must not share any."""
-        if self.codes.shape[1] != other.codes.shape[1]:
-            msg = "Only tables over the same variables add up."
-            raise InvalidInputError(msg)
-        both = {
-            name: np.concatenate([values, getattr(other, name)])
-            for name, values in vars(self).items()
-        }
-        return CellSums(**both).compact()
-
-    def compact(self) -> CellSums:
-        """Add up the lines of each cell and fold, and sort them."""
-        keys = np.column_stack([self.codes, self.fold])
-        cells, inverse = np.unique(keys, axis=0, return_inverse=True)
-        where = inverse.ravel()
-        sums = [
-            sum_by_code(where, values, cells.shape[0])
-            for values in (self.n, self.z2, self.capped)
-        ]
-        return CellSums(np.asfortranarray(cells[:, :-1]), cells[:, -1], *sums)
-
-    def rows(self, which: Any) -> CellSums:
-        """Return some of the cells."""
-        return CellSums(**{name: values[which] for name, values in vars(self).items()})
 
 
 @dataclass(frozen=True)

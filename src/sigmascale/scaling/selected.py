@@ -8,23 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import LARGEST_Z, Floats, Ints, Labels, check_count
+from .._support.checks import LARGEST_Z, Floats, Ints, check_count
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
-from .._support.tables import Table
+from .._support.rows import Rows
+from ..bins.sums import nll_from
 from ..exceptions import (
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
 )
+from ..maps import Node
 from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
+from .choice import Ranking, predict_unseen, rank
 from .crossfit import canonical_order, deviance, largest_ratio, make_folds
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
 from .none import NoScaling
 from .raked import RakedScaling
+from .summaries import coded_columns
 from .temperature import TemperatureScaling
 
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
@@ -105,15 +109,16 @@ class SelectedScaling(VarianceScaler):
         self.categorical = categorical
         self.random_state = random_state
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
+    does = "the simplest recalibrator that is as good as the best is used"
+
+    def _learn(self, rows: Rows) -> Node:
         from sklearn.base import clone
 
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         # what is wrong with the columns is the caller's to mend, not a candidate's
-        table.features(set(table.positions(self.categorical, "categorical")))
+        labelled = set(rows.positions(self.categorical, "categorical"))
+        coded_columns(rows, labelled)
         given: Any = self.candidates
         if given is not None and not (isinstance(given, dict) and given):
             msg = (
@@ -122,9 +127,9 @@ class SelectedScaling(VarianceScaler):
             )
             raise InvalidInputError(msg)
         candidates = self.candidates or default_candidates(self.categorical, seed)
-        one_group = groups is not None and np.unique(groups).size == 1
-        if error.size < 2 * n_folds or one_group:
-            found = f"{error.size} rows" + (" of one group" if one_group else "")
+        one_group = rows.groups is not None and np.unique(rows.groups).size == 1
+        if rows.n_rows < 2 * n_folds or one_group:
+            found = f"{rows.n_rows} rows" + (" of one group" if one_group else "")
             warnings.warn(
                 f"{found} are too few to cross-validate; a single factor is learned "
                 "from them.",
@@ -132,26 +137,22 @@ class SelectedScaling(VarianceScaler):
                 stacklevel=4,
             )
             candidates, n_folds = {"temperature": TemperatureScaling()}, 1
-        features = (table.labels(i) for i in range(1, len(table.columns)))
-        order = canonical_order((uncertainty, *features), error)
-        table, u, error = table.rows(order), uncertainty[order], error[order]
-        groups = None if groups is None else groups[order]
-        rng = np.random.default_rng(seed)
-        fold = make_folds(np.abs(error) / u, n_folds, rng, groups)
+        features = (rows.labels(i) for i in range(1, len(rows.columns)))
+        rows = rows.take(canonical_order([rows.uncertainty, *features], rows.errors))
+        size = np.abs(rows.errors) / rows.uncertainty
+        fold = make_folds(size, n_folds, np.random.default_rng(seed), rows.groups)
 
         predicted: dict[str, Floats] = {}
         verdicts: dict[str, str] = {}
         for name in track(candidates, "selecting a recalibrator", len(candidates)):
             try:
-                predicted[name] = _cross_predict(
-                    candidates[name], table, u, error, groups, fold
-                )
+                predicted[name] = _cross_predict(candidates[name], rows, fold)
             except _NotSuitableError as reason:
                 verdicts[name] = str(reason)
             except Exception as problem:
                 verdicts[name] = f"dropped: {type(problem).__name__}: {problem}"
-        one_factor = _cross_predict(TemperatureScaling(), table, u, error, groups, fold)
-        self._drop_diverged(predicted, verdicts, error, one_factor)
+        one_factor = _cross_predict(TemperatureScaling(), rows, fold)
+        self._drop_diverged(predicted, verdicts, rows.errors, one_factor)
         for name, verdict in verdicts.items():
             if verdict.startswith("dropped"):
                 message = f"candidate {name!r} {verdict}"
@@ -161,11 +162,20 @@ class SelectedScaling(VarianceScaler):
                 f"{name} {verdict}" for name, verdict in verdicts.items()
             )
             raise InvalidInputError(msg)
-        self._choose(list(candidates), predicted, verdicts, error)
-        self.scaler_ = clone(candidates[self.name_])
-        self.scaler_._fit_checked(table, u, error, groups)
+        self._choose(list(candidates), predicted, verdicts, rows.errors)
+        self.scaler_: VarianceScaler = clone(candidates[self.name_])._fit_rows(rows)
         self.scaler_.min_uncertainty_ = self.min_uncertainty_
         self.scaler_.n_features_in_ = self.n_features_in_
+        chosen: Node = self.scaler_.map_
+        return chosen
+
+    @property
+    def chosen(self) -> VarianceScaler:
+        """The one that was chosen."""
+        return self.scaler_
+
+    def _learned_words(self) -> str:
+        return f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
 
     def _drop_diverged(
         self,
@@ -205,57 +215,55 @@ class SelectedScaling(VarianceScaler):
         e2 = error**2
         unit = float(e2.mean())
         cap = largest_ratio(e2)
-        loss = {
-            name: 0.5 * deviance(e2 / unit, 2 * np.log(u) - np.log(unit), cap)
-            for name, u in predicted.items()
-        }
-        zms = {name: float(np.mean((error / u) ** 2)) for name, u in predicted.items()}
-        self.best_name_ = min(loss, key=lambda name: float(loss[name].mean()))
-        differences = {name: loss[name] - loss[self.best_name_] for name in loss}
-        mean = {name: float(d.mean()) for name, d in differences.items()}
-        error_of = {
-            name: float(d.std() / np.sqrt(d.size)) for name, d in differences.items()
-        }
+        ranking = rank(
+            {
+                name: 0.5 * deviance(e2 / unit, 2 * np.log(u) - np.log(unit), cap)
+                for name, u in predicted.items()
+            }
+        )
+        z2 = {name: (error / u) ** 2 for name, u in predicted.items()}
+        off = abs(np.log(float(z2["none"].mean()) or 1e-300)) if "none" in z2 else 0.0
         eligible = [
             name
             for name in names
-            if name in loss
-            and mean[name] <= error_of[name]
-            and (name != "none" or abs(np.log(zms[name] or 1e-300)) <= CALIBRATED)
+            if name in predicted
+            and ranking.is_as_good(name)
+            and (name != "none" or off <= CALIBRATED)
         ]
+        self.best_name_ = ranking.best
         self.name_ = eligible[0] if eligible else self.best_name_
-        half_log = 0.5 * np.log(2 * np.pi)
         self.cv_results_: dict[str, list[Any]] = {
             "candidate": names,
             "nll": [
-                float(np.mean(0.5 * (error / predicted[n]) ** 2 + np.log(predicted[n])))
-                + half_log
+                float(nll_from(np.mean(z2[n] + 2 * np.log(predicted[n]))))
                 if n in predicted
                 else None
                 for n in names
             ],
-            "difference": [mean.get(n) for n in names],
-            "standard_error": [error_of.get(n) for n in names],
+            "difference": [ranking.difference.get(n) for n in names],
+            "standard_error": [ranking.standard_error.get(n) for n in names],
             "verdict": [
                 verdicts[n]
                 if n in verdicts
-                else self._verdict(n, mean[n], error_of[n], n in eligible)
+                else self._verdict(n, ranking, n in eligible)
                 for n in names
             ],
         }
 
-    def _verdict(self, name: str, mean: float, error: float, eligible: bool) -> str:
+    def _verdict(self, name: str, ranking: Ranking, eligible: bool) -> str:
+        as_good = ranking.is_as_good(name)
         if name == self.best_name_:
             words = "best likelihood"
-        elif mean <= error:
+        elif as_good:
             words = f"within 1 s.e. of {self.best_name_}"
         else:
+            mean, error = ranking.difference[name], ranking.standard_error[name]
             words = f"worse than {self.best_name_} by {mean:.3f} ± {error:.3f}"
         if name == self.name_:
             return f"chosen: {words}"
         if eligible:
             return f"{words}, less simple than {self.name_}"
-        return words if mean > error else f"{words}, but not calibrated"
+        return words if not as_good else f"{words}, but not calibrated"
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
@@ -274,47 +282,19 @@ class SelectedScaling(VarianceScaler):
         table = text_table(("candidate", "NLL", "verdict"), rows)
         return f"{table}\n{FOOTNOTE}"
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        rescaled: Floats = self.scaler_._predict_checked(table, uncertainty)
-        return rescaled
-
 
 class _NotSuitableError(Exception):
     """A candidate that these data cannot carry; no reason to warn."""
 
 
-def _cross_predict(
-    candidate: VarianceScaler,
-    table: Table,
-    uncertainty: Floats,
-    error: Floats,
-    groups: Labels | None,
-    fold: Ints,
-) -> Floats:
-    """Return what a candidate predicts for rows that it has not seen."""
-    from sklearn.base import clone
-
+def _cross_predict(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
+    """Return what a candidate predicts for rows that it has not seen, if it can."""
     if isinstance(candidate, BinwiseScaling) and isinstance(candidate.n_bins, int):
         needed = ROWS_PER_BIN * candidate.n_bins
-        if error.size < needed:
+        if rows.n_rows < needed:
             reason = f"not tried: {candidate.n_bins} bins need {needed} rows"
             raise _NotSuitableError(reason)
-    predicted = np.empty(error.size)
-    for k in np.unique(fold):
-        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if not seen.size:  # too few rows or groups to hold any back
-            seen = unseen
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            fitted = clone(candidate)._fit_checked(
-                table.rows(seen),
-                uncertainty[seen],
-                error[seen],
-                None if groups is None else groups[seen],
-            )
-            predicted[unseen] = fitted._predict_checked(
-                table.rows(unseen), uncertainty[unseen]
-            )
+    predicted = predict_unseen(candidate, rows, fold)
     absurd = ~(predicted < ABSURD)  # or not a number
     if absurd.any():
         msg = f"predicted {predicted[absurd][0]:.3g}"

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from .._support.checks import Floats, Labels
-from .._support.tables import Table
+from .._support.citations import LEVI
+from ..maps import Node, scaled
 from .base import VarianceScaler
+from .summaries import Summaries
 
 
 class TemperatureScaling(VarianceScaler):
@@ -30,10 +31,12 @@ class TemperatureScaling(VarianceScaler):
     array([2., 6.])
     """
 
-    def _learn(
-        self, table: Table, uncertainty: Floats, error: Floats, groups: Labels | None
-    ) -> None:
-        self.factor_ = float(np.sqrt(np.mean((error / uncertainty) ** 2)))
+    does = "all uncertainties are multiplied by one factor"
+    references = (LEVI,)
 
-    def _rescale(self, table: Table, uncertainty: Floats) -> Floats:
-        return self.factor_ * uncertainty
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        self.factor_ = float(np.sqrt(data.total().zms[0]))
+        return scaled(self.factor_)
+
+    def _learned_words(self) -> str:
+        return f"The factor is {self.factor_:.4g}."

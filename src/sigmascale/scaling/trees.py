@@ -1,104 +1,23 @@
-"""Small regression trees of binned columns, for a gamma deviance with log link.
+"""Small regression trees of binned columns, grown for a gamma deviance with log link.
 
 Trees of up to 8 leaves on columns of at most 255 bins are grown from histograms with
-NumPy alone. They accept ratios of exactly 0, and are plain numbers: nothing but
-arrays is needed to predict, so that a model can be saved as text.
+NumPy alone. They accept ratios of exactly 0, and are plain numbers: the trees of a
+booster become one node of a map.
 """
 
 from __future__ import annotations
 
-import math
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import Floats, Ints, Labels
-from ..bins.partitions import Groups, sum_by_code
-from ..bins.quantiles import search
+from .._support.checks import Floats, Ints
+from ..bins.partitions import EqualSizeBins, LabelBins, sum_by_code
 
 Bools = npt.NDArray[np.bool_]
-BLOCK = 1 << 16  # rows that a thread takes at once
-THREADS = 8  # at most
-FEW = 2000  # rows for which tables do not pay
-CELL_BITS = 15  # of the number of a cell, so that the cache has room for a table
-AT_ONCE, KEY_BITS = 4, 63  # cells, and nodes, that make one integer
-MISSING = 0  # the code of a missing value, or of a label that was not learned
-
-
-@dataclass(frozen=True)
-class NumberCodes:
-    """Codes of a numeric column: 0 is missing, bin i of its quantiles is i + 1."""
-
-    limits: Floats
-
-    @classmethod
-    def learn(cls, x: Floats, max_bins: int) -> NumberCodes:
-        """Learn limits between distinct values, or quantiles where there are many."""
-        values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
-        if values.size > max_bins:
-            rank = np.arange(1, max_bins) * counts.sum() / max_bins
-            values = values[np.searchsorted(np.cumsum(counts), rank, side="left")]
-            return cls(np.unique(values[values > np.nanmin(x)]))
-        return cls(values[1:])
-
-    @property
-    def n_codes(self) -> int:
-        """The number of codes."""
-        return self.limits.size + 2
-
-    @property
-    def categorical(self) -> bool:
-        """Whether the order of the codes means nothing."""
-        return False
-
-    def codes(self, x: Floats) -> Ints:
-        """Return the code of each row."""
-        missing = np.isnan(x)
-        if missing.any():
-            return np.where(missing, MISSING, self.codes(np.where(missing, 0.0, x)))
-        return 1 + search(self.limits, x)
-
-
-@dataclass(frozen=True)
-class LabelCodes:
-    """Codes of a column of labels: 0 is a label that was not learned."""
-
-    groups: Groups
-
-    @classmethod
-    def learn(cls, labels: Labels, max_labels: int) -> LabelCodes:
-        """Learn the most frequent labels."""
-        return cls.most_frequent(*np.unique(labels, return_counts=True), max_labels)
-
-    @classmethod
-    def most_frequent(
-        cls, labels: Labels, counts: Ints | Floats, max_labels: int
-    ) -> LabelCodes:
-        """Keep the most frequent of distinct labels."""
-        frequent = np.argsort(-counts, kind="stable")[:max_labels]
-        return cls(Groups(np.sort(labels[frequent])))
-
-    @property
-    def n_codes(self) -> int:
-        """The number of codes."""
-        return self.groups.n_bins
-
-    @property
-    def categorical(self) -> bool:
-        """Whether the order of the codes means nothing."""
-        return True
-
-    def codes(self, labels: Labels) -> Ints:
-        """Return the code of each row."""
-        return (self.groups.codes(labels) + 1) % self.groups.n_bins
-
-
-Columns = list[NumberCodes | LabelCodes]
+MISSING_CODE = 0  # of a missing value, or of a label that was not learned
 
 
 @dataclass(frozen=True)
@@ -135,103 +54,6 @@ class Tree:
         return self.value.size.bit_length() - 1
 
 
-def sum_of_trees(
-    trees: Sequence[Tree], n_rows: int, codes_of: Callable[[slice], Sequence[Ints]]
-) -> Floats:
-    """Return the sum of the values that trees give to each row.
-
-    Of each column, a few trees tell only a few codes apart. Rows with codes that they
-    do not tell apart are in one cell, and the sum of these trees is looked up by cell.
-    Rows are taken in blocks, of which `codes_of` returns the columns, by threads. Each
-    row is a sum of its own, in an order that the trees alone determine.
-    """
-    total = np.zeros(n_rows)
-    n_columns = len(codes_of(slice(0, 1)))
-    groups = list(_groups(trees, n_columns))
-    lookups: list[tuple[Ints, list[Floats]]] = []
-    if n_rows > FEW and max(tree.feature.size for tree in trees) <= CELL_BITS:
-        tables = [_tables(some, n_columns) for some in groups]
-        for i in range(0, len(tables), AT_ONCE):
-            cells, sums = zip(*tables[i : i + AT_ONCE], strict=True)
-            shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
-            lookups.append((np.sum(shifted, axis=0), list(sums)))
-
-    def add(start: int) -> None:
-        rows = slice(start, start + BLOCK)
-        columns, block = codes_of(rows), total[rows]
-        if not lookups:
-            codes = np.column_stack(columns)
-            for some in groups:
-                block += sum(tree.predict(codes) for tree in some)
-        for tables, sums in lookups:
-            cell = tables[0].take(columns[0])
-            for table, column in zip(tables[1:], columns[1:], strict=True):
-                cell += table.take(column)
-            for values in sums:
-                block += values.take(cell & ((1 << CELL_BITS) - 1))
-                cell >>= CELL_BITS
-
-    with ThreadPoolExecutor(min(THREADS, os.cpu_count() or 1)) as pool:
-        list(pool.map(add, range(0, n_rows, BLOCK)))
-    return total
-
-
-def _groups(trees: Sequence[Tree], n_columns: int) -> Iterator[list[Tree]]:
-    """Yield a few trees at a time, so that there are few enough cells.
-
-    The nodes of a column divide its codes into at most 2^nodes kinds, and at most as
-    many as there are runs of codes that no node tells apart.
-    """
-    some: list[Tree] = []
-    nodes: Ints = np.zeros(n_columns, dtype=np.int64)
-    ends = np.zeros((n_columns, trees[0].left.shape[1] - 1), dtype=bool)
-    for tree in trees:
-        own_nodes = np.bincount(tree.feature, minlength=n_columns)
-        own_ends = np.zeros_like(ends)
-        changes = tree.left[:, 1:] != tree.left[:, :-1]
-        for column, change in zip(tree.feature, changes, strict=True):
-            own_ends[column] |= change
-        nodes, ends = nodes + own_nodes, ends | own_ends
-        bits = np.minimum(nodes, np.log2(1 + np.count_nonzero(ends, axis=1))).sum()
-        if some and (bits > CELL_BITS or nodes.sum() > KEY_BITS):
-            yield some
-            some, nodes, ends = [], own_nodes, own_ends
-        some.append(tree)
-    yield some
-
-
-def _tables(trees: Sequence[Tree], n_columns: int) -> tuple[Ints, Floats]:
-    """Return two tables of a few trees.
-
-    The first has a number for each column and code; those of a row add up to its cell.
-    The second has the sum of the trees in each cell.
-    """
-    feature = np.concatenate([tree.feature for tree in trees])
-    lefts = np.concatenate([tree.left for tree in trees])
-    powers = 1 << np.arange(feature.size)
-    cells = np.zeros((n_columns, lefts.shape[1]), dtype=np.int64)
-    shape: list[int] = []
-    codes = {}  # one of each kind, laid out so that all combinations arise
-    for j in sorted(set(feature.tolist())):
-        nodes = feature == j
-        key = powers[nodes] @ lefts[nodes]
-        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
-        cells[j] = kind * math.prod(shape)
-        codes[j] = first.reshape(-1, *[1] * len(shape))
-        shape.insert(0, first.size)
-
-    def value(tree: Tree, node: int) -> Any:
-        if node >= tree.feature.size:
-            return tree.value[node - tree.feature.size]
-        left = tree.left[node][codes[tree.feature[node]]]
-        return np.where(left, value(tree, 2 * node + 1), value(tree, 2 * node + 2))
-
-    sums = np.zeros(shape)
-    for tree in trees:
-        sums += value(tree, 0)
-    return cells, sums.ravel()
-
-
 @dataclass(frozen=True)
 class TreeOptions:
     """How trees grow.
@@ -255,7 +77,10 @@ class TreeOptions:
 
 
 def grow(
-    codes: Ints, ratio: Floats, columns: Columns, options: TreeOptions
+    codes: Ints,
+    ratio: Floats,
+    columns: Sequence[EqualSizeBins | LabelBins],
+    options: TreeOptions,
 ) -> tuple[Tree, Floats]:
     """Grow one tree on the ratios of z² to its mean; return it and its prediction.
 
@@ -289,7 +114,7 @@ def grow(
 def _best_splits(
     codes: Ints,
     ratio: Floats,
-    columns: Columns,
+    columns: Sequence[EqualSizeBins | LabelBins],
     options: TreeOptions,
     place: Ints,
     width: int,
@@ -317,7 +142,7 @@ def _best_splits(
         missing_total, missing_count = total[:, :1], count[:, :1]
         total, count = total[:, 1:], count[:, 1:]
         # the best split of labels is among those that keep the order of their means
-        keep = 1.0 if column.categorical else 0.0
+        keep = 1.0 if isinstance(column, LabelBins) else 0.0
         order = np.argsort(keep * (total + k) / (count + k), axis=1, kind="stable")
         total = np.cumsum(np.take_along_axis(total, order, 1), axis=1)
         count = np.cumsum(np.take_along_axis(count, order, 1), axis=1)
@@ -336,7 +161,7 @@ def _best_splits(
                 goes_left = np.zeros(b, dtype=bool)
                 # values missing only at prediction time follow the larger side
                 larger = left_count[node, cut[node]] >= right_count[node, cut[node]]
-                goes_left[MISSING] = side if missing_count[node, 0] else larger
+                goes_left[MISSING_CODE] = side if missing_count[node, 0] else larger
                 goes_left[1 + order[node, : cut[node] + 1]] = True
                 found[int(node)] = (j, goes_left)
     return found

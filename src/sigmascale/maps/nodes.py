@@ -1,0 +1,319 @@
+"""The nodes of learned maps: an expression over the columns of a conditioning table.
+
+A map says how uncertainties are recalibrated, and nothing else is needed to do it. It
+is plain data: a tree of the few kinds of nodes below, each with numbers and arrays.
+Whoever wants to use a map somewhere else (in a lazy frame, on a device, in a file)
+translates these kinds, and knows no recalibrator by its name.
+
+Nodes have values of two kinds. *Numbers* are one float for each row. *Codes* are one
+integer for each row: 0 says that a value is missing or a label unknown, and bin i of a
+partition has the code i + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Literal, get_args
+
+import numpy as np
+
+from .._support.checks import Floats
+from ..bins.partitions import EqualSizeBins, LabelBins
+from ..exceptions import InvalidInputError
+
+ColumnKind = Literal["number", "optional", "label"]
+
+
+class Node:
+    """A part of a map; its inputs are other nodes."""
+
+    gives_codes = False
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        """The nodes that this one is computed from, in the order of its fields."""
+        found: list[Node] = []
+        for each in fields(self):  # type: ignore[arg-type]  # all kinds are dataclasses
+            value = getattr(self, each.name)
+            found += [value] if isinstance(value, Node) else []
+            if isinstance(value, tuple):
+                found += [part for part in value if isinstance(part, Node)]
+        return tuple(found)
+
+
+def require(holds: bool, must: str) -> None:
+    """Refuse a map that is not as it must be."""
+    if not holds:
+        raise InvalidInputError(must[0].upper() + must[1:] + ".")
+
+
+def require_numbers(nodes: tuple[Node, ...], *, labels: bool = False) -> None:
+    """Refuse inputs that are no numbers; `labels` are allowed where they are coded."""
+    require(bool(nodes), "there must be something to compute from")
+    for node in nodes:
+        require(
+            not node.gives_codes
+            and (labels or not isinstance(node, Column) or node.kind != "label"),
+            "a number is computed from numbers",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Column(Node):
+    """A column of the conditioning table; column 0 is the uncertainty.
+
+    Attributes
+    ----------
+    position : int
+        Which column.
+    kind : {"number", "optional", "label"}
+        What its values are: finite numbers; numbers that may be missing; or labels.
+    """
+
+    position: int
+    kind: ColumnKind = "number"
+
+    def __post_init__(self) -> None:
+        require(self.position >= 0, "a column's position must not be negative")
+        require(self.kind in get_args(ColumnKind), f"unknown kind {self.kind!r}")
+
+
+@dataclass(frozen=True, eq=False)
+class Constant(Node):
+    """The same number for all rows."""
+
+    value: float
+
+    def __post_init__(self) -> None:
+        require(bool(np.isfinite(self.value)), "a constant must be finite")
+
+
+@dataclass(frozen=True, eq=False)
+class Sum(Node):
+    """The sum of some numbers, added up from the first to the last."""
+
+    terms: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        require_numbers(self.terms)
+
+
+@dataclass(frozen=True, eq=False)
+class Product(Node):
+    """The product of some numbers, multiplied from the first to the last."""
+
+    factors: tuple[Node, ...]
+
+    def __post_init__(self) -> None:
+        require_numbers(self.factors)
+
+
+@dataclass(frozen=True, eq=False)
+class Hypotenuse(Node):
+    """sqrt(x² + y²): how uncertainties add up."""
+
+    x: Node
+    y: Node
+
+    def __post_init__(self) -> None:
+        require_numbers((self.x, self.y))
+
+
+@dataclass(frozen=True, eq=False)
+class Root(Node):
+    """The square root of a number that is not negative."""
+
+    x: Node
+
+    def __post_init__(self) -> None:
+        require_numbers((self.x,))
+
+
+@dataclass(frozen=True, eq=False)
+class Exponential(Node):
+    """exp(x)."""
+
+    x: Node
+
+    def __post_init__(self) -> None:
+        require_numbers((self.x,))
+
+
+@dataclass(frozen=True, eq=False)
+class Clip(Node):
+    """A number, but at least `low` and at most `high`."""
+
+    x: Node
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        require_numbers((self.x,))
+        require(self.low <= self.high, "limits must be in ascending order")
+
+
+@dataclass(frozen=True, eq=False)
+class Code(Node):
+    """The bin of a number among limits, or the code of a label.
+
+    Attributes
+    ----------
+    x : Node
+        A number, or a column of labels.
+    partition : EqualSizeBins or LabelBins
+        The limits or the labels.
+    ties : Node or None
+        The number that tells rows with equal x apart, where limits are pairs.
+    """
+
+    x: Node
+    partition: EqualSizeBins | LabelBins
+    ties: Node | None = None
+
+    gives_codes = True
+
+    def __post_init__(self) -> None:
+        labelled = isinstance(self.x, Column) and self.x.kind == "label"
+        require(
+            isinstance(self.partition, LabelBins) == labelled,
+            "labels are coded by labels, and numbers by limits",
+        )
+        require_numbers((self.x,), labels=labelled)
+        pairs = getattr(self.partition, "tie_limits", None) is not None
+        require(pairs == (self.ties is not None), "pairs of limits need pairs")
+        if self.ties is not None:
+            require_numbers((self.ties,))
+
+    @property
+    def n_codes(self) -> int:
+        """The number of codes, with the 0 of what is missing or unknown."""
+        return self.partition.n_codes
+
+
+@dataclass(frozen=True, eq=False)
+class Lookup(Node):
+    """The entry of a table at the codes of a row, one for each dimension."""
+
+    codes: tuple[Code, ...]
+    table: Floats
+
+    def __post_init__(self) -> None:
+        require(
+            all(isinstance(code, Code) for code in self.codes),
+            "tables are looked up by codes",
+        )
+        shape = tuple(code.n_codes for code in self.codes)
+        require(
+            bool(shape) and self.table.shape == shape,
+            f"a table must have the shape {shape} of its codes, not {self.table.shape}",
+        )
+        require(bool(np.isfinite(self.table).all()), "a table must be finite")
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolation(Node):
+    """A function that is linear between knots, and constant outside.
+
+    Attributes
+    ----------
+    x : Node
+        Its argument.
+    knots, values : array of shape (n_knots,)
+        Where the function is given, in ascending order, and its values there.
+    """
+
+    x: Node
+    knots: Floats
+    values: Floats
+
+    def __post_init__(self) -> None:
+        require_numbers((self.x,))
+        require(
+            self.knots.ndim == 1 and self.knots.shape == self.values.shape,
+            "there must be a value at each knot",
+        )
+        require(
+            self.knots.size > 0 and bool(np.all(np.diff(self.knots) > 0)),
+            "knots must ascend",
+        )
+        finite = np.isfinite(self.knots).all() and np.isfinite(self.values).all()
+        require(bool(finite), "knots and values must be finite")
+
+
+UNCERTAINTY = Column(0)
+
+
+def scaled(*factors: Node | float) -> Product:
+    """Return the map that multiplies the uncertainty by some factors.
+
+    >>> scaled(2.0).factors[0]
+    Constant(value=2.0)
+    """
+    nodes = [f if isinstance(f, Node) else Constant(float(f)) for f in factors]
+    return Product((*nodes, UNCERTAINTY))
+
+
+def in_order(root: Node) -> list[Node]:
+    """Return each node of a map once, its inputs before it."""
+    found: dict[int, Node] = {}
+
+    def visit(node: Node) -> None:
+        if id(node) not in found:
+            for each in node.inputs:
+                visit(each)
+            found[id(node)] = node
+
+    visit(root)
+    return list(found.values())
+
+
+def columns_of(root: Node) -> Iterator[Column]:
+    """Yield the columns that a map reads."""
+    return (node for node in in_order(root) if isinstance(node, Column))
+
+
+@dataclass(frozen=True)
+class FactorTable:
+    """Factors of the uncertainty by the bins of one column.
+
+    Attributes
+    ----------
+    position : int
+        The column.
+    partition : EqualSizeBins or LabelBins
+        Its bins.
+    factors : array of shape (n_codes,)
+        The factor of what is missing or unknown, and then of each bin.
+    """
+
+    position: int
+    partition: EqualSizeBins | LabelBins
+    factors: Floats
+
+
+def factor_tables(root: Node) -> list[FactorTable]:
+    """Return the factors that a map has for the bins of single columns.
+
+    Their product, with those of joint bins and a constant, multiplies the uncertainty.
+    There are none where a map is no such product.
+    """
+    if not isinstance(root, Product):
+        return []
+    tables: list[tuple[Lookup, Floats]] = []
+    for factor in root.factors:
+        logarithms = isinstance(factor, Exponential)
+        inner = factor.x if isinstance(factor, Exponential) else factor
+        terms: Sequence[Node] = inner.terms if isinstance(inner, Sum) else (inner,)
+        for term in terms:
+            if isinstance(term, Lookup):
+                tables.append((term, np.exp(term.table) if logarithms else term.table))
+            elif not isinstance(term, (Constant, Column)):
+                return []
+    found = []
+    for lookup, factors in tables:
+        if len(lookup.codes) == 1 and isinstance(lookup.codes[0].x, Column):
+            code = lookup.codes[0]
+            assert isinstance(code.x, Column)
+            found.append(FactorTable(code.x.position, code.partition, factors))
+    return found

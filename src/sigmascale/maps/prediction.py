@@ -1,0 +1,81 @@
+"""From a map and rows to recalibrated uncertainties, finite and positive."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import LARGEST, SMALLEST, Floats
+from .._support.rows import Rows, check_nonnegative_uncertainty
+from ..bins.partitions import LabelBins
+from ..exceptions import UnseenGroupWarning
+from .evaluation import evaluate
+from .nodes import Code, Column, Node, columns_of, in_order
+
+_FLOAT = np.finfo(np.float64)
+
+
+def recalibrate(root: Node, rows: Rows, *, smallest: float) -> Floats:
+    """Return the recalibrated uncertainties of rows that nobody has checked yet.
+
+    Uncertainties of 0 are raised to the `smallest` seen in fit, with a warning; so are
+    there warnings of labels that were never seen.
+    """
+    u = check_nonnegative_uncertainty(rows.numbers(0), smallest=smallest)
+    rows = rows.with_uncertainty(in_range(u))
+    columns = _columns(root, rows)
+    _warn_of_unseen(root, rows, columns)
+    return _rescaled(root, columns, rows.n_rows)
+
+
+def rescale(root: Node, rows: Rows) -> Floats:
+    """Return the recalibrated uncertainties of rows whose uncertainties are positive.
+
+    Nothing is said about labels that were never seen.
+    """
+    return _rescaled(root, _columns(root, rows), rows.n_rows)
+
+
+def in_range(u: Floats) -> Floats:
+    """Return positive uncertainties in the range of those that can be squared."""
+    if u.min() < SMALLEST or u.max() > LARGEST:
+        return np.clip(u, SMALLEST, LARGEST)
+    return u
+
+
+def _columns(root: Node, rows: Rows) -> list[Any]:
+    """Return the columns that a map reads, each checked for what the map takes it."""
+    columns: list[Any] = [None] * len(rows.columns)
+    for column in columns_of(root):
+        if column.kind == "label":
+            columns[column.position] = rows.labels(column.position)
+        elif column.kind == "optional":
+            columns[column.position] = rows.numbers_or_missing(column.position)
+        else:
+            columns[column.position] = rows.numbers(column.position)
+    return columns
+
+
+def _rescaled(root: Node, columns: list[Any], n_rows: int) -> Floats:
+    result = evaluate(root, columns, n_rows)
+    # nothing may leave the range of numbers
+    return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
+
+
+def _warn_of_unseen(root: Node, rows: Rows, columns: list[Any]) -> None:
+    for node in in_order(root):
+        if not isinstance(node, Code) or not isinstance(node.partition, LabelBins):
+            continue
+        assert isinstance(node.x, Column)
+        position = node.x.position
+        unseen = node.partition.unseen(columns[position])
+        if unseen.size:
+            warnings.warn(
+                f"{unseen.size} of {rows.n_rows} rows have a label in column "
+                f"{rows.names[position]!r} that was not seen in fit; they take the "
+                "average factor.",
+                UnseenGroupWarning,
+                stacklevel=4,
+            )

@@ -1,0 +1,224 @@
+"""Trees, and their sum, fast: row by row for few rows, from tables for many.
+
+Trees are taken a few at a time, in *bunches*. Of each column, the trees of a bunch tell
+only a few codes apart. Rows with codes that they do not tell apart are in one *cell*,
+and the sum of the bunch is the same for all rows of a cell: it is computed once, kept
+in a table, and looked up. Bunches are so small that the cache has room for a table.
+
+Both ways add up the same numbers in the same order, first within a bunch and then over
+the bunches, so that the value of a row never depends on how many others there are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from .._support.checks import Floats, Ints
+from .nodes import Code, Node, require
+
+FEW = 2000  # rows for which tables do not pay
+CELL_BITS = 15  # of the number of a cell, so that the cache has room for a table
+AT_ONCE, KEY_BITS = 4, 63  # cells, and nodes, that make one integer
+AT_A_TIME = 2**18  # values of trees for rows that are held in memory
+
+Bools = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Trees(Node):
+    """The sum of what regression trees give to a row, divided by a number.
+
+    All trees are complete: the children of node i are 2 i + 1 and 2 i + 2, and leaf k
+    follows the last node.
+
+    Attributes
+    ----------
+    codes : tuple of Code
+        The columns that trees look at.
+    feature : array of int, shape (n_trees, n_nodes)
+        Which of them a node looks at.
+    left : array of bool, shape (n_trees, n_nodes, n_codes)
+        Whether a row with that code goes left; a node that does not split sends all
+        rows left.
+    value : array of shape (n_trees, n_nodes + 1)
+        The value of each leaf.
+    divisor : float
+        What the sum is divided by, such as the number of boosters it is a mean of.
+    """
+
+    codes: tuple[Code, ...]
+    feature: Ints
+    left: Bools
+    value: Floats
+    divisor: float = 1.0
+
+    def __post_init__(self) -> None:
+        require(
+            bool(self.codes) and all(isinstance(code, Code) for code in self.codes),
+            "trees look at codes",
+        )
+        require(self.feature.ndim == 2, "trees must have nodes")
+        n_trees, n_nodes = self.feature.shape
+        require(n_trees > 0, "there must be trees")
+        widest = max(code.n_codes for code in self.codes)
+        require(
+            self.left.shape == (n_trees, n_nodes, widest)
+            and self.value.shape == (n_trees, n_nodes + 1)
+            and (n_nodes + 1).bit_count() == 1
+            and n_nodes > 0,
+            "trees must be complete, with a side for each code",
+        )
+        within = (self.feature >= 0) & (self.feature < len(self.codes))
+        require(bool(within.all()), "trees must look at columns that there are")
+        require(bool(np.isfinite(self.value).all()), "leaves must be finite")
+        require(0 < self.divisor < np.inf, "a divisor must be positive")
+
+    @property
+    def depth(self) -> int:
+        """The number of levels of splits."""
+        return int(self.value.shape[1]).bit_length() - 1
+
+    @cached_property
+    def bunches(self) -> list[slice]:
+        """Which trees are taken together, so that there are few enough cells.
+
+        The nodes of a column divide its codes into at most 2^nodes kinds, and at most
+        as many as there are runs of codes that no node tells apart.
+        """
+        # where neighbouring codes part, as the bits of one integer for each node
+        parted = self.left[:, :, 1:] != self.left[:, :, :-1]
+        as_bytes = np.packbits(parted, axis=2)
+        bunches, start = [], 0
+        nodes: dict[int, int] = {}  # of the bunch so far, by column
+        ends: dict[int, int] = {}
+        for tree, (features, rows) in enumerate(
+            zip(self.feature.tolist(), as_bytes, strict=True)
+        ):
+            own_nodes: dict[int, int] = {}
+            own_ends: dict[int, int] = {}
+            for j, bits in zip(features, rows, strict=True):
+                own_nodes[j] = own_nodes.get(j, 0) + 1
+                own_ends[j] = own_ends.get(j, 0) | int.from_bytes(bits.tobytes())
+            for j in own_nodes:
+                nodes[j] = nodes.get(j, 0) + own_nodes[j]
+                ends[j] = ends.get(j, 0) | own_ends[j]
+            cell_bits = sum(
+                min(nodes[j], math.log2(1 + ends[j].bit_count())) for j in nodes
+            )
+            too_many = cell_bits > CELL_BITS or sum(nodes.values()) > KEY_BITS
+            if too_many and tree > start:
+                bunches.append(slice(start, tree))
+                start, nodes, ends = tree, own_nodes, own_ends
+        return [*bunches, slice(start, self.feature.shape[0])]
+
+
+def tree_sums(trees: Trees, n_rows: int) -> Callable[..., Floats]:
+    """Return a function of the codes of some rows, by column: their sums of trees."""
+    shallow = trees.feature.shape[1] <= CELL_BITS
+    by_cell = n_rows > FEW and shallow
+    sums = _sums_by_cell(trees) if by_cell else _sums_by_row(trees)
+
+    def divided(*codes: Ints) -> Floats:
+        total = sums(*codes)
+        total /= trees.divisor
+        return total
+
+    return divided
+
+
+def _sums_by_row(trees: Trees) -> Callable[..., Floats]:
+    """Send each row down all trees at once."""
+    n_trees, n_nodes = trees.feature.shape
+    every_tree = np.arange(n_trees)
+    # bunches side by side, padded with zeros: a cumulative sum adds from left to right,
+    # as adding up tables does
+    bunches = trees.bunches
+    longest = max(bunch.stop - bunch.start for bunch in bunches)
+    padded = np.full((len(bunches), longest), n_trees)
+    for i, bunch in enumerate(bunches):
+        padded[i, : bunch.stop - bunch.start] = every_tree[bunch]
+
+    def some(codes: Ints) -> Floats:
+        node = np.zeros((codes.shape[0], n_trees), dtype=np.int64)
+        row = np.arange(codes.shape[0])[:, None]
+        for _ in range(trees.depth):
+            code = codes[row, trees.feature[every_tree, node]]
+            node = 2 * node + 2 - trees.left[every_tree, node, code]
+        values = np.zeros((codes.shape[0], n_trees + 1))
+        values[:, :-1] = trees.value[every_tree, node - n_nodes]
+        by_bunch = np.cumsum(values[:, padded], axis=2)[:, :, -1]
+        total: Floats = np.cumsum(by_bunch, axis=1)[:, -1]
+        return total
+
+    def sums(*columns: Ints) -> Floats:
+        codes = np.column_stack(columns)
+        step = max(1, AT_A_TIME // n_trees)
+        parts = [some(codes[i : i + step]) for i in range(0, codes.shape[0], step)]
+        return np.concatenate([np.empty(0), *parts])
+
+    return sums
+
+
+def _sums_by_cell(trees: Trees) -> Callable[..., Floats]:
+    """Look the sum of each bunch up by the cell of a row."""
+    tables = [_tables(trees, bunch) for bunch in trees.bunches]
+    # A row's cell is a sum of numbers, one for each column. The numbers of several
+    # bunches share one integer, 15 bits each, so that they are added up together.
+    lookups: list[tuple[Ints, list[Floats]]] = []
+    for i in range(0, len(tables), AT_ONCE):
+        cells, sums_of_cells = zip(*tables[i : i + AT_ONCE], strict=True)
+        shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
+        lookups.append((np.sum(shifted, axis=0), list(sums_of_cells)))
+
+    def sums(*columns: Ints) -> Floats:
+        total = np.zeros(columns[0].size)
+        for numbers, sums_of_cells in lookups:
+            cell = numbers[0].take(columns[0])
+            for number, column in zip(numbers[1:], columns[1:], strict=True):
+                cell += number.take(column)
+            for values in sums_of_cells:
+                total += values.take(cell & ((1 << CELL_BITS) - 1))
+                cell >>= CELL_BITS
+        return total
+
+    return sums
+
+
+def _tables(trees: Trees, bunch: slice) -> tuple[Ints, Floats]:
+    """Return two tables of a bunch of trees.
+
+    The first has a number for each column and code; those of a row add up to its cell.
+    The second has the sum of the trees in each cell.
+    """
+    features, lefts = trees.feature[bunch], trees.left[bunch]
+    n_nodes = features.shape[1]
+    feature = features.ravel()
+    left = lefts.reshape(feature.size, -1)
+    powers = 1 << np.arange(feature.size)
+    cells = np.zeros((len(trees.codes), left.shape[1]), dtype=np.int64)
+    shape: list[int] = []
+    codes = {}  # one of each kind, laid out so that all combinations arise
+    for j in sorted(set(feature.tolist())):
+        nodes = feature == j
+        # codes of one kind go the same way at every node that looks at this column
+        key = powers[nodes] @ left[nodes]
+        _, first, kind = np.unique(key, return_index=True, return_inverse=True)
+        cells[j] = kind * math.prod(shape)
+        codes[j] = first.reshape(-1, *[1] * len(shape))
+        shape.insert(0, first.size)
+    sums = np.zeros(shape)
+    for which, values in zip(range(features.shape[0]), trees.value[bunch], strict=True):
+        # from the leaves up: a node's value is that of the child its codes go to
+        below = list(values)
+        for node in range(n_nodes - 1, -1, -1):
+            goes_left = lefts[which, node][codes[features[which, node]]]
+            right, other = below.pop(), below.pop()
+            below.insert(0, np.where(goes_left, other, right))
+        sums += below[0]
+    return cells, sums.ravel()

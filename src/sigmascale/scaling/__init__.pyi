@@ -1,0 +1,31 @@
+"""The recalibrators; :mod:`lazy_loader` imports each where it is first used."""
+
+from .base import VarianceScaler
+from .binwise import BinwiseScaling
+from .boosted import BoostedScaling
+from .group import GroupScaling
+from .isotonic import IsotonicScaling
+from .linear import LinearScaling
+from .none import NoScaling
+from .raked import RakedScaling
+from .registry import methods, register, scaler_of, scalers, unregister
+from .selected import SelectedScaling
+from .temperature import TemperatureScaling
+
+__all__ = [
+    "BinwiseScaling",
+    "BoostedScaling",
+    "GroupScaling",
+    "IsotonicScaling",
+    "LinearScaling",
+    "NoScaling",
+    "RakedScaling",
+    "SelectedScaling",
+    "TemperatureScaling",
+    "VarianceScaler",
+    "methods",
+    "register",
+    "scaler_of",
+    "scalers",
+    "unregister",
+]

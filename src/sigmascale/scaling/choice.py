@@ -1,0 +1,64 @@
+"""Choosing among candidates: by unseen rows, and the one-standard-error rule."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from .._support.checks import Floats, Ints
+from .._support.rows import Rows
+from ..maps import rescale
+from .base import VarianceScaler
+
+
+def predict_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
+    """Return what a candidate predicts for the rows of each fold, fitted on the others.
+
+    Where there are too few rows or groups to hold any back, it has seen them all.
+    """
+    predicted = np.empty(rows.n_rows)
+    for k in np.unique(fold):
+        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = clone(candidate)._fit_rows(
+                rows.take(seen if seen.size else unseen)
+            )
+        predicted[unseen] = rescale(fitted.map_, rows.take(unseen))
+    return predicted
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidates by their losses.
+
+    Attributes
+    ----------
+    best : str
+        The one with the lowest mean loss.
+    difference, standard_error : dict of str to float
+        The mean loss of each minus that of the best, and its standard error, from the
+        differences row by row.
+    """
+
+    best: str
+    difference: dict[str, float]
+    standard_error: dict[str, float]
+
+    def is_as_good(self, name: str) -> bool:
+        """Return whether a candidate is within one standard error of the best."""
+        return self.difference[name] <= self.standard_error[name]
+
+
+def rank(losses: dict[str, Floats]) -> Ranking:
+    """Rank candidates by the loss of each row."""
+    best = min(losses, key=lambda name: float(losses[name].mean()))
+    differences = {name: loss - losses[best] for name, loss in losses.items()}
+    return Ranking(
+        best,
+        {name: float(d.mean()) for name, d in differences.items()},
+        {name: float(d.std() / np.sqrt(d.size)) for name, d in differences.items()},
+    )

@@ -1,0 +1,242 @@
+"""What recalibrators that sums determine ask of their rows, and rows in memory answer.
+
+`frames` has the same for rows that never are in memory. Such a recalibrator knows only
+what is written here, and so can be fitted to both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._support.checks import Floats, Ints, Labels
+from .._support.rows import Rows
+from ..bins.cells import CellSums
+from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
+from ..bins.quantiles import ends_of_runs, in_order
+from ..bins.sums import BinSums
+from .crossfit import canonical_order, make_folds
+
+Partition = EqualSizeBins | LabelBins
+Cap = Callable[[int, int, float], float]
+
+
+@dataclass(frozen=True)
+class Variances:
+    """Squared errors against squared uncertainties.
+
+    Attributes
+    ----------
+    u2, e2 : array
+        Of each row, or means over rows of nearly equal u.
+    n : array of int or None
+        How many rows; None where each stands for itself.
+    """
+
+    u2: Floats
+    e2: Floats
+    n: Ints | None
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Rows by their level of uncertainty, ascending.
+
+    Attributes
+    ----------
+    low, high : array
+        The range of u² of each level, which in memory is one value.
+    e2 : array
+        The mean squared error.
+    n : array of int
+        The number of rows.
+    """
+
+    low: Floats
+    high: Floats
+    e2: Floats
+    n: Ints
+
+
+class Summaries(Protocol):
+    """What can be asked of rows, by the position of a column; 0 is the uncertainty.
+
+    Errors are not all 0, and uncertainties are positive.
+    """
+
+    names: tuple[str, ...]
+
+    def position(self, key: Any, argument: str = "by") -> int:
+        """Return the position of the column that `key` names or counts."""
+
+    def positions(self, keys: Any, argument: str) -> list[int]:
+        """Return the positions of several columns."""
+
+    def seen(self) -> tuple[int, float]:
+        """Return the number of rows and the smallest uncertainty."""
+
+    def rows_for(self, purpose: str) -> Rows:
+        """Return the rows themselves, if they are in memory; else refuse."""
+
+    def total(self) -> BinSums:
+        """Return the sums of all rows."""
+
+    def by_bins(self, position: int, n_bins: int) -> tuple[EqualSizeBins, BinSums]:
+        """Return equal-size bins and their sums; u tells equal features apart."""
+
+    def by_cells(
+        self, positions: tuple[int, int], n_bins: tuple[int, int]
+    ) -> tuple[Cells, BinSums]:
+        """Return the cells of two columns, and their sums."""
+
+    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+        """Return the distinct labels of a column, sorted, and the sums of each."""
+
+    def variances(self) -> Variances:
+        """Return squared errors against squared uncertainties."""
+
+    def levels(self) -> Levels:
+        """Return mean squared errors by the level of uncertainty."""
+
+    def partitions(
+        self,
+        n_bins: Sequence[int],
+        labelled: set[int],
+        *,
+        least_rows: int,
+        max_labels: int,
+    ) -> list[Partition]:
+        """Return a partition of each column, by quantiles or by frequent labels.
+
+        Columns of text hold labels, and so do those `labelled`; numbers may be missing.
+        """
+
+    def by_joint_cells(
+        self, partitions: Sequence[Partition], n_folds: int, seed: int, cap: Cap
+    ) -> CellSums:
+        """Return sums over the joint cells of all columns, by fold.
+
+        `cap` says, of the number of rows, that of nonzero errors and the mean of z², up
+        to which value a z² counts.
+        """
+
+
+class RowSummaries:
+    """The answers of rows in memory."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self.names = rows.names
+        self.position, self.positions = rows.position, rows.positions
+
+    def seen(self) -> tuple[int, float]:
+        """Return the number of rows and the smallest uncertainty."""
+        return self._rows.n_rows, float(self._rows.uncertainty.min())
+
+    def rows_for(self, purpose: str) -> Rows:
+        """Return the rows."""
+        return self._rows
+
+    def total(self) -> BinSums:
+        """Return the sums of all rows."""
+        return self._sums(np.zeros(self._rows.n_rows, dtype=np.int64), 1)
+
+    def _sums(self, codes: Ints, n_bins: int) -> BinSums:
+        rows = self._rows
+        return BinSums.from_codes(codes, n_bins, rows.errors, rows.uncertainty)
+
+    def by_bins(self, position: int, n_bins: int) -> tuple[EqualSizeBins, BinSums]:
+        """Return equal-size bins and their sums; u tells equal features apart."""
+        x, u = self._rows.numbers(position), self._rows.uncertainty
+        ties = None if position == 0 else u
+        bins = EqualSizeBins.learn(x, n_bins, ties=ties)
+        return bins, self._sums(bins.codes(x, ties), bins.n_bins)
+
+    def by_cells(
+        self, positions: tuple[int, int], n_bins: tuple[int, int]
+    ) -> tuple[Cells, BinSums]:
+        """Return the cells of two columns, and their sums."""
+        x, y = (self._rows.numbers(position) for position in positions)
+        cells = Cells.learn(x, y, n_bins)
+        return cells, self._sums(cells.codes(x, y), cells.n_bins)
+
+    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+        """Return the distinct labels of a column, sorted, and the sums of each."""
+        labels = self._rows.labels(position)
+        distinct, codes = np.unique(labels, return_inverse=True)
+        return distinct, self._sums(codes, distinct.size)
+
+    def variances(self) -> Variances:
+        """Return squared errors against squared uncertainties, row by row."""
+        return Variances(self._rows.uncertainty**2, self._rows.errors**2, None)
+
+    def levels(self) -> Levels:
+        """Return mean squared errors by distinct u²."""
+        u2, e2 = in_order(self._rows.uncertainty**2, self._rows.errors**2)
+        ends = ends_of_runs(u2)
+        n = np.diff(ends, prepend=0)
+        u2 = u2[ends - 1]
+        return Levels(u2, u2, np.add.reduceat(e2, ends - n) / n, n)
+
+    def partitions(
+        self,
+        n_bins: Sequence[int],
+        labelled: set[int],
+        *,
+        least_rows: int,
+        max_labels: int,
+    ) -> list[Partition]:
+        """Return a partition of each column, by quantiles or by frequent labels."""
+        self._values = coded_columns(self._rows, labelled)
+        found: list[Partition] = []
+        for values, wanted in zip(self._values, n_bins, strict=True):
+            feasible = most_bins(self._rows.n_rows, wanted, least_rows)
+            found.append(learn_partition(values, feasible, max_labels))
+        return found
+
+    def by_joint_cells(
+        self, partitions: Sequence[Partition], n_folds: int, seed: int, cap: Cap
+    ) -> CellSums:
+        """Return sums over the joint cells of all columns, by fold."""
+        error, u = self._rows.errors, self._rows.uncertainty
+        order = canonical_order([column.values for column in self._values], error)
+        codes = np.column_stack(
+            [
+                partition.coded(column.values)
+                for partition, column in zip(partitions, self._values, strict=True)
+            ]
+        )[order]
+        z2 = (error[order] / u[order]) ** 2
+        groups = None if self._rows.groups is None else self._rows.groups[order]
+        fold = make_folds(z2, n_folds, np.random.default_rng(seed), groups)
+        most = cap(z2.size, int(np.count_nonzero(z2)), float(z2.mean()))
+        return CellSums.from_rows(codes, fold, z2, most)
+
+
+@dataclass(frozen=True)
+class CodedColumn:
+    """The values of a column that is cut into bins, missing ones too, or of labels."""
+
+    values: Any
+    labelled: bool
+
+
+def coded_columns(rows: Rows, labelled: set[int]) -> list[CodedColumn]:
+    """Return all columns: numbers, which may be missing, or labels."""
+    return [
+        CodedColumn(rows.labels(i), True)
+        if rows.is_labelled(i) or i in labelled
+        else CodedColumn(rows.numbers_or_missing(i), False)
+        for i in range(len(rows.columns))
+    ]
+
+
+def learn_partition(column: CodedColumn, max_bins: int, max_labels: int) -> Partition:
+    """Return quantiles of numbers, or the most frequent labels."""
+    if column.labelled:
+        counted = np.unique(column.values, return_counts=True)
+        return LabelBins.most_frequent(*counted, max_labels)
+    return EqualSizeBins.quantiles(column.values, max_bins)
