@@ -1,11 +1,15 @@
 """Recalibrators to and from JSON: text that runs no code when it is loaded.
 
-A file holds the format and its version, a summary of the training set, the class, its
-parameters, what it learned, and a checksum of these. Loading checks all of it: only
-known classes, parameters and types are accepted, numbers must be numbers, and the
-loaded recalibrator must predict. Floating-point numbers are written so that they come
-back bit for bit, and nothing depends on the date, so that the same fit gives the same
-file.
+A file holds the format and its version, a summary of the calibration set, the map, what
+prediction intervals need, the recalibrator in words, its class with parameters and
+what else it learned, and a checksum of these. The map is a list of nodes; each names
+its inputs by their place in the list, and these come before it. It is all that is
+needed to predict: :func:`load_map` reads that, and :func:`load` the recalibrator, too.
+
+Loading checks all of it: only known classes, parameters and types are accepted, every
+node checks its own parts, and the map must predict. Floating-point numbers are written
+so that they come back bit for bit, and nothing depends on the date, so that the same
+fit gives the same file.
 """
 
 from __future__ import annotations
@@ -16,42 +20,85 @@ import inspect
 import json
 import math
 import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._support.checks import Floats
 from ._support.files import write_text
-from ._support.tables import Table, default_names
+from ._support.rows import Rows, default_names
 from ._support.version import __version__
-from .bins.partitions import Cells, EqualSizeBins, Groups
+from .bins.partitions import Cells, EqualSizeBins, LabelBins
 from .bins.sums import BinSums
 from .exceptions import DamagedFileError, InvalidInputError
-from .maps.conformal import ConformalScores
-from .scaling import SCALERS, VarianceScaler
-from .scaling.trees import LabelCodes, NumberCodes, Tree
+from .maps import KINDS, ConformalScores, Node, columns_of, in_order, recalibrate
+from .scaling.registry import scaler_named
+
+if TYPE_CHECKING:
+    from .scaling import VarianceScaler
 
 FORMAT = "sigmascale recalibrator"
-VERSION = 1
-_KEYS = {"format", "version", "library", "sha256", "training", "recalibrator"}
+VERSION = 2
+_CONTENT = ("calibration", "words", "map", "conformal", "recalibrator")
+_KEYS = {"format", "version", "library", "sha256", *_CONTENT}
 LARGEST_FILE = 256 * 2**20  # bytes; the largest sensible model has a few
 
-_CLASSES: dict[str, type[VarianceScaler]] = {each.__name__: each for each in SCALERS}
 _PARTS: dict[str, type[Any]] = {
     each.__name__: each
-    for each in (
-        BinSums,
-        Cells,
-        ConformalScores,
-        EqualSizeBins,
-        Groups,
-        LabelCodes,
-        NumberCodes,
-        Tree,
-    )
+    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins)
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+# What a fitted recalibrator has beside its parameters and is written elsewhere.
+_ELSEWHERE = (
+    *("map_", "conformal_", "min_uncertainty_", "n_samples_fit_"),
+    *("n_features_in_", "feature_names_in_"),
+)
+
+
+@dataclass(frozen=True)
+class SavedMap:
+    """What a file says of a recalibrator, without the recalibrator itself.
+
+    Attributes
+    ----------
+    root : Node
+        The map.
+    names : tuple of str
+        The columns of the conditioning table that it was fitted on.
+    named : bool
+        Whether the table had such names; otherwise they only count columns.
+    smallest_uncertainty : float
+        The smallest one seen in `fit`, which stands for those of 0.
+    n_rows : int
+        Rows that it was fitted on.
+    conformal : ConformalScores or None
+        What prediction intervals are made from.
+    words : str
+        What it does, and what it has learned.
+    method : str
+        The name of its class.
+    source : object
+        What was known of the file that it was fitted on.
+    """
+
+    root: Node
+    names: tuple[str, ...]
+    named: bool
+    smallest_uncertainty: float
+    n_rows: int
+    conformal: ConformalScores | None
+    words: str
+    method: str
+    source: Any
+
+    def predict(self, rows: Rows) -> Floats:
+        """Return the recalibrated uncertainties of rows with the right columns."""
+        return recalibrate(self.root, rows, smallest=self.smallest_uncertainty)
 
 
 def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> None:
@@ -65,7 +112,7 @@ def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> Non
         Where to write; an existing file is replaced.
     source : dict, optional
         What is known about the file it was fitted on, in terms of JSON; see
-        `load_with_source`.
+        :func:`load_map`.
 
     Examples
     --------
@@ -92,21 +139,36 @@ def load(path: str | Path) -> VarianceScaler:
     recalibrator
         It predicts bit for bit what the saved one did.
     """
-    return load_with_source(path)[0]
+    document, saved = _read(path)
+    with _about(path):
+        return _scaler(document, saved)
 
 
-def load_with_source(path: str | Path) -> tuple[VarianceScaler, Any]:
-    """Return a saved recalibrator, and the `source` it was saved with."""
+def load_map(path: str | Path) -> SavedMap:
+    """Read what a file says of a recalibrator; scikit-learn is not needed."""
+    return _read(path)[1]
+
+
+def _read(path: str | Path) -> tuple[dict[str, Any], SavedMap]:
     path = Path(path)
     size = path.stat().st_size
     if size > LARGEST_FILE:
         msg = f"{path} is not a recalibrator: it has {size} bytes, too many for one."
         raise DamagedFileError(msg)
     try:
-        return _loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as problem:
         msg = f"{path} is not a recalibrator: it is not text. Was it made by `save`?"
         raise DamagedFileError(msg) from problem
+    with _about(path):
+        return _parse(text)
+
+
+@contextmanager
+def _about(path: str | Path) -> Iterator[None]:
+    """Put the name of a file in front of what is wrong with it."""
+    try:
+        yield
     except DamagedFileError as problem:
         msg = f"{path}: {problem}"
         raise DamagedFileError(msg) from problem
@@ -115,20 +177,26 @@ def load_with_source(path: str | Path) -> tuple[VarianceScaler, Any]:
 def dumps(scaler: VarianceScaler, source: Any = None) -> str:
     """Return a fitted recalibrator as JSON text."""
     name = type(scaler).__name__
-    if _CLASSES.get(name) is not type(scaler):
-        msg = f"`scaler` must be a recalibrator of this library; found {name}."
+    if scaler_named(name) is not type(scaler):
+        msg = f"`scaler` must be a registered recalibrator; found {name}."
         raise InvalidInputError(msg)
-    if not hasattr(scaler, "min_uncertainty_"):
+    if not hasattr(scaler, "map_"):
         msg = f"`scaler` must be fitted before it is saved; this {name} is not."
         raise InvalidInputError(msg)
     columns = getattr(scaler, "feature_names_in_", None)
+    encoder = _Encoder(scaler.map_)
     content = {
-        "training": {
+        "calibration": {
             "rows": scaler.n_samples_fit_,
+            "n_columns": int(scaler.n_features_in_),
             "columns": None if columns is None else [str(name) for name in columns],
+            "smallest_uncertainty": scaler.min_uncertainty_,
             "source": source,
         },
-        "recalibrator": _encode(scaler),
+        "words": scaler.describe(),
+        "map": encoder.nodes(scaler.map_),
+        "conformal": encoder(getattr(scaler, "conformal_", None)),
+        "recalibrator": encoder.scaler(scaler),
     }
     document = {
         "format": FORMAT,
@@ -142,10 +210,11 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
 
 def loads(text: str) -> VarianceScaler:
     """Return the recalibrator that :func:`dumps` wrote as text."""
-    return _loads(text)[0]
+    return _scaler(*_parse(text))
 
 
-def _loads(text: str) -> tuple[VarianceScaler, Any]:
+def _parse(text: str) -> tuple[dict[str, Any], SavedMap]:
+    """Return the checked document, and the map in it."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -153,6 +222,12 @@ def _loads(text: str) -> tuple[VarianceScaler, Any]:
         raise DamagedFileError(msg) from problem
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         msg = f'this is not a file of a recalibrator: "format" is not "{FORMAT}".'
+        raise DamagedFileError(msg)
+    if document.get("version") == 1:
+        msg = (
+            "this file has the format's version 1, of a release before maps, and is "
+            "no longer read. Fit the recalibrator again and save it."
+        )
         raise DamagedFileError(msg)
     if document.get("version") != VERSION:
         msg = (
@@ -164,9 +239,8 @@ def _loads(text: str) -> tuple[VarianceScaler, Any]:
         wrong = ", ".join(sorted(set(document) ^ _KEYS))
         msg = f"parts of the file are missing or unknown: {wrong}."
         raise DamagedFileError(msg)
-    content = {name: document[name] for name in ("training", "recalibrator")}
     try:
-        checksum = _checksum(content)
+        checksum = _checksum({name: document[name] for name in _CONTENT})
     except RecursionError as problem:
         msg = "it is nested too deeply for a recalibrator."
         raise DamagedFileError(msg) from problem
@@ -174,15 +248,59 @@ def _loads(text: str) -> tuple[VarianceScaler, Any]:
         msg = "the checksum does not fit: the file was changed or damaged."
         raise DamagedFileError(msg)
     try:
-        scaler: VarianceScaler = _decode(document["recalibrator"])
-        _probe(scaler)
-        source = document["training"]["source"]
+        return document, _saved_map(document)
     except DamagedFileError:
         raise
     except Exception as problem:
         msg = f"what was learned does not fit together ({problem})."
         raise DamagedFileError(msg) from problem
-    return scaler, source
+
+
+def _saved_map(document: dict[str, Any]) -> SavedMap:
+    about = document["calibration"]
+    decode = _Decoder(None)
+    named, n_columns = about["columns"] is not None, int(about["n_columns"])
+    names = tuple(about["columns"]) if named else default_names(n_columns)
+    if len(names) != n_columns or not all(isinstance(name, str) for name in names):
+        msg = f"it names {len(names)} columns of {n_columns}."
+        raise DamagedFileError(msg)
+    saved = SavedMap(
+        root=decode.nodes(document["map"]),
+        names=names,
+        named=named,
+        smallest_uncertainty=float(about["smallest_uncertainty"]),
+        n_rows=int(about["rows"]),
+        conformal=_sound_scores(decode(document["conformal"])),
+        words=str(document["words"]),
+        method=str(document["recalibrator"]["is"]),
+        source=about["source"],
+    )
+    _probe(saved)
+    return saved
+
+
+def _scaler(document: dict[str, Any], saved: SavedMap) -> VarianceScaler:
+    """Return the recalibrator of a checked document."""
+    try:
+        scaler: Any = _Decoder(saved.root)(document["recalibrator"])
+        if not hasattr(scaler, "get_params"):
+            msg = "it holds no recalibrator."
+            raise DamagedFileError(msg)
+    except DamagedFileError:
+        raise
+    except Exception as problem:
+        msg = f"what was learned does not fit together ({problem})."
+        raise DamagedFileError(msg) from problem
+    scaler.map_ = saved.root
+    scaler.min_uncertainty_ = saved.smallest_uncertainty
+    scaler.n_samples_fit_ = saved.n_rows
+    scaler.n_features_in_ = len(saved.names)
+    if saved.named:
+        scaler.feature_names_in_ = np.array(saved.names, dtype=object)
+    if saved.conformal is not None:
+        scaler.conformal_ = saved.conformal
+    found: VarianceScaler = scaler
+    return found
 
 
 def _checksum(content: Any) -> str:
@@ -190,88 +308,205 @@ def _checksum(content: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _encode(value: Any) -> Any:
-    """Return `value` in terms of JSON; what is not plain is an object with "is"."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, np.bool_):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        number = float(value)
-        if math.isfinite(number):
-            return number
-        return {"is": "number", "value": repr(number)}
-    if isinstance(value, np.ndarray):
-        return _encode_array(value)
-    if isinstance(value, list):
-        return [_encode(each) for each in value]
-    if isinstance(value, (tuple, set)):
-        items = sorted(value) if isinstance(value, set) else value
-        kind = "set" if isinstance(value, set) else "tuple"
-        return {"is": kind, "items": [_encode(each) for each in items]}
-    if isinstance(value, dict):
-        items = [[_encode(key), _encode(each)] for key, each in value.items()]
-        return {"is": "dict", "items": items}
-    name = type(value).__name__
-    if _CLASSES.get(name) is type(value):
-        parameters = value.get_params(deep=False)
-        learned = {k: v for k, v in vars(value).items() if k not in parameters}
-        return {
-            "is": name,
-            "parameters": {k: _encode(v) for k, v in sorted(parameters.items())},
-            "learned": {k: _encode(v) for k, v in sorted(learned.items())},
+class _Encoder:
+    """Turns values into terms of JSON; what is not plain is an object with "is"."""
+
+    def __init__(self, root: Node) -> None:
+        self._root = root
+
+    def __call__(self, value: Any) -> Any:
+        """Return a value in terms of JSON."""
+        if value is None or isinstance(value, (bool, str)):
+            return value
+        if isinstance(value, np.bool_):
+            return bool(value)
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, (float, np.floating)):
+            number = float(value)
+            if math.isfinite(number):
+                return number
+            return {"is": "number", "value": repr(number)}
+        if isinstance(value, np.ndarray):
+            return self._array(value)
+        if isinstance(value, list):
+            return [self(each) for each in value]
+        if isinstance(value, (tuple, set)):
+            items = sorted(value) if isinstance(value, set) else value
+            kind = "set" if isinstance(value, set) else "tuple"
+            return {"is": kind, "items": [self(each) for each in items]}
+        if isinstance(value, dict):
+            pairs = [[self(key), self(each)] for key, each in value.items()]
+            return {"is": "dict", "items": pairs}
+        if value is self._root:
+            return {"is": "the map"}
+        if isinstance(value, Node):
+            return {"is": "map", "nodes": self.nodes(value)}
+        name = type(value).__name__
+        if _PARTS.get(name) is type(value):
+            return {"is": name, "fields": {k: self(v) for k, v in vars(value).items()}}
+        if scaler_named(name) is type(value):
+            return self.scaler(value)
+        msg = f"a {name} cannot be saved."
+        raise InvalidInputError(msg)
+
+    def nodes(self, root: Node) -> list[dict[str, Any]]:
+        """Return the nodes of a map, each after its inputs."""
+        nodes = in_order(root)
+        place = {id(node): i for i, node in enumerate(nodes)}
+
+        def part(value: Any) -> Any:
+            if isinstance(value, Node):
+                return place[id(value)]
+            if isinstance(value, tuple):
+                return [place[id(each)] for each in value]
+            return self(value)
+
+        return [
+            {"is": type(node).__name__}
+            | {f.name: part(getattr(node, f.name)) for f in fields(node)}  # type: ignore[arg-type]
+            for node in nodes
+        ]
+
+    def scaler(self, scaler: Any) -> dict[str, Any]:
+        """Return the class of a recalibrator, its parameters and what it learned."""
+        parameters = scaler.get_params(deep=False)
+        outermost = getattr(scaler, "map_", None) is self._root
+        elsewhere = _ELSEWHERE if outermost else ()
+        learned = {
+            k: v
+            for k, v in vars(scaler).items()
+            if k not in parameters and k not in elsewhere
         }
-    if _PARTS.get(name) is type(value):
-        return {"is": name, "fields": {k: _encode(v) for k, v in vars(value).items()}}
-    msg = f"a {name} cannot be saved."
-    raise InvalidInputError(msg)
+        return {
+            "is": type(scaler).__name__,
+            "parameters": {k: self(v) for k, v in sorted(parameters.items())},
+            "learned": {k: self(v) for k, v in sorted(learned.items())},
+        }
+
+    def _array(self, array: np.ndarray[Any, Any]) -> dict[str, Any]:
+        shape = list(array.shape)
+        if array.dtype.kind in "UO":
+            strings = [str(each) for each in array.ravel().tolist()]
+            return {"is": "strings", "shape": shape, "values": strings}
+        if array.dtype.kind == "b":
+            packed = base64.b64encode(np.packbits(array).tobytes()).decode("ascii")
+            return {"is": "array", "dtype": "b", "shape": shape, "values": packed}
+        kind = "f" if array.dtype.kind == "f" else "i"
+        values = [self(each) for each in array.ravel().tolist()]
+        return {"is": "array", "dtype": kind, "shape": shape, "values": values}
 
 
-def _encode_array(array: np.ndarray[Any, Any]) -> dict[str, Any]:
-    shape = list(array.shape)
-    if array.dtype.kind in "UO":
-        strings = [str(each) for each in array.ravel().tolist()]
-        return {"is": "strings", "shape": shape, "values": strings}
-    if array.dtype.kind == "b":
-        packed = base64.b64encode(np.packbits(array).tobytes()).decode("ascii")
-        return {"is": "array", "dtype": "b", "shape": shape, "values": packed}
-    kind = "f" if array.dtype.kind == "f" else "i"
-    values = [_encode(each) for each in array.ravel().tolist()]
-    return {"is": "array", "dtype": kind, "shape": shape, "values": values}
+class _Decoder:
+    """Returns what :class:`_Encoder` was given, or refuses."""
 
+    def __init__(self, root: Node | None) -> None:
+        self._root = root
 
-def _decode(value: Any) -> Any:
-    """Return what :func:`_encode` was given, or refuse."""
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, list):
-        return [_decode(each) for each in value]
-    kind = value.get("is")
-    if kind == "number":
-        return _NUMBERS[value["value"]]
-    if kind in ("tuple", "set"):
-        items = [_decode(each) for each in value["items"]]
-        return tuple(items) if kind == "tuple" else set(items)
-    if kind == "dict":
-        return {_decode(key): _decode(each) for key, each in value["items"]}
-    if kind == "array":
-        return _decode_array(value)
-    if kind == "strings":
-        strings = np.array([str(each) for each in value["values"]])
-        return strings.reshape(value["shape"])
-    if kind in _PARTS:
-        fields = {k: _decode(v) for k, v in value["fields"].items()}
-        # a missing label is a label, but nothing else may be missing
-        if kind != "Groups" and any(_has_nan(each) for each in fields.values()):
-            msg = "it holds a number that is not one (NaN)."
+    def __call__(self, value: Any) -> Any:
+        """Return the value that terms of JSON stand for."""
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if isinstance(value, list):
+            return [self(each) for each in value]
+        kind = value.get("is")
+        if kind == "number":
+            return _NUMBERS[value["value"]]
+        if kind in ("tuple", "set"):
+            items = [self(each) for each in value["items"]]
+            return tuple(items) if kind == "tuple" else set(items)
+        if kind == "dict":
+            return {self(key): self(each) for key, each in value["items"]}
+        if kind == "array":
+            return self._array(value)
+        if kind == "strings":
+            strings = np.array([str(each) for each in value["values"]], dtype=str)
+            return strings.reshape(value["shape"])
+        if kind == "the map" and self._root is not None:
+            return self._root
+        if kind == "map":
+            return self.nodes(value["nodes"])
+        if kind in _PARTS:
+            parts = {k: self(v) for k, v in value["fields"].items()}
+            # a missing label is a label, but nothing else may be missing
+            if kind != "LabelBins" and any(_has_nan(each) for each in parts.values()):
+                msg = "it holds a number that is not one (NaN)."
+                raise DamagedFileError(msg)
+            return _PARTS[kind](**parts)
+        cls = scaler_named(kind) if isinstance(kind, str) else None
+        if cls is not None:
+            return self._scaler(cls, value)
+        msg = f"it holds a {kind!r}, which this library does not know."
+        raise DamagedFileError(msg)
+
+    def nodes(self, listed: Any) -> Node:
+        """Return the map whose nodes are listed, the last of which is its root."""
+        nodes: list[Node] = []
+        for number, entry in enumerate(listed):
+            kind = KINDS.get(entry.get("is"))
+            if kind is None:
+                msg = f"node {number} is a {entry.get('is')!r}, which is not known."
+                raise DamagedFileError(msg)
+            names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+            if set(entry) != {"is", *names}:
+                wrong = ", ".join(sorted(set(entry) ^ {"is", *names}))
+                msg = f"parts of node {number} are missing or unknown: {wrong}."
+                raise DamagedFileError(msg)
+            parts = {name: self._part(kind, name, entry[name], nodes) for name in names}
+            try:
+                nodes.append(kind(**parts))
+            except (InvalidInputError, TypeError, ValueError, AttributeError) as why:
+                msg = f"node {number}, a {entry['is']}, is not sound ({why})."
+                raise DamagedFileError(msg) from why
+        if not nodes:
+            msg = "the map has no nodes."
             raise DamagedFileError(msg)
-        return _PARTS[kind](**fields)
-    if kind in _CLASSES:
-        return _decode_scaler(_CLASSES[kind], value)
-    msg = f"it holds a {kind!r}, which this library does not know."
-    raise DamagedFileError(msg)
+        return nodes[-1]
+
+    def _part(
+        self, kind: type[Node], name: str, value: Any, nodes: Sequence[Node]
+    ) -> Any:
+        """Return a field of a node; inputs are among the nodes before it."""
+
+        def earlier(place: Any) -> Node:
+            if type(place) is not int or not 0 <= place < len(nodes):
+                msg = f"node {len(nodes)} has no node {place!r} before it."
+                raise DamagedFileError(msg)
+            return nodes[place]
+
+        if name in kind.input_fields and value is not None:
+            many = isinstance(value, list)
+            return tuple(map(earlier, value)) if many else earlier(value)
+        return self(value)
+
+    def _array(self, value: dict[str, Any]) -> np.ndarray[Any, Any]:
+        shape = tuple(int(size) for size in value["shape"])
+        if value["dtype"] == "b":
+            packed = np.frombuffer(base64.b64decode(value["values"]), dtype=np.uint8)
+            flat = np.unpackbits(packed, count=math.prod(shape)).astype(bool)
+        else:
+            numbers = [self(each) for each in value["values"]]
+            flat = np.array(numbers, dtype=_DTYPES[value["dtype"]])
+        return flat.reshape(shape)
+
+    def _scaler(self, cls: type[VarianceScaler], value: dict[str, Any]) -> Any:
+        parameters = {k: self(v) for k, v in value["parameters"].items()}
+        known = set(inspect.signature(cls).parameters)
+        if set(parameters) != known:
+            wrong = ", ".join(sorted(set(parameters) ^ known))
+            msg = f"parameters of {cls.__name__} are missing or unknown: {wrong}."
+            raise DamagedFileError(msg)
+        scaler = cls(**parameters)
+        for name, learned in value["learned"].items():
+            if not name.isidentifier() or name.startswith("__") or hasattr(cls, name):
+                msg = f"{name!r} is not something that {cls.__name__} learns."
+                raise DamagedFileError(msg)
+            value_learned = self(learned)
+            if _has_nan(value_learned):
+                msg = f"{name!r} holds a number that is not one (NaN)."
+                raise DamagedFileError(msg)
+            setattr(scaler, name, value_learned)
+        return scaler
 
 
 def _has_nan(value: Any) -> bool:
@@ -280,64 +515,28 @@ def _has_nan(value: Any) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
-def _decode_array(value: dict[str, Any]) -> np.ndarray[Any, Any]:
-    shape = tuple(int(size) for size in value["shape"])
-    if value["dtype"] == "b":
-        packed = np.frombuffer(base64.b64decode(value["values"]), dtype=np.uint8)
-        flat = np.unpackbits(packed, count=math.prod(shape)).astype(bool)
-    else:
-        numbers = [_decode(each) for each in value["values"]]
-        flat = np.array(numbers, dtype=_DTYPES[value["dtype"]])
-    return flat.reshape(shape)
-
-
-def _decode_scaler(cls: type[VarianceScaler], value: dict[str, Any]) -> VarianceScaler:
-    parameters = {k: _decode(v) for k, v in value["parameters"].items()}
-    known = set(inspect.signature(cls).parameters)
-    if set(parameters) != known:
-        wrong = ", ".join(sorted(set(parameters) ^ known))
-        msg = f"parameters of {cls.__name__} are missing or unknown: {wrong}."
-        raise DamagedFileError(msg)
-    scaler = cls(**parameters)
-    for name, learned in value["learned"].items():
-        if not name.isidentifier() or name.startswith("__") or hasattr(cls, name):
-            msg = f"{name!r} is not something that {cls.__name__} learns."
-            raise DamagedFileError(msg)
-        value_learned = _decode(learned)
-        if _has_nan(value_learned):
-            msg = f"{name!r} holds a number that is not one (NaN)."
-            raise DamagedFileError(msg)
-        setattr(scaler, name, value_learned)
-    return scaler
-
-
-def _probe(scaler: Any) -> None:
-    """Predict a row, so that parts that do not fit together fail now, not later."""
-    if not isinstance(scaler, VarianceScaler):
-        msg = "it holds no recalibrator."
-        raise DamagedFileError(msg)
-    smallest = float(scaler.min_uncertainty_)
+def _probe(saved: SavedMap) -> None:
+    """Predict rows, so that parts that do not fit together fail now, not later."""
+    smallest = saved.smallest_uncertainty
     if not 0 < smallest < math.inf:
         msg = f"its smallest uncertainty is {smallest!r}."
         raise DamagedFileError(msg)
+    last = max((column.position for column in columns_of(saved.root)), default=0)
+    if last >= len(saved.names):
+        msg = f"the map reads column {last} of {len(saved.names)}."
+        raise DamagedFileError(msg)
     u = np.array([smallest, 2 * smallest])
-    features = [np.zeros(2) for _ in range(int(scaler.n_features_in_) - 1)]
-    names = getattr(scaler, "feature_names_in_", None)
-    if names is None:
-        names = default_names(1 + len(features))
-    table = Table((u, *features), tuple(str(name) for name in names))
+    rows = Rows((u, *(np.zeros(2) for _ in saved.names[1:])), saved.names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        predicted = scaler._predict_checked(table, u)
-    if (
-        predicted.shape != u.shape
-        or not (np.isfinite(predicted) & (predicted > 0)).all()
-    ):
+        predicted = saved.predict(rows)
+    if not (np.isfinite(predicted) & (predicted > 0)).all():
         msg = "it does not predict positive numbers."
         raise DamagedFileError(msg)
-    learned = vars(scaler)
-    if "conformal_" in learned:
-        scores = learned["conformal_"]
-        if not (isinstance(scores, ConformalScores) and scores.is_sound):
-            msg = "the z-scores of its prediction intervals are not whole or sorted."
-            raise DamagedFileError(msg)
+
+
+def _sound_scores(scores: Any) -> ConformalScores | None:
+    if scores is None or (isinstance(scores, ConformalScores) and scores.is_sound):
+        return scores
+    msg = "the z-scores of its prediction intervals are not whole or sorted."
+    raise DamagedFileError(msg)

@@ -13,8 +13,8 @@ partition has the code i + 1.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -28,17 +28,18 @@ ColumnKind = Literal["number", "optional", "label"]
 class Node:
     """A part of a map; its inputs are other nodes."""
 
-    gives_codes = False
+    input_fields: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold other nodes, one or a tuple of them, or None."""
+    gives_codes: ClassVar[bool] = False
 
     @property
     def inputs(self) -> tuple[Node, ...]:
         """The nodes that this one is computed from, in the order of its fields."""
         found: list[Node] = []
-        for each in fields(self):  # type: ignore[arg-type]  # all kinds are dataclasses
-            value = getattr(self, each.name)
-            found += [value] if isinstance(value, Node) else []
-            if isinstance(value, tuple):
-                found += [part for part in value if isinstance(part, Node)]
+        for name in self.input_fields:
+            value = getattr(self, name)
+            if value is not None:
+                found += value if isinstance(value, tuple) else [value]
         return tuple(found)
 
 
@@ -93,6 +94,8 @@ class Constant(Node):
 class Sum(Node):
     """The sum of some numbers, added up from the first to the last."""
 
+    input_fields = ("terms",)
+
     terms: tuple[Node, ...]
 
     def __post_init__(self) -> None:
@@ -103,6 +106,8 @@ class Sum(Node):
 class Product(Node):
     """The product of some numbers, multiplied from the first to the last."""
 
+    input_fields = ("factors",)
+
     factors: tuple[Node, ...]
 
     def __post_init__(self) -> None:
@@ -112,6 +117,8 @@ class Product(Node):
 @dataclass(frozen=True, eq=False)
 class Hypotenuse(Node):
     """sqrt(x² + y²): how uncertainties add up."""
+
+    input_fields = ("x", "y")
 
     x: Node
     y: Node
@@ -124,6 +131,8 @@ class Hypotenuse(Node):
 class Root(Node):
     """The square root of a number that is not negative."""
 
+    input_fields = ("x",)
+
     x: Node
 
     def __post_init__(self) -> None:
@@ -134,6 +143,8 @@ class Root(Node):
 class Exponential(Node):
     """exp(x)."""
 
+    input_fields = ("x",)
+
     x: Node
 
     def __post_init__(self) -> None:
@@ -143,6 +154,8 @@ class Exponential(Node):
 @dataclass(frozen=True, eq=False)
 class Clip(Node):
     """A number, but at least `low` and at most `high`."""
+
+    input_fields = ("x",)
 
     x: Node
     low: float
@@ -166,6 +179,8 @@ class Code(Node):
     ties : Node or None
         The number that tells rows with equal x apart, where limits are pairs.
     """
+
+    input_fields = ("x", "ties")
 
     x: Node
     partition: EqualSizeBins | LabelBins
@@ -195,6 +210,8 @@ class Code(Node):
 class Lookup(Node):
     """The entry of a table at the codes of a row, one for each dimension."""
 
+    input_fields = ("codes",)
+
     codes: tuple[Code, ...]
     table: Floats
 
@@ -222,6 +239,8 @@ class Interpolation(Node):
     knots, values : array of shape (n_knots,)
         Where the function is given, in ascending order, and its values there.
     """
+
+    input_fields = ("x",)
 
     x: Node
     knots: Floats

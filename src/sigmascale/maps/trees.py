@@ -52,6 +52,8 @@ class Trees(Node):
         What the sum is divided by, such as the number of boosters it is a mean of.
     """
 
+    input_fields = ("codes",)
+
     codes: tuple[Code, ...]
     feature: Ints
     left: Bools

@@ -68,6 +68,14 @@ def scaler_of(method: str) -> type[VarianceScaler]:
     return found
 
 
+def scaler_named(name: str) -> type[VarianceScaler] | None:
+    """Return the recalibrator whose class has that name, if it is known."""
+    for method, (_, known) in _METHODS.items():
+        if known == name:
+            return scaler_of(method)
+    return {each.__name__: each for each in _REGISTERED.values()}.get(name)
+
+
 def scalers() -> dict[str, type[VarianceScaler]]:
     """Return all recalibrators by method."""
     return {method: scaler_of(method) for method in methods()}
