@@ -347,7 +347,8 @@ def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
     assert rescaled.head(N_ROWS).to_list() == scaler.predict(X).tolist()
     assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
     known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
-    assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
+    with pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"):
+        assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
 
 
 @pytest.mark.parametrize("scaler", [ss.BinwiseScaling(40), ss.IsotonicScaling()])
@@ -358,6 +359,7 @@ def test_polars_looks_up_what_an_expression_would_give(scaler, data):
     scaler = scaler.fit(data["u"], data["E"])
     found = frames.predict(scaler, frame).collect()
     u = nw.when(nw.col("u") == 0).then(scaler.min_uncertainty_).otherwise(nw.col("u"))
+    u = u.clip(1e-70, 1e70)
     lazy = nw.from_native(frame)
     expression = expressions.Expressions(lazy.collect_schema(), ["u"], u)
     usable = nw.col("u").is_finite() & (nw.col("u") >= 0)
@@ -414,7 +416,8 @@ def test_labels_that_were_never_seen_take_the_average_factor(data):
     found = frames.predict(scaler, new).collect()["u_recalibrated"].to_list()
     assert found[:2] == [scaler.factors_[-1]] * 2
     assert found[2] == scaler.factors_[0]
-    numbers = scaler.predict(pl.LazyFrame({"u": [1.0], "phase": [3]})).collect()
+    other = pl.LazyFrame({"u": [1.0], "phase": [3]})
+    numbers = frames.predict(scaler, other).collect()
     assert numbers["u_recalibrated"].to_list() == [scaler.factors_[-1]]
 
 

@@ -1,3 +1,5 @@
+import itertools
+
 import numpy as np
 import pytest
 
@@ -58,9 +60,7 @@ def test_bunches_are_small_and_hold_every_tree_once():
     bunches = trees.bunches
     assert bunches[0].start == 0
     assert bunches[-1].stop == 200
-    assert all(
-        a.stop == b.start for a, b in zip(bunches[:-1], bunches[1:], strict=True)
-    )
+    assert all(a.stop == b.start for a, b in itertools.pairwise(bunches))
     assert len(bunches) > 20
 
 

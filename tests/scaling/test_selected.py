@@ -11,6 +11,7 @@ from sigmascale.exceptions import (
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
+    UnseenGroupWarning,
 )
 from sigmascale.maps import (
     UNCERTAINTY,
@@ -19,8 +20,6 @@ from sigmascale.maps import (
     Constant,
     Lookup,
     Product,
-    Root,
-    Sum,
     scaled,
 )
 from sigmascale.scaling import selected
@@ -53,8 +52,8 @@ class Overconfident(TemperatureScaling):
 
 
 class NotANumber(TemperatureScaling):
-    def _learn(self, rows):  # the root of a negative number where u > 1
-        return Root(Sum((Constant(1.0), Product((Constant(-1.0), UNCERTAINTY)))))
+    def _learn(self, rows):  # infinity times 0
+        return Product((Constant(0.0), Clip(UNCERTAINTY, np.inf, np.inf)))
 
 
 class Zero(TemperatureScaling):
@@ -198,6 +197,7 @@ def test_if_every_candidate_fails_each_reason_is_given():
         pytest.warns(CandidateDroppedWarning, match="dropped"),
         pytest.raises(
             InvalidInputError,
+            UnseenGroupWarning,
             match=r"Every candidate failed: first dropped: .*; second dropped: Value",
         ),
     ):

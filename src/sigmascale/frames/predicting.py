@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from .._support.checks import LARGEST, SMALLEST
 from ..exceptions import InvalidInputError
 from ..maps import Node
 from .expressions import Expressions
@@ -74,6 +75,7 @@ def predict(
         return with_column(lazy, new, root, names, smallest).to_native()
     given = number(schema, names[0])
     u = nw.when(given == 0).then(nw.lit(smallest)).otherwise(given)
+    u = u.clip(SMALLEST, LARGEST)
     expressions = Expressions(schema, names, u)
     value = expressions.of(root)
     usable = is_finite(given) & (given >= 0)
