@@ -197,7 +197,6 @@ def test_if_every_candidate_fails_each_reason_is_given():
         pytest.warns(CandidateDroppedWarning, match="dropped"),
         pytest.raises(
             InvalidInputError,
-            UnseenGroupWarning,
             match=r"Every candidate failed: first dropped: .*; second dropped: Value",
         ),
     ):
