@@ -9,10 +9,9 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import DamagedFileError, InvalidInputError
 from sigmascale.maps import in_order
 from sigmascale.persistence import (
-    DamagedFileError,
     dumps,
     load,
     load_map,
@@ -97,7 +96,7 @@ def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name, conforma
 
 def _rewritten(change, *, name="BinwiseScaling", conformal=False):
     """Return a file whose content was changed and whose checksum fits again."""
-    from sigmascale.persistence import _CONTENT, _checksum
+    from sigmascale.persistence.documents import _CONTENT, _checksum
 
     scaler = CASES[name].fit(X, DATA.error)
     if conformal:
