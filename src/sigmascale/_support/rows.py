@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +32,7 @@ from .checks import (
     check_variable,
     from_series,
     number_or_text,
+    refuse_lazy,
     refuse_values,
 )
 
@@ -192,7 +192,7 @@ def read_table(X: Any) -> Rows:
             tuple(np.asarray(from_series(c.to_native())) for c in frame.iter_columns()),
             tuple(str(c) for c in frame.columns),
         )
-    refuse_lazy(X)
+    refuse_lazy(X, "X")
     from sklearn.utils import check_array
 
     try:
@@ -244,20 +244,6 @@ def with_target(rows: Rows, y: Any, groups: Any, estimator: str) -> Rows:
     error = check_target(y, rows.n_rows, estimator)
     labels = None if groups is None else check_groups(groups, error)
     return replace(rows, error=error, groups=labels)
-
-
-def refuse_lazy(values: Any) -> None:
-    """Refuse a lazy frame, and say where lazy frames go."""
-    try:
-        lazy = isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame)
-    except ValueError:  # columns of the same name, which are refused elsewhere
-        return
-    if lazy:
-        msg = (
-            "X must be in memory; found a lazy frame. Lazy frames go to the functions "
-            "of sigmascale.frames: fit, predict, scorecard, local_zms and validate."
-        )
-        raise InvalidInputError(msg)
 
 
 def check_target(
