@@ -170,6 +170,14 @@ def default_names(n_columns: int) -> tuple[str, ...]:
     return ("u", *(f"X{i}" for i in range(1, n_columns)))
 
 
+def fitted_names(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the columns that an estimator was fitted on."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return tuple(str(name) for name in names)
+    return default_names(getattr(estimator, "n_features_in_", 1))
+
+
 def judged_rows(error: Any, uncertainty: Any, features: Any = None) -> Rows:
     """Return rows that are scored or judged: everything is checked."""
     e, u = check_pair(error, uncertainty)
