@@ -189,7 +189,9 @@ def test_bca_takes_the_levels_of_its_formula_from_any_resamples(
     values = np.array([0.2, 0.7, 1.5, 6.0])
     # all below the mean, around it, or all above it
     means = values.mean() + shift + np.random.default_rng(0).uniform(-1, 1, count)
-    monkeypatch.setattr(confidence_intervals, "_resample", lambda *_: (means.copy()[None], None))
+    monkeypatch.setattr(
+        confidence_intervals, "_resample", lambda *_: (means.copy()[None], None)
+    )
     found = np.ravel(limits("bca", [values], n_resamples=count, confidence=0.9))
     below = np.clip(np.count_nonzero(means < values.mean()), 0.5, count - 0.5)
     bias, quantile = stats.norm.ppf([below / count, 0.95])
@@ -277,7 +279,9 @@ def test_limits_depend_on_the_seed_alone_and_not_on_the_size_of_blocks(
 
 def test_every_resample_of_every_block_has_as_many_values_as_the_bin():
     rng = np.random.default_rng(0)
-    means, squares = confidence_intervals._resample(np.full((2, 600), 3.0), rng, 100, squares=True)
+    means, squares = confidence_intervals._resample(
+        np.full((2, 600), 3.0), rng, 100, squares=True
+    )
     np.testing.assert_allclose(means, np.full((2, 100), 3), rtol=1e-12)
     np.testing.assert_allclose(squares, np.full((2, 100), 9), rtol=1e-12)
 

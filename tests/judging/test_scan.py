@@ -8,7 +8,7 @@ import sigmascale as ss
 from sigmascale import maps
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.judging import scan as module
-from sigmascale.scaling import choice
+from sigmascale.scaling import choice as choosing
 
 NUMBERS = (2, 7, 30)
 
@@ -214,7 +214,7 @@ def test_a_choice_never_judges_a_fit_by_rows_that_it_has_seen(monkeypatch):
         return maps.rescale(learned, rows)
 
     monkeypatch.setattr(module, "BinwiseScaling", Spy)
-    monkeypatch.setattr(choice, "rescale", rescale)
+    monkeypatch.setattr(choosing, "rescale", rescale)
     ss.choose_n_bins(u, u * rng.normal(size=u.size), n_bins=(1, 4), cv=4)
     assert len(fits) == 8
     for n_bins in (1, 4):
