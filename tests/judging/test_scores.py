@@ -502,6 +502,7 @@ def test_combined_scores_are_the_same_for_numbers_and_for_arrays():
         np.full(3, s_cal), {name: np.full(3, value) for name, value in s.items()}
     )
     assert list(alone) == ["S_con", "S_ada", "S_tot"]
+    assert list(alone.values()) == pytest.approx([0.3, 1.1, 1.3], rel=1e-12)
     for name, value in alone.items():
         np.testing.assert_array_equal(many[name], np.full(3, value))
 

@@ -426,6 +426,17 @@ def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():
     assert evidence.unexamined == ()
 
 
+def test_a_calibration_set_with_fewer_columns_leaves_the_others_numbered():
+    fewer = (TABLE[CAL].select("u"), DATA.error[CAL])
+    given = gather(BEFORE, recalibrated=AFTER, scaler=SCALER, calibration=fewer)
+    captions = [caption for plan in plan_factors(given) for caption, _ in plan.parts]
+    assert captions == [
+        "Factors of the bins of uncertainty u.",
+        "Factors of the bins of X1.",
+        "Factors of the bins of X2.",
+    ]
+
+
 def test_a_method_of_ones_own_is_reported_by_its_ratios():
     class Mine:
         def predict(self, X):

@@ -105,7 +105,7 @@ class Validation:
     confidence: float
     scores: Scorecard = field(repr=False)
     reference: ReferenceScores = field(repr=False)
-    rows: Rows | None = field(default=None, repr=False)
+    rows: Rows | None = field(default=None, repr=False, compare=False)
     seed: int | None = field(default=None, repr=False)
     n_resamples: int | None = field(default=None, repr=False)
     notes: tuple[str, ...] = field(default=(), repr=False)

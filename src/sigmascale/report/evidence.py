@@ -169,7 +169,7 @@ def gather(
             confidence_curve(rows.errors, rows.uncertainty, rng=rng),
             z_scores(rows.errors, rows.uncertainty),
         )
-        for name, (judged, rows) in track(stages.items(), "judging", len(stages))
+        for name, (judged, rows) in track(stages.items(), "pruning", len(stages))
     ]
     return Evidence(
         stages=tuple(results),

@@ -172,9 +172,13 @@ def plan_factors(evidence: Evidence) -> list[Plan]:
         return []
     tables = [] if learned is None else factor_tables(learned)
     if tables:
-        names = ["u", *evidence.columns[1:]]
+        # another set than the one fitted on may have been given, with fewer columns
+        known = dict(enumerate(("u", *evidence.columns[1:])))
         return _in_pairs(
-            [_factor_picture(each, names[each.position]) for each in tables]
+            [
+                _factor_picture(each, known.get(each.position, f"X{each.position}"))
+                for each in tables
+            ]
         )
     before, after = (stage.uncertainty for stage in evidence.stages)
     return _in_pairs(
