@@ -84,6 +84,65 @@ class ReferenceScores:
         return html_table(("score", "target", "sd"), self._rows())
 
 
+@dataclass(frozen=True, eq=False)
+class ZDistribution:
+    """Where simulated z-scores of unit variance come from.
+
+    Attributes
+    ----------
+    name : str
+        "normal", "student_t" or "empirical".
+    pool : array or None
+        The squares that "empirical" ones are drawn from, of unit mean.
+    df : float or None
+        Degrees of freedom of Student's t.
+    """
+
+    name: Distribution
+    pool: Floats | None = None
+    df: float | None = None
+
+    @classmethod
+    def of(
+        cls, name: Distribution, rows: Rows, df: float | None = None
+    ) -> ZDistribution:
+        """Return a distribution, with what it needs of the rows' own z-scores."""
+        if name == "normal":
+            return cls(name)
+        if name == "student_t" and df is not None:
+            real = isinstance(df, (int, float, np.integer, np.floating))
+            if not real or not 2 < df < np.inf:
+                msg = f"`df` must be above 2, for a finite variance; found {df!r}."
+                raise InvalidInputError(msg)
+            return cls(name, df=float(df))
+        if rows.error is None:
+            msg = (
+                f'distribution="{name}" needs the z-scores of the set: pass `error` as '
+                "well."
+            )
+            raise InvalidInputError(msg)
+        z = rows.error / rows.uncertainty
+        mean = float(np.mean(z**2))
+        if mean == 0:
+            msg = (
+                "`error` must not be 0 in every row: the z-scores have no distribution."
+            )
+            raise InvalidInputError(msg)
+        if name == "empirical":
+            return cls(name, pool=z**2 / mean)
+        return cls(name, df=_fit_df(z / np.sqrt(mean)))
+
+    def draw_squares(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        """Draw squared z-scores of unit mean."""
+        if self.pool is not None:
+            return self.pool[rng.integers(self.pool.size, size=shape)]
+        if self.df is None:
+            z = rng.standard_normal(shape)
+            return np.multiply(z, z, out=z)
+        z = rng.standard_t(self.df, shape)
+        return np.multiply(z, z, out=z) * ((self.df - 2) / self.df)
+
+
 def reference_scores(
     uncertainty: Any,
     features: Any = None,
@@ -149,29 +208,20 @@ def reference_scores(
     order = check_ties(ties, rows.uncertainty)
     n_bins, n_draws = check_count(n_bins, "n_bins"), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
-    return simulate_scores(
-        rows,
-        bin_variables(rows, n_bins, ties=order),
-        distribution=distribution,
-        df=df,
-        n_draws=n_draws,
-        rng=rng_from(rng),
-    )
+    z_scores = ZDistribution.of(distribution, rows, df)
+    bins = bin_variables(rows, n_bins, ties=order)
+    return simulate_scores(rows, bins, z_scores, n_draws, rng_from(rng))
 
 
 def simulate_scores(
     rows: Rows,
     bins: Mapping[str, VariableBins],
-    *,
-    distribution: Distribution,
-    df: float | None = None,
+    z_scores: ZDistribution,
     n_draws: int,
     rng: np.random.Generator,
 ) -> ReferenceScores:
     """Return the scores of simulated errors of checked rows, in the bins they have."""
     u, variables = rows.uncertainty, list(bins.values())
-    z = None if rows.error is None else rows.error / u
-    pool, df = _z_distribution(distribution, z, df)
     # One sparse product sums z² and u² z² over the bins of all variables at once.
     gather = _gathering(u, variables)
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
@@ -179,14 +229,14 @@ def simulate_scores(
     parts = []
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
-        z2 = _draw_squares(rng, (min(block, n_draws - first), u.size), pool, df).T
+        z2 = z_scores.draw_squares(rng, (min(block, n_draws - first), u.size)).T
         means = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
         parts.append((z2.mean(axis=0), *np.split(means, 2)))
     zms, local, mse = (
         np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)
     )
     draws = _scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes)
-    return ReferenceScores(distribution=distribution, df=df, draws=draws)
+    return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
 
 
 def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array:
@@ -255,33 +305,6 @@ def _standard_deviation(values: Floats) -> float:
     return float(values.std(ddof=1)) if values.size > 1 else 0.0
 
 
-def _z_distribution(
-    distribution: Distribution, z: Floats | None, df: float | None
-) -> tuple[Floats | None, float | None]:
-    """Return the pool of z² to draw from, or the degrees of freedom, or neither."""
-    if distribution == "normal":
-        return None, None
-    if distribution == "student_t" and df is not None:
-        real = isinstance(df, (int, float, np.integer, np.floating))
-        if not real or not 2 < df < np.inf:
-            msg = f"`df` must be above 2, for a finite variance; found {df!r}."
-            raise InvalidInputError(msg)
-        return None, float(df)
-    if z is None:
-        msg = (
-            f'distribution="{distribution}" needs the z-scores of the set: pass '
-            "`error` as well."
-        )
-        raise InvalidInputError(msg)
-    mean = float(np.mean(z**2))
-    if mean == 0:
-        msg = "`error` must not be 0 in every row: the z-scores have no distribution."
-        raise InvalidInputError(msg)
-    if distribution == "empirical":
-        return z**2 / mean, None
-    return None, _fit_df(z / np.sqrt(mean))
-
-
 def _fit_df(z: Floats) -> float:
     """Return the degrees of freedom of unit-variance Student-t that suit z best."""
 
@@ -291,17 +314,3 @@ def _fit_df(z: Floats) -> float:
 
     best = optimize.minimize_scalar(loss, bounds=(-3, 7), method="bounded")
     return float(2 + np.exp(best.x))
-
-
-def _draw_squares(
-    rng: np.random.Generator,
-    shape: tuple[int, int],
-    pool: Floats | None,
-    df: float | None,
-) -> Floats:
-    """Draw squared z-scores of unit mean."""
-    if pool is not None:
-        return pool[rng.integers(pool.size, size=shape)]
-    z = rng.standard_normal(shape) if df is None else rng.standard_t(df, shape)
-    np.multiply(z, z, out=z)
-    return z if df is None else z * ((df - 2) / df)

@@ -26,7 +26,7 @@ from ..scaling.choice import predict_unseen, rank
 from ..scaling.crossfit import canonical_order, make_folds
 from .confidence_intervals import IntervalMethod
 from .local import LocalZMS, Measured, check_settings, measure
-from .references import simulate_scores
+from .references import ZDistribution, simulate_scores
 from .scores import Scorecard
 
 
@@ -159,18 +159,12 @@ def scan_bins(
         # ties are told apart as before scaling, so that bins of features stay the same
         return measure(rows, settings, rng_from(rng), ties=judged.uncertainty)
 
-    measured, references = [], []
+    measured, references, normal = [], [], ZDistribution("normal")
     for n in track(numbers, "scanning bin numbers", len(numbers)):
         rows = predict(BinwiseScaling(n, by=by))
         measured.append(measure_rows(rows))
         references.append(
-            simulate_scores(
-                rows,
-                measured[-1].bins,
-                distribution="normal",
-                n_draws=n_draws,
-                rng=rng_from(rng),
-            )
+            simulate_scores(rows, measured[-1].bins, normal, n_draws, rng_from(rng))
         )
     isotonic = measure_rows(predict(IsotonicScaling()))
     local = [each.local for each in measured]

@@ -20,7 +20,7 @@ from .attainable import attainable_fractions
 from .binning import check_ties
 from .confidence_intervals import MIN_ROWS, IntervalMethod
 from .local import BinSettings, LocalZMS, check_settings, measure, refuse_one_row
-from .references import ReferenceScores, simulate_scores
+from .references import ReferenceScores, ZDistribution, simulate_scores
 from .regions import Region, off_by, worst_region
 from .scores import Scorecard
 
@@ -272,14 +272,11 @@ def validate(
         settings = replace(settings, n_bins=feasible)
         # scores, intervals and reference from the same bins, of which each has rows
         measured = measure(rows, settings, generator, ties=order)
-        reference = simulate_scores(
-            rows,
-            measured.bins,
-            # errors that are all 0 have no distribution of their own
-            distribution="empirical" if np.any(rows.errors) else "normal",
-            n_draws=n_draws,
-            rng=generator,
+        # errors that are all 0 have no distribution of their own
+        z_scores = ZDistribution.of(
+            "empirical" if np.any(rows.errors) else "normal", rows
         )
+        reference = simulate_scores(rows, measured.bins, z_scores, n_draws, generator)
     attainable = attainable_fractions(z2, measured.local, settings, generator)
     judged = judge(measured.scores, reference, measured.local, attainable, settings)
     return replace(
