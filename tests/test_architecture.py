@@ -72,8 +72,12 @@ LEVEL = {
 }
 
 
+# These start the command line, and so stand below it, though their room does not.
+STARTERS = {"paper.__main__": "__main__"}
+
+
 def top(module):
-    return module.split(".")[0]
+    return STARTERS.get(module, module).split(".")[0]
 
 
 def test_every_module_stands_in_one_layer_and_every_layer_names_modules():
