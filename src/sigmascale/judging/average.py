@@ -1,0 +1,189 @@
+"""The average of z², with an interval that knows what heavy tails can hide.
+
+The mean of a sample of z² says little about rare, enormous errors that the sample does
+not have. Two intervals are made, and what is shown reaches as far as either of them:
+
+* the closed form from the set's own moments (ABC), which needs no law, but knows only
+  the errors that are there;
+* that of a Student's t whose number of degrees of freedom was fitted to the set: the
+  mean of z², divided by its true value, then has a known distribution. Its upper limit
+  is that of the heaviest tail that the set does not rule out.
+
+A lower limit is also taken from sets whose largest z² were reduced, which can only make
+the mean smaller: a few more enormous errors never make uncertainties look better.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import optimize, special, stats
+
+from .._support.checks import Floats, Labels
+from .._support.rows import Rows
+
+SIMULATED = 4000  # means of z² behind the quantiles of a law
+LARGEST_VALUES = 500  # of a simulated sample; the others are summed by their moments
+LIGHT = 200.0  # degrees of freedom beyond which errors are as good as normal
+LIGHTEST = 1e4
+REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
+HEAVIER = 6.63  # twice the log-likelihood that the heaviest tail not ruled out may lose
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean of z², its interval, and the law behind it.
+
+    Attributes
+    ----------
+    zms, low, high : float
+        The mean of z² and the limits of its interval.
+    level : float
+        The coverage of the interval.
+    nu, nu_low : float
+        Degrees of freedom of the Student's t that fits best, and of the heaviest one
+        that is not ruled out; infinite for normal errors.
+    n_effective : float
+        The number of independent rows that would determine the mean as well.
+    """
+
+    zms: float
+    low: float
+    high: float
+    level: float
+    nu: float
+    nu_low: float
+    n_effective: float
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the interval excludes 1."""
+        return not self.low <= 1 <= self.high
+
+
+def average_of(rows: Rows, level: float, rng: np.random.Generator) -> Average:
+    """Return the mean of z² of all rows, with an interval of that coverage."""
+    z = rows.errors / rows.uncertainty
+    z2 = z * z
+    mean = float(z2.mean())
+    if mean == 0:
+        return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(z.size))
+    low, high, n_effective = _moments_interval(z2, rows.groups, level)
+    nu, nu_low = fit_nu(z)
+    upper = 0.5 + level / 2
+    n = max(2, round(n_effective))
+    low = min(low, mean / _mean_quantiles(nu, n, upper, rng)[1])
+    high = max(high, mean / _mean_quantiles(nu_low, n, upper, rng)[0])
+    for share in REDUCED:
+        limit = np.quantile(z2, 1 - share)
+        reduced = _moments_interval(np.minimum(z2, limit), rows.groups, level)
+        low = max(low, reduced[0])
+    return Average(mean, low, high, level, nu, nu_low, n_effective)
+
+
+def _moments_interval(
+    z2: Floats, groups: Labels | None, level: float
+) -> tuple[float, float, float]:
+    """Return the ABC interval of a mean, from sums by group, and the effective rows.
+
+    With d the sum of x − m of each group, a = Σd³ / (6 (Σd²)^1.5), w = a ± q and
+    λ = w / (1 − a w)², the limits are m + λ sqrt(Σd²) / n.
+    """
+    n, mean = z2.size, float(z2.mean())
+    d = z2 - mean
+    by_row = float(np.sum(d * d))
+    if by_row == 0:
+        return mean, mean, float(n)
+    if groups is not None:
+        _, codes = np.unique(groups, return_inverse=True)
+        d = np.bincount(codes, weights=d)
+    n_groups = d.size
+    squares = float(np.sum(d * d)) * n_groups / max(1, n_groups - 1)
+    # of few groups, the spread is not known well
+    q = float(stats.t.ppf(0.5 + level / 2, max(1, n_groups - 1)))
+    a = float(np.clip(np.sum(d**3) / squares**1.5, -1, 1)) / 6
+    low, high = (
+        mean + w / max(1 - a * w, 1e-3) ** 2 * np.sqrt(squares) / n
+        for w in (a - q, a + q)
+    )
+    effective = n * min(1.0, by_row / max(squares, 1e-300))
+    return max(0.0, low), high, effective
+
+
+def fit_nu(z: Floats) -> tuple[float, float]:
+    """Return the degrees of freedom of a Student's t, and the least not ruled out.
+
+    Errors of exactly 0 tell nothing about the tails, and do not count.
+    """
+    x = np.abs(z[z != 0])
+    if x.size < 5:
+        return np.inf, 2.01
+    if x.size > 20_000:  # more do not make it more certain than it needs to be
+        x = np.sort(x)[:: x.size // 20_000]
+    x = x / np.median(x)
+
+    def loss(log_excess: float) -> float:
+        """Return minus twice the log-likelihood, with the best scale."""
+        nu = 2 + np.exp(log_excess)
+        scale = 0.7  # by a few steps of the fixed point of maximum likelihood
+        for _ in range(30):
+            weights = (nu + 1) / (nu + (x / scale) ** 2)
+            scale = float(np.sqrt(np.mean(weights * x * x)))
+        return -2 * float(np.sum(stats.t.logpdf(x / scale, nu) - np.log(scale)))
+
+    found = optimize.minimize_scalar(
+        loss, bounds=(-4, 9), method="bounded", options={"xatol": 0.02}
+    )
+    best, least = float(found.x), float(found.fun)
+    low = best
+    if loss(-4.0) - least > HEAVIER:
+        low = optimize.brentq(
+            lambda value: loss(value) - least - HEAVIER, -4.0, best, xtol=0.02
+        )
+    else:
+        low = -4.0
+    nu, nu_low = (2 + float(np.exp(value)) for value in (best, low))
+    return (np.inf if nu > LIGHT else nu), nu_low
+
+
+def _mean_quantiles(
+    nu: float, n: int, upper: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return two quantiles, 1 - upper and upper, of the mean of n z² of unit mean."""
+    if nu > LIGHT:
+        chi2 = stats.chi2.ppf([1 - upper, upper], n) / n
+        return float(chi2[0]), float(chi2[1])
+    means = _simulated_means(nu, n, rng)
+    low, high = np.quantile(means, [1 - upper, upper])
+    return float(low), float(high)
+
+
+def _simulated_means(nu: float, n: int, rng: np.random.Generator) -> Floats:
+    """Draw means of n squares of a Student's t of unit variance.
+
+    The largest squares decide: those beyond a threshold are drawn one by one, and the
+    sum of the others is as good as normal.
+    """
+    unit = (nu - 2) / nu
+    share = min(1.0, LARGEST_VALUES / n)
+    # t² as a function of its upper tail probability, on a fine grid
+    tail = np.geomspace(1e-12, share, 4000)
+    squares = special.stdtrit(nu, 1 - tail / 2) ** 2 * unit
+    if share == 1.0:
+        counts, body = np.full(SIMULATED, n), np.zeros(SIMULATED)
+    else:
+        counts = rng.binomial(n, share, SIMULATED)
+        # the moments of what is below the threshold
+        p = (np.arange(20_000) + 0.5) / 20_000 * (1 - share)
+        below = special.stdtrit(nu, 0.5 + p / 2) ** 2 * unit
+        rest = n - counts
+        noise = rng.standard_normal(SIMULATED)
+        body = rest * below.mean() + np.sqrt(rest) * below.std() * noise
+    drawn = (1 - rng.random(int(counts.sum()))) * share  # never 0
+    values = np.exp(np.interp(np.log(drawn), np.log(tail), np.log(squares)))
+    ends = np.cumsum(counts)
+    tails: Any = np.add.reduceat(np.append(values, 0.0), ends - counts)
+    means: Floats = (body + np.where(counts > 0, tails, 0.0)) / n
+    return means
