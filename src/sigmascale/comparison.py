@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ._support.checks import Floats, check_choice, check_count
 from ._support.progress import track
-from ._support.render import html_table, shorten, text_table
+from ._support.render import TableFormat, as_table, html_table, shorten
 from ._support.tables import (
     Table,
     check_nonnegative_uncertainty,
@@ -158,9 +158,19 @@ class Comparison:
             rows.append([row.name, *(f"{value:.2f}" for value in numbers), valid])
         return header, rows
 
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return the scores on the test set as text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            LaTeX needs the package booktabs.
+        """
+        return as_table(*self._cells("test"), format)
+
     def __str__(self) -> str:
         """Return the scores on the test set."""
-        return text_table(*self._cells("test"))
+        return self.to_table()
 
     def _repr_html_(self) -> str:
         return "".join(
