@@ -13,8 +13,8 @@ import pytest
 
 import sigmascale as ss
 from sigmascale._support.files import PREFIX
-from sigmascale.cli import large
-from sigmascale.cli.options import Engine
+from sigmascale.cli.tables import reading
+from sigmascale.cli.tables.reading import Engine, stays_lazy
 from sigmascale.datasets import make_molecules
 
 DATA = make_molecules(3000, seed=5)
@@ -31,7 +31,7 @@ TABLE = pl.DataFrame(
     }
 )
 RAKED = ("--method", "raked")
-BY_TWO_LABELS = ("--method", "group", "--group", "mass", "--group", "OxNy")
+BY_TWO_LABELS = ("--method", "group", "--label", "mass", "--label", "OxNy")
 FIT = ("--error", "E", "--uncertainty", "u", "--feature", "mass")
 
 
@@ -52,19 +52,19 @@ def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
     small = (["cal.parquet"], ["new1.parquet", "new2.parquet"], ["*.parquet"])
     other = (["a.csv"], ["-"], ["a.csv", "cal.parquet"])
     for files in (*small, ["folder"], *other):
-        assert not large.stays_lazy(files, None)
-        assert large.stays_lazy(files, Engine.polars)
-    assert large.stays_lazy(["s3://b/a"], None)
+        assert not stays_lazy(files, None)
+        assert stays_lazy(files, Engine.polars)
+    assert stays_lazy(["s3://b/a"], None)
     sizes = [Path(f"new{i}.parquet").stat().st_size for i in (1, 2)]
     for bound in (sum(sizes), sum(sizes) - 1):  # together they are large
-        monkeypatch.setattr(large, "LARGE", bound)
-        assert large.stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
-    monkeypatch.setattr(large, "LARGE", 1000)
+        monkeypatch.setattr(reading, "LARGE", bound)
+        assert stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
+    monkeypatch.setattr(reading, "LARGE", 1000)
     for files in (*small, ["folder"]):
-        assert large.stays_lazy(files, None)
-        assert not large.stays_lazy(files, Engine.memory)
+        assert stays_lazy(files, None)
+        assert not stays_lazy(files, Engine.memory)
     for files in other:
-        assert not large.stays_lazy(files, None)
+        assert not stays_lazy(files, None)
 
 
 FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
@@ -79,7 +79,7 @@ FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
         ((*FIT, "--method", "raked", "--bins", "5"), ss.RakedScaling(5)),
         ((*FROM_VARIANCE, "--method", "isotonic"), ss.IsotonicScaling()),
         (
-            (*FIT, "--method", "group", "--group", "OxNy"),
+            (*FIT, "--method", "group", "--label", "OxNy"),
             ss.GroupScaling("OxNy"),
         ),
     ],
@@ -225,7 +225,7 @@ def test_missing_rows_are_dropped_on_request_only(sigmascale):
         (("check", "none.parquet", "cal.parquet"), "no Parquet file is there"),
         (
             ("fit", "cal.parquet", *FIT, "-o", "a.json", *BY_TWO_LABELS),
-            "one column of labels: --group COLUMN; found mass, OxNy",
+            "one column of labels: --label COLUMN; found mass, OxNy",
         ),
         (
             ("apply", "s.json", "new*.parquet", "-o", "new3.parquet"),

@@ -102,7 +102,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not at the end
     data = make_molecules(rows, seed=seed)
     cal, test = halves(data)
-    write_table(cal, str(out / "cal.csv"))
+    write_table(cal, str(out / "calibration.csv"))
     write_table(test, str(out / "test.csv"))
     print(
         f"{rows} synthetic molecules (seed {seed}). Their uncertainties are too large "
@@ -150,5 +150,5 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
             title="Synthetic molecules, recalibrated",
         )
     print("\nWritten: the two halves, the picture of both stages, and the report:")
-    for name in ("cal.csv", "test.csv", "local_zms.png", "report.html"):
+    for name in ("calibration.csv", "test.csv", "local_zms.png", "report.html"):
         print(f"  {out / name}")

@@ -11,7 +11,15 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from ..exceptions import InvalidInputError
-from . import check, compare, recalibrate, stories  # noqa: F401  # the commands
+from . import (  # noqa: F401  # the commands
+    apply,
+    bins,
+    check,
+    compare,
+    fit,
+    show,
+    stories,
+)
 from .app import BAD_INPUT, DEFECT, PASSED, app
 
 
