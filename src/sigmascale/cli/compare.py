@@ -44,8 +44,8 @@ PAIR = "demo-output/calibration.csv demo-output/test.csv"
 
 @app.command(
     epilog=example(
-        f"sigmascale compare {PAIR} --feature mass",
-        f"sigmascale compare {PAIR} --report out.html",
+        f"sigmascale compare {PAIR}",
+        f"sigmascale compare {PAIR} --bins 20",
         "sigmascale fit demo-output/calibration.csv -o s.json",
         "sigmascale apply s.json demo-output/test.csv -o new.csv",
         "sigmascale compare new.csv --uncertainty u --uncertainty u_recalibrated",
@@ -65,7 +65,7 @@ def compare(
     test: Annotated[
         str | None,
         typer.Argument(
-            metavar="[TEST]",
+            metavar="TEST",
             help="Set to judge by, with known errors.",
             show_default=False,
         ),

@@ -30,9 +30,9 @@ CALIBRATION = "sigmascale fit demo-output/calibration.csv"
 @app.command(
     epilog=example(
         f"{CALIBRATION} --all-features -o scaler.json",
-        f"{CALIBRATION} --method binwise --bins 20 -o s.json",
-        f"{CALIBRATION} --method group --label OxNy -o s.json",
-        f"{CALIBRATION} --conformal-share 0.2 -o s.json",
+        f"{CALIBRATION} --method binwise --bins 9 -o b.json",
+        f"{CALIBRATION} --method group --by OxNy -o g.json",
+        f"{CALIBRATION} --conformal-share 0.2 -o c.json",
     )
 )
 @gather(choice=COLUMNS, reading=READING)

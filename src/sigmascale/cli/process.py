@@ -11,16 +11,11 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from ..exceptions import InvalidInputError
-from . import (  # noqa: F401  # the commands
-    apply,
-    bins,
-    check,
-    compare,
-    fit,
-    show,
-    stories,
-)
 from .app import BAD_INPUT, DEFECT, PASSED, app
+
+# isort: split
+# Help lists the commands in this order.
+from . import check, fit, apply, show, compare, bins, stories  # noqa: F401  # isort: skip
 
 
 def main() -> NoReturn:
