@@ -13,7 +13,6 @@ from typing import Any, NoReturn
 from ..exceptions import InvalidInputError
 from .app import BAD_INPUT, DEFECT, PASSED, app
 
-# isort: split
 # Help lists the commands in this order.
 from . import check, fit, apply, show, compare, bins, stories  # noqa: F401  # isort: skip
 
