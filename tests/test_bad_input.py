@@ -19,7 +19,9 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError, NotANumberError
-from sigmascale.scaling import SCALERS
+from sigmascale.scaling import scalers
+
+SCALERS = tuple(scalers().values())
 
 N = 60
 RNG = np.random.default_rng(0)

@@ -9,16 +9,18 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import DamagedFileError, InvalidInputError
+from sigmascale.maps import in_order
 from sigmascale.persistence import (
-    DamagedFileError,
     dumps,
     load,
-    load_with_source,
+    load_map,
     loads,
     save,
 )
-from sigmascale.scaling import SCALERS
+from sigmascale.scaling import scalers
+
+SCALERS = tuple(scalers().values())
 
 DATA = make_molecules(1200, seed=4)
 X = pl.DataFrame(
@@ -92,41 +94,69 @@ def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name, conforma
     assert refused > 300
 
 
-def _rewritten(change, *, conformal=False):
+def _rewritten(change, *, name="BinwiseScaling", conformal=False):
     """Return a file whose content was changed and whose checksum fits again."""
-    from sigmascale.persistence import _checksum
+    from sigmascale.persistence.documents import _CONTENT, _checksum
 
-    scaler = CASES["BinwiseScaling"].fit(X, DATA.error)
+    scaler = CASES[name].fit(X, DATA.error)
     if conformal:
         scaler.conformalize(X, DATA.error, by_group=X["group"])
     document = json.loads(dumps(scaler))
-    change(document["recalibrator"])
-    content = {name: document[name] for name in ("training", "recalibrator")}
-    document["sha256"] = _checksum(content)
+    change(document)
+    document["sha256"] = _checksum({name: document[name] for name in _CONTENT})
     return json.dumps(document)
 
 
-def _spoil_limits(content):
-    limits = content["learned"]["partition_"]["fields"]["limits"]["values"]
-    limits[0] = {"is": "number", "value": "nan"}
+NAN = {"is": "number", "value": "nan"}
+
+
+def _node(document, kind):
+    """Return the first node of a kind."""
+    return next(node for node in document["map"] if node["is"] == kind)
+
+
+def _spoil_limits(document):
+    _node(document, "Code")["partition"]["fields"]["limits"]["values"][0] = NAN
+
+
+def _set(part, name, value):
+    return lambda document: document[part].__setitem__(name, value)
 
 
 def _set_learned(name, value):
-    return lambda content: content["learned"].__setitem__(name, value)
+    return lambda document: document["recalibrator"]["learned"].update({name: value})
+
+
+def _set_node(kind, /, **parts):
+    return lambda document: _node(document, kind).update(parts)
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (_set_learned("min_uncertainty_", -1.0), "smallest uncertainty is -1.0"),
-        (_set_learned("factors_", [1.0]), "does not fit together"),
+        (_set("calibration", "smallest_uncertainty", -1.0), "uncertainty is -1.0"),
+        (_set("calibration", "n_columns", 2), "names 4 columns of 2"),
+        (_set("calibration", "columns", ["u"]), "names 1 columns of 4"),
         (_set_learned("predict", 1.0), "'predict' is not something"),
         (_set_learned("__class__", "x"), "'__class__' is not something"),
         (_set_learned("x_", {"is": "os.system"}), "does not know"),
-        (lambda c: c.update({"is": "Popen"}), "does not know"),
-        (lambda c: c["parameters"].update(evil=1), "missing or unknown: evil"),
-        (lambda c: c["parameters"].pop("n_bins"), "missing or unknown: n_bins"),
+        (_set("recalibrator", "is", "Popen"), "does not know"),
+        (lambda d: d["recalibrator"]["parameters"].update(evil=1), "unknown: evil"),
+        (lambda d: d["recalibrator"]["parameters"].pop("n_bins"), "unknown: n_bins"),
         (_spoil_limits, "not one \\(NaN\\)"),
+        (_set_node("Lookup", table=[1.0]), "node 2, a Lookup, is not sound"),
+        (_set_node("Column", position=-1), "must not be negative"),
+        (_set_node("Column", position=4), "the map reads column 4 of 4"),
+        (_set_node("Column", kind="text"), "Unknown kind 'text'"),
+        (_set_node("Product", factors=[3]), "node 3 has no node 3 before it"),
+        (_set_node("Product", factors=[-1]), "has no node -1 before it"),
+        (_set_node("Product", factors=[True]), "has no node True before it"),
+        (_set_node("Product", factors=[1, 0]), "computed from numbers"),
+        (_set_node("Product", factors=[]), "something to compute from"),
+        (_set_node("Product", extra=1), "node 3 are missing or unknown: extra"),
+        (_set_node("Code", ties=0), "Pairs of limits need pairs"),
+        (_set_node("Product", **{"is": "Popen"}), "node 3 is a 'Popen'"),
+        (lambda d: d.update(map=[]), "no nodes"),
     ],
 )
 def test_what_is_not_known_is_refused_even_with_a_fitting_checksum(change, match):
@@ -135,20 +165,14 @@ def test_what_is_not_known_is_refused_even_with_a_fitting_checksum(change, match
 
 
 def _change_scores(field, change):
-    def apply(content):
-        change(content["learned"]["conformal_"]["fields"][field])
-
-    return apply
+    return lambda document: change(document["conformal"]["fields"][field])
 
 
 @pytest.mark.parametrize(
     ("change", "match"),
     [
         (
-            _change_scores(
-                "z",
-                lambda z: z["values"].__setitem__(0, {"is": "number", "value": "nan"}),
-            ),
+            _change_scores("z", lambda z: z["values"].__setitem__(0, NAN)),
             "not one \\(NaN\\)",
         ),
         (_change_scores("z", lambda z: z["values"].reverse()), "not whole or sorted"),
@@ -163,21 +187,52 @@ def _change_scores(field, change):
             "not whole or sorted",
         ),
         (
-            lambda c: c["learned"]["conformal_"]["fields"].update(groups=None),
+            lambda d: d["conformal"]["fields"].update(groups=None),
             "not whole or sorted",
         ),
-        (
-            lambda c: c["learned"]["conformal_"]["fields"].update(extra=1.0),
-            "does not fit together",
-        ),
-        (_set_learned("conformal_", None), "not whole or sorted"),
-        (_set_learned("conformal_", [1.0, 2.0]), "not whole or sorted"),
+        (lambda d: d["conformal"]["fields"].update(extra=1.0), "does not fit together"),
+        (lambda d: d.update(conformal=[1.0, 2.0]), "not whole or sorted"),
+        (lambda d: d.update(conformal=d["map"][1]["partition"]), "not whole or sorted"),
     ],
 )
 def test_z_scores_of_intervals_that_do_not_fit_together_are_refused(change, match):
     assert loads(_rewritten(lambda _: None, conformal=True)).conformal_.z.size == 1200
     with pytest.raises(DamagedFileError, match=match):
         loads(_rewritten(change, conformal=True))
+
+
+def test_a_file_of_the_first_version_says_to_fit_again():
+    text = '{"format": "sigmascale recalibrator", "version": 1, "training": {}}'
+    with pytest.raises(DamagedFileError, match=r"version 1, .*Fit .* again"):
+        loads(text)
+
+
+def test_a_map_is_loaded_and_predicts_without_scikit_learn(tmp_path):
+    scaler = CASES["SelectedScaling"].fit(X, DATA.error)
+    save(scaler, tmp_path / "scaler.json", source={"file": "a.csv"})
+    X.write_parquet(tmp_path / "X.parquet")
+    code = (
+        "import sys, numpy as np, polars as pl\n"
+        "from sigmascale._support.rows import read_table\n"
+        "from sigmascale.persistence import load_map\n"
+        "saved = load_map('scaler.json')\n"
+        "rows = read_table(pl.read_parquet('X.parquet'))\n"
+        "np.save('out.npy', saved.predict(rows))\n"
+        "assert not {'sklearn', 'scipy'} & set(sys.modules), sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+    assert np.array_equal(np.load(tmp_path / "out.npy"), scaler.predict(X))
+    saved = load_map(tmp_path / "scaler.json")
+    assert saved.words == scaler.describe()
+    assert saved.method == "SelectedScaling"
+    assert saved.names == ("u", "mass", "hetero <b>", "group")
+
+
+def test_nodes_that_a_map_uses_twice_are_written_once_and_stay_one(tmp_path):
+    scaler = CASES["raked pairs"].fit(X, DATA.error)
+    save(scaler, tmp_path / "scaler.json")
+    before, after = in_order(scaler.map_), in_order(load(tmp_path / "scaler.json").map_)
+    assert [type(node) for node in after] == [type(node) for node in before]
 
 
 def test_a_pickle_is_refused(tmp_path):
@@ -198,27 +253,32 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path):
 @pytest.mark.parametrize("depth", range(900, 1010, 3))
 def test_deep_nesting_is_refused_whatever_part_of_python_gives_up(depth):
     text = (
-        '{"format": "sigmascale recalibrator", "version": 1, "library": "", '
-        f'"sha256": "", "training": {"[" * depth + "]" * depth}, "recalibrator": 0}}'
+        '{"format": "sigmascale recalibrator", "version": 2, "library": "", '
+        '"sha256": "", "words": "", "map": [], "conformal": null, '
+        f'"calibration": {"[" * depth + "]" * depth}, "recalibrator": 0}}'
     )
     with pytest.raises(DamagedFileError, match=r"recalibrator|checksum"):
         loads(text)
 
 
-def test_the_training_set_is_summarised_and_its_source_comes_back(tmp_path):
+def test_the_calibration_set_is_summarised_and_its_source_comes_back(tmp_path):
     scaler = ss.TemperatureScaling().fit(X[["u", "mass"]], DATA.error)
     save(scaler, tmp_path / "a.json", source={"file": "cal.csv"})
     document = json.loads((tmp_path / "a.json").read_text())
-    assert document["training"] == {
+    assert document["calibration"] == {
         "rows": 1200,
+        "n_columns": 2,
         "columns": ["u", "mass"],
+        "smallest_uncertainty": DATA.uncertainty.min(),
         "source": {"file": "cal.csv"},
     }
     assert document["library"] == ss.__version__
-    assert load_with_source(tmp_path / "a.json")[1] == {"file": "cal.csv"}
-    assert json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))["training"] == {
+    assert load_map(tmp_path / "a.json").source == {"file": "cal.csv"}
+    assert json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))["calibration"] == {
         "rows": 1,
+        "n_columns": 1,
         "columns": None,
+        "smallest_uncertainty": 1.0,
         "source": None,
     }
 
@@ -231,7 +291,7 @@ def test_the_training_set_is_summarised_and_its_source_comes_back(tmp_path):
         ("\0" * 100, "not a whole JSON"),
         ("[]", "not a file of a recalibrator"),
         ('{"format": "sigmascale recalibrator", "version": 99}', "version is 99"),
-        ('{"format": "sigmascale recalibrator", "version": 1}', "missing or unknown"),
+        ('{"format": "sigmascale recalibrator", "version": 2}', "missing or unknown"),
     ],
 )
 def test_other_texts_are_refused(text, match):
@@ -242,5 +302,5 @@ def test_other_texts_are_refused(text, match):
 def test_an_unfitted_recalibrator_and_other_objects_are_not_saved():
     with pytest.raises(InvalidInputError, match="must be fitted before"):
         dumps(ss.LinearScaling())
-    with pytest.raises(InvalidInputError, match="must be a recalibrator"):
+    with pytest.raises(InvalidInputError, match="must be a registered recalibrator"):
         dumps({"a": 1})

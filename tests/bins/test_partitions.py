@@ -401,3 +401,46 @@ def test_strings_never_match_numbers():
     numbers, strings = np.array([2.0, 10.0]), np.array(["2.0", "a"])
     assert LabelBins.learn(numbers).codes(strings).tolist() == [2, 2]
     assert LabelBins.learn(strings).codes(numbers).tolist() == [2, 2]
+
+
+# --- codes from 1, and 0 for what is missing or unknown ------------------------------
+
+
+def test_few_values_have_a_code_each_and_a_missing_one_has_0():
+    x = np.array([30.0, 10, np.nan, 20, 10])
+    column = EqualSizeBins.quantiles(x, 3)
+    assert column.limits.tolist() == [20, 30]
+    assert column.n_codes == 4
+    assert column.coded(x).tolist() == [3, 1, 0, 2, 1]
+    new = np.array([-99.0, 19.9, 20.1, 99])
+    assert column.coded(new).tolist() == [1, 1, 2, 3]
+
+
+def test_many_values_are_cut_at_their_quantiles():
+    x = np.random.default_rng(0).permutation(np.append(np.arange(1.0, 101), np.nan))
+    column = EqualSizeBins.quantiles(x, 4)
+    assert column.limits.tolist() == [25, 50, 75]
+    assert np.bincount(column.coded(x)).tolist() == [1, 24, 25, 25, 26]
+
+
+def test_quantiles_that_fall_on_the_smallest_value_make_no_empty_bin():
+    x = np.repeat([1.0, 2, 3, 4, 5], [60, 1, 1, 60, 1])
+    column = EqualSizeBins.quantiles(x, 4)
+    assert column.limits.tolist() == [3, 4]
+    assert np.bincount(column.coded(x), minlength=4).tolist() == [0, 61, 1, 61]
+
+
+def test_the_most_frequent_labels_are_learned_the_first_of_equals():
+    labels = np.array(list("dbbbccaad"))
+    column = LabelBins.most_frequent(*np.unique(labels, return_counts=True), 3)
+    assert column.labels.tolist() == ["a", "b", "c"]
+    assert column.n_codes == 4
+    assert column.coded(np.array(list("abcdz"))).tolist() == [1, 2, 3, 0, 0]
+
+
+def test_labels_too_rare_for_a_bin_are_known_all_the_same():
+    bins = LabelBins.learn(np.array(list("aabbc")), min_size=2)
+    assert bins.labels.tolist() == ["a", "b"]
+    assert bins.rare.tolist() == ["c"]
+    assert bins.unseen(np.array(list("acdd"))).tolist() == ["d", "d"]
+    assert LabelBins(np.array(["a"])).unseen(np.array(["a", "b"])).tolist() == ["b"]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmascale import selection
+from sigmascale.bins import quantiles
 from sigmascale.bins.quantiles import (
     Scale,
     Search,
@@ -34,7 +34,7 @@ columns = st.one_of(
 def small(monkeypatch):
     """Let a few rows take the way of many."""
     for name, value in SMALL.items():
-        monkeypatch.setattr(selection, name, value)
+        monkeypatch.setattr(quantiles, name, value)
 
 
 def samples(n=50_000):
@@ -66,7 +66,7 @@ def test_statistics_and_searches_of_many_rows_are_those_of_numpy(name):
 
 @pytest.mark.parametrize("name", samples())
 def test_many_rows_are_put_in_the_order_of_a_lexical_sort(name, monkeypatch):
-    monkeypatch.setattr(selection, "_SORTED_AT_ONCE", 0)
+    monkeypatch.setattr(quantiles, "_SORTED_AT_ONCE", 0)
     x = samples()[name]
     ties = np.round(np.random.default_rng(1).normal(size=x.size))
     rows = np.arange(x.size)
@@ -190,8 +190,8 @@ def test_a_grid_of_positive_numbers_uses_more_than_half_its_cells(high):
 
 def test_a_grid_is_laid_only_over_many_rows_of_different_values():
     narrow = np.array([1.0, 1.001])
-    assert _Grid.over(narrow, selection._FEW + 1, 8).bits == 8
-    assert _Grid.over(narrow, selection._FEW, 8) is None
+    assert _Grid.over(narrow, quantiles._FEW + 1, 8).bits == 8
+    assert _Grid.over(narrow, quantiles._FEW, 8) is None
     assert _Grid.over(narrow[:1], 1000, 8) is None
     assert _Grid.over(np.ones(3), 1000, 8) is None
     assert _Grid.over(np.array([-1e308, 1e308]), 1000, 8) is None

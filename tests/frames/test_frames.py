@@ -6,8 +6,8 @@ import shutil
 import signal
 import threading
 import time
-from contextlib import suppress
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
@@ -22,7 +22,7 @@ from sigmascale.exceptions import (
     NotANumberError,
     UnseenGroupWarning,
 )
-from sigmascale.frames import _files, _intervals
+from sigmascale.frames import expressions, fine_bins
 from sigmascale.persistence import dumps, loads
 
 # Dask's own use of pandas, PySpark's word on the version of pandas
@@ -129,7 +129,7 @@ def test_the_new_column_is_what_the_recalibrator_predicts(data, name):
         ),
     }
     scaler = clone((SCALERS | others)[name]).fit(data.select("u", *FEATURES), data["E"])
-    found = scaler.predict(data.lazy()).collect()
+    found = frames.predict(scaler, data.lazy()).collect()
     assert found.columns == [*data.columns, "u_recalibrated"]
     assert found.drop("u_recalibrated").equals(data)
     np.testing.assert_allclose(
@@ -224,10 +224,11 @@ def test_engines_give_the_same_raked_factors_scores_and_columns(frame, data):
     card = frames.scorecard(frame, features=FEATURES, n_bins=20, **NAMES)
     same = frames.scorecard(data.lazy(), features=FEATURES, n_bins=20, **NAMES)
     assert card.to_dict() == pytest.approx(same.to_dict(), rel=1e-9)
-    new = collected(ours.predict(frame))
+    new = collected(frames.predict(ours, frame))
+    expected = frames.predict(theirs, data.lazy()).sort("E").collect()
     np.testing.assert_allclose(
         new["u_recalibrated"],
-        theirs.predict(data.lazy()).sort("E").collect()["u_recalibrated"],
+        expected["u_recalibrated"],
         rtol=1e-9,
     )
     assert new.drop("u_recalibrated").equals(data.sort("E"))
@@ -261,7 +262,7 @@ def test_every_engine_counts_unusable_rows_by_column(engine, data, tmp_path):
 
 
 def test_a_large_frame_gets_limits_right_to_one_part_in_ten_thousand(data, monkeypatch):
-    monkeypatch.setattr(_intervals, "EXACT_ROWS", 0)
+    monkeypatch.setattr(fine_bins, "EXACT_ROWS", 0)
     rng = np.random.default_rng(0)
     n = 300_000
     frame = pl.DataFrame(
@@ -281,28 +282,22 @@ def test_a_large_frame_gets_limits_right_to_one_part_in_ten_thousand(data, monke
         assert np.abs(ranks - wanted).max() <= 1e-4 * n
         np.testing.assert_allclose(lazy.factors_, exact.factors_, rtol=3e-3)
         # the sums are those of the bins that the limits make
-        codes = lazy._codes(*_table_of(frame.select("u", "offset", "zeros")))
+        ties = None if by == "u" else frame["u"].to_numpy()
+        codes = lazy.partition_.codes(frame[by].to_numpy(), ties)
         assert np.bincount(codes).tolist() == lazy.sums_.n.tolist()
     card = frames.scorecard(frame.lazy(), features=["offset", "zeros"], **NAMES)
     same = ss.scorecard(frame["E"], frame["u"], frame.select("offset", "zeros"))
     assert card.to_dict() == pytest.approx(same.to_dict(), rel=0.03)
 
 
-def _table_of(frame):
-    from sigmascale._support.tables import check_table
-
-    table = check_table(frame)
-    return table, table.numbers(0)
-
-
 def test_as_few_passes_as_promised(data, monkeypatch):
     passes = []
-    collect = _intervals.collect
+    collect = fine_bins.collect
     monkeypatch.setattr(
-        _intervals, "collect", lambda query: passes.append(query) or collect(query)
+        fine_bins, "collect", lambda query: passes.append(query) or collect(query)
     )
-    monkeypatch.setattr(_intervals, "EXACT_ROWS", 0)
-    monkeypatch.setattr(_intervals, "SHARE", 2e-4)
+    monkeypatch.setattr(fine_bins, "EXACT_ROWS", 0)
+    monkeypatch.setattr(fine_bins, "SHARE", 2e-4)
     frames.fit(ss.BinwiseScaling(5), data.lazy(), **NAMES)
     frames.scorecard(data.lazy(), features=["mass"], **NAMES)
     assert len(passes) <= 4
@@ -320,12 +315,11 @@ def test_missing_features_are_a_bin_of_their_own_in_raking(data):
     )
     X = holes.select("u", "mass", "phase")
     in_memory = ss.RakedScaling(5, shrinkage=1.0).fit(X, holes["E"])
-    lazy = ss.RakedScaling(5, shrinkage=1.0).fit(
-        holes.lazy().select("u", "mass", "phase", "E"), "E"
-    )
+    lazy = ss.RakedScaling(5, shrinkage=1.0)
+    frames.fit(lazy, holes.lazy(), features=["mass", "phase"], **NAMES)
     for name, factors in in_memory.factors_.items():
         np.testing.assert_allclose(lazy.factors_[name], factors, rtol=1e-8)
-    new = lazy.predict(holes.lazy()).collect()["u_recalibrated"]
+    new = frames.predict(lazy, holes.lazy()).collect()["u_recalibrated"]
     np.testing.assert_allclose(new, lazy.predict(X), rtol=1e-12)
 
 
@@ -353,20 +347,24 @@ def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
     assert rescaled.head(N_ROWS).to_list() == scaler.predict(X).tolist()
     assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
     known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
-    assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
+    with pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"):
+        assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
 
 
 @pytest.mark.parametrize("scaler", [ss.BinwiseScaling(40), ss.IsotonicScaling()])
-def test_polars_looks_up_what_an_expression_would_give(scaler, data, monkeypatch):
-    from sigmascale.frames import _predict
-
+def test_polars_looks_up_what_an_expression_would_give(scaler, data):
     bad = pl.DataFrame({"u": [np.nan, np.inf, -np.inf, -1.0, 0.0, None, 1e-300, 1e300]})
     frame = pl.concat([data.select("u"), bad]).lazy()
     frame = frame.with_columns(pl.lit("mine").alias("computed 0"))
     scaler = scaler.fit(data["u"], data["E"])
-    found = scaler.predict(frame).collect()
-    monkeypatch.setattr(_predict, "MANY_LIMITS", 1000)
-    same = scaler.predict(frame).collect()
+    found = frames.predict(scaler, frame).collect()
+    u = nw.when(nw.col("u") == 0).then(scaler.min_uncertainty_).otherwise(nw.col("u"))
+    u = u.clip(1e-70, 1e70)
+    lazy = nw.from_native(frame)
+    expression = expressions.Expressions(lazy.collect_schema(), ["u"], u)
+    usable = nw.col("u").is_finite() & (nw.col("u") >= 0)
+    value = nw.when(usable).then(expression.of(scaler.map_))
+    same = lazy.with_columns(u_recalibrated=value).collect()
     np.testing.assert_allclose(
         found["u_recalibrated"], same["u_recalibrated"], rtol=1e-11
     )
@@ -415,10 +413,11 @@ def test_no_engine_overlooks_nan_that_the_file_does_not_mention(engine, tmp_path
 def test_labels_that_were_never_seen_take_the_average_factor(data):
     scaler = ss.GroupScaling("phase").fit(data.select("u", "phase"), data["E"])
     new = pl.LazyFrame({"u": [1.0, 1.0, 1.0], "phase": ["plasma", None, "gas"]})
-    found = scaler.predict(new).collect()["u_recalibrated"].to_list()
+    found = frames.predict(scaler, new).collect()["u_recalibrated"].to_list()
     assert found[:2] == [scaler.factors_[-1]] * 2
     assert found[2] == scaler.factors_[0]
-    numbers = scaler.predict(pl.LazyFrame({"u": [1.0], "phase": [3]})).collect()
+    other = pl.LazyFrame({"u": [1.0], "phase": [3]})
+    numbers = frames.predict(scaler, other).collect()
     assert numbers["u_recalibrated"].to_list() == [scaler.factors_[-1]]
 
 
@@ -427,24 +426,6 @@ def test_what_was_fitted_to_a_frame_can_be_saved(data):
         fitted = frames.fit(clone(scaler), data.lazy(), features=FEATURES, **NAMES)
         X = data.select("u", *FEATURES)
         assert np.array_equal(loads(dumps(fitted)).predict(X), fitted.predict(X))
-
-
-def test_the_functions_for_arrays_take_frames_by_name(data):
-    lazy = data.lazy()
-    card = ss.scorecard("E", "u", ["mass"], n_bins=10, data=lazy)
-    same = frames.scorecard(lazy, features=["mass"], n_bins=10, **NAMES)
-    assert card.to_dict() == pytest.approx(same.to_dict(), rel=1e-12)
-    local = ss.local_zms("E", "u", by="mass", n_bins=9, method="moments", data=lazy)
-    assert local.n.size == 9
-    verdicts = ss.validate("E", "u", ["mass"], method="moments", data=lazy)
-    assert verdicts.adaptive == {"mass": False}
-    scaler = ss.BinwiseScaling(7, by="mass").fit(lazy.select("u", "E", "mass"), "E")
-    same = frames.fit(ss.BinwiseScaling(7, by="mass"), lazy, features=["mass"], **NAMES)
-    assert np.array_equal(scaler.factors_, same.factors_)
-    with pytest.raises(InvalidInputError, match='`method` must be "moments"'):
-        ss.local_zms("E", "u", data=lazy)
-    with pytest.raises(InvalidInputError, match="`ties` cannot be given"):
-        ss.scorecard("E", "u", ties="mass", data=lazy)
 
 
 def test_wrong_arguments_are_named(data):
@@ -476,29 +457,12 @@ def test_wrong_arguments_are_named(data):
         "'phase' holds text": lambda: frames.fit(
             ss.BinwiseScaling(by="phase"), lazy, features=["phase"], **NAMES
         ),
-        "`y` must be the name of its column of errors": lambda: (
-            ss.TemperatureScaling().fit(lazy.select("u"), data["E"])
-        ),
-        "Collect some rows of it": lambda: (
-            ss.NoScaling().fit(data["u"], data["E"]).conformalize(lazy, "E")
-        ),
-        "Collect it in batches": lambda: (
-            ss.NoScaling()
-            .fit(data["u"], data["E"])
-            .conformalize(data["u"], data["E"])
-            .predict_interval(lazy)
-        ),
-        "Use sigmascale.frames.scorecard": lambda: (
-            ss.NoScaling().fit([1.0], [1.0]).score(lazy, "E")
-        ),
         "already has a column 'u_recalibrated'": lambda: frames.predict(
             ss.NoScaling().fit([1.0], [1.0]),
             pl.LazyFrame({"u": [1.0]}).with_columns(u_recalibrated=1.0),
         ),
-        "mass not found": lambda: (
-            ss.NoScaling()
-            .fit(data.select("u", "mass"), data["E"])
-            .predict(lazy.select("u"))
+        "mass not found": lambda: frames.predict(
+            ss.NoScaling().fit(data.select("u", "mass"), data["E"]), lazy.select("u")
         ),
         "at least 1 row": lambda: frames.scorecard(lazy.head(0), **NAMES),
         'engine "duckdb" runs on this machine only': lambda: frames.scan(
@@ -564,31 +528,6 @@ def test_a_failed_sink_leaves_the_old_file(data, tmp_path):
         frames.sink(failing, target)
     assert os.listdir(tmp_path) == ["out.parquet"]
     assert target.read_text() == "old"
-
-
-@pytest.mark.skipif(not _files.CAN_FORGET, reason="the system cannot forget files")
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_file_is_forgotten_while_it_is_written_only(fails, tmp_path, monkeypatch):
-    advise, sizes = os.posix_fadvise, []
-
-    def forget(handle, start, length, advice):
-        assert advice == os.POSIX_FADV_DONTNEED
-        advise(handle, start, length, advice)
-        sizes.append(os.fstat(handle).st_size)
-
-    monkeypatch.setattr(os, "posix_fadvise", forget)
-    monkeypatch.setattr(_files, "PAUSE", 0.001)
-    path = tmp_path / "grows"
-    with suppress(ZeroDivisionError), _files._forgotten(path):
-        for text in ("a", "ab"):  # the file is not there at first
-            path.write_text(text)
-            while len(text) not in sizes:
-                time.sleep(0.001)
-        1 / (not fails)
-    seen = len(sizes)
-    time.sleep(0.02)
-    assert len(sizes) == seen
-    assert path.read_text() == "ab"
 
 
 @pytest.mark.filterwarnings("default")  # of the cluster, when its worker dies

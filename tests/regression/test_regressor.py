@@ -158,9 +158,9 @@ def test_rows_that_were_left_out_or_tested_repeatedly_are_allowed():
 class Recorder(ss.TemperatureScaling):
     """Keeps the groups that it was fitted with."""
 
-    def _learn(self, table, uncertainty, error, groups):
-        super()._learn(table, uncertainty, error, groups)
-        self.groups_ = groups
+    def _learn(self, rows):
+        self.groups_ = rows.groups
+        return super()._learn(rows)
 
 
 def test_a_row_tested_repeatedly_stays_together_in_the_recalibrators_own_folds():

@@ -1,20 +1,20 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from sigmascale._support.tables import check_table
+import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling import TemperatureScaling, VarianceScaler
+from sigmascale.maps import UNCERTAINTY
+from sigmascale.scaling import VarianceScaler
 
 
 class Witness(VarianceScaler):
     """Remembers what there was to learn from, and changes nothing."""
 
-    def _learn(self, table, uncertainty, error, groups):
-        self.learned_ = (uncertainty.tolist(), error.tolist())
-
-    def _rescale(self, table, uncertainty):
-        return uncertainty
+    def _learn(self, rows):
+        self.learned_ = (rows.uncertainty.tolist(), rows.errors.tolist())
+        return UNCERTAINTY
 
 
 @pytest.mark.parametrize(
@@ -46,25 +46,38 @@ def test_errors_are_brought_into_the_range_that_can_be_squared(error, inside):
     np.testing.assert_allclose(scaler.learned_[1], inside, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("error", "groups"), [([1.0, 2.0], None), ("e", [1, 2]), (["e"], [1, 2])]
-)
-def test_a_lazy_frame_is_fitted_by_the_name_of_its_errors_and_without_groups(
-    error, groups
-):
+def test_a_lazy_frame_is_sent_to_the_functions_that_take_one():
     frame = pl.LazyFrame({"u": [1.0, 2.0], "e": [1.0, 2.0]})
-    with pytest.raises(InvalidInputError, match="`y` must be the name of its column"):
-        Witness().fit(frame, error, groups)
+    scaler = Witness().fit([2.0, 3.0], [1.0, 1.0])
+    for ask in (
+        lambda: Witness().fit(frame, [1.0, 2.0]),
+        lambda: scaler.predict(frame),
+        lambda: scaler.score(frame, [1.0, 2.0]),
+        lambda: scaler.conformalize(frame, [1.0, 2.0]),
+    ):
+        with pytest.raises(InvalidInputError, match=r"a lazy frame\. .*frames: fit"):
+            ask()
+
+
+def test_what_cannot_be_learned_from_sums_says_so():
+    with pytest.raises(InvalidInputError, match="Witness cannot be fitted from sums"):
+        ss.frames.fit(
+            Witness(),
+            pl.LazyFrame({"u": [1.0], "e": [1.0]}),
+            error="e",
+            uncertainty="u",
+        )
+
+
+def test_a_recalibrator_is_described_in_words():
+    assert Witness().fit([1.0], [1.0]).describe() == (
+        "Uncertainties are recalibrated by a method of your own."
+    )
+    with pytest.raises(NotFittedError, match="Witness"):
+        Witness().describe()
 
 
 def test_what_is_predicted_for_a_table_teaches_nothing():
     scaler = Witness().fit([2.0, 3.0], [1.0, 1.0])
-    assert scaler._predict_table(check_table([5.0, 7.0, 9.0])).tolist() == [5, 7, 9]
+    assert scaler.predict([5.0, 7.0, 9.0]).tolist() == [5, 7, 9]
     assert (scaler.min_uncertainty_, scaler.n_samples_fit_) == (2, 2)
-
-
-def test_of_a_lazy_frame_the_first_column_but_the_errors_is_the_uncertainty():
-    frame = pl.LazyFrame({"e": [2.0, 6.0], "u": [1.0, 2.0], "x": [7.0, 8.0]})
-    scaler = TemperatureScaling().fit(frame, "e")
-    assert scaler.factor_ == pytest.approx(np.sqrt((4 + 9) / 2))
-    assert list(scaler.feature_names_in_) == ["u", "x"]

@@ -4,9 +4,16 @@ import pytest
 from scipy import stats
 
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.maps import Clip, Trees, evaluate, in_order
 from sigmascale.scaling import boosted
-from sigmascale.scaling.trees import BLOCK, FEW, Tree, grow, sum_of_trees
+from sigmascale.scaling.trees import Tree, grow
+
+
+def trees_of(scaler):
+    """Return the trees in the map of a recalibrator."""
+    (trees,) = (node for node in in_order(scaler.map_) if isinstance(node, Trees))
+    return trees
 
 
 def smooth(n, seed):
@@ -68,7 +75,8 @@ def test_the_loss_by_number_of_trees_ends_where_it_stopped_to_improve():
     assert np.argmin(path) == FITTED.n_trees_
     assert path[FITTED.n_trees_] < path[0] - 0.1
     assert path.size <= FITTED.n_trees_ + 31
-    assert [len(trees) for trees in FITTED.boosters_] == [FITTED.n_trees_] * 5
+    assert FITTED.n_boosters_ == 5
+    assert trees_of(FITTED).value.shape == (5 * FITTED.n_trees_, 8)
 
 
 def test_no_more_trees_are_grown_than_allowed():
@@ -99,7 +107,8 @@ def test_labels_missing_values_and_labels_never_seen():
             "x": [0.5, 0.5, np.nan, 0.5, 0.5],
         }
     )
-    a, b, missing, unseen, nothing = scaler.predict(new)
+    with pytest.warns(UnseenGroupWarning, match="^2 of 5 rows .* column 'kind'"):
+        a, b, missing, unseen, nothing = scaler.predict(new)
     assert b / a == pytest.approx(3, rel=0.15)
     assert missing / a == pytest.approx(2, rel=0.15)
     assert 0.9 * a < unseen < 1.1 * b
@@ -163,8 +172,11 @@ def test_factors_stay_within_the_range_of_rows_held_back():
     factor = scaler.predict(X) / base
     assert low < factor.min() * (1 + 1e-9)
     assert factor.max() < high * (1 + 1e-9)
-    scaler.range_ = (-0.01, 0.01)  # narrower than what the trees say
-    assert np.ptp(np.log(scaler.predict(X) / base)) == pytest.approx(0.01)
+    (clip,) = (node for node in in_order(scaler.map_) if isinstance(node, Clip))
+    assert (clip.low, clip.high) == scaler.range_
+    narrower = Clip(clip.x, -0.01, 0.01)  # than what the trees say
+    found = evaluate(narrower, list(X.T), X.shape[0])
+    assert (found.min(), found.max()) == (-0.01, 0.01)
 
 
 def test_the_order_of_rows_does_not_matter():
@@ -185,7 +197,7 @@ def test_the_same_seed_gives_the_same_predictions_and_another_other_ones():
 def test_few_rows_give_few_trees_and_finite_predictions(n, n_boosters):
     scaler = BoostedScaling().fit(X[:n], ERROR[:n])
     assert scaler.n_trees_ == 0
-    assert len(scaler.boosters_) == n_boosters
+    assert scaler.n_boosters_ == n_boosters
     assert np.all(np.isfinite(scaler.predict(X)))
     assert np.all(scaler.predict(X) > 0)
 
@@ -268,34 +280,6 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
     assert np.mean(loss) <= -3.085
 
 
-@pytest.mark.parametrize("n_columns", [1, 4])
-@pytest.mark.parametrize("depth", [1, 2, 3, 4, 5])
-@pytest.mark.parametrize("ordered", [False, True])
-def test_trees_that_are_summed_at_once_give_the_sum_of_one_after_another(
-    depth, n_columns, ordered
-):
-    rng = np.random.default_rng(depth)
-    codes = rng.integers(0, 9, (3 * BLOCK // 2, n_columns))
-    n_nodes = 2**depth - 1
-    below = np.arange(9) < rng.integers(1, 9, (19, n_nodes, 1))
-    anything = rng.random((19, n_nodes, 9)) < 0.5
-    trees = [
-        Tree(rng.integers(0, n_columns, n_nodes), left, rng.normal(size=n_nodes + 1))
-        for left in (below if ordered else anything)
-    ]
-    expected = np.zeros(codes.shape[0])
-    for tree in trees:
-        expected += tree.predict(codes)
-
-    def summed(n_rows):
-        return sum_of_trees(trees, n_rows, lambda rows: list(codes[:n_rows][rows].T))
-
-    found = summed(codes.shape[0])
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
-    for n_rows in (1, FEW, FEW + 1):  # the way is another, but not the bits
-        assert (summed(n_rows) == found[:n_rows]).all()
-
-
 # --- the parts -----------------------------------------------------------------------
 
 
@@ -350,11 +334,12 @@ def test_the_loss_of_a_number_of_trees_is_that_with_the_best_constant():
 
 def test_the_average_is_set_on_rows_held_back_and_each_booster_counts_alike():
     scaler = BoostedScaling(max_trees=10).fit(X, ERROR)
-    codes = np.column_stack(scaler._codes([X[:, 0], X[:, 1], X[:, 2]]))
-    log_factor = np.mean(
-        [sum(tree.predict(codes) for tree in trees) for trees in scaler.boosters_],
-        axis=0,
+    trees = trees_of(scaler)
+    codes = np.column_stack(
+        [code.partition.coded(X[:, j]) for j, code in enumerate(trees.codes)]
     )
+    single = map(Tree, trees.feature, trees.left, trees.value)
+    log_factor = sum(tree.predict(codes) for tree in single) / 5
     expected = np.exp(0.5 * np.clip(log_factor, *scaler.range_)) * scaler.scale_
     np.testing.assert_allclose(
         scaler.predict(X), expected * scaler.base_.predict(X[:, 0]), rtol=1e-12
@@ -376,5 +361,6 @@ def test_growing_stops_after_thirty_trees_that_do_not_help_and_noise_keeps_none(
     # a few trees seem better, by less than a standard error
     assert best > 0
     assert scaler.n_trees_ == 0
-    assert scaler.boosters_ == [[]] * 5
+    assert scaler.n_boosters_ == 5
+    assert not any(isinstance(node, Trees) for node in in_order(scaler.map_))
     assert scaler.range_ == (0, 0)

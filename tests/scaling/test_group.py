@@ -62,7 +62,7 @@ def test_labels_never_seen_take_the_average_factor_with_a_warning_that_counts(da
         {"u": np.full(5, 2.0), "phase": ["ice", "gas", "plasma", "", "zebra"]}
     )
     message = (
-        "^3 of 5 rows have a label in column 1 that was not seen in fit; they take"
+        "^3 of 5 rows have a label in column 'phase' that was not seen in fit; they"
     )
     with pytest.warns(UnseenGroupWarning, match=message):
         predicted = scaler.predict(new)

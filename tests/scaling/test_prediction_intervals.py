@@ -12,7 +12,9 @@ from sklearn.exceptions import NotFittedError
 import sigmascale as ss
 from sigmascale.exceptions import InfiniteIntervalWarning, InvalidInputError
 from sigmascale.persistence import dumps, loads
-from sigmascale.scaling import SCALERS
+from sigmascale.scaling import scalers
+
+SCALERS = tuple(scalers().values())
 
 QUICK = {
     ss.BinwiseScaling: {"n_bins": 5},

@@ -3,7 +3,8 @@ import itertools
 import numpy as np
 import pytest
 
-from sigmascale.scaling.raking import FLOOR, CellSums, rake
+from sigmascale.bins.cells import CellSums
+from sigmascale.scaling.raking import FLOOR, rake
 
 
 def make_cells(n=400, seed=0):

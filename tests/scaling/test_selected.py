@@ -6,12 +6,24 @@ import pytest
 
 import sigmascale as ss
 from sigmascale import SelectedScaling, TemperatureScaling, nll
+from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import (
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
+    UnseenGroupWarning,
+)
+from sigmascale.maps import (
+    UNCERTAINTY,
+    Clip,
+    Code,
+    Constant,
+    Lookup,
+    Product,
+    scaled,
 )
 from sigmascale.scaling import selected
+from sigmascale.scaling.choice import Ranking
 from sigmascale.scaling.crossfit import make_folds
 from sigmascale.scaling.selected import default_candidates
 
@@ -26,7 +38,7 @@ ERROR = U * np.exp(FEATURE) * RNG.normal(size=N)
 class Failing(TemperatureScaling):
     """Cannot be fitted to more than a few rows."""
 
-    def _learn(self, table, uncertainty, error, groups):
+    def _learn(self, rows):
         msg = "no solution " * 20
         raise RuntimeError(msg)
 
@@ -34,25 +46,24 @@ class Failing(TemperatureScaling):
 class Overconfident(TemperatureScaling):
     """Has seen every error there is, or thinks so."""
 
-    def _rescale(self, table, uncertainty):
-        return np.where(uncertainty > 1, 1e-6, 1.0) * super()._rescale(
-            table, uncertainty
-        )
+    def _learn(self, rows):
+        code = Code(UNCERTAINTY, EqualSizeBins(np.array([1.0])))
+        return Product((Lookup((code,), np.array([1, 1, 1e-6])), super()._learn(rows)))
 
 
 class NotANumber(TemperatureScaling):
-    def _rescale(self, table, uncertainty):
-        return np.where(uncertainty > 1, np.nan, uncertainty)
+    def _learn(self, rows):  # infinity times 0
+        return Product((Constant(0.0), Clip(UNCERTAINTY, np.inf, np.inf)))
 
 
 class Zero(TemperatureScaling):
-    def _rescale(self, table, uncertainty):
-        return np.zeros(uncertainty.size)
+    def _learn(self, rows):
+        return scaled(0.0)
 
 
 class Infinite(TemperatureScaling):
-    def _rescale(self, table, uncertainty):
-        return np.full(uncertainty.size, np.inf)
+    def _learn(self, rows):
+        return Clip(UNCERTAINTY, np.inf, np.inf)
 
 
 class Recorder(TemperatureScaling):
@@ -60,9 +71,14 @@ class Recorder(TemperatureScaling):
 
     seen: list = []  # noqa: RUF012
 
-    def _learn(self, table, uncertainty, error, groups):
+    def _learn(self, rows):
+        groups = rows.groups
         self.seen.append(None if groups is None else set(groups.tolist()))
-        super()._learn(table, uncertainty, error, groups)
+        return super()._learn(rows)
+
+
+def ranked(name, difference, standard_error):
+    return Ranking("best", {name: difference}, {name: standard_error})
 
 
 def cheap():
@@ -142,7 +158,8 @@ def test_every_pair_of_default_names_fits_a_terminal():
         scaler.best_name_, scaler.name_ = best, chosen  # never less simple than best
         for mean, eligible in ((0.0, True), (0.0, False), (9.0, False)):
             for name in names:
-                assert len(scaler._verdict(name, mean, 1.0, eligible)) <= width
+                ranking = ranked(name, mean, 1.0)
+                assert len(scaler._verdict(name, ranking, eligible)) <= width
 
 
 # --- what is dropped -----------------------------------------------------------------
@@ -263,7 +280,9 @@ def test_labels_and_the_names_of_categorical_columns_reach_the_candidates():
     assert scaler.name_ in ("raked", "boosted")
     assert scaler.scaler_.categorical == ["label"]
     unseen = pl.DataFrame({"u": [1.0], "label": [17], "kind": ["z"]})
-    assert 0.2 < scaler.predict(unseen)[0] < 5
+    with pytest.warns(UnseenGroupWarning, match="^1 of 1 rows have a label") as told:
+        assert 0.2 < scaler.predict(unseen)[0] < 5
+    assert len(told) == 2
 
 
 @pytest.mark.parametrize(
@@ -382,11 +401,11 @@ def test_every_verdict_has_its_words():
     scaler = SelectedScaling()
     scaler.best_name_, scaler.name_ = "best", "simple"
     assert [
-        scaler._verdict("simple", 0.1, 0.2, True),
-        scaler._verdict("best", 0.0, 0.0, True),
-        scaler._verdict("other", 0.2, 0.2, True),
-        scaler._verdict("none", 0.1, 0.2, False),
-        scaler._verdict("poor", 0.3, 0.2, False),
+        scaler._verdict("simple", ranked("simple", 0.1, 0.2), True),
+        scaler._verdict("best", ranked("best", 0.0, 0.0), True),
+        scaler._verdict("other", ranked("other", 0.2, 0.2), True),
+        scaler._verdict("none", ranked("none", 0.1, 0.2), False),
+        scaler._verdict("poor", ranked("poor", 0.3, 0.2), False),
     ] == [
         "chosen: within 1 s.e. of best",
         "best likelihood, less simple than simple",
@@ -395,7 +414,8 @@ def test_every_verdict_has_its_words():
         "worse than best by 0.300 ± 0.200",
     ]
     scaler.name_ = "best"
-    assert scaler._verdict("best", 0.0, 0.0, True) == "chosen: best likelihood"
+    ranking = ranked("best", 0.0, 0.0)
+    assert scaler._verdict("best", ranking, True) == "chosen: best likelihood"
 
 
 @pytest.mark.parametrize(("size", "dropped"), [(9.0, False), (11.0, True)])

@@ -1,44 +1,8 @@
 import numpy as np
 import pytest
 
-from sigmascale.scaling.trees import LabelCodes, NumberCodes, Tree, TreeOptions, grow
-
-# --- codes ---------------------------------------------------------------------------
-
-
-def test_few_values_have_a_code_each_and_a_missing_one_has_0():
-    x = np.array([30.0, 10, np.nan, 20, 10])
-    column = NumberCodes.learn(x, 3)
-    assert column.limits.tolist() == [20, 30]
-    assert column.n_codes == 4
-    assert not column.categorical
-    assert column.codes(x).tolist() == [3, 1, 0, 2, 1]
-    new = np.array([-99.0, 19.9, 20.1, 99])
-    assert column.codes(new).tolist() == [1, 1, 2, 3]
-
-
-def test_many_values_are_cut_at_their_quantiles():
-    x = np.random.default_rng(0).permutation(np.append(np.arange(1.0, 101), np.nan))
-    column = NumberCodes.learn(x, 4)
-    assert column.limits.tolist() == [25, 50, 75]
-    assert np.bincount(column.codes(x)).tolist() == [1, 24, 25, 25, 26]
-
-
-def test_quantiles_that_fall_on_the_smallest_value_make_no_empty_bin():
-    x = np.repeat([1.0, 2, 3, 4, 5], [60, 1, 1, 60, 1])
-    column = NumberCodes.learn(x, 4)
-    assert column.limits.tolist() == [3, 4]
-    assert np.bincount(column.codes(x), minlength=4).tolist() == [0, 61, 1, 61]
-
-
-def test_the_most_frequent_labels_are_learned_the_first_of_equals():
-    labels = np.array(list("dbbbccaad"))
-    column = LabelCodes.learn(labels, 3)
-    assert column.groups.labels.tolist() == ["a", "b", "c"]
-    assert column.n_codes == 4
-    assert column.categorical
-    assert column.codes(np.array(list("abcdz"))).tolist() == [1, 2, 3, 0, 0]
-
+from sigmascale.bins.partitions import EqualSizeBins, LabelBins
+from sigmascale.scaling.trees import Tree, TreeOptions, grow
 
 # --- growing -------------------------------------------------------------------------
 
@@ -52,7 +16,7 @@ def leaf(ratio, k):
 def splits(column, codes):
     """Yield every way to send the rows of a node left or right."""
     sent = codes[:, None] == np.arange(column.n_codes)
-    if column.categorical:  # any subset of the labels, the first among them
+    if isinstance(column, LabelBins):  # any subset of the labels, the first among them
         for subset in range(1, 2**column.n_codes, 2):
             chosen = [i for i in range(column.n_codes) if subset >> i & 1]
             yield sent[:, chosen].any(axis=1)
@@ -85,10 +49,12 @@ def grown_by_force(codes, ratio, columns, options, depth):
 
 def code_columns(*values):
     columns = [
-        NumberCodes.learn(x, 5) if x.dtype.kind == "f" else LabelCodes.learn(x, 5)
+        EqualSizeBins.quantiles(x, 5)
+        if x.dtype.kind == "f"
+        else LabelBins.most_frequent(*np.unique(x, return_counts=True), 5)
         for x in values
     ]
-    codes = [column.codes(x) for column, x in zip(columns, values, strict=True)]
+    codes = [column.coded(x) for column, x in zip(columns, values, strict=True)]
     return columns, np.column_stack(codes)
 
 
@@ -154,8 +120,8 @@ def test_values_missing_only_later_follow_the_larger_side(larger):
     columns, codes = code_columns(x)
     options = TreeOptions(depth=1, min_rows=5, pseudo_rows=1.0, rate=0.1)
     tree, _ = grow(codes, x**4, columns, options)
-    missing = tree.predict(columns[0].codes(np.array([np.nan]))[:, None])
-    assert missing == tree.predict(columns[0].codes(np.array([larger]))[:, None])
+    missing = tree.predict(columns[0].coded(np.array([np.nan]))[:, None])
+    assert missing == tree.predict(columns[0].coded(np.array([larger]))[:, None])
     assert np.unique(tree.value).size == 2
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from sigmascale import _progress
+from sigmascale._support import progress
 from sigmascale._support.progress import CLEAR, PATIENCE, track, working
 
 
@@ -30,12 +30,12 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(_progress, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
     return clock
 
 
 def watch(monkeypatch, stream):
-    monkeypatch.setattr(_progress, "sys", SimpleNamespace(stderr=stream))
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
     return stream
 
 
@@ -99,7 +99,7 @@ def test_the_bar_is_cleared_when_the_work_fails(clock, terminal):
 
 
 def test_what_cannot_be_counted_is_told_after_a_while(monkeypatch, terminal):
-    monkeypatch.setattr(_progress, "PATIENCE", 0.01)
+    monkeypatch.setattr(progress, "PATIENCE", 0.01)
     with working("reading"):
         while not terminal.getvalue():
             time.sleep(0.001)
@@ -114,7 +114,7 @@ def test_what_is_soon_done_is_not_told(terminal):
 
 def test_nothing_is_told_where_nobody_watches(monkeypatch):
     log = watch(monkeypatch, io.StringIO())
-    monkeypatch.setattr(_progress, "PATIENCE", 0.0)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     with working("reading"):
         time.sleep(0.02)
     assert log.getvalue() == ""

@@ -30,7 +30,7 @@ LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 # The names of scores (S_cal, S_con, ...) and verdicts that are not of a feature.
 RESERVED = frozenset({"u", "cal", "con", "ada", "tot", "average"})
 
-MISSING = "missing"  # the label of rows that have none
+MISSING_LABEL = "missing"  # of rows that have none
 
 
 def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -266,7 +266,7 @@ def check_pair(
 
 def _label(value: Any) -> str:
     missing = value is None or (isinstance(value, float) and np.isnan(value))
-    return MISSING if missing or str(value) in {"<NA>", "NaT"} else str(value)
+    return MISSING_LABEL if missing or str(value) in {"<NA>", "NaT"} else str(value)
 
 
 def as_labels(values: npt.NDArray[Any]) -> Labels:

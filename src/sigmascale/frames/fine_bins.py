@@ -1,13 +1,17 @@
-"""Fine intervals of a variable: counted and summed by the engine, cut into bins here.
+"""Fine bins of a variable: counted and summed by the engine, cut into bins here.
 
-The engine groups rows by their value rounded to a few bits. What comes back is small,
-whatever the number of rows: some ten thousand intervals, sorted, with the sums of
-each. Bins are runs of intervals. Where a limit falls into an interval with too many
-rows, a second pass looks into such intervals only.
+Rows are grouped by their value rounded to a few bits. What comes back is small,
+whatever the number of rows: some ten thousand fine bins, sorted, with the sums of each.
+Bins are runs of fine bins. Where a limit falls into one with too many rows, a second
+pass looks into such fine bins only.
+
+An engine that hands out arrays (Polars) has its rows summed by a `Tally`; the others
+group them.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,22 +29,20 @@ from ..bins.partitions import (
     warn_of_ties,
 )
 from ..bins.sums import BinSums
+from ..bins.tally import LARGEST_FEATURE, Tally, round_to
 from .lazy_rows import (
-    LARGEST_FEATURE,
-    Columns,
+    Arrays,
     Frame,
-    Rows,
+    LazyRows,
     collect,
-    round_to,
     sums_of,
     with_terms,
 )
-from .tally import tally
 
 EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
-SHARE = 2e-4  # of all rows, beyond: an interval with a limit at its nearer edge
+SHARE = 2e-4  # of all rows, beyond: a fine bin with a limit at its nearer edge
 FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
-MORE_BITS = 13  # gained by looking into an interval
+MORE_BITS = 13  # gained by looking into a fine bin
 FEW_ROWS = 2**18  # so many rows are grouped by their very values
 
 NO_VALUE = 4 * LARGEST_FEATURE  # stands for null where nulls would be dropped
@@ -50,19 +52,19 @@ Ranks = Callable[[int], Ints]
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """Disjoint intervals of x in ascending order, and the sums over their rows.
+class FineBins:
+    """Disjoint ranges of x in ascending order, and the sums over their rows.
 
     Attributes
     ----------
-    low, high : array of shape (n_intervals,)
+    low, high : array of shape (n_fine,)
         The smallest and the largest x.
-    tie_low, tie_high : array of shape (n_intervals,)
+    tie_low, tie_high : array of shape (n_fine,)
         The same of u, where rows of equal x are told apart by u; elsewhere 0 and
         infinity.
-    n : array of int, shape (n_intervals,)
+    n : array of int, shape (n_fine,)
         Number of rows.
-    sums : dict of str to array of shape (n_intervals,)
+    sums : dict of str to array of shape (n_fine,)
         Sums of terms; "u_min" and "u_max" are the range of u.
     n_missing : int
         Rows without an x.
@@ -83,15 +85,15 @@ class Intervals:
 
     @property
     def single(self) -> npt.NDArray[np.bool_]:
-        """Whether all rows of an interval have the same x."""
+        """Whether all rows of a fine bin have the same x."""
         return np.equal(self.low, self.high)
 
     def holding(self, ranks: Ints) -> npt.NDArray[np.intp]:
-        """Return the interval that holds the row of each rank."""
+        """Return the fine bin that holds the row of each rank."""
         return np.searchsorted(np.cumsum(self.n), ranks, side="right")
 
     def values_at(self, ranks: Ints) -> Floats:
-        """Return the x of the row of each rank, as if x were even in its interval."""
+        """Return the x of the row of each rank, as if x were even within fine bins."""
         at = self.holding(ranks)
         before = ranks - (np.cumsum(self.n) - self.n)[at]
         share = (before + 0.5) / self.n[at]
@@ -102,10 +104,10 @@ class Intervals:
         )
 
     def cut(self, ranks: Ints) -> npt.NDArray[np.intp]:
-        """Return the intervals at which bins begin, the first one's 0 left out.
+        """Return the fine bins at which bins begin, the first one's 0 left out.
 
         The limit is the value of the row of that rank, as in memory, or the nearest
-        edge of an interval whose rows were not told apart.
+        edge of a fine bin whose rows were not told apart.
         """
         at = self.holding(ranks)
         before = ranks - (np.cumsum(self.n) - self.n)[at]
@@ -129,10 +131,10 @@ class Intervals:
             },
         )
 
-    def split(self, ranks: Ints) -> tuple[Intervals, Ints]:
-        """Return intervals that begin at every rank, and where these are.
+    def split(self, ranks: Ints) -> tuple[FineBins, Ints]:
+        """Return fine bins that begin at every rank, and where these are.
 
-        Rows of an interval that were not told apart share its sums evenly: what
+        Rows of a fine bin that were not told apart share its sums evenly: what
         dealing them out at random would give on average.
         """
         starts = np.cumsum(self.n) - self.n
@@ -143,7 +145,7 @@ class Intervals:
         begin = (edges - starts[parent]) / self.n[parent]
         width = (self.high - self.low)[parent]
         low = self.low[parent] + begin * width
-        parts = Intervals(
+        parts = FineBins(
             low=low,
             high=np.where(share == 1, self.high[parent], low + share * width),
             tie_low=self.tie_low[parent],
@@ -157,8 +159,8 @@ class Intervals:
         )
         return parts, np.searchsorted(edges, ranks)
 
-    def replaced(self, which: npt.NDArray[np.bool_], finer: Intervals) -> Intervals:
-        """Return intervals of which some were replaced by finer ones."""
+    def replaced(self, which: npt.NDArray[np.bool_], finer: FineBins) -> FineBins:
+        """Return fine bins of which some were replaced by finer ones."""
 
         def both(old: Any, new: Any) -> Any:
             return np.concatenate([old[~which], new])[order]
@@ -169,7 +171,7 @@ class Intervals:
                 np.concatenate([self.low[~which], finer.low]),
             ]
         )
-        return Intervals(
+        return FineBins(
             low=both(self.low, finer.low),
             high=both(self.high, finer.high),
             tie_low=both(self.tie_low, finer.tie_low),
@@ -182,7 +184,7 @@ class Intervals:
 
 @dataclass(frozen=True)
 class Survey:
-    """What is asked of the intervals of several columns.
+    """What is asked of the fine bins of several columns.
 
     Attributes
     ----------
@@ -191,7 +193,7 @@ class Survey:
     bits : int
         Bits of the first pass.
     share : float
-        The share of rows that an interval with a limit may have in a large frame.
+        The share of rows that a fine bin with a limit may have in a large frame.
     ties : bool
         Whether rows of equal x are told apart by u.
     missing_allowed : bool
@@ -213,8 +215,8 @@ class Survey:
     lean: bool = False
     feature_terms: tuple[str, ...] | None = None
 
-    def take(self, rows: Rows, columns: dict[str, Ranks]) -> dict[str, Intervals]:
-        """Return the intervals of each column: one pass, and a second where needed.
+    def take(self, rows: LazyRows, columns: dict[str, Ranks]) -> dict[str, FineBins]:
+        """Return the fine bins of each column: one pass, and a second where needed.
 
         For each column, `columns` says which rank its limits should have.
         """
@@ -224,15 +226,15 @@ class Survey:
             mine = found[column]
             missing = ~(mine["key"].astype(np.float64) < NO_VALUE / 2)
             n_missing = int(mine["n"][missing].sum())
-            intervals = self._intervals(mine, column, ~missing, n_missing)
-            if n_missing or not intervals.n.size:
+            fine = self._fine_bins(mine, column, ~missing, n_missing)
+            if n_missing or not fine.n.size:
                 # an unusable error or uncertainty makes u missing
                 rows.refuse(missing_allowed=self.missing_allowed)
-            taken[column] = self._resolve(rows, column, intervals, ranks)
+            taken[column] = self._resolve(rows, column, fine, ranks)
         return taken
 
-    def _first_pass(self, rows: Rows, columns: list[str]) -> dict[str, Columns]:
-        """Return the sums of the intervals of all columns."""
+    def _first_pass(self, rows: LazyRows, columns: list[str]) -> dict[str, Arrays]:
+        """Return the sums of the fine bins of all columns."""
         u_range = self.u_range and columns != ["u"]
         if rows.frame.implementation.is_polars() and not u_range:
             others = self.terms if self.feature_terms is None else self.feature_terms
@@ -240,9 +242,9 @@ class Survey:
                 column: self.terms if column == "u" else others for column in columns
             }
             frame = rows.unchecked.select("e", *{"u": 0, **wanted})
-            tallied = tally(frame, wanted, self.bits, x_range=not self.lean)
-            if tallied is not None:
-                return tallied
+            total = _tallied(frame, Tally(wanted, self.bits, x_range=not self.lean))
+            if total.ok:
+                return total.fine_bins()
         found = collect(self._grouped(rows, columns))
         if len(columns) == 1:
             return {columns[0]: found}
@@ -251,8 +253,8 @@ class Survey:
             for column in columns
         }
 
-    def _grouped(self, rows: Rows, columns: list[str]) -> Frame:
-        """Return the query that sums the intervals of all columns."""
+    def _grouped(self, rows: LazyRows, columns: list[str]) -> Frame:
+        """Return the query that sums the fine bins of all columns."""
         frame = with_terms(rows.frame, self.terms)
         if len(columns) == 1:
             keyed = frame.with_columns(key=round_to(nw.col(columns[0]), self.bits))
@@ -279,14 +281,14 @@ class Survey:
             wanted |= {"u_min": u.min(), "u_max": u.max()}
         return wanted
 
-    def _intervals(
-        self, found: Columns, column: str, which: Any, n_missing: int = 0
-    ) -> Intervals:
+    def _fine_bins(
+        self, found: Arrays, column: str, which: Any, n_missing: int = 0
+    ) -> FineBins:
         order = np.flatnonzero(which)
         lows = found["low"] if "low" in found else found["key"]
         order = order[np.argsort(lows[order], kind="stable")]
         low = np.asarray(lows[order], dtype=np.float64)
-        # an interval of unknown range counts as one of several values
+        # a fine bin of unknown range counts as one of several values
         high = found["high"][order] if "high" in found else np.nextafter(low, np.inf)
         sums = {
             name: np.asarray(found[name][order], dtype=np.float64)
@@ -297,7 +299,7 @@ class Survey:
             sums |= {"u_min": low, "u_max": high}
         elif "u_min" in found:
             sums |= {name: found[name][order] for name in ("u_min", "u_max")}
-        return Intervals(
+        return FineBins(
             low=low,
             high=high,
             tie_low=np.zeros(low.size),
@@ -307,55 +309,53 @@ class Survey:
             n_missing=n_missing,
         )
 
-    def _open(self, intervals: Intervals, ranks_of: Ranks) -> npt.NDArray[np.bool_]:
-        """Return which intervals a limit falls into that have too many rows."""
-        n_rows = intervals.n_rows
+    def _open(self, fine: FineBins, ranks_of: Ranks) -> npt.NDArray[np.bool_]:
+        """Return which fine bins a limit falls into that have too many rows."""
+        n_rows = fine.n_rows
         ranks = ranks_of(n_rows)
         allowed = 1 if n_rows <= EXACT_ROWS else self.share * n_rows
-        at = intervals.holding(ranks)
-        inside = at[(np.cumsum(intervals.n) - intervals.n)[at] < ranks]
-        result = np.zeros(intervals.n.size, dtype=bool)
-        result[inside] = intervals.n[inside] > allowed
-        if intervals.n.size <= ranks.size + 1:  # few values: each may have its own bin
-            result |= ~intervals.single
-        apart = self.ties & (intervals.tie_low < intervals.tie_high)
-        return result & (~intervals.single | apart)
+        at = fine.holding(ranks)
+        inside = at[(np.cumsum(fine.n) - fine.n)[at] < ranks]
+        result = np.zeros(fine.n.size, dtype=bool)
+        result[inside] = fine.n[inside] > allowed
+        if fine.n.size <= ranks.size + 1:  # few values: each may have its own bin
+            result |= ~fine.single
+        apart = self.ties & (fine.tie_low < fine.tie_high)
+        return result & (~fine.single | apart)
 
     def _resolve(
-        self, rows: Rows, column: str, intervals: Intervals, ranks: Ranks
-    ) -> Intervals:
-        """Look into intervals that have a limit and too many rows."""
+        self, rows: LazyRows, column: str, fine: FineBins, ranks: Ranks
+    ) -> FineBins:
+        """Look into fine bins that have a limit and too many rows."""
         bits, tie_bits = self.bits, 0
         while True:
-            open_ = self._open(intervals, ranks)
+            open_ = self._open(fine, ranks)
             if not open_.any():
-                return intervals
-            wide = open_ & ~intervals.single
+                return fine
+            wide = open_ & ~fine.single
             if wide.any():
-                few = int(intervals.n[wide].sum()) <= FEW_ROWS
+                few = int(fine.n[wide].sum()) <= FEW_ROWS
                 finer_bits = 53 if few else min(53, bits + MORE_BITS)
-                finer = self._look_into(rows, column, intervals, wide, bits, finer_bits)
-                intervals, bits = intervals.replaced(wide, finer), finer_bits
+                finer = self._look_into(rows, column, fine, wide, bits, finer_bits)
+                fine, bits = fine.replaced(wide, finer), finer_bits
                 continue
-            few = int(intervals.n[open_].sum()) <= FEW_ROWS
+            few = int(fine.n[open_].sum()) <= FEW_ROWS
             more_bits = tie_bits + MORE_BITS if tie_bits else TIE_BITS
             finer_bits = 53 if few else min(53, more_bits)
-            finer = self._tell_apart(
-                rows, column, intervals, open_, tie_bits, finer_bits
-            )
-            intervals, tie_bits = intervals.replaced(open_, finer), finer_bits
+            finer = self._tell_apart(rows, column, fine, open_, tie_bits, finer_bits)
+            fine, tie_bits = fine.replaced(open_, finer), finer_bits
 
     def _look_into(
         self,
-        rows: Rows,
+        rows: LazyRows,
         column: str,
-        intervals: Intervals,
+        fine: FineBins,
         which: npt.NDArray[np.bool_],
         bits: int,
         finer_bits: int,
-    ) -> Intervals:
-        """Group the rows of some intervals by more bits of x."""
-        parents = round_to(intervals.low[which], bits).tolist()
+    ) -> FineBins:
+        """Group the rows of some fine bins by more bits of x."""
+        parents = round_to(fine.low[which], bits).tolist()
         x = nw.col(column)
         found = collect(
             with_terms(rows.frame.filter(round_to(x, bits).is_in(parents)), self.terms)
@@ -363,22 +363,22 @@ class Survey:
             .group_by("key")
             .agg(**self._aggregates(column))
         )
-        return self._intervals(found, column, found["n"] > 0)
+        return self._fine_bins(found, column, found["n"] > 0)
 
     def _tell_apart(
         self,
-        rows: Rows,
+        rows: LazyRows,
         column: str,
-        intervals: Intervals,
+        fine: FineBins,
         which: npt.NDArray[np.bool_],
         bits: int,
         finer_bits: int,
-    ) -> Intervals:
-        """Group the rows of equal x, in some intervals, by more bits of u."""
+    ) -> FineBins:
+        """Group the rows of equal x, in some fine bins, by more bits of u."""
         x, u = nw.col(column), nw.col("u")
-        frame = rows.frame.filter(x.is_in(np.unique(intervals.low[which]).tolist()))
+        frame = rows.frame.filter(x.is_in(np.unique(fine.low[which]).tolist()))
         if bits:
-            ties = round_to(intervals.tie_low[which], bits)
+            ties = round_to(fine.tie_low[which], bits)
             frame = frame.filter(round_to(u, bits).is_in(np.unique(ties).tolist()))
         found = collect(
             with_terms(frame, self.terms)
@@ -388,12 +388,12 @@ class Survey:
         )
         mine = np.ones(found["n"].size, dtype=bool)
         if bits:  # the filters let more than these pairs of x and u pass
-            pairs = set(zip(intervals.low[which].tolist(), ties.tolist(), strict=True))
+            pairs = set(zip(fine.low[which].tolist(), ties.tolist(), strict=True))
             theirs = round_to(found["u_min"], bits).tolist()
             found_pairs = zip(found["low"].tolist(), theirs, strict=True)
             mine = np.array([pair in pairs for pair in found_pairs], dtype=bool)
-        finer = self._intervals(found, column, mine)
-        return Intervals(
+        finer = self._fine_bins(found, column, mine)
+        return FineBins(
             finer.low,
             finer.high,
             finer.sums["u_min"],
@@ -401,6 +401,31 @@ class Survey:
             finer.n,
             finer.sums,
         )
+
+
+def _tallied(frame: Frame, total: Tally) -> Tally:
+    """Add the rows of a Polars frame to a tally as they stream by, in its threads.
+
+    If a row cannot be used, or a column spans too many powers of 2, the tally is not
+    ok: grouping then takes what it can, and says what is wrong.
+    """
+    # by thread; not threading.local, which a thread of Polars loses with every call
+    tallies: dict[int, Tally] = {}
+
+    def add(batch: Any) -> Any:
+        thread = threading.get_ident()
+        if thread not in tallies:
+            tallies[thread] = total.empty()
+        if all(tally.ok for tally in list(tallies.values())):
+            tallies[thread].add(
+                {name: batch[name].to_numpy() for name in batch.columns}
+            )
+        return batch.clear()
+
+    frame.to_native().map_batches(add, streamable=True).collect(engine="streaming")
+    for tally in tallies.values():
+        total.merge(tally)
+    return total
 
 
 def equal_size_ranks(n_bins: int, min_size: int = 1) -> Ranks:
@@ -413,16 +438,16 @@ def equal_size_ranks(n_bins: int, min_size: int = 1) -> Ranks:
 
 
 def equal_size_bins(
-    intervals: Intervals, n_bins: int, *, ties: bool = False
+    fine: FineBins, n_bins: int, *, ties: bool = False
 ) -> tuple[EqualSizeBins, npt.NDArray[np.intp]]:
-    """Return the limits of bins, and the intervals at which they begin."""
-    n_bins = feasible_bins(intervals.n_rows, n_bins)
-    cuts = intervals.cut(cut_positions(intervals.n_rows, n_bins)[1:])
+    """Return the limits of bins, and the fine bins at which they begin."""
+    n_bins = feasible_bins(fine.n_rows, n_bins)
+    cuts = fine.cut(cut_positions(fine.n_rows, n_bins)[1:])
     warn_of_ties(n_bins, cuts.size + 1)
-    limits = intervals.low[cuts]
+    limits = fine.low[cuts]
     if not ties:
         return EqualSizeBins(limits), cuts
     # rows of one x that were not told apart are all on the same side
-    whole = np.where(intervals.single, intervals.sums["u_min"], 0.0)
-    tie_limits = np.where(intervals.tie_high < np.inf, intervals.tie_low, whole)
+    whole = np.where(fine.single, fine.sums["u_min"], 0.0)
+    tie_limits = np.where(fine.tie_high < np.inf, fine.tie_low, whole)
     return EqualSizeBins(limits, tie_limits[cuts]), cuts

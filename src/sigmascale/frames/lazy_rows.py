@@ -2,7 +2,7 @@
 
 Everything here goes through Narwhals, in operations that Polars, DuckDB, Dask and
 Spark all have. Sums and limits must not depend on the engine: rows are sorted into
-intervals by additions, multiplications and comparisons alone, which IEEE 754 fixes to
+fine bins by additions, multiplications and comparisons alone, which IEEE 754 fixes to
 the last bit, and never by a logarithm, whose last bit is the library's own.
 """
 
@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import LARGEST, LARGEST_Z, MISSING, SMALLEST
+from .._support.checks import LARGEST, LARGEST_Z, MISSING_LABEL, SMALLEST
+from .._support.rows import NamedColumns
+from ..bins.tally import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
 
-LARGEST_FEATURE = 1e250  # beyond, rounding to a few bits would overflow
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")
 
 Frame = nw.LazyFrame[Any]
-Columns = dict[str, npt.NDArray[Any]]
-Number = TypeVar("Number", nw.Expr, npt.NDArray[np.float64])
+Arrays = dict[str, npt.NDArray[Any]]  # columns of a small result
 
 
 def as_lazy(frame: Any) -> Frame:
@@ -42,7 +42,7 @@ def as_lazy(frame: Any) -> Frame:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LazyRows(NamedColumns):
     """Rows whose columns are u, e (the error) and x1, x2, ... (the features).
 
     A row with an unusable error or uncertainty has no u, and no feature that is a
@@ -70,6 +70,15 @@ class Rows:
     source: Frame
     error: str
     unchecked: Frame
+
+    def with_labels(self, positions: Collection[int]) -> LazyRows:
+        """Return the same rows, but with numbers of some columns taken for labels."""
+        if all(self.columns[position] in self.labelled for position in positions):
+            return self
+        named = [self.names[position] for position in positions]
+        return read_rows(
+            self.source, self.error, self.names[0], self.names[1:], categorical=named
+        )
 
     @property
     def columns(self) -> list[str]:
@@ -144,7 +153,7 @@ def read_rows(
     features: Iterable[str] = (),
     *,
     categorical: Collection[str] = (),
-) -> Rows:
+) -> LazyRows:
     """Return the named columns of a lazy frame; `categorical` numbers are labels."""
     source = as_lazy(frame)
     names = (uncertainty, *_names(features))
@@ -166,7 +175,7 @@ def read_rows(
     labelled = set()
     for i, name in enumerate(names[1:], start=1):
         if is_text(schema[name]):
-            x = nw.col(name).cast(nw.String).fill_null(MISSING)
+            x = nw.col(name).cast(nw.String).fill_null(MISSING_LABEL)
             labelled.add(f"x{i}")
         elif name in categorical:
             x = number(schema, name)
@@ -177,7 +186,7 @@ def read_rows(
             within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
             x = nw.when(within & usable).then(x + 0.0)  # there is no -0.0
         columns.append(x.alias(f"x{i}"))
-    return Rows(
+    return LazyRows(
         source.select(*columns),
         names,
         frozenset(labelled),
@@ -265,21 +274,7 @@ def sums_of(terms: Iterable[str]) -> dict[str, nw.Expr]:
     return {"n": nw.len(), **{term: nw.col(term).sum() for term in terms}}
 
 
-def round_to(x: Number, bits: int) -> Number:
-    """Round to so many significant bits; the same in NumPy and in every engine.
-
-    References
-    ----------
-    T. J. Dekker, Numer. Math. 18, 224 (1971), doi:10.1007/BF01397083
-
-    >>> round_to(np.array([1.0, 1.1, 100.3]), 4)
-    array([  1.   ,   1.125, 104.   ])
-    """
-    shifted = x * float(2 ** (53 - bits) + 1)
-    return shifted - (shifted - x)
-
-
-def collect(frame: Frame) -> Columns:
+def collect(frame: Frame) -> Arrays:
     """Run the query and return its (small) result."""
     polars = frame.implementation.is_polars()
     streaming: Any = {"engine": "streaming"} if polars else {}

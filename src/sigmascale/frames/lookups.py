@@ -8,16 +8,13 @@ keeps expressions shallow.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import count, islice
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import Floats, Labels
-from ..bins.partitions import Cells, EqualSizeBins
-from ..bins.quantiles import chunks
-from .lazy_rows import Frame, is_missing
+from .._support.checks import Labels
+from .lazy_rows import is_missing
 
 Value = nw.Expr | float | int
 
@@ -47,80 +44,14 @@ def pick_by_limits(
     return pick(lambda i: x < float(limits[i]), values)
 
 
-def compute(
-    frame: Frame, inputs: Sequence[nw.Expr], function: Callable[..., Floats]
-) -> tuple[Frame, str]:
-    """Add a column that NumPy computes of others, some rows at a time.
-
-    For Polars only. The function gets a Series for each input. The name of the column
-    is new to the frame.
-    """
-    import polars as pl
-
-    known = frame.collect_schema()
-    free = (n for n in map("computed {}".format, count()) if n not in known)
-    names = list(islice(free, len(inputs)))
-
-    def apply(batch: Any) -> Any:
-        return pl.Series(function(*batch.struct.unnest().iter_columns()))
-
-    given = frame.with_columns(
-        *(x.alias(n) for x, n in zip(inputs, names, strict=True))
-    )
-    computed = pl.struct(names).map_batches(
-        apply, return_dtype=pl.Float64, is_elementwise=True
-    )
-    native = given.to_native().with_columns(computed.alias(names[0])).drop(names[1:])
-    return nw.from_native(native), names[0]
-
-
-def in_chunks(function: Callable[[Floats], Floats]) -> Callable[[Any], Floats]:
-    """Return a function of a Series, computed in the cache; NaN gives some value.
-
-    A fifth of the time of an expression with 40 pieces.
-    """
-
-    def apply(series: Any) -> Floats:
-        values, found = series.to_numpy(), np.empty(len(series))
-        for rows in chunks(values.size):
-            part = values[rows]
-            found[rows] = function(
-                np.nan_to_num(part) if np.isnan(part.min()) else part
-            )
-        return found
-
-    return apply
-
-
-def pick_by_bins(
-    bins: EqualSizeBins | Cells,
-    columns: Sequence[nw.Expr],
-    uncertainty: nw.Expr,
-    values: Sequence[Value],
-    of_one_column: Callable[[nw.Expr, Any, Sequence[Value]], nw.Expr],
+def pick_by_pairs(
+    x: nw.Expr, ties: nw.Expr, limits: Any, tie_limits: Any, values: Sequence[Value]
 ) -> nw.Expr:
-    """Return the value of each row's bin or cell.
-
-    `of_one_column` picks by limits that no ties need.
-    """
-    if isinstance(bins, Cells):
-        first, second = bins.first, bins.second
-        rows = [
-            pick_by_limits(
-                columns[1],
-                second.limits,
-                values[i * second.n_bins : (i + 1) * second.n_bins],
-            )
-            for i in range(first.n_bins)
-        ]
-        return pick_by_limits(columns[0], first.limits, rows)
-    x, ties = columns[0], bins.tie_limits
-    if ties is None:
-        return of_one_column(x, bins.limits, values)
+    """Return values[i] where (x, ties) lies between pairs of limits i - 1 and i."""
 
     def is_below(i: int) -> nw.Expr:
-        limit, tie = float(bins.limits[i]), float(ties[i])
-        return (x < limit) | ((x == limit) & (uncertainty < tie))
+        limit, tie = float(limits[i]), float(tie_limits[i])
+        return (x < limit) | ((x == limit) & (ties < tie))
 
     return pick(is_below, values)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -16,9 +13,6 @@ from ..exceptions import InvalidInputError
 from .lazy_rows import as_lazy
 
 Engine = Literal["polars", "duckdb", "dask", "spark"]
-
-PAUSE = 0.05  # seconds between two looks at a growing file
-CAN_FORGET: bool = hasattr(os, "posix_fadvise")  # Linux can
 
 
 def scan(
@@ -123,36 +117,8 @@ def sink(frame: Any, path: str | Path) -> None:
     if "://" in str(path):
         _write(lazy, str(path))
         return
-    with whole_file_or_folder(Path(path)) as part, _forgotten(part):
+    with whole_file_or_folder(Path(path)) as part:
         _write(lazy, str(part))
-
-
-@contextmanager
-def _forgotten(path: Path) -> Iterator[None]:
-    """Let a file that grows be written out and forgotten, not kept in memory.
-
-    What follows is written to the same memory again, and files that are read stay
-    there. Otherwise the system fetches fresh memory for all of the file, which in a
-    virtual machine can take longer than everything else.
-    """
-    if not CAN_FORGET:
-        yield
-        return
-    done = threading.Event()
-
-    def forget() -> None:
-        while not done.wait(PAUSE):
-            # not there yet, a folder, or a file system that cannot do it
-            with suppress(OSError), path.open("rb") as file:
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
-
-    thread = threading.Thread(target=forget, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
 
 
 def _write(lazy: Any, path: str) -> None:

@@ -30,11 +30,11 @@ from ..judging.local import (
 from ..judging.references import ReferenceScores
 from ..judging.scores import Scorecard
 from ..judging.verdicts import Validation, attainable_fractions, default_bins, judge
-from .fine_bins import SCORE_BITS, Intervals, Survey, equal_size_ranks
-from .fitting import uniform
-from .lazy_rows import TERMS, Rows, collect, read_rows, sums_of, with_terms
+from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
+from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
+from .summaries import uniform
 
-SHARE = 2e-3  # of all rows in an interval, whose sums bins share evenly
+SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
 SAMPLE = 200_000  # z-scores behind the attainable fraction of valid bins
 BIN_ROWS = 10_000  # beyond, the coverage of an interval does not depend on the rows
 
@@ -221,7 +221,7 @@ def _scored(features: Any) -> Any:
 
 
 def _bin(
-    rows: Rows,
+    rows: LazyRows,
     columns: list[str],
     n_bins: int,
     terms: tuple[str, ...],
@@ -252,11 +252,11 @@ def _bin(
     return binned
 
 
-def _equal_bins(intervals: Intervals, n_bins: int) -> _Binned:
-    ranks = cut_positions(intervals.n_rows, n_bins)
-    parts, starts = intervals.split(ranks)
-    sizes = np.diff(ranks, append=intervals.n_rows)
-    middle = intervals.values_at(ranks + sizes - (sizes + 1) // 2)
+def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+    ranks = cut_positions(fine.n_rows, n_bins)
+    parts, starts = fine.split(ranks)
+    sizes = np.diff(ranks, append=fine.n_rows)
+    middle = fine.values_at(ranks + sizes - (sizes + 1) // 2)
     terms = {
         name: np.add.reduceat(values, starts)
         for name, values in parts.sums.items()
@@ -267,7 +267,7 @@ def _equal_bins(intervals: Intervals, n_bins: int) -> _Binned:
     return _Binned(_complete(sizes, terms, low, high), low, middle, high)
 
 
-def _groups(rows: Rows, column: str, terms: tuple[str, ...]) -> _Binned:
+def _groups(rows: LazyRows, column: str, terms: tuple[str, ...]) -> _Binned:
     found = collect(
         with_terms(rows.frame, terms)
         .group_by(column)
@@ -342,7 +342,7 @@ def _reference(
     return ReferenceScores(distribution="empirical", df=None, draws=draws)
 
 
-def _sample(rows: Rows, total: BinSums) -> Floats:
+def _sample(rows: LazyRows, total: BinSums) -> Floats:
     """Return the z² of about `SAMPLE` rows."""
     share = SAMPLE / int(total.n[0])
     means = float(total.e2[0] / total.n[0]), float(total.u2[0] / total.n[0])

@@ -59,8 +59,9 @@ def _columns(root: Node, rows: Rows) -> list[Any]:
 
 
 def _rescaled(root: Node, columns: list[Any], n_rows: int) -> Floats:
-    result = evaluate(root, columns, n_rows)
-    # nothing may leave the range of numbers
+    # what leaves the range of numbers is brought back into it
+    with np.errstate(over="ignore", invalid="ignore"):
+        result = evaluate(root, columns, n_rows)
     return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
 
 

@@ -32,10 +32,10 @@ from sklearn.utils.validation import (
 
 from .._support.checks import Floats, check_count, check_groups
 from .._support.rows import check_target
-from .tables import Features, conditioning_table, some_rows
 from ..exceptions import InvalidInputError
 from ..scaling import SelectedScaling, VarianceScaler
 from .sources import Uncertainty, check_source, predict_with_std
+from .tables import Features, conditioning_table, some_rows
 from .unseen import calibrate, make_splits, out_of_fold, some_labels
 
 

@@ -20,7 +20,7 @@ from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from .._support.checks import Floats, check_same_length, check_column
+from .._support.checks import Floats, check_column, check_same_length
 from ..exceptions import InvalidInputError
 
 Uncertainty = str | Callable[[Any, Any], Any]

@@ -18,12 +18,12 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
-from .tables import some_rows
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
 from ..scaling import SelectedScaling, VarianceScaler
 from ..scaling.crossfit import make_folds
 from .sources import Uncertainty, predict_with_std
+from .tables import some_rows
 
 CONFORMAL_FOLDS = 5
 

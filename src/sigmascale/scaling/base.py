@@ -99,10 +99,12 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
+        self._forget_intervals()
         rows = self._read(X, fitting=True)
-        u = in_range(check_nonnegative_uncertainty(rows.numbers(0), smallest=None))
-        rows = rows.with_uncertainty(u)
-        return self._fit_rows(with_target(rows, y, groups, type(self).__name__))
+        u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
+        rows = with_target(rows, y, groups, type(self).__name__)
+        self.min_uncertainty_ = float(u.min())
+        return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
     def fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory.
@@ -126,8 +128,6 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     def _fit_rows(self, rows: Rows) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
-        self._forget_intervals()
-        self.min_uncertainty_ = float(rows.uncertainty.min())
         self.n_samples_fit_ = rows.n_rows
         self.map_ = self._learn(informative(rows))
         return self

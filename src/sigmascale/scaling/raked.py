@@ -142,7 +142,7 @@ class RakedScaling(VarianceScaler):
             seed,
             lambda n_rows, n_nonzero, mean: largest_ratio_of(n_rows, n_nonzero) * mean,
         )
-        return self._rake(cells.with_pairs(self.pairs_, self.n_codes_))
+        return self._rake(cells)
 
     def _positions(self, data: Summaries, pair: Any) -> tuple[int, int]:
         positions = data.positions(pair, "pairs")
@@ -168,6 +168,7 @@ class RakedScaling(VarianceScaler):
         """Learn the factors, and return the map."""
         from sklearn.exceptions import ConvergenceWarning
 
+        cells = cells.with_pairs(self.pairs_, self.n_codes_)
         pseudo = self._choose(cells)
         raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
         self.n_iter_ = raking.n_sweeps

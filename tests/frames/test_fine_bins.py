@@ -7,7 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.frames import _intervals, _tally
+from sigmascale.bins import tally
+from sigmascale.bins.tally import Tally
+from sigmascale.frames import fine_bins
 from sigmascale.frames.fine_bins import Survey
 from sigmascale.frames.lazy_rows import TERMS, read_rows
 
@@ -42,17 +44,26 @@ def first_pass(survey: Survey, rows, columns: list[str]):
     return found
 
 
+def tallied_rows(frame, wanted, bits):
+    return fine_bins._tallied(frame, Tally(wanted, bits, x_range=True))
+
+
+def replace_ok(total):
+    total.ok = False
+    return total
+
+
 def both_ways(survey: Survey, rows, columns: list[str], monkeypatch):
     """Return what the tally gives, and what the group-by gives."""
     tallied = first_pass(survey, rows, columns)
     with monkeypatch.context() as patch:
-        patch.setattr(_intervals, "tally", lambda *args, **kwargs: None)
+        patch.setattr(fine_bins, "_tallied", lambda frame, total: replace_ok(total))
         return tallied, first_pass(survey, rows, columns)
 
 
 @pytest.mark.parametrize("bits", [4, 10, 13])
 @pytest.mark.parametrize("name", COLUMNS)
-def test_a_tally_has_the_intervals_and_sums_of_a_group_by(name, bits, monkeypatch):
+def test_a_tally_has_the_fine_bins_and_sums_of_a_group_by(name, bits, monkeypatch):
     survey = Survey((*TERMS, "nonzero"), bits, u_range=False)
     rows = rows_of(COLUMNS[name])
     tallied, grouped = both_ways(survey, rows, ["u", "x1"], monkeypatch)
@@ -68,13 +79,13 @@ def test_batches_and_threads_add_up(monkeypatch):
     x = np.concatenate([np.zeros(300_000), RNG.normal(size=700_000) ** 3])
     survey = Survey(("z2", "e2"), 10, u_range=False)
     calls = []
-    add = _tally._Worker.add
+    add = Tally.add
 
     def counted(self, rows):
         calls.append(rows["u"].size)
         add(self, rows)
 
-    monkeypatch.setattr(_tally._Worker, "add", counted)
+    monkeypatch.setattr(Tally, "add", counted)
     tallied, grouped = both_ways(survey, rows_of(x), ["u", "x1"], monkeypatch)
     assert len(calls) > 1
     assert sum(calls) == x.size
@@ -98,17 +109,17 @@ def test_batches_of_zeros_alone_are_added_to_other_zeros(first_zeros, monkeypatc
 
 
 def test_zeros_of_two_threads_share_a_place():
-    first, second = (_tally._Places(10, 1, x_range=True) for _ in range(2))
+    first, second = (tally._Places(10, 1, x_range=True) for _ in range(2))
     zeros, both = np.zeros(3), np.array([0.0, -2.0, 5.0])
     weights = np.array([1.0, 2.0, 4.0])
     scratch = np.empty(3), np.empty(3)
     assert first.add(zeros, (0.0, 0.0), [weights], *scratch)
     assert second.add(both, (-2.0, 5.0), [weights], *scratch)
     for one, other in ((first, second), (second, first)):
-        total = _tally._Places(10, 1, x_range=True)
+        total = tally._Places(10, 1, x_range=True)
         assert total.merge(one)
         assert total.merge(other)
-        found = total.intervals(("w",))
+        found = total.fine_bins(("w",))
         order = np.argsort(found["key"])
         assert found["key"][order].tolist() == [-2.0, 0.0, 5.0]
         assert found["n"][order].tolist() == [1, 4, 1]
@@ -143,13 +154,13 @@ def test_a_row_that_cannot_be_used_ends_the_tally(column, bad):
     value = pl.when(third).then(pl.lit(bad, dtype=pl.Float64)).otherwise(pl.col(column))
     rows = rows_of(COLUMNS["normal"], value.alias(column))
     wanted = {"u": ("z2",), "x1": ("z2",)}
-    assert _tally.tally(rows.unchecked, wanted, 10, x_range=True) is None
+    assert not tallied_rows(rows.unchecked, wanted, 10).ok
 
 
 @pytest.mark.parametrize(("e", "u"), [(1e50, 1.0), (1.0, 0.0), (1.0, -1.0)])
 def test_errors_too_large_and_uncertainties_not_positive_end_the_tally(e, u):
     frame = nw.from_native(pl.LazyFrame({"e": [1.0, e], "u": [1.0, u]}))
-    assert _tally.tally(frame, {"u": ("z2",)}, 10, x_range=True) is None
+    assert not tallied_rows(frame, {"u": ("z2",)}, 10).ok
 
 
 def test_a_column_of_too_many_powers_of_2_is_grouped(monkeypatch):
@@ -157,21 +168,21 @@ def test_a_column_of_too_many_powers_of_2_is_grouped(monkeypatch):
     survey = Survey(("z2",), 13, u_range=False)
     rows = rows_of(x)
     wanted = {"u": ("z2",), "x1": ("z2",)}
-    assert _tally.tally(rows.unchecked, wanted, 13, x_range=True) is None
+    assert not tallied_rows(rows.unchecked, wanted, 13).ok
     found, grouped = both_ways(survey, rows, ["u", "x1"], monkeypatch)
     np.testing.assert_array_equal(found["x1"]["n"], grouped["x1"]["n"])
     assert found["x1"]["n"].tolist() == [1, 1, 1, 1]
 
 
 def test_two_threads_that_see_far_apart_magnitudes_need_too_many_places():
-    first, second = (_tally._Places(13, 0, x_range=False) for _ in range(2))
+    first, second = (tally._Places(13, 0, x_range=False) for _ in range(2))
     scratch = np.empty(2), np.empty(2)
     assert first.add(np.array([1e-100, 2e-100]), (1e-100, 2e-100), [], *scratch)
     assert second.add(np.array([1e100, 2e100]), (1e100, 2e100), [], *scratch)
     assert not first.merge(second)
 
 
-def test_no_rows_make_no_intervals():
+def test_no_rows_make_no_fine_bins():
     rows = rows_of(np.empty(0))
-    found = _tally.tally(rows.unchecked, {"u": ("z2",)}, 10, x_range=True)
+    found = tallied_rows(rows.unchecked, {"u": ("z2",)}, 10).fine_bins()
     assert all(values.size == 0 for values in found["u"].values())

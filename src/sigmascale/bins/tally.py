@@ -1,65 +1,79 @@
-"""Sums of fine intervals of a Polars frame, taken by NumPy as its rows stream by.
+"""Sums of fine bins of rows that arrive as arrays, piece by piece.
 
-They are those of a group-by of rounded values, at half the cost or less: the bits of
-a rounded number are a place in an array, where a group-by has to look its key up.
+A *fine bin* holds the numbers that round to the same few significant bits. Some ten
+thousand of them take the place of all rows: their sums add up, limits at any rank are
+found among them, and bins of any kind are runs of them. The bits of a rounded number
+are a place in an array, so that no key has to be looked up.
 """
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Ints
-from .lazy_rows import LARGEST_FEATURE, Columns, Frame
 
+LARGEST_FEATURE = 1e250  # beyond, rounding to a few bits would overflow
 MOST_PLACES = 2**18  # of a column: 64 powers of 2 at 13 bits
 _MAGNITUDE = np.int64(2**63 - 1)
 _NEAR_ZERO = 1e-290
 
+Arrays = dict[str, npt.NDArray[Any]]
 
-def tally(
-    frame: Frame, columns: dict[str, tuple[str, ...]], bits: int, *, x_range: bool
-) -> dict[str, Columns] | None:
-    """Return the sums of the intervals of each column, as a group-by would.
 
-    The frame has columns e, u and those asked for, and `columns` says which terms to
-    sum; with `x_range` intervals have their smallest and largest value, too. If a row
-    cannot be used, or a column spans too many powers of 2, the answer is None:
-    grouping then takes what it can, and says what is wrong.
+def round_to(x: Any, bits: int) -> Any:
+    """Round numbers, or an expression of some engine, to so many significant bits.
+
+    All engines give the same, as additions and multiplications are all it takes.
+
+    References
+    ----------
+    T. J. Dekker, Numer. Math. 18, 224 (1971), doi:10.1007/BF01397083
+
+    >>> round_to(np.array([1.0, 1.1, 100.3]), 4)
+    array([  1.   ,   1.125, 104.   ])
     """
-    # by thread; not threading.local, which a thread of Polars loses with every call
-    workers: dict[int, _Worker] = {}
-
-    def add(batch: Any) -> Any:
-        thread = threading.get_ident()
-        if thread not in workers:
-            workers[thread] = _Worker(columns, bits, x_range=x_range)
-        if all(worker.ok for worker in list(workers.values())):
-            rows = {name: batch[name].to_numpy() for name in batch.columns}
-            workers[thread].add(rows)
-        return batch.clear()
-
-    frame.to_native().map_batches(add, streamable=True).collect(engine="streaming")
-    total = _Worker(columns, bits, x_range=x_range)
-    for worker in workers.values():
-        total.merge(worker)
-    return total.intervals() if total.ok else None
+    shifted = x * float(2 ** (53 - bits) + 1)
+    return shifted - (shifted - x)
 
 
-class _Worker:
-    """What one thread has summed: nothing is shared until all rows are read."""
+class Tally:
+    """Sums of the fine bins of some columns, of rows that arrive piece by piece.
+
+    Two tallies of disjoint rows can be merged: each thread, process or device makes its
+    own, and nothing is shared until all rows are read.
+
+    Parameters
+    ----------
+    columns : dict of str to tuple of str
+        The columns, and the terms that are summed by the fine bins of each.
+    bits : int
+        Significant bits that numbers are rounded to.
+    x_range : bool
+        Whether the smallest and the largest value of each fine bin are wanted, too.
+
+    Attributes
+    ----------
+    ok : bool
+        Whether all rows so far could be used. If not, the sums mean nothing.
+    """
 
     def __init__(
         self, columns: dict[str, tuple[str, ...]], bits: int, *, x_range: bool
     ) -> None:
-        self.columns, self.ok = columns, True
-        self.places = {
+        self._columns, self._bits, self._x_range = columns, bits, x_range
+        self.ok = True
+        self._places = {
             column: _Places(bits, len(terms), x_range=x_range)
             for column, terms in columns.items()
         }
         self._buffers: dict[str, Floats] = {}
+
+    def empty(self) -> Tally:
+        """Return a tally of no rows that asks for the same."""
+        return Tally(self._columns, self._bits, x_range=self._x_range)
 
     def _buffer(self, name: str, size: int) -> Floats:
         """Return an array to be used again and again: fresh memory is slow."""
@@ -67,28 +81,28 @@ class _Worker:
             self._buffers[name] = np.empty(size)
         return self._buffers[name][:size]
 
-    def add(self, rows: Columns) -> None:
-        """Add the rows of a batch, if all of them can be used."""
+    def add(self, rows: dict[str, Floats]) -> None:
+        """Add the rows of a piece; `rows` has e, u and the columns asked for."""
         n_rows = rows["u"].size
         if not n_rows:
             return
         ranges = {name: (float(x.min()), float(x.max())) for name, x in rows.items()}
         terms = self._terms(rows) if _usable(ranges) else None
         self.ok = terms is not None and all(
-            self.places[column].add(
+            self._places[column].add(
                 rows[column],
                 ranges[column],
                 [terms[name] for name in wanted],
                 self._buffer("place", n_rows),
                 self._buffer("other", n_rows),
             )
-            for column, wanted in self.columns.items()
+            for column, wanted in self._columns.items()
         )
 
-    def _terms(self, rows: Columns) -> dict[str, Floats] | None:
+    def _terms(self, rows: dict[str, Floats]) -> dict[str, Floats] | None:
         """Return the terms of each row, unless an error is too large to be squared."""
         e, u = rows["e"], rows["u"]
-        wanted = {"z2", *(name for names in self.columns.values() for name in names)}
+        wanted = {"z2", *(name for names in self._columns.values() for name in names)}
         terms = {name: self._buffer(name, u.size) for name in wanted}
         z2 = terms["z2"]
         np.divide(e, u, out=z2)
@@ -110,22 +124,22 @@ class _Worker:
             np.not_equal(e, 0, out=terms["nonzero"], casting="unsafe")
         return terms
 
-    def merge(self, other: _Worker) -> None:
-        """Add what another thread has summed."""
+    def merge(self, other: Tally) -> None:
+        """Add what another tally has summed."""
         self.ok = (
             self.ok
             and other.ok
             and all(
-                places.merge(other.places[column])
-                for column, places in self.places.items()
+                places.merge(other._places[column])
+                for column, places in self._places.items()
             )
         )
 
-    def intervals(self) -> dict[str, Columns]:
-        """Return the intervals of each column."""
+    def fine_bins(self) -> dict[str, Arrays]:
+        """Return the fine bins of each column that have rows."""
         return {
-            column: self.places[column].intervals(terms)
-            for column, terms in self.columns.items()
+            column: self._places[column].fine_bins(terms)
+            for column, terms in self._columns.items()
         }
 
 
@@ -159,31 +173,42 @@ class _Places:
         place: Floats,
         other: Floats,
     ) -> bool:
-        """Add the terms of rows to their places; return whether places suffice."""
+        """Add the terms of rows to their places; return whether places suffice.
+
+        `place` and `other` are buffers, one number a row.
+        """
         (low, high), shift = x_range, 53 - self._bits
+        # 1. Round x to a few bits, as `round_to` does, but never to -0.0.
         near_zero = low < _NEAR_ZERO and high > -_NEAR_ZERO
-        # rounded as `round_to` does, but never to -0.0
         given = np.add(x, 0.0, out=other) if near_zero else x
         np.multiply(given, float(2**shift + 1), out=place)
         np.subtract(place, given, out=other)
         np.subtract(place, other, out=place)
+        # 2. Read the rounded numbers as integers: of positive ones these ascend with
+        # the number, and their lowest bits are 0. Subnormal numbers are not rounded.
         at, sign = place.view(np.int64), other.view(np.int64)
         if near_zero and np.bitwise_and(at, 2**shift - 1, out=sign).any():
-            return False  # subnormal numbers, which are not rounded
+            return False
+        # 3. Take the sign away (-1 where x < 0), and the bits that are 0.
         if low < 0:
             np.right_shift(at, 63, out=sign)
             at &= _MAGNITUDE
         at >>= shift
-        at -= 1  # as unsigned numbers, zeros now come last
+        # 4. Make room for all magnitudes. Zeros are -1 now, the largest of unsigned
+        # numbers, so that the least of these is the least magnitude that is not 0.
+        at -= 1
         last = int(at.max())
         if last >= 0 and not self._cover(int(at.view(np.uint64).min()) + 1, last + 1):
             return False
+        # 5. Count places from the first one; zeros come before it, at place 0.
         at -= self._first - 2
         if near_zero:
             np.maximum(at, 0, out=at)
+        # 6. Negative numbers have the second half of the places.
         if low < 0:
             sign &= self._sums.shape[2]
             at += sign
+        # 7. Sum the rows of each place, at first the ones, which count them.
         for sums, weights in zip(self._sums, [None, *terms], strict=True):
             by_place = sums.reshape(-1)
             if x.size < by_place.size // 8:  # few rows, for which all places are many
@@ -227,13 +252,13 @@ class _Places:
             self._high[:, at] = np.maximum(self._high[:, at], other._high)
         return True
 
-    def intervals(self, terms: tuple[str, ...]) -> Columns:
-        """Return the intervals by their rounded values."""
+    def fine_bins(self, terms: tuple[str, ...]) -> Arrays:
+        """Return the fine bins that have rows, by their rounded values."""
         sign, place = np.nonzero(self._sums[0])
         bits: Ints = (place - 1 + self._first) << (53 - self._bits)
         key = np.where(place == 0, 0.0, bits.view(np.float64))
         n, *sums = self._sums[:, sign, place]
-        found: Columns = {"key": np.where(sign == 1, -key, key)}
+        found: Arrays = {"key": np.where(sign == 1, -key, key)}
         found["n"] = n.astype(np.int64)
         if self._x_range:
             found["low"] = self._low[sign, place] + 0.0  # there is no -0.0
