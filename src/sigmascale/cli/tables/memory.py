@@ -322,7 +322,8 @@ def _with_values(
     """
     import polars as pl
 
-    values = table.all_numbers([*roles.of_numbers, *complete])
+    of_numbers = dict.fromkeys([*roles.of_numbers, *complete])
+    values = {name: table.numbers(name) for name in of_numbers}
     as_labels = [*roles.labels, *([roles.formula] if roles.formula else [])]
     values |= {name: table.labels(name) for name in as_labels}
     missing = {name: series.is_null() for name, series in values.items()}

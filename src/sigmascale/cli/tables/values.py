@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -56,12 +54,6 @@ class RawTable:
         infinite = "is infinite; a number must be finite"
         self.refuse(values.is_infinite(), values, infinite)
         return values.rechunk()  # into one array, as it will be used
-
-    def all_numbers(self, names: Iterable[str]) -> dict[str, pl.Series]:
-        """Return several columns as finite numbers; parsing text takes long."""
-        columns = list(dict.fromkeys(names))
-        with ThreadPoolExecutor() as pool:
-            return dict(zip(columns, pool.map(self.numbers, columns), strict=True))
 
     def labels(self, name: str) -> pl.Series:
         """Return a column as text; what is missing is null."""
