@@ -13,8 +13,9 @@ import pytest
 
 import sigmascale as ss
 from sigmascale._support.files import PREFIX
-from sigmascale.cli.tables import reading
-from sigmascale.cli.tables.reading import Engine, stays_lazy
+from sigmascale.cli.tables import opening
+from sigmascale.cli.tables.opening import stays_lazy
+from sigmascale.cli.tables.reading import Engine
 from sigmascale.datasets import make_molecules
 
 DATA = make_molecules(3000, seed=5)
@@ -57,9 +58,9 @@ def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
     assert stays_lazy(["s3://b/a"], None)
     sizes = [Path(f"new{i}.parquet").stat().st_size for i in (1, 2)]
     for bound in (sum(sizes), sum(sizes) - 1):  # together they are large
-        monkeypatch.setattr(reading, "LARGE", bound)
+        monkeypatch.setattr(opening, "LARGE", bound)
         assert stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
-    monkeypatch.setattr(reading, "LARGE", 1000)
+    monkeypatch.setattr(opening, "LARGE", 1000)
     for files in (*small, ["folder"]):
         assert stays_lazy(files, None)
         assert not stays_lazy(files, Engine.memory)

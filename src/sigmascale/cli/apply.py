@@ -77,7 +77,7 @@ def apply(
     such as missing ones, give an empty one instead of an error.
     """
     from .tables.files import format_of
-    from .tables.reading import open_table
+    from .tables.opening import open_table
     from .tables.roles import Choice, Expected
 
     if prediction is not None and coverage is None:

@@ -56,7 +56,7 @@ def check(
 
     Exit code: 0 they pass, 1 they do not, 2 bad input.
     """
-    from .tables.reading import open_table
+    from .tables.opening import open_table
 
     check_format(format, as_json)
     if report is not None:

@@ -85,7 +85,7 @@ def fit(
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
     from ..scaling import SelectedScaling
-    from .tables.reading import open_table
+    from .tables.opening import open_table
 
     check_output(output, (".json",), files)
     data = open_table(files, reading, replace(choice, by=tuple(by)))

@@ -86,9 +86,6 @@ def tell_guesses(choice: Choice, data: MemoryTable | LazyTable) -> None:
         print(f"Guessed from their names: {', '.join(guessed)}.")
     if roles.left_out:
         names = ", ".join(roles.left_out)
-        show_words(
-            f"Left out, as their names say that they are no features: {names}. "
-            "--feature COLUMN would use one."
-        )
+        show_words(f"Left out, as their names say that they are no features: {names}.")
     if not roles.features:
         print("No features: --feature COLUMN or --all-features would use some.")
