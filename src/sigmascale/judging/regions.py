@@ -48,7 +48,7 @@ def off_by(zms: float) -> str:
     ('50 % too small (multiply by 2)', '2.0 times too large (multiply by 0.5)')
     """
     if zms == 0:
-        return "too large (all errors are 0)"
+        return how_far_off(zms)
     factor = float(f"{np.sqrt(zms):.2g}")  # two digits are enough
     return f"{how_far_off(zms)} (multiply by {factor:g})"
 
@@ -59,6 +59,8 @@ def how_far_off(zms: float) -> str:
     >>> how_far_off(4.0), how_far_off(0.25)
     ('50 % too small', '2.0 times too large')
     """
+    if zms == 0:
+        return "too large (all errors are 0)"
     ratio = 1 / np.sqrt(zms)  # of the uncertainty to what it should be
     if ratio >= 2:
         return f"{ratio:.1f} times too large"
