@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 
 import sigmascale as ss
+from sigmascale.bins.partitions import rank_bins
 from sigmascale.comparison import name_of
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
+from sigmascale.judging import binning
 
 
 def halves(X, error):
@@ -45,15 +47,15 @@ def table(frames):
 
 
 def test_every_row_equals_a_direct_computation(table, frames):
-    cal, _ = frames
+    calibration, _ = frames
     assert [row.name for row in table.rows] == ["none", *SCALERS]
     for row in table.rows:
-        for which, (X, error) in zip(("training", "test"), frames, strict=True):
+        for which, (X, error) in zip(("calibration", "test"), frames, strict=True):
             u = X["u"].to_numpy()
             features = {name: X[name] for name in ("mass", "hetero")}
             scaled = u
             if row.name != "none":
-                scaled = SCALERS[row.name].fit(*cal).predict(X)
+                scaled = SCALERS[row.name].fit(*calibration).predict(X)
             card = ss.scorecard(error, scaled, features, ties=u)
             rng = np.random.default_rng(5)
             local = {
@@ -70,7 +72,7 @@ def test_every_row_equals_a_direct_computation(table, frames):
             assert len(flat) == (len(found) - 2) / 2
 
 
-def test_the_test_set_does_not_influence_the_training_scores(frames):
+def test_the_test_set_does_not_influence_the_calibration_scores(frames):
     (X, error), test = frames
     columns = [
         ss.compare(
@@ -79,7 +81,7 @@ def test_the_test_set_does_not_influence_the_training_scores(frames):
         for other in (test, (test[0], 100 * test[1]))
     ]
     for name, values in columns[0].items():
-        if name.startswith("training"):
+        if name.startswith("calibration"):
             assert values == columns[1][name]
     assert columns[0]["test NLL"] != columns[1]["test NLL"]
 
@@ -121,7 +123,7 @@ def test_arrays_and_data_frames_give_the_same_numbers(table, frames):
 def test_only_the_features_asked_for_are_scored(frames):
     found = ss.compare([], *frames, features=["hetero"], method="moments")
     assert list(found["none"].test.s) == ["u", "hetero"]
-    assert list(found["none"].training_local) == ["u", "hetero"]
+    assert list(found["none"].calibration_local) == ["u", "hetero"]
 
 
 def test_the_text_shows_the_test_scores_within_80_columns(table):
@@ -160,7 +162,7 @@ def test_the_html_has_both_sets_and_escapes_every_name(molecules):
     X = pl.DataFrame(molecules.X, schema=["u", "<script>", "a&b"])
     scalers = {"<b>bold</b>": ss.TemperatureScaling()}
     page = ss.compare(scalers, *halves(X, molecules.error))._repr_html_()
-    assert page.index("Test set") < page.index("Training set")
+    assert page.index("Test set") < page.index("Calibration set")
     assert page.count("S_&lt;script&gt;") == 2
     assert page.count("S_a&amp;b") == 2
     assert page.count("&lt;b&gt;bold&lt;/b&gt;") == 2
@@ -199,15 +201,50 @@ def test_names_that_would_clash_are_refused(frames, scalers, message):
         ss.compare(scalers, *frames)
 
 
-@pytest.mark.parametrize("name", ["cal", "test"])
+@pytest.mark.parametrize("name", ["calibration", "test"])
 @pytest.mark.parametrize("wrong", [None, np.ones(5), ("X", "y", "z")])
 def test_what_is_not_a_pair_is_refused_by_name(frames, name, wrong):
-    sets = dict(zip(("cal", "test"), frames, strict=True)) | {name: wrong}
+    sets = dict(zip(("calibration", "test"), frames, strict=True)) | {name: wrong}
     with pytest.raises(InvalidInputError, match=rf"`{name}` must be a pair \(X, y\)"):
         ss.compare([], **sets)
 
 
 def test_errors_that_do_not_belong_to_the_table_are_refused(frames):
-    cal, (X, error) = frames
+    calibration, (X, error) = frames
     with pytest.raises(InvalidInputError, match="same number of rows; found 1200 and"):
-        ss.compare([], cal, (X, error[1:]))
+        ss.compare([], calibration, (X, error[1:]))
+
+
+def test_scores_and_valid_fractions_of_a_set_share_one_partition_of_each_variable(
+    frames, monkeypatch
+):
+    cut = []
+
+    def counted(x, *args, **kwargs):
+        cut.append(x.size)
+        return rank_bins(x, *args, **kwargs)
+
+    monkeypatch.setattr(binning, "rank_bins", counted)
+    monkeypatch.setattr(binning, "rank_codes", None)
+    ss.compare([ss.TemperatureScaling()], *frames)
+    assert cut == [1200] * (2 * 2 * 3)  # methods, sets and variables
+
+
+def test_bins_with_too_few_rows_are_merged_for_scores_as_for_intervals(frames):
+    few = tuple((X[:60], error[:60]) for X, error in frames)
+    with pytest.warns(FewerBinsWarning, match="12 are used"):
+        found = ss.compare([], *few)["none"]
+    assert found.test_local["u"].n.size == 12
+    X, error = few[1]
+    features = {name: X[name] for name in ("mass", "hetero")}
+    card = ss.scorecard(error, X["u"], features, n_bins=12)
+    assert found.test.s == card.s
+
+
+def test_uncertainties_that_a_recalibrator_should_not_predict_are_refused(frames):
+    class Negative(ss.TemperatureScaling):
+        def predict(self, X):
+            return -super().predict(X)
+
+    with pytest.raises(InvalidInputError, match="must be strictly positive; 1200 of"):
+        ss.compare([Negative()], *frames)

@@ -19,7 +19,9 @@ import sigmascale as ss
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # public as a whole
-SUBMODULES = ("chemistry", "datasets", "exceptions", "frames", "plots", "report")
+SUBMODULES = (
+    *("chemistry", "datasets", "exceptions", "frames", "maps", "plots", "report"),
+)
 PAGES = sorted(
     path
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]

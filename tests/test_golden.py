@@ -13,9 +13,10 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale._support.rows import judged_rows
 from sigmascale.bins.partitions import cut_positions
 from sigmascale.exceptions import UnseenGroupWarning
-from sigmascale.judging.local import local_zms_by_variable
+from sigmascale.judging.local import check_settings, measure
 
 N_BINS = (20, 40, 80)
 VARIABLES = ("u", "X1", "X2")
@@ -235,6 +236,11 @@ def test_equal_size_bins_are_cut_where_the_script_cuts_them(golden):
         assert [*cuts[1:].tolist(), n_rows] == expected["upindx"]
 
 
+def local_zms_by_variable(row, *, method="bca", n_bins=100, seed=0):
+    settings, rng = check_settings(n_bins, method), np.random.default_rng(seed)
+    return measure(judged_rows(*row[:3]), settings, rng, ties=row.ties).local
+
+
 def valid_fraction_deviations(golden, rows, method):
     """Return ours minus golden for all rows and variables."""
     deviations = {}
@@ -243,9 +249,7 @@ def valid_fraction_deviations(golden, rows, method):
         # The script wants 100 rows a bin, and so makes 99 bins of the 9982 rows that
         # are left in OxNy_train_fixed.
         n_bins = expected.get("n_fv_bins", 100)
-        found = local_zms_by_variable(
-            *row[:3], ties=row.ties, method=method, n_bins=n_bins
-        )
+        found = local_zms_by_variable(row, method=method, n_bins=n_bins)
         for x in VARIABLES:
             deviations[name, x] = found[x].fraction_valid - expected[f"fv{x}"]
     return deviations
@@ -279,7 +283,7 @@ def test_bca_fractions_of_valid_bins_have_the_same_mean_over_seeds(
     expected, row = golden["valid_fractions_over_20_seeds"][name], rows[row]
     fractions = {x: [] for x in VARIABLES}
     for seed in range(10):
-        local = local_zms_by_variable(*row[:3], ties=row.ties, rng=seed)
+        local = local_zms_by_variable(row, seed=seed)
         for x, values in fractions.items():
             values.append(local[x].fraction_valid)
     for x, values in fractions.items():

@@ -18,6 +18,7 @@ from sigmascale import (
     BinwiseScaling,
     GroupScaling,
     RakedScaling,
+    SelectedScaling,
     confidence_curve,
     local_coverage,
     local_zms,
@@ -601,10 +602,26 @@ def test_factors_of_bins_and_of_groups_are_drawn_too():
 
 def test_factors_of_cells_are_refused():
     cells = BinwiseScaling(2, by=(0, 1)).fit(DATA.X, E)
-    with pytest.raises(InvalidInputError, match="bins of one variable; found cells"):
+    with pytest.raises(InvalidInputError, match="bins of one variable; found Binwise"):
         plot_factors(cells)
-    with pytest.raises(InvalidInputError, match="RakedScaling or BinwiseScaling or G"):
+    with pytest.raises(InvalidInputError, match=r"a fitted recalibrator .* ndarray"):
         plot_factors(E)
+    with pytest.raises(InvalidInputError, match=r"a fitted recalibrator .* BinwiseSc"):
+        plot_factors(BinwiseScaling())
+
+
+def test_factors_of_whatever_has_tables_are_drawn_and_columns_keep_their_names():
+    chosen = SelectedScaling({"bins": BinwiseScaling(4, by=1)}).fit(DATA.X, E)
+    ax = plot_factors(chosen)
+    assert ax.get_xlabel() == "X1"
+    expected = np.repeat(chosen.scaler_.factors_, 2)
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), expected)
+    table = pd.DataFrame({"sigma": U, "mass": DATA.mass})
+    raked = RakedScaling(n_bins=4, shrinkage=5.0).fit(table, E)
+    for variable in ("u", "sigma"):
+        steps = plot_factors(raked, variable).lines[-1]
+        expected = np.repeat(raked.factors_["sigma"][1:], 2)
+        np.testing.assert_array_equal(steps.get_ydata(), expected)
 
 
 def test_plots_of_local_zms_can_share_their_range():

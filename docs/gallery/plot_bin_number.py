@@ -13,12 +13,11 @@ import sigmascale as ss
 
 data = ss.datasets.make_molecules(16_000, seed=5)
 half = len(data) // 2
-cal = (data.X[:half], data.error[:half])
+calibration = (data.X[:half], data.error[:half])
 test = (data.X[half:], data.error[half:])
 
-scan = ss.scan_bins(
-    cal, test, n_bins=[1, 2, 3, 5, 8, 12, 20, 40, 80, 160, 320], n_draws=50
-)
+numbers = [1, 2, 3, 5, 8, 12, 20, 40, 80, 160, 320]
+scan = ss.scan_bins(calibration, test, n_bins=numbers, n_draws=50)
 print(scan)
 
 # %%
@@ -26,7 +25,7 @@ print(scan)
 # validation on the calibration set gives an honest choice: the fewest bins that are
 # within one standard error of the best.
 
-choice = ss.choose_n_bins(*cal)
+choice = ss.choose_n_bins(*calibration)
 print(f"chosen: {choice.n_bins} bins; lowest loss: {choice.best} bins")
 
 # %%

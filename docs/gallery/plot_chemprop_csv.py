@@ -69,7 +69,7 @@ table = predicted.select(
     mass=pl.Series(ss.chemistry.describe_formulas(predicted["formula"]).mass),
 )
 error = (measured["logS"] - predicted["logS"]).to_numpy()
-cal, test = slice(0, 3000), slice(3000, None)
+calibration, test = slice(0, 3000), slice(3000, None)
 mass = {"mass": table["mass"][test]}
 print(ss.validate(error[test], table["u"][test], features=mass))
 
@@ -81,7 +81,7 @@ print(ss.validate(error[test], table["u"][test], features=mass))
 # so, too, and we silence the warning.
 
 warnings.simplefilter("ignore", CandidateDroppedWarning)
-scaler = ss.SelectedScaling().fit(table[cal], error[cal])
+scaler = ss.SelectedScaling().fit(table[calibration], error[calibration])
 print(scaler.explain())
 u_new = scaler.predict(table[test])
 print(ss.validate(error[test], u_new, features=mass))

@@ -41,9 +41,9 @@ def distance(u):
 result = {name: np.empty((len(sizes), repeats)) for name in methods}
 for i, n in enumerate(sizes):
     for k in range(repeats):
-        cal = ss.datasets.make_molecules(n, seed=10 * k + i)
+        calibration = ss.datasets.make_molecules(n, seed=10 * k + i)
         for name, method in methods.items():
-            u = method.fit(cal.X, cal.error).predict(test.X)
+            u = method.fit(calibration.X, calibration.error).predict(test.X)
             result[name][i, k] = distance(u)
 print(f"{'rows':<14}" + "".join(f"{n:>7}" for n in sizes))
 for name, values in result.items():

@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, frames
+from . import chemistry, datasets, exceptions, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
 from .judging.confidence_curves import ConfidenceCurve, confidence_curve
@@ -86,6 +86,7 @@ __all__ = [
     "crps",
     "datasets",
     "ence",
+    "exceptions",
     "frames",
     "interval_score",
     "interval_scores",
@@ -93,13 +94,16 @@ __all__ = [
     "local_calibration_error",
     "local_coverage",
     "local_zms",
+    "maps",
     "mean_absolute_calibration_error",
     "mean_width",
     "miscalibration_area",
     "nll",
     "normal_interval",
     "picp",
+    "plots",
     "reference_scores",
+    "report",
     "root_mean_squared_calibration_error",
     "save",
     "scan_bins",

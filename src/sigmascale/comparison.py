@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import narwhals as nw
 from sklearn.base import clone
 
-from ._support.checks import Floats, check_choice, check_count
+from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
 from ._support.render import TableFormat, as_table, html_table, shorten
-from ._support.tables import (
-    Table,
-    check_nonnegative_uncertainty,
-    check_table,
-    check_target,
-)
+from ._support.rows import Rows, judged_rows, read_pair, some_features
 from .exceptions import InvalidInputError
-from .judging.confidence_intervals import METHODS, IntervalMethod
-from .judging.local import LocalZMS, local_zms_by_variable
-from .judging.scores import Scorecard, scorecard
+from .judging.confidence_intervals import IntervalMethod
+from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
+from .judging.scores import Scorecard
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
@@ -30,68 +25,13 @@ Data = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
-class CheckedSet:
-    """One checked set: its table, what scores need of it, and its errors."""
-
-    X: Any
-    table: Table
-    uncertainty: Floats
-    error: Floats
-    features: dict[str, Any]
-
-    @classmethod
-    def read(
-        cls, data: Data, name: str, scored: Iterable[int | str] | None = None
-    ) -> CheckedSet:
-        """Check a pair (X, y); `scored` are the columns to score adaptivity for."""
-        try:
-            X, y = data
-        except (TypeError, ValueError) as problem:
-            msg = f"`{name}` must be a pair (X, y): the conditioning table and errors."
-            raise InvalidInputError(msg) from problem
-        table = check_table(X)
-        u = check_nonnegative_uncertainty(table.numbers(0), smallest=None)
-        error = check_target(y, table.n_rows, "compare")
-        every = range(1, len(table.columns))
-        positions = table.positions(every if scored is None else scored, "features")
-        features = {table.names[i]: table.columns[i] for i in positions}
-        return cls(X, table, u, error, features)
-
-    def score(self, uncertainty: Floats, n_bins: int) -> Scorecard:
-        """Return the scores of these rows with other uncertainties."""
-        # Ties in a feature are broken by the uncertainty before recalibration, so that
-        # all methods are scored on the same bins of the features.
-        return scorecard(
-            self.error,
-            uncertainty,
-            self.features,
-            n_bins=n_bins,
-            ties=self.uncertainty,
-        )
-
-    def validity(
-        self, uncertainty: Floats, n_bins: int, method: IntervalMethod, rng: int
-    ) -> dict[str, LocalZMS]:
-        """Return the local <Z²> of u and every feature, with other uncertainties."""
-        return local_zms_by_variable(
-            self.error,
-            uncertainty,
-            self.features,
-            n_bins=n_bins,
-            method=method,
-            ties=self.uncertainty,
-            rng=rng,
-        )
-
-
-@dataclass(frozen=True)
 class ComparisonRow:
     """One recalibrator's scores and valid fractions on both sets."""
 
     name: str
-    training: Scorecard
+    calibration: Scorecard
     test: Scorecard
-    training_local: dict[str, LocalZMS] = field(repr=False)
+    calibration_local: dict[str, LocalZMS] = field(repr=False)
     test_local: dict[str, LocalZMS] = field(repr=False)
     fit_seconds: float
 
@@ -99,7 +39,7 @@ class ComparisonRow:
         """Return every number under a flat name."""
         flat: dict[str, Any] = {"method": self.name}
         for which, card, local in (
-            ("training", self.training, self.training_local),
+            ("calibration", self.calibration, self.calibration_local),
             ("test", self.test, self.test_local),
         ):
             flat |= {f"{which} {name}": v for name, v in card.to_dict().items()}
@@ -175,7 +115,10 @@ class Comparison:
     def _repr_html_(self) -> str:
         return "".join(
             f"<p>{title}</p>{html_table(*self._cells(which))}"
-            for title, which in (("Test set", "test"), ("Training set", "training"))
+            for title, which in (
+                ("Test set", "test"),
+                ("Calibration set", "calibration"),
+            )
         )
 
 
@@ -218,10 +161,10 @@ def _named(scalers: Any) -> dict[str, Any]:
 
 def compare(
     scalers: Any,
-    cal: Data,
+    calibration: Data,
     test: Data,
     *,
-    features: Iterable[int | str] | None = None,
+    features: Sequence[int | str] | None = None,
     n_bins: int = 100,
     method: IntervalMethod = "bca",
     rng: int = 0,
@@ -232,13 +175,14 @@ def compare(
     ----------
     scalers : list or dict of recalibrators
         They are cloned, not changed. A dict gives them names.
-    cal, test : pair (X, y)
+    calibration, test : pair (X, y)
         Conditioning table (uncertainty first, then features) and errors of the set to
         fit on and of the set to judge by.
-    features : iterable of int or str, optional
+    features : list of int or str, optional
         Columns of X to score adaptivity for; by default all but the first.
     n_bins : int, default 100
-        Number of bins of the local scores and of the valid fractions.
+        Number of bins of the local scores and of the valid fractions; fewer, with a
+        warning, where a bin would have under 5 rows.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals of the local <Z²> are made.
     rng : int, default 0
@@ -252,11 +196,12 @@ def compare(
     --------
     >>> import sigmascale as ss
     >>> data = ss.datasets.make_molecules(4000, seed=0)
-    >>> cal, test = (
+    >>> calibration, test = (
     ...     (data.X[:2000], data.error[:2000]),
     ...     (data.X[2000:], data.error[2000:]),
     ... )
-    >>> table = compare([ss.TemperatureScaling(), ss.IsotonicScaling()], cal, test)
+    >>> scalers = [ss.TemperatureScaling(), ss.IsotonicScaling()]
+    >>> table = compare(scalers, calibration, test)
     >>> [row.name for row in table.rows]
     ['none', 'Temperature', 'Isotonic']
     >>> table["Isotonic"].test.nll < table["none"].test.nll
@@ -269,30 +214,61 @@ def compare(
             "uncertainties as they came. Rename it."
         )
         raise InvalidInputError(msg)
-    n_bins = check_count(n_bins, "n_bins")
-    check_choice(method, "method", METHODS)
-    training, testing = (
-        CheckedSet.read(cal, "cal", features),
-        CheckedSet.read(test, "test", features),
-    )
+    settings = check_settings(n_bins, method)
+    sets = [
+        _JudgedSet.read(calibration, "calibration", features),
+        _JudgedSet.read(test, "test", features),
+    ]
     rows = []
     everything = {UNSCALED: None, **named}
     for name, scaler in track(everything.items(), "comparing", len(everything)):
         started = time.perf_counter()
         if scaler is None:
-            seconds, outputs = 0.0, (training.uncertainty, testing.uncertainty)
+            seconds, outputs = 0.0, [each.rows.uncertainty for each in sets]
         else:
-            fitted = clone(scaler).fit(training.X, training.error)
+            fitted = clone(scaler).fit(sets[0].X, sets[0].rows.errors)
             seconds = time.perf_counter() - started
-            outputs = (fitted.predict(training.X), fitted.predict(testing.X))
+            outputs = [fitted.predict(each.X) for each in sets]
+        learned, judged = (
+            each.measure(u, settings, rng)
+            for each, u in zip(sets, outputs, strict=True)
+        )
         rows.append(
             ComparisonRow(
                 name=name,
-                training=training.score(outputs[0], n_bins),
-                test=testing.score(outputs[1], n_bins),
-                training_local=training.validity(outputs[0], n_bins, method, rng),
-                test_local=testing.validity(outputs[1], n_bins, method, rng),
+                calibration=learned.scores,
+                test=judged.scores,
+                calibration_local=learned.local,
+                test_local=judged.local,
                 fit_seconds=seconds,
             )
         )
     return Comparison(tuple(rows))
+
+
+@dataclass(frozen=True)
+class _JudgedSet:
+    """One set: the table that recalibrators take, and the rows that are judged."""
+
+    X: Any
+    rows: Rows
+
+    @classmethod
+    def read(
+        cls, data: Data, name: str, features: Sequence[int | str] | None
+    ) -> _JudgedSet:
+        """Check a pair (X, y); `features` are the columns to score adaptivity for."""
+        rows = read_pair(data, name)
+        scored = some_features(rows, features).features
+        return cls(data[0], judged_rows(rows.errors, rows.uncertainty, scored))
+
+    def measure(self, u: Floats, settings: BinSettings, rng: int) -> Measured:
+        """Measure these rows with other uncertainties."""
+        # Ties in a feature are broken by the uncertainty before recalibration, so that
+        # all methods are scored on the same bins of the features.
+        return measure(
+            self.rows.with_uncertainty(check_pair(self.rows.errors, u)[1]),
+            settings,
+            rng_from(rng),
+            ties=self.rows.uncertainty,
+        )

@@ -30,13 +30,14 @@ from ._support.drawing import (
     styled,
     variable_label,
 )
-from .bins.partitions import Cells
+from ._support.rows import fitted_names
+from .bins.partitions import LabelBins
 from .exceptions import InvalidInputError
 from .judging.confidence_curves import ConfidenceCurve
 from .judging.local import LocalZMS
 from .judging.local_coverage import LocalCoverage
 from .judging.scores import zms
-from .scaling import BinwiseScaling, GroupScaling, RakedScaling
+from .maps import FactorTable, factor_tables
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -162,21 +163,18 @@ def plot_local_coverage(
 
 
 def plot_factors(
-    scaler: RakedScaling | BinwiseScaling | GroupScaling,
-    variable: str | None = None,
-    *,
-    ax: Axes | None = None,
-    **style: Any,
+    scaler: Any, variable: str | None = None, *, ax: Axes | None = None, **style: Any
 ) -> Axes:
     """Plot the factors of the bins, or labels, of one variable; 1 is no change.
 
     Parameters
     ----------
-    scaler : RakedScaling, BinwiseScaling or GroupScaling
-        A fitted recalibrator; its bins must be of one variable, not cells of two.
+    scaler : recalibrator
+        A fitted one that has factors for the bins of single variables, such as
+        `RakedScaling`, `GroupScaling` and `BinwiseScaling`, but not for cells of two.
     variable : str, optional
-        For raking, a key of its `factors_`, but not a pair of variables; for the
-        others, which have one variable, the label of the axis.
+        The column whose factors are drawn, if there are several; "u" is the first. If
+        there is only one, the label of the axis.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     **style
@@ -190,48 +188,74 @@ def plot_factors(
     >>> plot_factors(scaler, "u").get_ylabel()
     'factor'
     """
-    ax = axes_for(ax, scaler, (RakedScaling, BinwiseScaling, GroupScaling), "scaler")
-    name, limits, factors = _factors(scaler, variable)
-    look: Look = {"color": BLUE, "linewidth": 1.5}
-    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
-    if factors.size == limits.size:  # labels
-        look |= {"linestyle": "none", "marker": "o"}
-        ax.plot(np.arange(limits.size), factors, **styled(style, look))
-        name_ticks(ax, limits)
-    else:
-        # the first and last bins are open; they are drawn as wide as their neighbours
-        edges = np.array([0.0, 1.0])
-        if log := limits.size > 1 and log_helps(limits):
-            ends = (limits[:1] ** 2 / limits[1:2], limits[-1:] ** 2 / limits[-2:-1])
-            edges = np.concatenate([ends[0], limits, ends[1]])
-        elif limits.size:
-            steps = np.diff(limits) if limits.size > 1 else np.ones(1)
-            ends = (limits[:1] - steps[:1], limits[-1:] + steps[-1:])
-            edges = np.concatenate([ends[0], limits, ends[1]])
-        ax.plot(np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **styled(style, look))
-        if log:
-            log_ticks(ax, "x", edges[0], edges[-1])
+    ax = axes_for(ax)
+    name, table = _table_of(scaler, variable)
+    draw_factors(ax, table, **style)
     ax.set_xlabel(variable_label(name))
-    ax.set_ylabel("factor")
     return ax
 
 
-def _factors(scaler: Any, variable: str | None) -> tuple[str, Any, Floats]:
-    """Return a variable with the limits (or labels) and factors of its bins."""
-    if isinstance(scaler, RakedScaling):
-        if variable is None or variable not in scaler.limits_:
-            known = ", ".join(scaler.limits_)
-            msg = f"`variable` must be one of {known}; found {variable!r}."
-            raise InvalidInputError(msg)
-        # the first factor is for missing values
-        return variable, scaler.limits_[variable], scaler.factors_[variable][1:]
-    name = variable or ("u" if scaler.by in (0, "u") else str(scaler.by))
-    if isinstance(scaler, GroupScaling):  # the last factor is for other labels
-        return name, scaler.groups_.labels, scaler.factors_[:-1]
-    if isinstance(scaler.partition_, Cells):
-        msg = f"`scaler` must have bins of one variable; found cells of {scaler.by!r}."
+def draw_factors(ax: Axes, table: FactorTable, **style: Any) -> None:
+    """Draw the factors of the bins of one variable on axes that get no label of it."""
+    look: Look = {"color": BLUE, "linewidth": 1.5}
+    ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    factors = table.factors[1:]  # the first is for what is missing or unknown
+    if isinstance(table.partition, LabelBins):
+        labels = table.partition.labels
+        look |= {"linestyle": "none", "marker": "o"}
+        ax.plot(np.arange(labels.size), factors, **styled(style, look))
+        name_ticks(ax, labels)
+    else:
+        edges = _edges(table.partition.limits)
+        ax.plot(np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **styled(style, look))
+        if _is_log(table.partition.limits):
+            log_ticks(ax, "x", edges[0], edges[-1])
+    ax.set_ylabel("factor")
+
+
+def _is_log(limits: Floats) -> bool:
+    return limits.size > 1 and log_helps(limits)
+
+
+def _edges(limits: Floats) -> Floats:
+    """Return limits with ends for the open bins, as wide as their neighbours."""
+    if not limits.size:
+        return np.array([0.0, 1.0])
+    if _is_log(limits):
+        ends = (limits[:1] ** 2 / limits[1:2], limits[-1:] ** 2 / limits[-2:-1])
+    else:
+        steps = np.diff(limits) if limits.size > 1 else np.ones(1)
+        ends = (limits[:1] - steps[:1], limits[-1:] + steps[-1:])
+    return np.concatenate([ends[0], limits, ends[1]])
+
+
+def _table_of(scaler: Any, variable: str | None) -> tuple[str, FactorTable]:
+    """Return the factors of one variable, and what to call it."""
+    learned = getattr(scaler, "map_", None)
+    if learned is None:
+        msg = (
+            "`scaler` must be a fitted recalibrator with factors for bins; found "
+            f"{type(scaler).__name__}."
+        )
         raise InvalidInputError(msg)
-    return name, scaler.partition_.limits, scaler.factors_
+    columns = fitted_names(scaler)
+    tables = {columns[each.position]: each for each in factor_tables(learned)}
+    if not tables:
+        msg = (
+            "`scaler` must have factors for the bins of one variable; found "
+            f"{scaler!r}, which has none."
+        )
+        raise InvalidInputError(msg)
+    if variable == "u" and columns[0] in tables:
+        return "u", tables[columns[0]]
+    if variable in tables:
+        return variable, tables[variable]
+    if len(tables) > 1:
+        known = ", ".join(tables)
+        msg = f"`variable` must be one of {known}; found {variable!r}."
+        raise InvalidInputError(msg)
+    ((name, table),) = tables.items()
+    return variable or ("u" if name == columns[0] else name), table
 
 
 def plot_errors(

@@ -6,6 +6,9 @@ import pytest
 
 from sigmascale.cli import demo
 from sigmascale.datasets import make_molecules
+from sigmascale.exceptions import FewerBinsWarning
+from sigmascale.judging.verdicts import validate
+from sigmascale.scaling import TemperatureScaling
 
 
 def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
@@ -38,6 +41,28 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     assert (tmp_path / "story/local_zms.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "story/report.html").read_text()
     assert pl.read_csv("story/test.csv")["E"].to_list() == data.error[600:].tolist()
+
+
+def test_the_demo_judges_the_test_set_once_before_and_once_after(tmp_path, monkeypatch):
+    judged, reported = [], []
+
+    def counted(*args, **kwargs):
+        judged.append(validate(*args, **kwargs))
+        return judged[-1]
+
+    def reporting(path, validation, *, recalibrated, **options):
+        reported.extend([validation, recalibrated])
+
+    monkeypatch.setattr(demo, "validate", counted)
+    monkeypatch.setattr(demo, "write_report", reporting)
+    monkeypatch.setattr(
+        demo, "write_picture", lambda stages, path: reported.extend(stages.values())
+    )
+    monkeypatch.setattr(demo, "METHODS", {demo.SHOWN: TemperatureScaling()})
+    with pytest.warns(FewerBinsWarning):  # 100 bins of 500 rows
+        demo.run(tmp_path, rows=900)
+    assert len(judged) == 2
+    assert [id(each) for each in reported] == [id(each) for each in judged * 2]
 
 
 @pytest.mark.parametrize(

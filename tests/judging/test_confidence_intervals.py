@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sigmascale import intervals, wilson_interval
+from sigmascale import wilson_interval
 from sigmascale.bins.partitions import BinnedRows
 from sigmascale.bins.sums import BinSums
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.judging import confidence_intervals
 from sigmascale.judging.confidence_intervals import (
     METHODS,
     mean_interval,
@@ -188,7 +189,9 @@ def test_bca_takes_the_levels_of_its_formula_from_any_resamples(
     values = np.array([0.2, 0.7, 1.5, 6.0])
     # all below the mean, around it, or all above it
     means = values.mean() + shift + np.random.default_rng(0).uniform(-1, 1, count)
-    monkeypatch.setattr(intervals, "_resample", lambda *_: (means.copy()[None], None))
+    monkeypatch.setattr(
+        confidence_intervals, "_resample", lambda *_: (means.copy()[None], None)
+    )
     found = np.ravel(limits("bca", [values], n_resamples=count, confidence=0.9))
     below = np.clip(np.count_nonzero(means < values.mean()), 0.5, count - 0.5)
     bias, quantile = stats.norm.ppf([below / count, 0.95])
@@ -210,11 +213,11 @@ def test_the_default_is_95_percent_from_1500_resamples(method):
         powers = [np.add.reduceat(values**k, [0, 20, 40]) for k in (1, 2, 3)]
         found = moments_interval(sizes, *powers)
     elif method == "student":
-        found = intervals.student_interval(values, sizes)
+        found = confidence_intervals.student_interval(values, sizes)
     elif method == "bca":
-        found = intervals.bca_interval(values, sizes, rng)
+        found = confidence_intervals.bca_interval(values, sizes, rng)
     else:
-        found = intervals.bootstrap_t_interval(values, sizes, rng)
+        found = confidence_intervals.bootstrap_t_interval(values, sizes, rng)
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -267,7 +270,7 @@ def test_limits_depend_on_the_seed_alone_and_not_on_the_size_of_blocks(
 ):
     bins = list(squares(4, 139))
     first, again, other = (limits(method, bins, seed=s) for s in (0, 0, 1))
-    monkeypatch.setattr(intervals, "_LARGEST_WEIGHTS", 139 * 7)
+    monkeypatch.setattr(confidence_intervals, "_LARGEST_WEIGHTS", 139 * 7)
     in_blocks = limits(method, bins)
     np.testing.assert_array_equal(first, again)
     np.testing.assert_allclose(in_blocks, first, rtol=1e-12)
@@ -276,7 +279,9 @@ def test_limits_depend_on_the_seed_alone_and_not_on_the_size_of_blocks(
 
 def test_every_resample_of_every_block_has_as_many_values_as_the_bin():
     rng = np.random.default_rng(0)
-    means, squares = intervals._resample(np.full((2, 600), 3.0), rng, 100, squares=True)
+    means, squares = confidence_intervals._resample(
+        np.full((2, 600), 3.0), rng, 100, squares=True
+    )
     np.testing.assert_allclose(means, np.full((2, 100), 3), rtol=1e-12)
     np.testing.assert_allclose(squares, np.full((2, 100), 9), rtol=1e-12)
 
@@ -304,7 +309,7 @@ def test_tails_alone_are_sorted_as_if_all_resamples_were(low, high):
         ]
         for level in levels
     ]
-    found = intervals._order_statistics(resamples, *levels)
+    found = confidence_intervals._order_statistics(resamples, *levels)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 

@@ -5,9 +5,10 @@ import polars as pl
 import pytest
 
 from sigmascale import local_zms, wilson_interval
+from sigmascale._support.rows import judged_rows
 from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
 from sigmascale.judging.confidence_intervals import METHODS
-from sigmascale.judging.local import local_zms_by_variable
+from sigmascale.judging.local import check_settings, measure
 
 RNG = np.random.default_rng(5)
 N = 2000
@@ -205,9 +206,15 @@ def test_groups_that_are_all_small_are_refused():
 # --- several variables ---------------------------------------------------------------
 
 
+def by_variable(features, *, n_bins, method="bca", ties=None, rng=0, **others):
+    settings = check_settings(n_bins, method, **others)
+    rows = judged_rows(ERROR, U, features)
+    return measure(rows, settings, np.random.default_rng(rng), ties=ties).local
+
+
 def test_variables_are_answered_by_name_as_one_by_one():
     features = {"mass": MASS, "phase": PHASE}
-    found = local_zms_by_variable(ERROR, U, features, n_bins=20, method="moments")
+    found = by_variable(features, n_bins=20, method="moments")
     assert list(found) == ["u", "mass", "phase"]
     for name, by in (("u", None), ("mass", MASS), ("phase", PHASE)):
         assert found[name].name == name
@@ -217,12 +224,18 @@ def test_variables_are_answered_by_name_as_one_by_one():
 
 def test_features_come_as_a_dict_a_data_frame_or_an_array():
     named = {"X1": MASS, "X2": STRATA}
-    expected = local_zms_by_variable(ERROR, U, named, n_bins=20)
+    expected = by_variable(named, n_bins=20)
     for features in (np.column_stack([MASS, STRATA]), pl.DataFrame(named)):
-        found = local_zms_by_variable(ERROR, U, features, n_bins=20)
+        found = by_variable(features, n_bins=20)
         assert list(found) == ["u", "X1", "X2"]
         for name, local in found.items():
             assert_same(local, expected[name])
+
+
+def test_a_warning_about_too_many_bins_is_said_once_for_all_variables():
+    with pytest.warns(FewerBinsWarning, match="401 bins were asked for") as caught:
+        by_variable({"mass": MASS, "strata": STRATA}, n_bins=401, method="moments")
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(
@@ -231,10 +244,8 @@ def test_features_come_as_a_dict_a_data_frame_or_an_array():
 def test_arguments_reach_every_variable(arguments):
     arguments = {"method": "moments" if "ties" in arguments else "bca", **arguments}
     by_name = {"strata": STRATA}
-    found = local_zms_by_variable(ERROR, U, by_name, n_bins=20, **arguments)
-    plain = local_zms_by_variable(
-        ERROR, U, by_name, n_bins=20, method=arguments["method"]
-    )
+    found = by_variable(by_name, n_bins=20, **arguments)
+    plain = by_variable(by_name, n_bins=20, method=arguments["method"])
     assert np.any(found["strata"].low != plain["strata"].low)
     assert_same(found["u"], local_zms(ERROR, U, n_bins=20, **arguments))
 
@@ -255,7 +266,6 @@ def test_local_results_print_and_serialise():
     assert "fraction_valid=" in repr(found)
 
 
-@pytest.mark.parametrize("function", [local_zms, local_zms_by_variable])
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
@@ -271,25 +281,24 @@ def test_local_results_print_and_serialise():
         ({"rng": 0.5}, "`rng` must be a seed"),
     ],
 )
-def test_wrong_arguments_are_refused(function, arguments, match):
+def test_wrong_arguments_are_refused(arguments, match):
     with pytest.raises(InvalidInputError, match=match):
-        function(ERROR, U, **arguments)
+        local_zms(ERROR, U, **arguments)
 
 
-@pytest.mark.parametrize("function", [local_zms, local_zms_by_variable])
-def test_one_row_and_bad_rows_are_refused(function):
+def test_one_row_and_bad_rows_are_refused():
     with pytest.raises(InvalidInputError, match="An interval needs at least 2 rows"):
-        function([1.0], [1.0])
+        local_zms([1.0], [1.0])
     with pytest.raises(InvalidInputError, match=r"first at row 1: nan"):
-        function([1.0, np.nan], [1.0, 1.0])
+        local_zms([1.0, np.nan], [1.0, 1.0])
     with pytest.raises(
         InvalidInputError, match="`uncertainty` must be strictly positive"
     ):
-        function([1.0, 1.0], [1.0, 0.0])
+        local_zms([1.0, 1.0], [1.0, 0.0])
 
 
 def test_a_variable_with_gaps_or_another_length_is_refused():
     with pytest.raises(InvalidInputError, match=r"`by` must be finite.* 1 of 2000 "):
         local_zms(ERROR, U, by=np.where(np.arange(N) == 3, np.nan, MASS))
-    with pytest.raises(InvalidInputError, match="`mass` must have the same number"):
-        local_zms_by_variable(ERROR, U, {"mass": MASS[:7]})
+    with pytest.raises(InvalidInputError, match="`by` must have the same number"):
+        local_zms(ERROR, U, by=MASS[:7])

@@ -6,10 +6,7 @@ from scipy import stats
 
 import sigmascale as ss
 from sigmascale.exceptions import FewerBinsWarning
-from sigmascale.judging.local_coverage import (
-    clopper_pearson_interval,
-    local_coverage_by_variable,
-)
+from sigmascale.judging.local_coverage import clopper_pearson_interval
 
 RNG = np.random.default_rng(0)
 U = RNG.lognormal(0, 0.5, 2000)
@@ -71,24 +68,6 @@ def test_intervals_that_ignore_a_feature_fail_in_its_bins_but_not_on_average():
     assert average.picp_low <= 0.9 <= average.picp_high
     assert ss.local_coverage(e, u, interval, n_bins=5).fraction_valid == 1
     assert ss.local_coverage(e, u, interval, by=x, n_bins=10).fraction_valid < 0.5
-
-
-def test_every_variable_has_the_coverage_that_it_has_alone():
-    features = {"mass": X1, "phase": np.where(X1 > 0, "a", "b")}
-    results = local_coverage_by_variable(
-        E, U, INTERVAL, features, coverage=0.8, n_bins=9, confidence=0.9
-    )
-    assert list(results) == ["u", "mass", "phase"]
-    for name, result in results.items():
-        alone = ss.local_coverage(
-            *(E, U, INTERVAL),
-            by=features.get(name),
-            coverage=0.8,
-            n_bins=9,
-            confidence=0.9,
-        )
-        assert result.name == name
-        assert result.to_dict() == alone.to_dict() | {"name": name}
 
 
 def test_small_groups_and_too_many_bins_are_left_out_with_a_warning():

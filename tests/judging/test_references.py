@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sigmascale import reference, reference_scores, scorecard
+from sigmascale import reference_scores, scorecard
 from sigmascale.exceptions import InvalidInputError, ZeroErrorBinWarning
+from sigmascale.judging import references
 
 RNG = np.random.default_rng(42)
 U = RNG.lognormal(size=400)
@@ -66,7 +67,7 @@ def test_numbers_depend_on_the_seed_alone(distribution, monkeypatch):
     assert not np.any(draws(n_draws=70, rng=2) == first)
     # fewer draws are the first ones of many
     np.testing.assert_allclose(draws(n_draws=5, rng=1), first[:, :5], rtol=1e-12)
-    monkeypatch.setattr(reference, "_BLOCK", 1000)
+    monkeypatch.setattr(references, "_BLOCK", 1000)
     np.testing.assert_allclose(draws(n_draws=70, rng=1), first, rtol=1e-12)
 
 

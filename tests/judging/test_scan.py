@@ -5,8 +5,10 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale import binscan
+from sigmascale import maps
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.judging import scan as module
+from sigmascale.scaling import choice as choosing
 
 NUMBERS = (2, 7, 30)
 
@@ -37,11 +39,11 @@ def local_zms(error, scaled, u, features):
 
 
 def test_every_point_of_a_scan_equals_a_direct_computation(halves, by, scan):
-    cal, (X, error) = halves
+    calibration, (X, error) = halves
     u, features = X["u"].to_numpy(), {name: X[name] for name in ("mass", "hetero")}
     assert scan.n_bins.tolist() == list(NUMBERS)
     for i, n in enumerate(NUMBERS):
-        scaled = ss.BinwiseScaling(n, by=by).fit(*cal).predict(X)
+        scaled = ss.BinwiseScaling(n, by=by).fit(*calibration).predict(X)
         card = ss.scorecard(error, scaled, features, ties=u).to_dict()
         assert {name: values[i] for name, values in scan.scores.items()} == card
         for name, each in local_zms(error, scaled, u, features).items():
@@ -56,9 +58,9 @@ def test_every_point_of_a_scan_equals_a_direct_computation(halves, by, scan):
 
 
 def test_the_isotonic_reference_of_a_scan_equals_a_direct_computation(halves, scan):
-    cal, (X, error) = halves
+    calibration, (X, error) = halves
     u, features = X["u"].to_numpy(), {name: X[name] for name in ("mass", "hetero")}
-    scaled = ss.IsotonicScaling().fit(*cal).predict(X)
+    scaled = ss.IsotonicScaling().fit(*calibration).predict(X)
     assert scan.isotonic == ss.scorecard(error, scaled, features, ties=u)
     local = local_zms(error, scaled, u, features)
     expected = {name: each.fraction_valid for name, each in local.items()}
@@ -197,22 +199,22 @@ def test_bins_of_a_feature_are_chosen_when_it_decides_about_the_errors():
 def test_a_choice_never_judges_a_fit_by_rows_that_it_has_seen(monkeypatch):
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, 103)  # all different: u tells the row
-    fits = []
+    fits, judged = [], {}
 
     class Spy(ss.BinwiseScaling):
-        def fit(self, X, y):
-            fits.append((self.n_bins, set(X[:, 0])))
-            return super().fit(X, y)
+        def _fit_rows(self, rows):
+            fits.append((self.n_bins, set(rows.uncertainty)))
+            return super()._fit_rows(rows)
 
-        def predict(self, X):
-            n_bins, seen = fits[-1]
-            assert seen.isdisjoint(X[:, 0])
-            assert seen | set(X[:, 0]) == set(u)
-            judged[n_bins] = judged.get(n_bins, []) + list(X[:, 0])
-            return super().predict(X)
+    def rescale(learned, rows):
+        n_bins, seen = fits[-1]
+        assert seen.isdisjoint(rows.uncertainty)
+        assert seen | set(rows.uncertainty) == set(u)
+        judged[n_bins] = judged.get(n_bins, []) + list(rows.uncertainty)
+        return maps.rescale(learned, rows)
 
-    judged = {}
-    monkeypatch.setattr(binscan, "BinwiseScaling", Spy)
+    monkeypatch.setattr(module, "BinwiseScaling", Spy)
+    monkeypatch.setattr(choosing, "rescale", rescale)
     ss.choose_n_bins(u, u * rng.normal(size=u.size), n_bins=(1, 4), cv=4)
     assert len(fits) == 8
     for n_bins in (1, 4):

@@ -464,3 +464,35 @@ def test_scores_and_intervals_come_from_the_same_bins():
     assert (
         found.verdicts["u"].score == validate(error, u, n_bins=20).verdicts["u"].score
     )
+
+
+# --- what a validation remembers -----------------------------------------------------
+
+
+def test_a_validation_keeps_the_rows_that_were_judged_the_seed_and_the_resamples():
+    found = validate(ERROR, U, FEATURES, n_draws=20, n_resamples=40, rng=4)
+    np.testing.assert_array_equal(found.rows.errors, ERROR)
+    np.testing.assert_array_equal(found.rows.uncertainty, U)
+    assert list(found.rows.features) == ["mass", "phase"]
+    assert (found.seed, found.n_resamples, found.notes) == (4, 40, ())
+    assert "rows" not in repr(found)
+    found = judge(ERROR, U, rng=np.random.default_rng(0))
+    assert (found.seed, found.n_resamples) == (None, None)
+
+
+def test_what_is_warned_about_bins_is_noted_as_well():
+    kinds = np.where(np.arange(N) < 3, "few", "many")
+    with pytest.warns(FewerBinsWarning) as caught:
+        found = validate(ERROR, U, {"kind": kinds}, n_bins=1000, **CHEAP)
+    assert [str(each.message) for each in caught] == list(found.notes)
+    asked, groups = found.notes
+    assert "1000 bins were asked for" in asked
+    assert "1 of 2 groups of `kind` have fewer than 5 rows" in groups
+
+
+def test_other_warnings_are_given_but_not_noted():
+    error = np.append(ERROR, 1e6)
+    with pytest.warns(DominantErrorWarning) as caught:
+        found = validate(error, np.append(U, 1.0), **CHEAP)
+    assert found.notes == ()
+    assert [each.filename for each in caught] == [__file__]  # the caller's line

@@ -19,13 +19,13 @@ from sigmascale.maps import (
     Product,
     Root,
     Sum,
-    columns_of,
     evaluate,
     factor_tables,
     in_order,
-    recalibrate,
     scaled,
 )
+from sigmascale.maps.nodes import columns_of
+from sigmascale.maps.prediction import recalibrate
 
 U = np.array([1.0, 2.0, 4.0])
 LIMITS = EqualSizeBins(np.array([2.0, 3.0]))

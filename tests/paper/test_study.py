@@ -4,6 +4,7 @@ import contextlib
 import csv
 import functools
 import io
+import os
 import re
 import subprocess
 import sys
@@ -11,10 +12,10 @@ import sys
 import numpy as np
 import pytest
 
-from sigmascale.judging.local import local_zms_by_variable
+from sigmascale.exceptions import InvalidInputError
+from sigmascale.judging.local import check_settings
 from sigmascale.judging.scan import scan_bins
-from sigmascale.paper import beyond, deviations, figures, study, tables
-from sigmascale.paper.__main__ import main
+from sigmascale.paper import beyond, deviations, figures, program, study, tables
 from sigmascale.paper.study import SCORES, StudyData, StudyRow, published_rows
 from sigmascale.scaling import (
     BinwiseScaling,
@@ -36,8 +37,8 @@ def quick_study(max_evaluations):
     with pytest.MonkeyPatch.context() as patch:
         fewer = functools.partial(BinwiseScaling, max_evaluations=max_evaluations)
         patch.setattr(study, "BinwiseScaling", fewer)
-        quicker = functools.partial(local_zms_by_variable, n_resamples=300)
-        patch.setattr(study, "local_zms_by_variable", quicker)
+        quicker = functools.partial(check_settings, n_resamples=300)
+        patch.setattr(study, "check_settings", quicker)
         yield patch
 
 
@@ -235,8 +236,7 @@ def run_command(folder):
             (beyond, "figure3"),
         ):
             patch.setattr(module, name, lambda *_, **__: Blank())
-        options = ["--out", str(folder), "--draws", "20", "--step", "60"]
-        assert main(options) == 0
+        program.reproduce(None, download=False, out=folder, seed=0, n_draws=20, step=60)
     return said.getvalue()
 
 
@@ -358,7 +358,7 @@ def test_figures_have_the_panels_and_lines_of_the_paper(tmp_path):
     data = few_molecules(0)
     first = figures.figure1(data)
     scan = scan_bins(
-        *((each.frame, each.error) for each in (data.training, data.test)),
+        *((each.X, each.error) for each in (data.training, data.test)),
         n_bins=(2, 30, 60),
         n_draws=20,
         method="moments",
@@ -400,32 +400,62 @@ def test_figures_have_the_panels_and_lines_of_the_paper(tmp_path):
     ("options", "message"),
     [
         (["--data", "{tmp}/nowhere"], "`folder` must hold qm9_qm9_E_uncalibrated"),
-        (["--step", "0"], "`--step` must be at least 1; found 0"),
-        (["--draws", "0"], "`--draws` must be at least 1; found 0"),
-        (["--seed", "-1"], "`seed` must be at least 0; found -1"),
+        (["--step", "0"], "'--step'"),
+        (["--draws", "0"], "'--draws'"),
+        (["--seed", "-1"], "'--seed'"),
     ],
 )
-def test_what_cannot_be_done_gives_code_2_one_line_and_no_file(
-    tmp_path, capsys, options, message
+def test_what_cannot_be_done_gives_code_2_and_no_file(
+    tmp_path, sigmascale, options, message
 ):
     out = tmp_path / "output"
     options = [option.format(tmp=tmp_path) for option in options]
-    assert main([*options, "--out", str(out)]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("error: ")
-    assert message in told
-    assert told.count("\n") == 1
+    done = sigmascale("paper", *options, "--out", out)
+    assert done.code == 2
+    assert done.out == ""
+    assert message in done.err
     assert not out.exists()
 
 
-def test_an_output_folder_that_is_a_file_is_told_before_any_work(tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step": 0}, "`step` must be at least 1; found 0"),
+        ({"n_draws": 0}, "`n_draws` must be at least 1; found 0"),
+    ],
+)
+def test_numbers_that_make_no_study_are_refused(tmp_path, options, message):
+    options = {"seed": 0, "n_draws": 20, "step": 60} | options
+    out = tmp_path / "output"
+    with pytest.raises(InvalidInputError, match=message):
+        program.reproduce(None, download=False, out=out, **options)
+    assert not out.exists()
+
+
+def test_an_output_folder_that_is_a_file_is_told_before_any_work(tmp_path, sigmascale):
     out = tmp_path / "output"
     out.write_text("a file")
     with quick_study(1) as patch:
-        patch.setattr("sigmascale.paper.__main__.run_tables", None)
-        assert main(["--out", str(out)]) == 2
-    assert "File exists" in capsys.readouterr().err
+        patch.setattr(program, "run_tables", None)
+        done = sigmascale("paper", "--out", out)
+    assert done.code == 2
+    assert "File exists" in done.err
     assert out.read_text() == "a file"
+
+
+def test_the_module_is_the_command_of_the_same_name(tmp_path, sigmascale):
+    told = [
+        subprocess.run(
+            [sys.executable, "-m", *module, "--help"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "COLUMNS": "80"},
+        ).stdout
+        for module in (["sigmascale.paper"], ["sigmascale", "paper"])
+    ]
+    assert told[0] == told[1]
+    assert "Usage: sigmascale paper" in told[0]
 
 
 def test_a_folder_without_the_data_is_refused_from_the_command_line(tmp_path):

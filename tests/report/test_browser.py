@@ -31,8 +31,8 @@ def reports(tmp_path_factory):
     table = pl.DataFrame(
         {"u": data.uncertainty, "mass": data.mass, "phase": data.group}
     )
-    cal, test = slice(0, 600), slice(600, 1200)
-    learned_from = (table[cal], data.error[cal])
+    calibration, test = slice(0, 600), slice(600, 1200)
+    learned_from = (table[calibration], data.error[calibration])
     candidates = {"one": ss.TemperatureScaling(), "b": ss.BoostedScaling(max_trees=20)}
     scaler = ss.SelectedScaling(candidates).fit(*learned_from)
     assert scaler.name_ == "b"  # whose factors are shown as ratios
@@ -41,12 +41,15 @@ def reports(tmp_path_factory):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # groups of too few rows
         comparison = ss.compare(methods, learned_from, judged, n_bins=20)
+        u, features = data.uncertainty[test], table[test].drop("u")
+        before, after = (
+            ss.validate(data.error[test], each, features, ties=u)
+            for each in (u, scaler.predict(table[test]))
+        )
     write_report(
         folder / "whole.html",
-        data.error[test],
-        data.uncertainty[test],
-        table[test].drop("u"),
-        recalibrated=scaler.predict(table[test]),
+        before,
+        recalibrated=after,
         scaler=scaler,
         calibration=learned_from,
         comparison=comparison,
@@ -61,10 +64,8 @@ def reports(tmp_path_factory):
     raked = ss.RakedScaling(n_bins=4, shrinkage=20.0).fit(X, error)
     write_report(
         folder / "nasty.html",
-        error,
-        u,
-        features,
-        recalibrated=raked.predict(X),
+        ss.validate(error, u, features),
+        recalibrated=ss.validate(error, raked.predict(X), features, ties=u),
         scaler=raked,
         calibration=(X, error),
         comparison=ss.compare(
@@ -76,7 +77,7 @@ def reports(tmp_path_factory):
         title=" ".join(NASTY),
         names=dict(zip(NASTY, NASTY, strict=True)),
     )
-    write_report(folder / "small.html", error[:30], u[:30])
+    write_report(folder / "small.html", ss.validate(error[:30], u[:30]))
     return folder
 
 

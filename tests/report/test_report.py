@@ -14,19 +14,20 @@ import matplotlib as mpl
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.model_selection import GridSearchCV
 
 import sigmascale as ss
-from sigmascale.exceptions import InvalidInputError
+from sigmascale._support.citations import ABC, BCA, HOLM, RAKING, SCORES, WILSON
+from sigmascale.exceptions import (
+    FewerBinsWarning,
+    InvalidInputError,
+    ZeroErrorBinWarning,
+)
+from sigmascale.judging import verdicts
 from sigmascale.report import report_html, write_report
 from sigmascale.report.cautions import cautions
 from sigmascale.report.evidence import gather
-from sigmascale.report.methods import (
-    REFERENCES,
-    Citations,
-    describe,
-    learned,
-    write_methods,
-)
+from sigmascale.report.methods import Citations, write_methods
 from sigmascale.report.pictures import draw_all, plan_factors
 
 DATA = ss.datasets.make_molecules(1600, seed=4)
@@ -41,8 +42,27 @@ CAL, TEST = slice(0, 800), slice(800, 1600)
 LEARNED = (TABLE[CAL], DATA.error[CAL])
 JUDGED = (DATA.error[TEST], DATA.uncertainty[TEST], TABLE[TEST].drop("u"))
 SCALER = ss.RakedScaling(n_bins=6, shrinkage=5.0).fit(*LEARNED)
-AFTER = SCALER.predict(TABLE[TEST])
+SCALED = SCALER.predict(TABLE[TEST])
+BEFORE = ss.validate(*JUDGED)
+AFTER = ss.validate(JUDGED[0], SCALED, JUDGED[2], ties=JUDGED[1])
 BOTH = {"recalibrated": AFTER, "scaler": SCALER, "calibration": LEARNED}
+
+
+def judge(error, u, features=None, *, recalibrated=None, **options):
+    """Return what a report takes: the verdicts before, and options with those after."""
+    if recalibrated is not None:
+        options["recalibrated"] = ss.validate(error, recalibrated, features, ties=u)
+    return ss.validate(error, u, features), options
+
+
+def evidence_of(*args, **kwargs):
+    validation, options = judge(*args, **kwargs)
+    return gather(validation, **options)
+
+
+def page_of(*args, **kwargs):
+    validation, options = judge(*args, **kwargs)
+    return report_html(validation, **options)
 
 
 def text_of(page):
@@ -66,12 +86,12 @@ def section(page, heading):
 
 @pytest.fixture(scope="module")
 def evidence():
-    return gather(*JUDGED, **BOTH)
+    return gather(BEFORE, **BOTH)
 
 
 @pytest.fixture(scope="module")
 def page():
-    return report_html(*JUDGED, **BOTH, title="My test set", names={"file": "t.csv"})
+    return report_html(BEFORE, **BOTH, title="My test set", names={"file": "t.csv"})
 
 
 # --- what is on the page ------------------------------------------------------------
@@ -80,7 +100,7 @@ def page():
 def test_verdicts_come_first_and_are_those_of_validate(page, evidence):
     text = text_of(page)
     first = text.index("Scores")
-    for stage, u in zip(evidence.stages, (JUDGED[1], AFTER), strict=True):
+    for stage, u in zip(evidence.stages, (JUDGED[1], SCALED), strict=True):
         expected = ss.validate(JUDGED[0], u, JUDGED[2], ties=JUDGED[1])
         assert stage.validation.summary == expected.summary
         assert stage.validation.scores == expected.scores
@@ -122,22 +142,24 @@ def test_scores_stand_beside_what_is_attainable(page, evidence):
         assert f"{100 * local.fraction_valid:.0f} %" in table.replace("\xa0", " ")
 
 
-def test_nothing_is_computed_twice(monkeypatch):
-    counts = {}
+def test_the_report_judges_nothing_itself(monkeypatch):
+    counts = dict.fromkeys(("validate", "measure", "simulate_scores", "judge"), 0)
 
     def counted(name):
-        original = getattr(ss.validation, name)
+        original = getattr(verdicts, name)
 
         def function(*args, **kwargs):
-            counts[name] = counts.get(name, 0) + 1
+            counts[name] += 1
             return original(*args, **kwargs)
 
-        monkeypatch.setattr(ss.validation, name, function)
+        monkeypatch.setattr(verdicts, name, function)
 
-    for name in ("scorecard", "reference_scores", "local_zms_of"):
+    for name in counts:
         counted(name)
-    report_html(*JUDGED, **BOTH)
-    assert counts == {"scorecard": 2, "reference_scores": 2, "local_zms_of": 2}
+    verdicts.validate(*JUDGED)
+    assert set(counts.values()) == {1}  # what is counted is what verdicts need
+    report_html(BEFORE, **BOTH)
+    assert set(counts.values()) == {1}
 
 
 def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
@@ -154,20 +176,23 @@ def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
 
 
 def test_a_set_as_it_is_has_one_column_and_no_recalibration():
-    page = report_html(*JUDGED)
+    page = report_html(BEFORE)
     assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Scores"]
     assert "recalibrated" not in text_of(page)
     assert len(svgs(page)) == 3 + 3
 
 
 def test_a_set_without_features_and_with_two_rows_is_reported():
-    page = report_html([0.1, -0.3], [0.1, 0.2])
+    page = page_of([0.1, -0.3], [0.1, 0.2])
     assert "No feature was examined" in text_of(page)
     assert len(svgs(page)) == 4
 
 
 def test_errors_that_are_all_zero_are_reported():
-    page = report_html(np.zeros(40), np.ones(40), {"x": np.arange(40.0)})
+    with pytest.warns(ZeroErrorBinWarning):
+        found = ss.validate(np.zeros(40), np.ones(40), {"x": np.arange(40.0)})
+    page = report_html(found)
+    assert "All errors are exactly 0" in text_of(page)
     assert "∞" in section(page, "Scores")
 
 
@@ -183,7 +208,7 @@ def test_the_same_input_gives_the_same_bytes_in_another_process(page, tmp_path):
         "sys.path.insert(0, sys.argv[1])\n"
         "mpl.rcParams.update({'font.size': 30, 'axes.facecolor': 'red'})\n"
         "import test_report as t\n"
-        "t.write_report(sys.argv[2], *t.JUDGED, **t.BOTH, title='My test set',"
+        "t.write_report(sys.argv[2], t.BEFORE, **t.BOTH, title='My test set',"
         " names={'file': 't.csv'})\n"
     )
     out = tmp_path / "again.html"
@@ -197,7 +222,7 @@ def test_the_same_input_gives_the_same_bytes_in_another_process(page, tmp_path):
 
 def test_no_global_setting_changes():
     before = dict(mpl.rcParams)
-    report_html(*JUDGED)
+    report_html(BEFORE)
     assert dict(mpl.rcParams) == before
 
 
@@ -205,9 +230,9 @@ def test_the_file_is_written_whole_or_not_at_all(tmp_path):
     path = tmp_path / "report.html"
     path.write_text("old")
     with pytest.raises(InvalidInputError):
-        write_report(path, [1.0], [0.0])
+        write_report(path, [1.0])
     assert path.read_text() == "old"
-    write_report(path, *JUDGED)
+    write_report(path, BEFORE)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert [each.name for each in tmp_path.iterdir()] == ["report.html"]
 
@@ -259,7 +284,7 @@ def test_ten_features_stay_below_three_megabytes():
     n = 2500
     features = {f"feature {i}": rng.normal(size=n) for i in range(10)}
     u = rng.uniform(1, 2, n)
-    page = report_html(rng.normal(scale=u), u, features, recalibrated=1.1 * u)
+    page = page_of(rng.normal(scale=u), u, features, recalibrated=1.1 * u)
     assert len(svgs(page)) == 2 * 11 + 3 * 2 + 11
     assert len(page.encode()) < 3_000_000
 
@@ -267,7 +292,7 @@ def test_ten_features_stay_below_three_megabytes():
 def test_clouds_are_thinned_and_the_caption_says_so(evidence):
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, 5000)
-    page = report_html(rng.normal(scale=u), u)
+    page = page_of(rng.normal(scale=u), u)
     errors = section(page, "Errors against uncertainties")
     assert "2,000 of 5,000 rows are drawn" in text_of(errors)
     assert 1900 < errors.count("<use ") < 2100
@@ -307,13 +332,13 @@ def nasty_page(tmp_path_factory):
         warnings.simplefilter("error")  # a glyph that no font has is no reason to warn
         write_report(
             path,
-            *JUDGED[:2],
-            features,
-            recalibrated=AFTER,
+            ss.validate(*JUDGED[:2], features, n_bins=9),
+            recalibrated=ss.validate(
+                JUDGED[0], SCALED, features, ties=JUDGED[1], n_bins=9
+            ),
             comparison=ss.Comparison(rows),
             title=" ".join(NASTY),
             names=dict(zip(NASTY, NASTY, strict=True)),
-            n_bins=9,
         )
     return path.read_text(encoding="utf-8")
 
@@ -347,7 +372,7 @@ def test_no_name_becomes_an_element_or_a_template(nasty_page):
 @pytest.mark.parametrize(
     ("scaler", "words", "n_pictures"),
     [
-        (ss.NoScaling(), "uncertainties are left as they are", 0),
+        (ss.NoScaling(), "Uncertainties are left as they are", 0),
         (ss.TemperatureScaling(), "The factor is 0.", 0),
         (ss.LinearScaling(), "a = 0.", 3),
         (ss.IsotonicScaling(), "isotonic fit", 3),
@@ -367,14 +392,16 @@ def test_every_recalibrator_is_described_and_its_factors_drawn(
     given = dataclasses.replace(evidence, scaler=scaler)
     drawn = draw_all({"Factors": plan_factors(given)})["Factors"]
     assert sum(len(row.pictures) for row in drawn) == n_pictures
-    assert words in f"{describe(scaler)}. {learned(scaler)}"
-    (_, recalibration), _ = write_methods(given)
+    assert words in scaler.describe()
+    (_, recalibration), references = write_methods(given)
     assert f"recalibrated by {type(scaler).__name__}(" in recalibration
+    assert scaler.does in recalibration
+    assert set(scaler.references) <= set(references)
 
 
 def test_a_selection_shows_every_candidate_with_its_verdict():
     scaler = ss.SelectedScaling().fit(*LEARNED)
-    page = report_html(*JUDGED, recalibrated=scaler.predict(TABLE[TEST]), scaler=scaler)
+    page = page_of(*JUDGED, recalibrated=scaler.predict(TABLE[TEST]), scaler=scaler)
     about = text_of(section(page, "How the uncertainties were recalibrated"))
     for name, verdict in zip(
         scaler.cv_results_["candidate"], scaler.cv_results_["verdict"], strict=True
@@ -387,7 +414,7 @@ def test_a_selection_shows_every_candidate_with_its_verdict():
 def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():
     X = np.column_stack([DATA.uncertainty, DATA.mass])
     scaler = ss.RakedScaling(5, shrinkage=5.0).fit(X[CAL], DATA.error[CAL])
-    evidence = gather(
+    evidence = evidence_of(
         *JUDGED[:2],
         {"weight": DATA.mass[TEST]},
         recalibrated=scaler.predict(X[TEST]),
@@ -399,23 +426,55 @@ def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():
     assert evidence.unexamined == ()
 
 
+def test_a_calibration_set_with_fewer_columns_leaves_the_others_numbered():
+    fewer = (TABLE[CAL].select("u"), DATA.error[CAL])
+    given = gather(BEFORE, recalibrated=AFTER, scaler=SCALER, calibration=fewer)
+    captions = [caption for plan in plan_factors(given) for caption, _ in plan.parts]
+    assert captions == [
+        "Factors of the bins of uncertainty u.",
+        "Factors of the bins of X1.",
+        "Factors of the bins of X2.",
+    ]
+
+
 def test_a_method_of_ones_own_is_reported_by_its_ratios():
     class Mine:
         def predict(self, X):
             return X
 
-    page = report_html(*JUDGED, recalibrated=AFTER, scaler=Mine())
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=Mine())
     about = section(page, "How the uncertainties were recalibrated")
     assert "Mine" in text_of(about)
     assert len(svgs(about)) == 3
-    page = report_html(*JUDGED, recalibrated=AFTER)
+    page = report_html(BEFORE, recalibrated=AFTER)
     assert "not told by what method" in text_of(page)
+
+
+def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known():
+    class Doubled(ss.BinwiseScaling):
+        does = "uncertainties are doubled by a rule of the house"
+        references = ("The House, Rules (2020).",)
+
+    scaler = Doubled(5, by="mass").fit(*LEARNED)
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=scaler)
+    about = section(page, "How the uncertainties were recalibrated")
+    assert "Uncertainties are doubled by a rule of the house." in text_of(about)
+    assert len(svgs(about)) == 1
+    assert "The House, Rules (2020)." in text_of(section(page, "Methods"))
+
+
+def test_a_search_of_another_library_is_not_taken_for_a_selection():
+    search = GridSearchCV(ss.BinwiseScaling(), {"n_bins": [2, 5]}, cv=2).fit(*LEARNED)
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=search)
+    about = section(page, "How the uncertainties were recalibrated")
+    assert "Why this method" not in about
+    assert len(svgs(about)) == 3  # ratios: it has no map of its own
 
 
 def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
     scalers = {"one factor": ss.TemperatureScaling()}
     table = ss.compare(scalers, LEARNED, (TABLE[TEST], JUDGED[0]), n_bins=20)
-    page = report_html(*JUDGED, comparison=table)
+    page = report_html(BEFORE, comparison=table)
     shown = text_of(section(page, "Comparison of methods").replace("</t", " </t"))
     assert "method NLL S_cal S_u S_mass S_phase S_tot valid u valid mass valid" in shown
     row = table["one factor"]
@@ -427,7 +486,7 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
     wide = {f"x{i}": rng.normal(size=800) for i in range(6)}
     X = pl.DataFrame({"u": DATA.uncertainty[CAL], **wide})
     table = ss.compare(scalers, (X, LEARNED[1]), (X, LEARNED[1]), n_bins=20)
-    page = report_html(LEARNED[1], X["u"], wide, comparison=table)
+    page = page_of(LEARNED[1], X["u"], wide, comparison=table)
     header = re.findall(
         r'<th scope="col"[^>]*>(.*?)</th>', section(page, "Comparison of methods")
     )
@@ -436,7 +495,7 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
         *("method", "NLL", "S_cal", "S_u", "S_ada", "S_tot", "valid u", "least valid")
     ]
     # what is said depends on the table, however few features are judged
-    page = report_html(LEARNED[1], X["u"], comparison=table)
+    page = page_of(LEARNED[1], X["u"], comparison=table)
     assert "S_ada sums" in text_of(section(page, "Comparison of methods"))
 
 
@@ -463,22 +522,47 @@ def test_methods_state_the_actual_numbers(evidence):
         int(n) for p in (judging, recalibration) for n in re.findall(r"\d+(?=[],])", p)
     }
     assert set(range(1, len(references) + 1)) <= cited
-    for key in ("scores", "bca", "abc", "holm", "wilson", "raking"):
-        assert REFERENCES[key] in references
+    for reference in (SCORES, BCA, ABC, HOLM, WILSON, RAKING):
+        assert reference in references
 
 
 def test_the_rows_learned_from_are_stated_where_only_the_recalibrator_knows_them():
-    evidence = gather(*JUDGED, recalibrated=AFTER, scaler=SCALER)
+    evidence = gather(BEFORE, recalibrated=AFTER, scaler=SCALER)
     (_, recalibration), _ = write_methods(evidence)
     assert "fitted on 800 rows: " in recalibration
 
 
 def test_references_are_numbered_as_they_are_first_cited():
     cite = Citations()
-    assert cite("holm") == " [1]"
-    assert cite("bca", "holm") == " [1, 2]"
+    assert cite(HOLM) == " [1]"
+    assert cite(BCA, HOLM) == " [1, 2]"
     assert cite() == ""
-    assert cite.references == [REFERENCES["holm"], REFERENCES["bca"]]
+    assert cite.references == [HOLM, BCA]
+
+
+@pytest.mark.parametrize(
+    ("method", "words"),
+    [
+        (
+            "bca",
+            r"BCa bootstrap \[\d\], 60 resamples; for all rows together its closed",
+        ),
+        (
+            "bootstrap-t",
+            "bootstrap-t, 60 resamples; for all rows together BCa's closed",
+        ),
+        ("student", r"\(Student's t; for all rows together BCa's closed form \["),
+        ("moments", r"\(closed form of the BCa bootstrap \[\d\]\)"),
+    ],
+)
+def test_methods_say_how_the_verdicts_that_were_given_were_made(method, words):
+    found = ss.validate(*JUDGED, method=method, n_resamples=60, rng=7)
+    (judging,), references = write_methods(gather(found))
+    assert re.search(words, judging), judging
+    assert ", seed 7." in judging
+    assert ABC in references
+    unseeded = ss.validate(*JUDGED, rng=np.random.default_rng(0))
+    assert "seed" not in write_methods(gather(unseeded))[0][0]
 
 
 def test_references_link_to_their_identifier(page):
@@ -491,7 +575,7 @@ def test_references_link_to_their_identifier(page):
 
 
 def headings(*args, **kwargs):
-    return [each.heading for each in cautions(gather(*args, **kwargs))]
+    return [each.heading for each in cautions(evidence_of(*args, **kwargs))]
 
 
 ALWAYS = [
@@ -516,7 +600,7 @@ def test_a_large_normal_set_gets_only_the_cautions_that_always_apply():
 
 def test_a_few_rows_are_said_to_be_few_with_what_they_cannot_tell():
     error, u, features = perfect(60)
-    found = cautions(gather(error, u, features))
+    found = cautions(evidence_of(error, u, features))
     assert [each.heading for each in found] == [FEW, *ALWAYS]
     assert "There are only 60 rows" in found[0].text
     assert re.search(r"\d+ % too small or [\d.]+ (%|times) too large", found[0].text)
@@ -527,7 +611,7 @@ def test_heavy_tails_and_bias_are_said():
     z = rng.standard_t(3, 3000)
     assert headings(z, np.ones(3000), {"x": rng.normal(size=3000)}) == [HEAVY, *ALWAYS]
     error, u, features = perfect(2000)
-    (bias, *rest) = cautions(gather(error + u, u, features))
+    (bias, *rest) = cautions(evidence_of(error + u, u, features))
     assert "biased" in bias.text
     assert [each.heading for each in rest] == ALWAYS
 
@@ -539,14 +623,16 @@ def as_table(u, features):
 def test_rows_that_were_learned_from_are_counted():
     error, u, features = perfect(2000)
     options = {"recalibrated": u, "calibration": (as_table(u, features), error)}
-    (first, *rest) = cautions(gather(error, u, features, **options))
+    (first, *rest) = cautions(evidence_of(error, u, features, **options))
     assert first.heading == SAME
     assert "All 2,000 judged rows" in first.text
     assert [each.heading for each in rest] == ALWAYS
     other = perfect(2000, seed=1)
     half = np.arange(2000) < 900
     mixed = [np.where(half, a, b) for a, b in zip((error, u), other, strict=False)]
-    found = cautions(gather(*mixed, features, **options | {"recalibrated": mixed[1]}))
+    found = cautions(
+        evidence_of(*mixed, features, **options | {"recalibrated": mixed[1]})
+    )
     assert "900 of the 2,000 judged rows" in found[0].text
 
 
@@ -557,7 +643,7 @@ def test_two_honest_sets_are_neither_the_same_nor_shifted_but_a_shifted_one_is()
     options = {"recalibrated": u, "calibration": calibration}
     assert headings(error, u, features, **options) == ALWAYS
     moved = {"x": features["x"] + 1}
-    (first, *rest) = cautions(gather(error, u, moved, **options))
+    (first, *rest) = cautions(evidence_of(error, u, moved, **options))
     assert first.heading == SHIFTED
     assert "They differ in x (distance 0." in first.text
     assert [each.heading for each in rest] == ALWAYS
@@ -568,7 +654,7 @@ def test_labels_never_seen_are_named():
     kinds = np.resize(["a", "b", "c"], 2000)
     calibration = (as_table(u, {"kind": np.resize(["a", "b"], 2000)}), error[::-1])
     found = cautions(
-        gather(error, u, {"kind": kinds}, recalibrated=u, calibration=calibration)
+        evidence_of(error, u, {"kind": kinds}, recalibrated=u, calibration=calibration)
     )
     assert "33.3\xa0% of the rows have labels never seen: c" in found[0].text
 
@@ -594,11 +680,13 @@ def test_features_that_were_not_examined_are_named():
     assert "Anything about y." in found
 
 
-def test_groups_that_are_too_small_are_said_and_raise_no_warning():
+def test_groups_that_are_too_small_are_said_by_the_report_without_a_warning():
     error, u, _ = perfect(2000)
     kinds = np.array(["large"] * 1998 + ["small"] * 2)
-    found = cautions(gather(error, u, {"kind": kinds}))
-    assert "1 of 2 groups of `kind` have fewer than 5 rows" in found[0].text
+    with pytest.warns(FewerBinsWarning, match="1 of 2 groups of `kind`"):
+        found = ss.validate(error, u, {"kind": kinds})
+    first = cautions(gather(found, recalibrated=found))[1]
+    assert "1 of 2 groups of `kind` have fewer than 5 rows" in first.text
 
 
 def test_cautions_are_on_the_page(page, evidence):
@@ -615,8 +703,11 @@ def test_cautions_are_on_the_page(page, evidence):
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        ({"recalibrated": -AFTER}, "`recalibrated` must be strictly positive; 800"),
-        ({"recalibrated": AFTER[:5]}, "`error` and `recalibrated` must have the same"),
+        (
+            {"recalibrated": SCALED},
+            r"`recalibrated` must be what `validate` returns; found ndarray\. Call "
+            r"ss\.validate\(error, uncertainty, features\) first",
+        ),
         ({"scaler": SCALER}, "`recalibrated` must be given with `scaler`"),
         (
             {"scaler": ss.RakedScaling(), "recalibrated": AFTER},
@@ -630,20 +721,42 @@ def test_cautions_are_on_the_page(page, evidence):
         ({"comparison": "x"}, "`comparison` must be what `compare` returns; found str"),
         ({"title": None}, "`title` must be text; found None"),
         ({"names": "x"}, "`names` must be a mapping"),
-        ({"n_bins": 0}, "`n_bins` must be at least 1"),
         ({"rng": "x"}, "`rng` must be a seed"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, match):
     with pytest.raises(InvalidInputError, match=match):
-        report_html(*JUDGED, **arguments)
+        report_html(BEFORE, **arguments)
+
+
+def test_rows_that_were_not_judged_are_refused_with_the_remedy(tmp_path):
+    match = r"`validation` must be .*; found ndarray\. Call ss\.validate\(error, uncert"
+    with pytest.raises(InvalidInputError, match=match):
+        report_html(JUDGED[0])
+    with pytest.raises(InvalidInputError, match=match):
+        write_report(tmp_path / "report.html", JUDGED[0])
+    with pytest.raises(InvalidInputError, match="found verdicts on a lazy frame"):
+        report_html(dataclasses.replace(BEFORE, rows=None))
+
+
+def test_verdicts_on_other_rows_or_features_are_refused():
+    error, u, features = JUDGED
+    other = ss.validate(error[::-1], SCALED, features, ties=u)
+    with pytest.raises(InvalidInputError, match="found other errors or features"):
+        report_html(BEFORE, recalibrated=other)
+    other = ss.validate(error, SCALED, features.with_columns(pl.col("mass") + 1))
+    with pytest.raises(InvalidInputError, match="found other errors or features"):
+        report_html(BEFORE, recalibrated=other)
+    other = ss.validate(error, SCALED, features.drop("phase"))
+    with pytest.raises(InvalidInputError, match=r"features.*found mass and mass, phas"):
+        report_html(BEFORE, recalibrated=other)
 
 
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
 def test_a_missing_package_is_named_with_the_remedy(package, monkeypatch):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=r'pip install "sigmascale\[cli\]"'):
-        report_html(*JUDGED)
+        report_html(BEFORE)
 
 
 def test_importing_the_report_loads_no_optional_package():

@@ -23,7 +23,7 @@ from sigmascale.exceptions import (
     NotANumberError,
     ZeroUncertaintyWarning,
 )
-from sigmascale.maps import rescale
+from sigmascale.maps.prediction import rescale
 from sigmascale.scaling import VarianceScaler, scalers
 
 SCALERS = tuple(scalers().values())

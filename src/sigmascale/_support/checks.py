@@ -1,14 +1,13 @@
 """The one place where input is checked: arrays come out right, or a clear error.
 
 Public functions call :func:`check_pair`, :func:`check_variable` and
-:func:`check_features`; estimators call what `_table.py` builds on these. What they
-return is trusted everywhere else.
+:func:`check_features`, or what `rows.py` builds on these. What they return is trusted
+everywhere else.
 """
 
 from __future__ import annotations
 
 import datetime
-import importlib
 import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -83,29 +82,6 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     return str(value)
 
 
-def for_frames() -> Any:
-    """Return the module for lazy frames.
-
-    It builds on nearly all others, and so is found by its name when a frame comes.
-    """
-    return importlib.import_module("sigmascale.frames")
-
-
-def refuse_for_frames(*, ties: Any, method: str = "moments") -> None:
-    """Refuse what cannot be had from the sums of a frame given as `data`."""
-    if ties is not None:
-        msg = (
-            "`ties` cannot be given with `data`: rows of equal value are ordered by u."
-        )
-        raise InvalidInputError(msg)
-    if method != "moments":
-        msg = (
-            'With `data`, `method` must be "moments", which needs sums only; found '
-            f"{method!r}."
-        )
-        raise InvalidInputError(msg)
-
-
 def from_series(values: Any) -> Any:
     """Turn a pandas, Polars or PyArrow series into NumPy; leave the rest alone."""
     if type(values) is np.ndarray:  # the most common, and quickly told
@@ -127,7 +103,26 @@ def from_series(values: Any) -> Any:
     return number_or_text(column) if series.dtype == nw.Object else column
 
 
+def refuse_lazy(values: Any, name: str) -> None:
+    """Refuse a lazy frame, and say where lazy frames go."""
+    if type(values) is np.ndarray:  # the most common, and quickly told
+        return
+    try:
+        lazy = isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame)
+    except ValueError:  # columns of the same name, which are refused elsewhere
+        return
+    if lazy:
+        msg = (
+            f"`{name}` must be in memory; found a lazy frame. Lazy frames go to the "
+            "functions of sigmascale.frames: fit, predict, scorecard, local_zms and "
+            "validate."
+        )
+        raise InvalidInputError(msg)
+
+
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    """Return values as an array, whatever library they come from."""
+    refuse_lazy(values, name)
     try:
         return np.asarray(from_series(values))
     except ValueError as problem:

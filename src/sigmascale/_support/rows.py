@@ -13,7 +13,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
@@ -33,6 +32,7 @@ from .checks import (
     check_variable,
     from_series,
     number_or_text,
+    refuse_lazy,
     refuse_values,
 )
 
@@ -170,6 +170,14 @@ def default_names(n_columns: int) -> tuple[str, ...]:
     return ("u", *(f"X{i}" for i in range(1, n_columns)))
 
 
+def fitted_names(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the columns that an estimator was fitted on."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return tuple(str(name) for name in names)
+    return default_names(getattr(estimator, "n_features_in_", 1))
+
+
 def judged_rows(error: Any, uncertainty: Any, features: Any = None) -> Rows:
     """Return rows that are scored or judged: everything is checked."""
     e, u = check_pair(error, uncertainty)
@@ -192,7 +200,7 @@ def read_table(X: Any) -> Rows:
             tuple(np.asarray(from_series(c.to_native())) for c in frame.iter_columns()),
             tuple(str(c) for c in frame.columns),
         )
-    refuse_lazy(X)
+    refuse_lazy(X, "X")
     from sklearn.utils import check_array
 
     try:
@@ -244,20 +252,6 @@ def with_target(rows: Rows, y: Any, groups: Any, estimator: str) -> Rows:
     error = check_target(y, rows.n_rows, estimator)
     labels = None if groups is None else check_groups(groups, error)
     return replace(rows, error=error, groups=labels)
-
-
-def refuse_lazy(values: Any) -> None:
-    """Refuse a lazy frame, and say where lazy frames go."""
-    try:
-        lazy = isinstance(nw.from_native(values, pass_through=True), nw.LazyFrame)
-    except ValueError:  # columns of the same name, which are refused elsewhere
-        return
-    if lazy:
-        msg = (
-            "X must be in memory; found a lazy frame. Lazy frames go to the functions "
-            "of sigmascale.frames: fit, predict, scorecard, local_zms and validate."
-        )
-        raise InvalidInputError(msg)
 
 
 def check_target(

@@ -16,8 +16,7 @@ from .._support.progress import track, working
 from ..comparison import compare
 from ..datasets import SyntheticMolecules, make_molecules
 from ..exceptions import UnseenGroupWarning
-from ..judging.local import local_zms_by_variable
-from ..judging.verdicts import validate
+from ..judging.verdicts import Validation, validate
 from ..plots import plot_local_zms, share_zms_range
 from ..report import write_report
 from ..scaling import (
@@ -71,17 +70,14 @@ def pair(table: pl.DataFrame) -> tuple[pl.DataFrame, Floats]:
     return table.select("u", "mass", "hetero", "OxNy"), table["E"].to_numpy()
 
 
-def write_picture(test: pl.DataFrame, scaled: Floats, path: Path) -> None:
+def write_picture(stages: dict[str, Validation], path: Path) -> None:
     """Draw the local calibration of the test set before and after."""
     from matplotlib.figure import Figure
 
-    features = {"mass": test["mass"], "heteroatom fraction": test["hetero"]}
     figure = Figure(figsize=(12, 6.5), layout="constrained")
     rows = figure.subplots(2, 3)
-    stages = ((test["u"], "before"), (scaled, f"after: {SHOWN}"))
-    for axes, (u, what) in zip(rows, stages, strict=True):
-        local = local_zms_by_variable(test["E"], u, features, n_bins=50, ties=test["u"])
-        for ax, result in zip(axes, local.values(), strict=True):
+    for axes, (what, found) in zip(rows, stages.items(), strict=True):
+        for ax, result in zip(axes, found.local.values(), strict=True):
             plot_local_zms(result, ax=ax)
         axes[0].set_ylabel(f"{what}\n" + axes[0].get_ylabel())
     share_zms_range(rows.flat)
@@ -101,8 +97,8 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     """Tell the whole story; write the data, a picture and the report to `out`."""
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not at the end
     data = make_molecules(rows, seed=seed)
-    cal, test = halves(data)
-    write_table(cal, str(out / "calibration.csv"))
+    calibration, test = halves(data)
+    write_table(calibration, str(out / "calibration.csv"))
     write_table(test, str(out / "test.csv"))
     print(
         f"{rows} synthetic molecules (seed {seed}). Their uncertainties are too large "
@@ -113,13 +109,13 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
         # a few compositions of the second half do not occur in the first
         warnings.simplefilter("ignore", UnseenGroupWarning)
         fitted = {
-            name: method.fit(*pair(cal))
+            name: method.fit(*pair(calibration))
             for name, method in track(METHODS.items(), "fitting", len(METHODS))
         }
         results = {name: each.predict(pair(test)[0]) for name, each in fitted.items()}
         table = compare(
             {name: FrozenEstimator(each) for name, each in fitted.items()},
-            pair(cal),
+            pair(calibration),
             pair(test),
             features=("mass", "hetero"),
         )
@@ -130,22 +126,24 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
         "<Z²> agrees with 1; 95 is ideal.\n\n"
         "How far the uncertainty typically is from the truth, which is known here:"
     )
-    u, scaled = test["u"].to_numpy(), results[SHOWN]
+    u = test["u"].to_numpy()
     print(distances(data.true_sigma[rows // 2 :], {"none": u, **results}))
-    judged = test["E"], test.select("mass", "hetero")
-    for what, each in (("Before", u), (f"After {SHOWN}", scaled)):
-        words = validate(judged[0], each, judged[1], ties=u).summary
-        print("\n" + textwrap.fill(f"{what}: {words}", 78))
+    error, features = test["E"], test.select("mass", "hetero")
+    before, after = "Before", f"After {SHOWN}"
+    stages = {
+        what: validate(error, each, features, ties=u)
+        for what, each in ((before, u), (after, results[SHOWN]))
+    }
+    for what, found in stages.items():
+        print("\n" + textwrap.fill(f"{what}: {found.summary}", 78))
     with working("drawing pictures"):
-        write_picture(test, scaled, out / "local_zms.png")
+        write_picture(stages, out / "local_zms.png")
         write_report(
             out / "report.html",
-            judged[0],
-            u,
-            judged[1],
-            recalibrated=scaled,
+            stages[before],
+            recalibrated=stages[after],
             scaler=fitted[SHOWN],
-            calibration=pair(cal),
+            calibration=pair(calibration),
             comparison=table,
             title="Synthetic molecules, recalibrated",
         )

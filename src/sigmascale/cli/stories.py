@@ -38,7 +38,7 @@ def paper(
 
     Without --data and --download, on built-in synthetic molecules. Takes minutes.
     """
-    from ..paper.__main__ import reproduce
+    from ..paper.program import reproduce
 
     reproduce(data, download=download, out=out, seed=seed, n_draws=draws, step=step)
 

@@ -11,8 +11,9 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.rows import Rows, read_table
-from ..maps import Node, columns_of, rescale
-from ..maps.prediction import in_range
+from ..maps import Node
+from ..maps.nodes import columns_of
+from ..maps.prediction import in_range, rescale
 from .lazy_rows import Frame, is_finite, is_missing, is_text, number
 
 

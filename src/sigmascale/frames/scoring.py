@@ -19,17 +19,13 @@ from .._support.checks import (
 )
 from ..bins.partitions import cut_positions, feasible_bins
 from ..bins.sums import BinSums
+from ..judging.attainable import attainable_fractions
+from ..judging.by_bin import large_groups
 from ..judging.confidence_intervals import MIN_ROWS, moments_interval
-from ..judging.local import (
-    LocalZMS,
-    Settings,
-    check_settings,
-    large_groups,
-    refuse_one_row,
-)
+from ..judging.local import BinSettings, LocalZMS, check_settings, refuse_one_row
 from ..judging.references import ReferenceScores
 from ..judging.scores import Scorecard
-from ..judging.verdicts import Validation, attainable_fractions, default_bins, judge
+from ..judging.verdicts import Validation, default_bins, judge
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
 from .summaries import uniform
@@ -295,7 +291,7 @@ def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Sco
     return Scorecard.from_sums(sums, n_bins)
 
 
-def _local(name: str, binned: _Binned, settings: Settings) -> LocalZMS:
+def _local(name: str, binned: _Binned, settings: BinSettings) -> LocalZMS:
     sums, confidence = binned.sums, settings.confidence
     total = sums.total
     refuse_one_row(int(total.n[0]))

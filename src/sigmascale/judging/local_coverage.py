@@ -9,23 +9,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy import special
 
 from .._support.checks import (
     Floats,
     Ints,
-    Labels,
     check_count,
-    check_features,
     check_fraction,
     check_interval,
-    check_pair,
-    check_variable,
 )
+from .binning import VariableBins, bin_variable, check_ties, judged_by
+from .by_bin import ByBin, first_middle_last, rows_of_bins
 from .confidence_intervals import MIN_ROWS, wilson_interval
 from .coverage import inside_limits
-from .local import ByBin, first_middle_last, keep_large_groups
-from .scores import bin_for_scores, check_ties
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,68 +120,32 @@ def local_coverage(
     >>> local_coverage(rng.normal(scale=u), u, wrong).fraction_valid
     0.25
     """
-    e, u = check_pair(error, uncertainty)
-    limits = check_interval(interval, e)
-    name, x = ("u", None) if by is None else ("by", check_variable(by, "by", e))
-    settings = _check_settings(coverage, n_bins, confidence)
-    return _local_coverage(e, u, limits, name, x, settings, check_ties(ties, e))
+    rows, position = judged_by(error, uncertainty, by)
+    limits = check_interval(interval, rows.errors)
+    target = check_fraction(coverage, "coverage")
+    n_bins = check_count(n_bins, "n_bins")
+    confidence = check_fraction(confidence, "confidence")
+    order = check_ties(ties, rows.errors)
+    bins = bin_variable(rows, position, n_bins, ties=order, min_size=MIN_ROWS)
+    return _coverage_of(inside_limits(rows.errors, limits), bins, target, confidence)
 
 
-def local_coverage_by_variable(
-    error: Any,
-    uncertainty: Any,
-    interval: Any,
-    features: Any = None,
-    *,
-    coverage: float = 0.9,
-    n_bins: int = 20,
-    ties: Any = None,
-    confidence: float = 0.95,
-) -> dict[str, LocalCoverage]:
-    """Return :func:`local_coverage` of u and of every feature, by name."""
-    e, u = check_pair(error, uncertainty)
-    limits = check_interval(interval, e)
-    variables: dict[str, Labels | None] = {"u": None, **check_features(features, e)}
-    settings = _check_settings(coverage, n_bins, confidence)
-    order = check_ties(ties, e)
-    return {
-        name: _local_coverage(e, u, limits, name, x, settings, order)
-        for name, x in variables.items()
-    }
-
-
-def _check_settings(
-    coverage: Any, n_bins: Any, confidence: Any
-) -> tuple[float, int, float]:
-    return (
-        check_fraction(coverage, "coverage"),
-        check_count(n_bins, "n_bins"),
-        check_fraction(confidence, "confidence"),
-    )
-
-
-def _local_coverage(
-    error: Floats,
-    uncertainty: Floats,
-    limits: Floats,
-    name: str,
-    x: Labels | None,
-    settings: tuple[float, int, float],
-    ties: Floats | None,
+def _coverage_of(
+    inside: npt.NDArray[np.bool_],
+    bins: VariableBins,
+    target: float,
+    confidence: float,
 ) -> LocalCoverage:
-    target, n_bins, confidence = settings
-    binned = bin_for_scores(error, uncertainty, x, n_bins, ties, min_size=MIN_ROWS)
-    if x is not None and x.dtype.kind != "f":
-        binned = keep_large_groups(binned, name)
-    inside = inside_limits(error, limits)
+    """Return the coverage of each bin, from which errors are inside their limits."""
+    binned = rows_of_bins(bins)
     n = binned.sizes
     count = binned.reduce(np.add, inside[binned.order].astype(np.float64))
     total = wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
     return LocalCoverage.judged(
-        name,
+        bins.name,
         clopper_pearson_interval(count, n, confidence=confidence),
         n,
-        first_middle_last(uncertainty if x is None else x, binned),
+        first_middle_last(bins.values, binned),
         wanted=target,
         overall=(float(inside.mean()), *total),
         confidence=confidence,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -14,13 +15,15 @@ from .._support.checks import (
     check_choice,
     check_count,
     check_features,
-    check_pair,
     check_uncertainty,
     rng_from,
 )
 from .._support.render import html_table, text_table
+from .._support.rows import Rows, judged_rows
+from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
-from .scores import check_ties, codes_for_scores
+from .binning import VariableBins, bin_variables, check_ties
+from .scores import combined_scores
 
 Distribution = Literal["normal", "student_t", "empirical"]
 
@@ -81,6 +84,65 @@ class ReferenceScores:
         return html_table(("score", "target", "sd"), self._rows())
 
 
+@dataclass(frozen=True, eq=False)
+class ZDistribution:
+    """Where simulated z-scores of unit variance come from.
+
+    Attributes
+    ----------
+    name : str
+        "normal", "student_t" or "empirical".
+    pool : array or None
+        The squares that "empirical" ones are drawn from, of unit mean.
+    df : float or None
+        Degrees of freedom of Student's t.
+    """
+
+    name: Distribution
+    pool: Floats | None = None
+    df: float | None = None
+
+    @classmethod
+    def of(
+        cls, name: Distribution, rows: Rows, df: float | None = None
+    ) -> ZDistribution:
+        """Return a distribution, with what it needs of the rows' own z-scores."""
+        if name == "normal":
+            return cls(name)
+        if name == "student_t" and df is not None:
+            real = isinstance(df, (int, float, np.integer, np.floating))
+            if not real or not 2 < df < np.inf:
+                msg = f"`df` must be above 2, for a finite variance; found {df!r}."
+                raise InvalidInputError(msg)
+            return cls(name, df=float(df))
+        if rows.error is None:
+            msg = (
+                f'distribution="{name}" needs the z-scores of the set: pass `error` as '
+                "well."
+            )
+            raise InvalidInputError(msg)
+        z = rows.error / rows.uncertainty
+        mean = float(np.mean(z**2))
+        if mean == 0:
+            msg = (
+                "`error` must not be 0 in every row: the z-scores have no distribution."
+            )
+            raise InvalidInputError(msg)
+        if name == "empirical":
+            return cls(name, pool=z**2 / mean)
+        return cls(name, df=_fit_df(z / np.sqrt(mean)))
+
+    def draw_squares(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        """Draw squared z-scores of unit mean."""
+        if self.pool is not None:
+            return self.pool[rng.integers(self.pool.size, size=shape)]
+        if self.df is None:
+            z = rng.standard_normal(shape)
+            return np.multiply(z, z, out=z)
+        z = rng.standard_t(self.df, shape)
+        return np.multiply(z, z, out=z) * ((self.df - 2) / self.df)
+
+
 def reference_scores(
     uncertainty: Any,
     features: Any = None,
@@ -137,116 +199,110 @@ def reference_scores(
     >>> round(targets.mean["S_u"], 2)
     0.16
     """
-    u = check_uncertainty(uncertainty)
-    e = None
-    if error is not None:
-        e, u = check_pair(error, u)
-    columns = check_features(features, u)
-    order = check_ties(ties, u)
+    if error is None:
+        u = check_uncertainty(uncertainty)
+        columns = check_features(features, u)
+        rows = Rows((u, *columns.values()), ("u", *columns))
+    else:
+        rows = judged_rows(error, uncertainty, features)
+    order = check_ties(ties, rows.uncertainty)
     n_bins, n_draws = check_count(n_bins, "n_bins"), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
-    pool, df = _z_distribution(distribution, None if e is None else e / u, df)
+    z_scores = ZDistribution.of(distribution, rows, df)
+    bins = bin_variables(rows, n_bins, ties=order)
+    return simulate_scores(rows, bins, z_scores, n_draws, rng_from(rng))
 
-    names = ["u", *columns]
-    codes, n_of_variable = zip(
-        *(
-            codes_for_scores(u if e is None else e, u, x, n_bins, order)
-            for x in (None, *columns.values())
-        ),
-        strict=True,
-    )
-    # One sparse product sums z² and u² z² over the bins of all variables at once; its
-    # entries are in the order of the rows, for the sake of the cache.
-    ends = np.cumsum(n_of_variable)
-    shape = (u.size, 2, len(names))
-    bins = np.empty(shape, dtype=np.int32 if np.prod(shape) < 2**31 else np.int64)
-    weights = np.ones(shape)
-    for variable, first in enumerate(ends - n_of_variable):
-        bins[:, 0, variable] = codes[variable] + first
-    bins[:, 1] = bins[:, 0] + ends[-1]
-    weights[:, 1] = (u * u)[:, None]
-    gather = sparse.csc_array(
-        (
-            weights.ravel(),
-            bins.ravel(),
-            bins[0].size * np.arange(u.size + 1, dtype=bins.dtype),
-        ),
-        shape=(2 * ends[-1], u.size),
-    )
+
+def simulate_scores(
+    rows: Rows,
+    bins: Mapping[str, VariableBins],
+    z_scores: ZDistribution,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> ReferenceScores:
+    """Return the scores of simulated errors of checked rows, in the bins they have."""
+    u, variables = rows.uncertainty, list(bins.values())
+    # One sparse product sums z² and u² z² over the bins of all variables at once.
+    gather = _gathering(u, variables)
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
-    mean_variance = sum_u2 / sizes
-    generator = rng_from(rng)
     block = max(1, min(64, _BLOCK // u.size))
     parts = []
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
-        z2 = _draw_squares(generator, (min(block, n_draws - first), u.size), pool, df).T
-        sums = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
-        parts.append((z2.mean(axis=0), sums[: sizes.size], sums[sizes.size :]))
-    zms = np.concatenate([part[0] for part in parts])
-    local = np.concatenate([part[1] for part in parts], axis=1)
-    mse = np.concatenate([part[2] for part in parts], axis=1)
+        z2 = z_scores.draw_squares(rng, (min(block, n_draws - first), u.size)).T
+        means = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
+        parts.append((z2.mean(axis=0), *np.split(means, 2)))
+    zms, local, mse = (
+        np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)
+    )
+    draws = _scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes)
+    return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
 
-    log_u2 = 2 * np.log(u).mean()
+
+def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array:
+    """Return the matrix that sums z², and then u² z², over the bins of variables."""
+    n_of_variable = [each.n_bins for each in variables]
+    ends = np.cumsum(n_of_variable)
+    # entries are in the order of the rows, for the sake of the cache
+    shape = (u.size, 2, len(variables))
+    bins = np.empty(shape, dtype=np.int32 if np.prod(shape) < 2**31 else np.int64)
+    weights = np.ones(shape)
+    for position, first in enumerate(ends - n_of_variable):
+        bins[:, 0, position] = variables[position].codes + first
+    bins[:, 1] = bins[:, 0] + ends[-1]
+    weights[:, 1] = (u * u)[:, None]
+    starts = bins[0].size * np.arange(u.size + 1, dtype=bins.dtype)
+    return sparse.csc_array(
+        (weights.ravel(), bins.ravel(), starts), shape=(2 * ends[-1], u.size)
+    )
+
+
+def _scores_of_draws(
+    u: Floats,
+    variables: Sequence[VariableBins],
+    zms: Floats,
+    local: Floats,
+    mse: Floats,
+    mean_variance: Floats,
+) -> dict[str, Floats]:
+    """Return every score of each draw from the means of all rows and of each bin."""
     with np.errstate(divide="ignore"):
         s_cal, log_local = np.abs(np.log(zms)), np.abs(np.log(local))
+    _warn_of_silent(log_local)
+    ence = np.abs(1 - np.sqrt(mse / mean_variance[:, None]))
+    uce = np.abs(mean_variance[:, None] - mse)
+    names = [each.name for each in variables]
+    cuts = np.cumsum([each.n_bins for each in variables])[:-1]
+
+    def by_variable(of_bins: Floats) -> dict[str, Floats]:
+        parts = zip(names, np.split(of_bins, cuts), strict=True)
+        return {name: part.mean(axis=0) for name, part in parts}
+
+    s = by_variable(log_local)
+    draws = {"NLL": nll_from(zms + 2 * np.log(u).mean()), "ZMS": zms, "S_cal": s_cal}
+    draws |= {f"S_{name}": each for name, each in s.items()}
+    draws |= combined_scores(s_cal, s)
+    if len(names) == 1:
+        del draws["S_ada"]
+    draws |= {f"ENCE_{name}": each for name, each in by_variable(ence).items()}
+    return draws | {f"UCE_{name}": each for name, each in by_variable(uce).items()}
+
+
+def _warn_of_silent(log_local: Floats) -> None:
     silent = int(np.count_nonzero(np.isinf(log_local).any(axis=0)))
     if silent:
         warnings.warn(
-            f"{silent} of {n_draws} simulated sets have a bin in which all errors are "
-            "exactly 0: their scores S are infinite. Use fewer bins.",
+            f"{silent} of {log_local.shape[1]} simulated sets have a bin in which all "
+            "errors are exactly 0: their scores S are infinite. Use fewer bins.",
             ZeroErrorBinWarning,
-            stacklevel=2,
+            stacklevel=5,
         )
-    ence = np.abs(1 - np.sqrt(mse / mean_variance[:, None]))
-    uce = np.abs(mean_variance[:, None] - mse)
-    draws = {"NLL": 0.5 * (zms + log_u2 + np.log(2 * np.pi)), "ZMS": zms}
-    draws["S_cal"] = s_cal
-    for prefix, values in (("S", log_local), ("ENCE", ence), ("UCE", uce)):
-        for name, part in zip(names, np.split(values, ends[:-1]), strict=True):
-            draws[f"{prefix}_{name}"] = part.mean(axis=0)
-        if prefix == "S":
-            of_features = sum(
-                (draws[f"S_{name}"] for name in columns), np.zeros(n_draws)
-            )
-            draws["S_con"] = s_cal + draws["S_u"]
-            if columns:
-                draws["S_ada"] = s_cal + of_features
-            draws["S_tot"] = draws["S_con"] + of_features
-    return ReferenceScores(distribution=distribution, df=df, draws=draws)
 
 
 def _standard_deviation(values: Floats) -> float:
     if not np.isfinite(values).all():
         return float("inf")
     return float(values.std(ddof=1)) if values.size > 1 else 0.0
-
-
-def _z_distribution(
-    distribution: Distribution, z: Floats | None, df: float | None
-) -> tuple[Floats | None, float | None]:
-    """Return the pool of z² to draw from, or the degrees of freedom, or neither."""
-    if distribution == "normal":
-        return None, None
-    if distribution == "student_t" and df is not None:
-        real = isinstance(df, (int, float, np.integer, np.floating))
-        if not real or not 2 < df < np.inf:
-            msg = f"`df` must be above 2, for a finite variance; found {df!r}."
-            raise InvalidInputError(msg)
-        return None, float(df)
-    if z is None:
-        msg = (
-            f'distribution="{distribution}" needs the z-scores of the set: pass '
-            "`error` as well."
-        )
-        raise InvalidInputError(msg)
-    mean = float(np.mean(z**2))
-    if mean == 0:
-        msg = "`error` must not be 0 in every row: the z-scores have no distribution."
-        raise InvalidInputError(msg)
-    if distribution == "empirical":
-        return z**2 / mean, None
-    return None, _fit_df(z / np.sqrt(mean))
 
 
 def _fit_df(z: Floats) -> float:
@@ -258,17 +314,3 @@ def _fit_df(z: Floats) -> float:
 
     best = optimize.minimize_scalar(loss, bounds=(-3, 7), method="bounded")
     return float(2 + np.exp(best.x))
-
-
-def _draw_squares(
-    rng: np.random.Generator,
-    shape: tuple[int, int],
-    pool: Floats | None,
-    df: float | None,
-) -> Floats:
-    """Draw squared z-scores of unit mean."""
-    if pool is not None:
-        return pool[rng.integers(pool.size, size=shape)]
-    z = rng.standard_normal(shape) if df is None else rng.standard_t(df, shape)
-    np.multiply(z, z, out=z)
-    return z if df is None else z * ((df - 2) / df)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,19 +11,22 @@ import numpy as np
 from .._support.checks import (
     Floats,
     Ints,
-    check_choice,
     check_count,
     check_counts,
+    check_pair,
     rng_from,
 )
 from .._support.progress import track
 from .._support.render import TableFormat, as_table, html_table, plain, shorten
-from ..comparison import CheckedSet, Data
+from .._support.rows import Rows, judged_rows, read_pair, some_features
+from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
-from ..scaling import BinwiseScaling, IsotonicScaling
+from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
+from ..scaling.choice import predict_unseen, rank
 from ..scaling.crossfit import canonical_order, make_folds
-from .confidence_intervals import METHODS, IntervalMethod
-from .references import reference_scores
+from .confidence_intervals import IntervalMethod
+from .local import LocalZMS, Measured, check_settings, measure
+from .references import ZDistribution, simulate_scores
 from .scores import Scorecard
 
 
@@ -99,8 +102,8 @@ class BinScan:
 
 
 def scan_bins(
-    cal: Data,
-    test: Data,
+    calibration: tuple[Any, Any],
+    test: tuple[Any, Any],
     *,
     n_bins: Iterable[int] = range(2, 100),
     by: int | str = 0,
@@ -116,7 +119,7 @@ def scan_bins(
 
     Parameters
     ----------
-    cal, test : pair (X, y)
+    calibration, test : pair (X, y)
         Conditioning table and errors of the set to fit on, and of the set to score.
     n_bins : iterable of int, default range(2, 100)
         Numbers of bins to try.
@@ -139,65 +142,66 @@ def scan_bins(
     --------
     >>> import sigmascale as ss
     >>> data = ss.datasets.make_molecules(4000, seed=0)
-    >>> cal, test = (
+    >>> calibration, test = (
     ...     (data.X[:2000], data.error[:2000]),
     ...     (data.X[2000:], data.error[2000:]),
     ... )
-    >>> scan = scan_bins(cal, test, n_bins=(2, 20), n_draws=20, method="moments")
+    >>> quick = {"n_draws": 20, "method": "moments"}
+    >>> scan = scan_bins(calibration, test, n_bins=(2, 20), **quick)
     >>> bool(scan.scores["S_u"][1] < scan.scores["S_u"][0])
     True
     """
-    training, testing = CheckedSet.read(cal, "cal"), CheckedSet.read(test, "test")
+    learned_from, judged = (
+        read_pair(calibration, "calibration"),
+        read_pair(test, "test"),
+    )
+    judged = judged_rows(judged.errors, judged.uncertainty, judged.features)
     numbers = check_counts(n_bins, "n_bins")
-    score_bins = check_count(score_bins, "score_bins")
-    check_choice(method, "method", METHODS)
-    cards, locals_, references = [], [], []
+    settings = check_settings(check_count(score_bins, "score_bins"), method)
+    n_draws = check_count(n_draws, "n_draws")
+
+    def predict(scaler: VarianceScaler) -> Rows:
+        fitted = scaler.fit(calibration[0], learned_from.errors)
+        u = fitted.predict(test[0])
+        return judged.with_uncertainty(check_pair(judged.errors, u)[1])
+
+    def measure_rows(rows: Rows) -> Measured:
+        # ties are told apart as before scaling, so that bins of features stay the same
+        return measure(rows, settings, rng_from(rng), ties=judged.uncertainty)
+
+    measured, references, normal = [], [], ZDistribution("normal")
     for n in track(numbers, "scanning bin numbers", len(numbers)):
-        fitted = BinwiseScaling(n, by=by).fit(training.X, training.error)
-        u = fitted.predict(testing.X)
-        cards.append(testing.score(u, score_bins).to_dict())
-        locals_.append(testing.validity(u, score_bins, method, rng))
+        rows = predict(BinwiseScaling(n, by=by))
+        measured.append(measure_rows(rows))
         references.append(
-            reference_scores(
-                u,
-                testing.features,
-                n_draws=n_draws,
-                n_bins=score_bins,
-                ties=testing.uncertainty,
-                rng=rng,
-            )
+            simulate_scores(rows, measured[-1].bins, normal, n_draws, rng_from(rng))
         )
-    u = IsotonicScaling().fit(training.X, training.error).predict(testing.X)
-    isotonic_local = testing.validity(u, score_bins, method, rng)
-    variables = list(isotonic_local)
-    means, sds = ([r.mean for r in references], [r.sd for r in references])
-
-    def fractions(index: int | None) -> dict[str, Floats]:
-        return {
-            name: np.array(
-                [
-                    each[name].fraction_valid
-                    if index is None
-                    else each[name].fraction_interval[index]
-                    for each in locals_
-                ]
-            )
-            for name in variables
-        }
-
-    def columns(dicts: list[dict[str, float]]) -> dict[str, Floats]:
-        return {name: np.array([each[name] for each in dicts]) for name in dicts[0]}
-
+    isotonic = measure_rows(predict(IsotonicScaling()))
+    local = [each.local for each in measured]
     return BinScan(
         n_bins=np.array(numbers),
-        scores=columns(cards),
-        valid=fractions(None),
-        valid_low=fractions(0),
-        valid_high=fractions(1),
-        isotonic=testing.score(u, score_bins),
-        isotonic_valid={n: each.fraction_valid for n, each in isotonic_local.items()},
-        simulated_mean=columns(means),
-        simulated_sd=columns(sds),
+        scores=_columns([each.scores.to_dict() for each in measured]),
+        valid=_fractions(local, lambda each: each.fraction_valid),
+        valid_low=_fractions(local, lambda each: each.fraction_interval[0]),
+        valid_high=_fractions(local, lambda each: each.fraction_interval[1]),
+        isotonic=isotonic.scores,
+        isotonic_valid={n: each.fraction_valid for n, each in isotonic.local.items()},
+        simulated_mean=_columns([each.mean for each in references]),
+        simulated_sd=_columns([each.sd for each in references]),
+    )
+
+
+def _columns(points: list[dict[str, float]]) -> dict[str, Floats]:
+    """Return the numbers of all points by name."""
+    return {name: np.array([each[name] for each in points]) for name in points[0]}
+
+
+def _fractions(
+    points: list[dict[str, LocalZMS]], number: Callable[[LocalZMS], float]
+) -> dict[str, Floats]:
+    """Return a number of the local results of all points, by variable."""
+    return _columns(
+        [{name: number(each) for name, each in point.items()} for point in points]
     )
 
 
@@ -267,35 +271,30 @@ def choose_n_bins(
     >>> 2 <= choice.n_bins <= 40
     True
     """
-    whole = CheckedSet.read((X, y), "data")
+    rows = read_pair((X, y), "data")
     numbers = sorted(set(check_counts(n_bins, "n_bins")))
     cv = check_count(cv, "cv", least=2)
-    n_rows = whole.error.size
-    if n_rows < cv:
-        msg = f"`cv` must not exceed the number of rows; found {cv} for {n_rows} rows."
+    if rows.n_rows < cv:
+        msg = (
+            f"`cv` must not exceed the number of rows; found {cv} for {rows.n_rows} "
+            "rows."
+        )
         raise InvalidInputError(msg)
-    table = np.column_stack([whole.uncertainty, whole.table.numbers(by)])
-    column = 0 if whole.table.position(by) == 0 else 1
-    order = canonical_order(tuple(table.T), whole.error)
-    table, error = table[order], whole.error[order]
-    fold = make_folds(np.abs(error) / table[:, 0], cv, rng_from(rng), None)
-    losses = np.empty((len(numbers), n_rows))
-    for i, n in enumerate(track(numbers, "choosing the bin number", len(numbers))):
-        for k in range(cv):
-            out = fold == k
-            fitted = BinwiseScaling(min(n, int((~out).sum())), by=column).fit(
-                table[~out], error[~out]
-            )
-            u = fitted.predict(table[out])
-            losses[i, out] = 0.5 * (error[out] / u) ** 2 + np.log(u)
-    nll = losses.mean(axis=1) + 0.5 * np.log(2 * np.pi)
-    best = int(np.argmin(nll))
-    spread = (losses - losses[best]).std(axis=1) / np.sqrt(n_rows)
-    chosen = int(np.argmax(nll - nll[best] <= spread))
+    rows.numbers(by)  # or refuse it now
+    rows = some_features(rows, [] if rows.position(by) == 0 else [by])
+    rows = rows.take(canonical_order(rows.columns, rows.errors))
+    size = np.abs(rows.errors) / rows.uncertainty
+    fold = make_folds(size, cv, rng_from(rng), None)
+    losses = {}
+    for n in track(numbers, "choosing the bin number", len(numbers)):
+        # of one column or two, the last is the one that is binned
+        u = predict_unseen(BinwiseScaling(n, by=-1), rows, fold)
+        losses[str(n)] = nll_from((rows.errors / u) ** 2 + 2 * np.log(u))
+    ranking = rank(losses)
     return BinChoice(
-        n_bins=numbers[chosen],
-        best=numbers[best],
+        n_bins=next(n for n in numbers if ranking.is_as_good(str(n))),
+        best=int(ranking.best),
         candidates=np.array(numbers),
-        nll=nll,
-        standard_error=spread,
+        nll=np.array([loss.mean() for loss in losses.values()]),
+        standard_error=np.array(list(ranking.standard_error.values())),
     )

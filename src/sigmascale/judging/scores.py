@@ -7,92 +7,33 @@ feature (*adaptivity*), and average over the bins.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from .._support.checks import (
-    Floats,
-    Ints,
-    Labels,
-    check_column,
-    check_count,
-    check_features,
-    check_pair,
-    check_variable,
-    for_frames,
-    refuse_for_frames,
-)
+from .._support.checks import check_count, check_pair
 from .._support.render import html_table
-from ..bins.partitions import BinnedRows, rank_bins, rank_codes
+from .._support.rows import Rows, judged_rows
 from ..bins.sums import BinSums
-
-
-def codes_for_scores(
-    error: Floats,
-    uncertainty: Floats,
-    x: Labels | None,
-    n_bins: int,
-    ties: Floats | None,
-    *,
-    min_size: int = 1,
-) -> tuple[Ints, int]:
-    """Return the bin of each row, by `x` (None: by u), and the number of bins."""
-    x, ties = _sorting_keys(uncertainty, x, ties)
-    return rank_codes(
-        x, n_bins, ties=ties, error=error, uncertainty=uncertainty, min_size=min_size
-    )
-
-
-def bin_for_scores(
-    error: Floats,
-    uncertainty: Floats,
-    x: Labels | None,
-    n_bins: int,
-    ties: Floats | None,
-    *,
-    min_size: int = 1,
-) -> BinnedRows:
-    """Return the rows of the same bins, in an order that the data alone determine."""
-    x, ties = _sorting_keys(uncertainty, x, ties)
-    return rank_bins(
-        x, n_bins, ties=ties, error=error, uncertainty=uncertainty, min_size=min_size
-    )
-
-
-def _sorting_keys(
-    uncertainty: Floats, x: Labels | None, ties: Floats | None
-) -> tuple[Labels, Floats | None]:
-    """Return what rows are sorted by: equal x by `ties`, by u if None."""
-    if x is None:
-        return uncertainty, ties
-    return x, uncertainty if ties is None else ties
-
-
-def _local_sums(
-    error: Any, uncertainty: Any, by: Any, n_bins: int, ties: Any
-) -> BinSums:
-    e, u = check_pair(error, uncertainty)
-    n_bins = check_count(n_bins, "n_bins")
-    x = None if by is None else check_variable(by, "by", e)
-    order = check_ties(ties, e)
-    return BinSums.from_codes(*codes_for_scores(e, u, x, n_bins, order), e, u)
-
-
-def check_ties(ties: Any, rows: npt.NDArray[Any]) -> Floats | None:
-    """Return the variable that orders rows with equal values, if there is one."""
-    return (
-        None
-        if ties is None
-        else check_column(check_variable(ties, "ties", rows), "ties")
-    )
+from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
 
 def _global_sums(error: Any, uncertainty: Any) -> BinSums:
-    e, u = check_pair(error, uncertainty)
-    return BinSums.from_codes(np.zeros(e.size, dtype=np.int64), 1, e, u)
+    return BinSums.of_all(*check_pair(error, uncertainty))
+
+
+def _local_sums(
+    error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any
+) -> BinSums:
+    rows, position = judged_by(error, uncertainty, by)
+    n_bins = check_count(n_bins, "n_bins")
+    order = check_ties(ties, rows.errors)
+    return sums_of(rows, bin_variable(rows, position, n_bins, ties=order))
+
+
+def sums_of(rows: Rows, bins: VariableBins) -> BinSums:
+    """Return the sums of the rows of each bin."""
+    return BinSums.from_codes(bins.codes, bins.n_bins, rows.errors, rows.uncertainty)
 
 
 def zms(error: Any, uncertainty: Any) -> float:
@@ -262,6 +203,21 @@ def uce(
     return _local_sums(error, uncertainty, by, n_bins, ties).uce()
 
 
+def combined_scores(s_cal: Any, s: Mapping[str, Any]) -> dict[str, Any]:
+    """Return S_con, S_ada and S_tot from S_cal and S_x by variable.
+
+    They are numbers of one set, or arrays of many. Without features, S_ada is S_cal.
+
+    >>> combined_scores(0.5, {"u": 0.25, "mass": 1.0})
+    {'S_con': 0.75, 'S_ada': 1.5, 'S_tot': 1.75}
+    """
+    return {
+        "S_con": s_cal + s["u"],
+        "S_ada": s_cal + sum(each for name, each in s.items() if name != "u"),
+        "S_tot": s_cal + sum(s.values()),
+    }
+
+
 @dataclass(frozen=True)
 class Scorecard:
     """All scores of one set; ``card["S_tot"]`` and ``card.to_dict()`` name them.
@@ -303,26 +259,30 @@ class Scorecard:
     @property
     def s_con(self) -> float:
         """Consistency: S_cal + S_u."""
-        return self.s_cal + self.s["u"]
+        return self._combined["S_con"]
 
     @property
     def s_ada(self) -> float:
         """Adaptivity: S_cal + the sum of S_x over the features."""
-        return self.s_cal + sum(v for name, v in self.s.items() if name != "u")
+        return self._combined["S_ada"]
 
     @property
     def s_tot(self) -> float:
         """Consistency and adaptivity: S_cal + S_u + the sum of S_x over features."""
-        return self.s_cal + sum(self.s.values())
+        return self._combined["S_tot"]
+
+    @property
+    def _combined(self) -> dict[str, float]:
+        return combined_scores(self.s_cal, self.s)
 
     def to_dict(self) -> dict[str, float]:
         """Return every score by its name; S_ada only where there are features."""
         scores = {"NLL": self.nll, "ZMS": self.zms, "S_cal": self.s_cal}
         scores |= {f"S_{name}": value for name, value in self.s.items()}
-        scores["S_con"] = self.s_con
-        if len(self.s) > 1:
-            scores["S_ada"] = self.s_ada
-        scores["S_tot"] = self.s_tot
+        combined = self._combined
+        if len(self.s) == 1:
+            del combined["S_ada"]
+        scores |= combined
         scores |= {f"ENCE_{name}": value for name, value in self.ence.items()}
         return scores | {f"UCE_{name}": value for name, value in self.uce.items()}
 
@@ -347,7 +307,6 @@ def scorecard(
     *,
     n_bins: int = 100,
     ties: Any = None,
-    data: Any = None,
 ) -> Scorecard:
     """Return NLL, S_cal, and S_x, ENCE_x, UCE_x for u and every feature.
 
@@ -365,9 +324,6 @@ def scorecard(
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
         The order of ties alone can move a score as much as many a ranking's margin.
-    data : data frame or lazy frame, optional
-        The frame whose columns `error`, `uncertainty` and `features` name; see
-        `sigmascale.frames`.
 
     Returns
     -------
@@ -382,22 +338,16 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
-    if data is not None:
-        refuse_for_frames(ties=ties)
-        of_frame: Scorecard = for_frames().scorecard(
-            data,
-            error=error,
-            uncertainty=uncertainty,
-            features=() if features is None else features,
-            n_bins=n_bins,
-        )
-        return of_frame
-    e, u = check_pair(error, uncertainty)
+    rows = judged_rows(error, uncertainty, features)
     n_bins = check_count(n_bins, "n_bins")
-    columns = check_features(features, e)
-    order = check_ties(ties, e)
-    sums = {
-        name: BinSums.from_codes(*codes_for_scores(e, u, x, n_bins, order), e, u)
-        for name, x in {"u": None, **columns}.items()
-    }
+    order = check_ties(ties, rows.errors)
+    return score(rows, bin_variables(rows, n_bins, ties=order), n_bins)
+
+
+def score(rows: Rows, bins: Mapping[str, VariableBins], n_bins: int) -> Scorecard:
+    """Return the scores of checked rows from their bins, of which `n_bins` were asked.
+
+    The bins must hold those of u.
+    """
+    sums = {name: sums_of(rows, each) for name, each in bins.items()}
     return Scorecard.from_sums(sums, n_bins)

@@ -4,41 +4,26 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from .._support.checks import (
-    Floats,
-    check_count,
-    check_features,
-    check_pair,
-    for_frames,
-    refuse_for_frames,
-    rng_from,
-)
+from .._support.checks import Floats, check_count, rng_from
 from .._support.render import TableFormat, as_table, html_table, shorten
+from .._support.rows import Rows, judged_rows
 from ..bins.partitions import feasible_bins
-from ..exceptions import DominantErrorWarning
-from .confidence_intervals import MIN_ROWS, IntervalMethod, mean_interval
-from .local import (
-    LocalZMS,
-    Settings,
-    check_settings,
-    local_zms,
-    local_zms_of,
-    refuse_one_row,
-)
-from .references import ReferenceScores, reference_scores
+from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
+from .attainable import attainable_fractions
+from .binning import check_ties
+from .confidence_intervals import MIN_ROWS, IntervalMethod
+from .local import BinSettings, LocalZMS, check_settings, measure, refuse_one_row
+from .references import ReferenceScores, ZDistribution, simulate_scores
 from .regions import Region, off_by, worst_region
-from .scores import Scorecard, check_ties, scorecard
+from .scores import Scorecard
 
-__all__ = ["LocalZMS", "Validation", "Verdict", "local_zms", "validate"]
-
-SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
-SIMULATED_BINS = 2000
-LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
 DOMINATED = 50  # rows from which no error should outweigh all others
 Z_SCORES = 200_000_000  # drawn at most for the reference, but at least 200 sets
 
@@ -105,12 +90,25 @@ class Validation:
         All scores of the set.
     reference : ReferenceScores
         The same scores of perfectly calibrated sets: what is attainable.
+    rows : Rows or None
+        The rows that were judged; None if they stayed in a lazy frame.
+    seed : int or None
+        The seed of bootstrap and simulation, if it was a number.
+    n_resamples : int or None
+        Bootstrap draws behind the intervals; None if these need none.
+    notes : tuple of str
+        What `validate` warned about bins: those that are fewer than asked for, or left
+        out, or without any error.
     """
 
     verdicts: dict[str, Verdict] = field(repr=False)
     confidence: float
     scores: Scorecard = field(repr=False)
     reference: ReferenceScores = field(repr=False)
+    rows: Rows | None = field(default=None, repr=False, compare=False)
+    seed: int | None = field(default=None, repr=False)
+    n_resamples: int | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def calibrated(self) -> bool:
@@ -214,7 +212,6 @@ def validate(
     n_resamples: int = 1500,
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = 0,
-    data: Any = None,
 ) -> Validation:
     """Return verdicts: calibrated, consistent, adaptive and for which features.
 
@@ -246,9 +243,6 @@ def validate(
         Simulated sets; by default 1000, and fewer, down to 200, for large sets.
     rng : int, Generator or None, default 0
         Seed of bootstrap and simulation: the same data get the same verdict.
-    data : data frame or lazy frame, optional
-        The frame whose columns `error`, `uncertainty` and `features` name; see
-        `sigmascale.frames`.
 
     Returns
     -------
@@ -271,53 +265,50 @@ def validate(
     Not adaptive for x: uncertainties are 34 % too small (multiply by 1.5) for x above
     69.99.
     """
-    if data is not None:
-        refuse_for_frames(ties=ties, method=method)
-        of_frame: Validation = for_frames().validate(
-            data,
-            error=error,
-            uncertainty=uncertainty,
-            features=() if features is None else features,
-            n_bins=n_bins,
-            confidence=confidence,
-            n_draws=1000 if n_draws is None else n_draws,
-            rng=rng,
-        )
-        return of_frame
-    e, u = check_pair(error, uncertainty)
-    columns = check_features(features, e)
-    order = check_ties(ties, e)
+    rows = judged_rows(error, uncertainty, features)
+    order = check_ties(ties, rows.errors)
     if n_bins is None:
-        n_bins = default_bins(e.size)
+        n_bins = default_bins(rows.n_rows)
     settings = check_settings(n_bins, method, confidence, n_resamples)
-    refuse_one_row(e.size)
-    # scores and intervals from the same bins, of which each has some rows
-    settings = replace(
-        settings, n_bins=feasible_bins(e.size, settings.n_bins, min_size=MIN_ROWS)
-    )
-    _warn_of_dominant((e / u) ** 2)
+    refuse_one_row(rows.n_rows)
     if n_draws is None:
-        n_draws = int(np.clip(Z_SCORES // e.size, 200, 1000))
+        n_draws = int(np.clip(Z_SCORES // rows.n_rows, 200, 1000))
     n_draws = check_count(n_draws, "n_draws", least=20)
     generator = rng_from(rng)
 
-    local = local_zms_of(
-        e, u, {"u": None, **columns}, settings, ties=order, rng=generator
-    )
-    card = scorecard(e, u, columns, n_bins=settings.n_bins, ties=order)
-    reference = reference_scores(
-        u,
-        columns,
+    z2 = (rows.errors / rows.uncertainty) ** 2
+    with _noted() as notes:
+        _warn_of_dominant(z2)
+        feasible = feasible_bins(rows.n_rows, settings.n_bins, min_size=MIN_ROWS)
+        settings = replace(settings, n_bins=feasible)
+        # scores, intervals and reference from the same bins, of which each has rows
+        measured = measure(rows, settings, generator, ties=order)
         # errors that are all 0 have no distribution of their own
-        distribution="empirical" if np.any(e) else "normal",
-        error=e,
-        n_draws=n_draws,
-        n_bins=settings.n_bins,
-        ties=order,
-        rng=generator,
+        z_scores = ZDistribution.of(
+            "empirical" if np.any(rows.errors) else "normal", rows
+        )
+        reference = simulate_scores(rows, measured.bins, z_scores, n_draws, generator)
+    attainable = attainable_fractions(z2, measured.local, settings, generator)
+    judged = judge(measured.scores, reference, measured.local, attainable, settings)
+    return replace(
+        judged,
+        rows=rows,
+        seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
+        notes=tuple(notes),
     )
-    attainable = attainable_fractions((e / u) ** 2, local, settings, generator)
-    return judge(card, reference, local, attainable, settings)
+
+
+@contextmanager
+def _noted() -> Iterator[list[str]]:
+    """Take notes of what is warned about bins, and warn all the same."""
+    notes: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield notes
+    for each in caught:
+        if issubclass(each.category, (FewerBinsWarning, ZeroErrorBinWarning)):
+            notes.append(str(each.message))
+        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
 
 
 def _warn_of_dominant(z2: Floats) -> None:
@@ -346,7 +337,7 @@ def judge(
     reference: ReferenceScores,
     local: dict[str, LocalZMS],
     attainable: dict[str, float],
-    settings: Settings,
+    settings: BinSettings,
 ) -> Validation:
     """Return the verdicts that scores, set against their reference, amount to."""
     scores = {"average": "S_cal", **{name: f"S_{name}" for name in local}}
@@ -371,7 +362,13 @@ def judge(
             attainable=attainable.get(name),
             region=region,
         )
-    return Validation(verdicts, settings.confidence, card, reference)
+    return Validation(
+        verdicts,
+        settings.confidence,
+        card,
+        reference,
+        n_resamples=settings.n_resamples if settings.is_resampled else None,
+    )
 
 
 def _sentence(
@@ -409,48 +406,3 @@ def _holm(p_values: dict[str, float]) -> dict[str, float]:
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[name]))
         adjusted[name] = largest
     return adjusted
-
-
-def attainable_fractions(
-    z2: Floats,
-    local: dict[str, LocalZMS],
-    settings: Settings,
-    rng: np.random.Generator,
-    *,
-    largest_bin: int | None = None,
-) -> dict[str, float]:
-    """Return the fraction of bins that would be valid if z2 were the same everywhere.
-
-    It depends on the sizes of the bins alone, so variables with the same sizes share
-    one simulation. Bins are simulated with up to `largest_bin` rows.
-    """
-    mean = float(z2.mean())
-    pool = z2 / mean if mean > 0 else np.ones(1)
-    by_sizes: dict[tuple[int, ...], float] = {}
-    fractions = {}
-    for name, result in local.items():
-        n = result.n if largest_bin is None else np.minimum(result.n, largest_bin)
-        sizes = tuple(sorted(n.tolist()))
-        if sizes not in by_sizes:
-            by_sizes[sizes] = _valid_fraction(pool, n, settings, rng)
-        fractions[name] = by_sizes[sizes]
-    return fractions
-
-
-def _valid_fraction(
-    pool: Floats, sizes: Any, settings: Settings, rng: np.random.Generator
-) -> float:
-    wanted = min(
-        SIMULATED_BINS, max(sizes.size, SIMULATED_ROWS * sizes.size // sum(sizes))
-    )
-    repeated = np.resize(sizes, max(1, wanted))
-    drawn = pool[rng.integers(pool.size, size=int(repeated.sum()))]
-    low, high = mean_interval(
-        "moments" if sizes.max() > LARGE_BIN else settings.method,
-        drawn,
-        repeated,
-        confidence=settings.confidence,
-        n_resamples=settings.n_resamples,
-        rng=rng,
-    )
-    return float(np.mean((low <= 1) & (high >= 1)))

@@ -5,7 +5,6 @@ Every recalibrator has its map in ``map_`` after `fit`. Predicting is evaluating
 frames, and :func:`sigmascale.save` writes it to a file, node by node.
 """
 
-from .conformal import ConformalScores
 from .evaluation import evaluate
 from .nodes import (
     UNCERTAINTY,
@@ -22,21 +21,17 @@ from .nodes import (
     Product,
     Root,
     Sum,
-    columns_of,
     factor_tables,
     in_order,
     scaled,
 )
-from .prediction import recalibrate, rescale
 from .trees import Trees
 
 __all__ = [
-    "KINDS",
     "UNCERTAINTY",
     "Clip",
     "Code",
     "Column",
-    "ConformalScores",
     "Constant",
     "Exponential",
     "FactorTable",
@@ -48,12 +43,9 @@ __all__ = [
     "Root",
     "Sum",
     "Trees",
-    "columns_of",
     "evaluate",
     "factor_tables",
     "in_order",
-    "recalibrate",
-    "rescale",
     "scaled",
 ]
 

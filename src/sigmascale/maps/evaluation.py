@@ -45,6 +45,16 @@ def evaluate(root: Node, columns: Sequence[Array | None], n_rows: int) -> Floats
         it does not read may be None.
     n_rows : int
         The number of rows.
+
+    Returns
+    -------
+    array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from sigmascale.maps import scaled
+    >>> evaluate(scaled(2.0), [np.array([1.0, 3.0])], 2)
+    array([2., 6.])
     """
     nodes = in_order(root)
     # each node is computed once, from the places where its inputs are

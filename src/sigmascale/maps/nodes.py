@@ -82,7 +82,13 @@ class Column(Node):
 
 @dataclass(frozen=True, eq=False)
 class Constant(Node):
-    """The same number for all rows."""
+    """The same number for all rows.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    """
 
     value: float
 
@@ -92,7 +98,13 @@ class Constant(Node):
 
 @dataclass(frozen=True, eq=False)
 class Sum(Node):
-    """The sum of some numbers, added up from the first to the last."""
+    """The sum of some numbers, added up from the first to the last.
+
+    Attributes
+    ----------
+    terms : tuple of Node
+        The numbers.
+    """
 
     input_fields = ("terms",)
 
@@ -104,7 +116,13 @@ class Sum(Node):
 
 @dataclass(frozen=True, eq=False)
 class Product(Node):
-    """The product of some numbers, multiplied from the first to the last."""
+    """The product of some numbers, multiplied from the first to the last.
+
+    Attributes
+    ----------
+    factors : tuple of Node
+        The numbers.
+    """
 
     input_fields = ("factors",)
 
@@ -116,7 +134,13 @@ class Product(Node):
 
 @dataclass(frozen=True, eq=False)
 class Hypotenuse(Node):
-    """sqrt(x² + y²): how uncertainties add up."""
+    """sqrt(x² + y²): how uncertainties add up.
+
+    Attributes
+    ----------
+    x, y : Node
+        The numbers.
+    """
 
     input_fields = ("x", "y")
 
@@ -129,7 +153,13 @@ class Hypotenuse(Node):
 
 @dataclass(frozen=True, eq=False)
 class Root(Node):
-    """The square root of a number that is not negative."""
+    """The square root of a number that is not negative.
+
+    Attributes
+    ----------
+    x : Node
+        The number.
+    """
 
     input_fields = ("x",)
 
@@ -141,7 +171,13 @@ class Root(Node):
 
 @dataclass(frozen=True, eq=False)
 class Exponential(Node):
-    """exp(x)."""
+    """The exponential function, exp(x).
+
+    Attributes
+    ----------
+    x : Node
+        Its argument.
+    """
 
     input_fields = ("x",)
 
@@ -153,7 +189,15 @@ class Exponential(Node):
 
 @dataclass(frozen=True, eq=False)
 class Clip(Node):
-    """A number, but at least `low` and at most `high`."""
+    """A number, but at least `low` and at most `high`.
+
+    Attributes
+    ----------
+    x : Node
+        The number.
+    low, high : float
+        The limits.
+    """
 
     input_fields = ("x",)
 
@@ -208,7 +252,15 @@ class Code(Node):
 
 @dataclass(frozen=True, eq=False)
 class Lookup(Node):
-    """The entry of a table at the codes of a row, one for each dimension."""
+    """The entry of a table at the codes of a row.
+
+    Attributes
+    ----------
+    codes : tuple of Code
+        The codes, one for each dimension of the table.
+    table : array
+        The entries; those at 0 are for what is missing or unknown.
+    """
 
     input_fields = ("codes",)
 
@@ -266,6 +318,17 @@ UNCERTAINTY = Column(0)
 def scaled(*factors: Node | float) -> Product:
     """Return the map that multiplies the uncertainty by some factors.
 
+    Parameters
+    ----------
+    *factors : Node or float
+        The factors.
+
+    Returns
+    -------
+    Product
+
+    Examples
+    --------
     >>> scaled(2.0).factors[0]
     Constant(value=2.0)
     """
@@ -274,7 +337,22 @@ def scaled(*factors: Node | float) -> Product:
 
 
 def in_order(root: Node) -> list[Node]:
-    """Return each node of a map once, its inputs before it."""
+    """Return each node of a map once, its inputs before it.
+
+    Parameters
+    ----------
+    root : Node
+        The map.
+
+    Returns
+    -------
+    list of Node
+
+    Examples
+    --------
+    >>> [type(node).__name__ for node in in_order(scaled(2.0))]
+    ['Constant', 'Column', 'Product']
+    """
     found: dict[int, Node] = {}
 
     def visit(node: Node) -> None:
@@ -316,6 +394,23 @@ def factor_tables(root: Node) -> list[FactorTable]:
 
     Their product, with those of joint bins and a constant, multiplies the uncertainty.
     There are none where a map is no such product.
+
+    Parameters
+    ----------
+    root : Node
+        The map.
+
+    Returns
+    -------
+    list of FactorTable
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(1000)
+    >>> scaler = ss.BinwiseScaling(4).fit(data.X, data.error)
+    >>> [table.position for table in factor_tables(scaler.map_)]
+    [0]
     """
     if not isinstance(root, Product):
         return []

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from .._support.checks import Floats
 from .._support.progress import track
 from .._support.render import markdown_table
-from ..judging.local import local_zms_by_variable
 from ..judging.verdicts import validate
 from ..plots import plot_local_zms, share_zms_range
 from ..scaling import (
@@ -21,7 +20,7 @@ from ..scaling import (
     TemperatureScaling,
 )
 from .figures import LABELS
-from .study import SCORES, VALID, StudyData, Values, evaluate
+from .study import SCORES, VALID, StudyData, Values, evaluate, in_notation, measure_set
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,15 +51,16 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
         JOINT: BoostedScaling(random_state=seed),
         "selected": selected,
     }
-    training, test = data.training, data.test
-    uncertainties = {"none": test.u, ISOTONIC: data.isotonic}
+    training, test = data.training, in_notation(data.test)
+    before = test.uncertainty
+    uncertainties = {"none": before, ISOTONIC: data.isotonic}
     for name, scaler in track(scalers.items(), "beyond the paper", len(scalers)):
         fitted = scaler.fit(training.X, training.error)
-        uncertainties[name] = fitted.predict(test.X)
+        uncertainties[name] = fitted.predict(data.test.X)
     scores, verdicts = {}, {}
     for name, u in uncertainties.items():
-        scores[name] = evaluate(test, u, test.u, seed)
-        result = validate(test.error, u, test.features, ties=test.u, rng=seed)
+        scores[name] = evaluate(test, u, before, seed)
+        result = validate(test.errors, u, test.features, ties=before, rng=seed)
         verdicts[name] = result.summary
     return Beyond(data, scores, uncertainties, verdicts, selected.name_, seed)
 
@@ -103,17 +103,12 @@ def figure3(beyond: Beyond) -> Figure:
     """Draw the local ZMS of the test set: isotonic, bins of u, and the best joint."""
     from matplotlib.figure import Figure
 
-    test = beyond.data.test
+    test = in_notation(beyond.data.test)
     figure = Figure(figsize=(11.0, 8.5), layout="constrained")
     axes = figure.subplots(3, 3)
     for row, name in zip(axes, (ISOTONIC, BINNED, JOINT), strict=True):
-        local = local_zms_by_variable(
-            test.error,
-            beyond.uncertainties[name],
-            test.features,
-            ties=test.u,
-            rng=beyond.seed,
-        )
+        u = beyond.uncertainties[name]
+        local = measure_set(test, beyond.seed, u=u, ties=test.uncertainty).local
         for ax, (x, result) in zip(row, local.items(), strict=True):
             plot_local_zms(result, ax=ax)
             ax.set_xlabel(LABELS[x])

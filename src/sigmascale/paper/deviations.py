@@ -7,7 +7,14 @@ import numpy as np
 from .._support.render import markdown_table
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..judging.scores import zms
-from .study import MIN_GROUP, Study, StudyRow, exceeds, lost_groups
+from .study import (
+    MIN_GROUP,
+    Study,
+    StudyRow,
+    exceeds,
+    lost_groups,
+    mapped_by_feature_alone,
+)
 
 
 def to_markdown(study: Study) -> str:
@@ -34,9 +41,9 @@ def to_markdown(study: Study) -> str:
 
 def _sign(study: Study) -> str:
     training = study.data.training
-    factor = float(np.sqrt(zms(training.error, training.u)))
+    factor = float(np.sqrt(zms(training.error, training.uncertainty)))
     rows = [
-        (text, f"{s:.3f}", f"{zms(training.error, s * training.u):.3f}")
+        (text, f"{s:.3f}", f"{zms(training.error, s * training.uncertainty):.3f}")
         for text, s in (
             ("s = v^(-1/2), the text", 1 / factor),
             ("s = v^(+1/2), the code and ours", factor),
@@ -59,12 +66,14 @@ def _pair(row: StudyRow, name: str) -> tuple[str, str, str]:
 
 
 def _mapping(study: Study) -> str:
-    data = study.data
+    training, test = study.data.training, study.data.test
     rows = []
     for n_bins in (20, 40, 80):
-        partition = EqualSizeBins.learn(data.training.X1, n_bins, ties=data.training.u)
-        right = partition.codes(data.test.X1, data.test.u)
-        wrong = EqualSizeBins(partition.limits).codes(data.test.X1)
+        partition = EqualSizeBins.learn(
+            training.mass, n_bins, ties=training.uncertainty
+        )
+        right = partition.codes(test.mass, test.uncertainty)
+        wrong = mapped_by_feature_alone(partition, test.mass)
         pair = _pair(study[n_bins, "X1", "test", "NLL"], "S_tot")
         rows.append((str(n_bins), f"{np.mean(right != wrong):.0%}", *pair))
     return (

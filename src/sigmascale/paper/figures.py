@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.drawing import BLUE, DARK, VERMILION
 from ..judging.confidence_curves import confidence_curve
-from ..judging.local import local_zms_by_variable
 from ..judging.scan import BinScan
 from ..plots import plot_local_zms
-from .study import StudyData
+from .study import StudyData, in_notation, measure_set
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,17 +43,14 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
         (data.training, "training", COLOURS["u"], "-"),
         (data.test, "test", COLOURS["X1"], "--"),
     ):
-        curve = confidence_curve(which.error, which.u, n_draws=1, rng=seed)
+        curve = confidence_curve(which.error, which.uncertainty, n_draws=1, rng=seed)
         ax.plot(100 * curve.pruned, curve.relative, line, color=colour, label=name)
     ax.set(xlabel="rows pruned, most uncertain first / %", ylabel="RMSE / RMSE of all")
     ax.set(xlim=(0, 100), ylim=(0, 1.02))
     ax.grid(alpha=0.3)
     ax.legend(frameon=False, fontsize=8)
     _letter(ax, "a")
-    training = data.training
-    local = local_zms_by_variable(
-        training.error, training.u, training.features, rng=seed
-    )
+    local = measure_set(in_notation(data.training), seed).local
     for ax, letter, result in zip(axes.flat[1:], "bcd", local.values(), strict=True):
         plot_local_zms(result, ax=ax)
         ax.set_xlabel(f"{LABELS[result.name]}")

@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Floats, Ints, rng_from
 from .._support.progress import track
+from .._support.rows import Rows, judged_rows
 from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..datasets import QM9, Molecules, make_molecules
 from ..judging.confidence_intervals import wilson_interval
-from ..judging.local import local_zms_by_variable
+from ..judging.local import Measured, check_settings, measure
 from ..judging.references import ReferenceScores, reference_scores
-from ..judging.scores import scorecard
 from ..scaling import BinwiseScaling, IsotonicScaling
 
 BIN_NUMBERS = (20, 40, 80)
@@ -30,53 +30,20 @@ LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adap
 SCORES = ("NLL", "S_cal", "S_u", "S_X1", "S_X2", "S_tot")
 VALID = tuple(f"fv_{x}_{end}" for x in ("u", "X1", "X2") for end in ("lo", "hi"))
 MIN_GROUP = 10
+SCORE_BINS = 100
 
 Values = dict[str, float]
 Key = tuple[int, str, str, str]
 Fit = tuple[int, str, str]
 
 
-@dataclass(frozen=True)
-class StudySet:
-    """One set in the paper's notation: X1 is the mass, X2 the hetero-atom fraction."""
+def in_notation(data: Molecules) -> Rows:
+    """Return rows in the paper's notation: X1 is the mass, X2 the hetero-atom fraction.
 
-    error: Floats
-    u: Floats
-    X1: Floats
-    X2: Floats
-    group: Any
-
-    @classmethod
-    def of(cls, data: Molecules) -> StudySet:
-        """Take the columns of a set of molecules."""
-        return cls(
-            data.error,
-            data.uncertainty,
-            data.mass,
-            data.heteroatom_fraction,
-            data.group,
-        )
-
-    @property
-    def X(self) -> Floats:
-        """The conditioning table."""
-        return np.column_stack([self.u, self.X1, self.X2])
-
-    @property
-    def frame(self) -> Any:
-        """The conditioning table with the paper's names of its columns."""
-        import polars as pl
-
-        return pl.DataFrame({"u": self.u, **self.features})
-
-    @property
-    def features(self) -> dict[str, Floats]:
-        """The features by the paper's names."""
-        return {"X1": self.X1, "X2": self.X2}
-
-    def rows(self, which: Any) -> StudySet:
-        """Return some of the rows."""
-        return StudySet(**{name: values[which] for name, values in vars(self).items()})
+    A conditioning table ``data.X`` without names has the same columns.
+    """
+    features = {"X1": data.mass, "X2": data.heteroatom_fraction}
+    return judged_rows(data.error, data.uncertainty, features)
 
 
 @dataclass(frozen=True)
@@ -84,26 +51,28 @@ class StudyData:
     """The two sets of the study, and the test set as isotonic regression leaves it."""
 
     name: str
-    training: StudySet
-    test: StudySet
+    training: Molecules
+    test: Molecules
     isotonic: Floats
     published: bool
 
     @classmethod
     def qm9(cls, data: QM9) -> StudyData:
         """Take the paper's data, with the isotonic uncertainties of their authors."""
-        training, test = StudySet.of(data.calibration), StudySet.of(data.test)
-        return cls("QM9", training, test, data.isotonic_test.uncertainty, True)
+        isotonic = data.isotonic_test.uncertainty
+        return cls("QM9", data.calibration, data.test, isotonic, True)
 
     @classmethod
     def synthetic(cls, seed: int, n_rows: int = 20_000) -> StudyData:
         """Make built-in molecules, for those who do not have the paper's data."""
-        whole = StudySet.of(make_molecules(n_rows, seed=seed))
-        half = n_rows // 2
-        training, test = whole.rows(slice(half)), whole.rows(slice(half, None))
-        fitted = IsotonicScaling().fit(training.u, training.error)
+        whole = make_molecules(n_rows, seed=seed)
+        training, test = (
+            replace(whole, **{name: each[rows] for name, each in vars(whole).items()})
+            for rows in (slice(n_rows // 2), slice(n_rows // 2, None))
+        )
+        fitted = IsotonicScaling().fit(training.uncertainty, training.error)
         name = f"synthetic molecules (seed {seed})"
-        return cls(name, training, test, fitted.predict(test.u), False)
+        return cls(name, training, test, fitted.predict(test.uncertainty), False)
 
 
 @dataclass(frozen=True)
@@ -174,20 +143,38 @@ def lexicographic_rank(first: Floats, second: Floats | Ints) -> Floats:
     return rank
 
 
-def evaluate(data: StudySet, u: Floats, ties: Floats, seed: int) -> Values:
+def in_file_order(u: Floats) -> Floats:
+    """Return what leaves equal u in the order of the file, as the paper does.
+
+    Isotonic uncertainties have many ties.
+    """
+    return lexicographic_rank(u, np.arange(u.size))
+
+
+def measure_set(
+    rows: Rows, seed: int, *, u: Floats | None = None, ties: Floats | None = None
+) -> Measured:
+    """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
+    settings = check_settings(SCORE_BINS, "bca")
+    judged = rows if u is None else rows.with_uncertainty(u)
+    return measure(judged, settings, rng_from(seed), ties=ties)
+
+
+def evaluate(rows: Rows, u: Floats, ties: Floats, seed: int) -> Values:
     """Return the scores and valid fractions of one row of a table."""
-    card = scorecard(data.error, u, data.features, ties=ties).to_dict()
+    measured = measure_set(rows, seed, u=u, ties=ties)
+    card = measured.scores.to_dict()
     values = {name: card[name] for name in SCORES}
-    local = local_zms_by_variable(data.error, u, data.features, ties=ties, rng=seed)
-    for name, result in local.items():
+    for name, result in measured.local.items():
         values[f"fv_{name}_lo"], values[f"fv_{name}_hi"] = result.fraction_interval
     return values
 
 
 def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
     """Compute every row of Tables I to III."""
+    test = in_notation(data.test)
     simulated = reference_scores(
-        data.test.u, data.test.features, n_draws=n_draws, rng=seed
+        test.uncertainty, test.features, n_draws=n_draws, rng=seed
     )
     losses: dict[Fit, tuple[float, float]] = {}
     printed = published_rows() if data.published else {}
@@ -225,35 +212,25 @@ Job = tuple[Key, Values, Values | None, str | None]
 
 
 def _unscaled(data: StudyData, simulated: ReferenceScores, seed: int) -> Iterator[Job]:
-    training, test = data.training, data.test
-    yield (
-        (0, "none", "training", "none"),
-        evaluate(training, training.u, training.u, seed),
-        None,
-        None,
-    )
-    yield (0, "none", "test", "none"), evaluate(test, test.u, test.u, seed), None, None
-    # isotonic uncertainties have many ties; the paper leaves them in file order
-    in_file = lexicographic_rank(data.isotonic, np.arange(test.u.size))
-    yield (
-        (0, "none", "test", "isotonic"),
-        evaluate(test, data.isotonic, in_file, seed),
-        None,
-        None,
-    )
+    test = in_notation(data.test)
+    for name, rows in (("training", in_notation(data.training)), ("test", test)):
+        u = rows.uncertainty
+        yield (0, "none", name, "none"), evaluate(rows, u, u, seed), None, None
+    values = evaluate(test, data.isotonic, in_file_order(data.isotonic), seed)
+    yield (0, "none", "test", "isotonic"), values, None, None
     mean = simulated.mean
     values = {name: mean[name] for name in SCORES if name != "NLL"}
     values |= _perfect_fractions(test, seed)
     yield (0, "none", "test", "simulated"), values, None, "one draw"
 
 
-def _perfect_fractions(test: StudySet, seed: int, n_draws: int = 20) -> Values:
+def _perfect_fractions(test: Rows, seed: int, n_draws: int = 20) -> Values:
     """Return intervals of the valid fractions, averaged over simulated sets."""
     rng = np.random.default_rng(seed)
-    valid = {"u": 0.0, "X1": 0.0, "X2": 0.0}
+    valid = dict.fromkeys(test.names, 0.0)
     for _ in range(n_draws):
-        error = rng.standard_normal(test.u.size) * test.u
-        local = local_zms_by_variable(error, test.u, test.features, rng=seed)
+        error = rng.standard_normal(test.n_rows) * test.uncertainty
+        local = measure_set(replace(test, error=error), seed).local
         for x, result in local.items():
             valid[x] += result.valid.sum() / n_draws
     n_bins = local["u"].valid.size
@@ -269,27 +246,27 @@ def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
     cells = BinwiseScaling(20, by=(0, 1)).fit(data.training.X, data.training.error)
     for which, name in ((data.training, "training"), (data.test, "test")):
         u = cells.predict(which.X)
-        ties = lexicographic_rank(which.X1, which.u)
-        yield (20, "u&X1", name, "NLL"), evaluate(which, u, ties, seed), None, None
+        ties = lexicographic_rank(which.mass, which.uncertainty)
+        values = evaluate(in_notation(which), u, ties, seed)
+        yield (20, "u&X1", name, "NLL"), values, None, None
     groups = LabelBins.learn(data.training.group, min_size=MIN_GROUP)
     last = groups.n_bins - 1
     codes = groups.codes(data.training.group)
     factors = _factors(data.training, codes, groups.n_bins)
     lost = lost_groups(groups)
     for which, name in ((data.training, "training"), (data.test, "test")):
-        codes = groups.codes(which.group)
+        rows, codes = in_notation(which), groups.codes(which.group)
         in_file = np.arange(codes.size, dtype=float)
         known = codes < last
-        ours = evaluate(
-            which.rows(known), (factors[codes] * which.u)[known], in_file[known], seed
-        )
+        scaled = factors[codes] * rows.uncertainty
+        ours = evaluate(rows.take(known), scaled[known], in_file[known], seed)
         # The published code drops the last valid group of each number of O atoms, and
         # leaves the groups that are too small unscaled.
         # It also removes compositions beyond the range of the test set.
         extreme = exceeds(which.group, data.test.group)
         kept = ~np.isin(codes, lost) & ~extreme
-        unscaled = np.where(known, factors[codes], 1.0) * which.u
-        theirs = evaluate(which.rows(kept), unscaled[kept], in_file[kept], seed)
+        partly = np.where(known, factors[codes], 1.0) * rows.uncertainty
+        theirs = evaluate(rows.take(kept), partly[kept], in_file[kept], seed)
         yield (20, "OxNy", name, "NLL"), ours, theirs, "groups lost"
 
 
@@ -312,9 +289,9 @@ def exceeds(labels: Any, others: Any) -> Any:
     return (_oxygen_nitrogen(distinct) > most).any(axis=1)[inverse]
 
 
-def _factors(data: StudySet, codes: Ints, n_bins: int) -> Floats:
+def _factors(data: Molecules, codes: Ints, n_bins: int) -> Floats:
     rows = BinnedRows.from_codes(codes, n_bins)
-    return BinSums.from_rows(rows, data.error, data.u).scaling_factors()
+    return BinSums.from_rows(rows, data.error, data.uncertainty).scaling_factors()
 
 
 def mapped_by_feature_alone(partition: EqualSizeBins | Cells, x: Floats) -> Ints:
@@ -340,12 +317,13 @@ def _binwise(
     losses[n_bins, by, scaling] = (scaler.start_loss_, scaler.loss_)
     optimised = "optimiser" if scaling != "NLL" else None
     for which, name in ((data.training, "training"), (data.test, "test")):
-        ties = which.u if by == "u" else lexicographic_rank(which.X1, which.u)
-        ours = evaluate(which, scaler.predict(which.X), ties, seed)
+        rows, u = in_notation(which), which.uncertainty
+        ties = u if by == "u" else lexicographic_rank(which.mass, u)
+        ours = evaluate(rows, scaler.predict(which.X), ties, seed)
         theirs, deviation = None, optimised
         if by == "X1" and name == "test":
             deviation = optimised or "mapping"
             # The published code finds the bin of a new row from X1 alone.
-            codes = mapped_by_feature_alone(scaler.partition_, which.X1)
-            theirs = evaluate(which, scaler.factors_[codes] * which.u, ties, seed)
+            codes = mapped_by_feature_alone(scaler.partition_, which.mass)
+            theirs = evaluate(rows, scaler.factors_[codes] * u, ties, seed)
         yield StudyRow((n_bins, by, name, scaling), ours, theirs, None, deviation)

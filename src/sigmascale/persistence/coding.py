@@ -18,7 +18,8 @@ import numpy as np
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..exceptions import DamagedFileError, InvalidInputError
-from ..maps import KINDS, ConformalScores, Node, in_order
+from ..maps import KINDS, Node, in_order
+from ..maps.conformal import ConformalScores
 from ..scaling.registry import scaler_named
 
 if TYPE_CHECKING:

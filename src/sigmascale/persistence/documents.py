@@ -31,7 +31,10 @@ from .._support.files import write_text
 from .._support.rows import Rows, default_names
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
-from ..maps import ConformalScores, Node, columns_of, recalibrate
+from ..maps import Node
+from ..maps.conformal import ConformalScores
+from ..maps.nodes import columns_of
+from ..maps.prediction import recalibrate
 from ..scaling.registry import scaler_named
 from .coding import Decoder, Encoder
 

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _check_method_params
 from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
-from ..scaling import SelectedScaling, VarianceScaler
+from ..scaling import VarianceScaler
 from ..scaling.crossfit import make_folds
 from .sources import Uncertainty, predict_with_std
 from .tables import some_rows
@@ -119,7 +119,7 @@ def calibrate(
         )
     scaler.fit(table, error, groups)
     # selecting once is enough: one choice of few cannot fit the rows closely
-    chosen = scaler.scaler_ if isinstance(scaler, SelectedScaling) else scaler
+    chosen = scaler.chosen
     predicted = scaler.predict(table)
     rng = np.random.default_rng(seed)
     n_folds = min(CONFORMAL_FOLDS, error.size)

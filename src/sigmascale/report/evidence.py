@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Labels, as_labels, check_features, check_pair
+from .._support.checks import Floats, Labels, as_labels
 from .._support.progress import track
-from .._support.tables import default_names
-from ..comparison import CheckedSet, Comparison
-from ..exceptions import FewerBinsWarning, InvalidInputError, ZeroErrorBinWarning
+from .._support.rows import Rows, default_names, fitted_names, read_pair
+from ..comparison import Comparison
+from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
 from ..judging.diagnostics import (
     Shift,
@@ -23,10 +20,8 @@ from ..judging.diagnostics import (
     count_shared_rows,
     z_scores,
 )
-from ..judging.verdicts import Validation, validate
-from ..scaling import SelectedScaling, VarianceScaler
+from ..judging.verdicts import Validation
 
-N_RESAMPLES = 1500
 Seed = int | np.random.Generator | None
 
 
@@ -35,10 +30,15 @@ class Stage:
     """The judged rows with one set of uncertainties, and what is known of them."""
 
     name: str
-    uncertainty: Floats
+    rows: Rows
     validation: Validation
     curve: ConfidenceCurve
     z: ZScores
+
+    @property
+    def uncertainty(self) -> Floats:
+        """The uncertainties of this stage."""
+        return self.rows.uncertainty
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,6 @@ class Evidence:
 
     Attributes
     ----------
-    error, features : array, and dict of str to array
-        The judged rows.
     stages : tuple of Stage
         "as they are", or "before" and "after".
     scaler : recalibrator or None
@@ -76,27 +74,41 @@ class Evidence:
         What is known of the set it was fitted on.
     comparison : Comparison or None
         As it was given.
-    notes : tuple of str
-        What the library warned about.
-    seed : int, Generator or None
-        Seed of bootstrap and simulations.
     """
 
-    error: Floats
-    features: dict[str, Labels]
     stages: tuple[Stage, ...]
     scaler: Any
     columns: tuple[str, ...]
     calibration: Calibration | None
     comparison: Comparison | None
-    notes: tuple[str, ...]
-    seed: Seed
+
+    @property
+    def error(self) -> Floats:
+        """The errors of the judged rows."""
+        return self.final.rows.errors
+
+    @property
+    def features(self) -> dict[str, Labels]:
+        """The features of the judged rows, by name."""
+        return self.final.rows.features
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the library warned about as the rows were judged."""
+        every = [note for stage in self.stages for note in stage.validation.notes]
+        return tuple(dict.fromkeys(every))
 
     @property
     def fitted(self) -> Any:
         """The recalibrator that made the new uncertainties."""
-        chosen = isinstance(self.scaler, SelectedScaling)
-        return self.scaler.scaler_ if chosen else self.scaler
+        return getattr(self.scaler, "chosen", self.scaler)
+
+    @property
+    def selection(self) -> dict[str, list[Any]] | None:
+        """The candidates that a selection chose from, as a table."""
+        results = getattr(self.scaler, "cv_results_", {})
+        # other searches have results of the same name, but of another form
+        return results if "candidate" in results else None
 
     @property
     def n_learned_from(self) -> int | None:
@@ -122,136 +134,138 @@ class Evidence:
 
 
 def gather(
-    error: Any,
-    uncertainty: Any,
-    features: Any = None,
+    validation: Any,
     *,
     recalibrated: Any = None,
     scaler: Any = None,
     calibration: Any = None,
     comparison: Any = None,
-    n_bins: int | None = None,
     rng: Seed = 0,
 ) -> Evidence:
-    """Check the input, judge the rows before and after, and return all results."""
-    e, u = check_pair(error, uncertainty)
-    judged = check_features(features, e)
+    """Check that verdicts belong together, and return them with all other results."""
+    before = _judged(validation, "validation")
+    stages = {"as they are": (validation, before)}
+    if recalibrated is not None:
+        after = _judged(recalibrated, "recalibrated")
+        _check_same_rows(before, after)
+        stages = {"before": (validation, before), "after": (recalibrated, after)}
     _check_scaler(scaler, recalibrated)
     if comparison is not None and not isinstance(comparison, Comparison):
         found = type(comparison).__name__
         msg = f"`comparison` must be what `compare` returns; found {found}."
         raise InvalidInputError(msg)
-    stages = {"as they are": u}
-    if recalibrated is not None:
-        stages = {
-            "before": u,
-            "after": check_pair(e, recalibrated, "recalibrated")[1],
-        }
     learned_from = None
     columns: tuple[str, ...] = ()
     if calibration is not None:
-        learned_from = CheckedSet.read(calibration, "calibration")
-        columns = _renamed(learned_from.table.names, judged)
+        learned_from = read_pair(calibration, "calibration")
+        columns = _renamed(learned_from.names, before)
     elif scaler is not None:
-        columns = _renamed(_columns_of(scaler), judged)
-    with _noted() as notes:
-        results = [
-            Stage(
-                name,
-                each,
-                # bins of the features are the same before and after
-                validate(
-                    e,
-                    each,
-                    judged,
-                    n_bins=n_bins,
-                    ties=u,
-                    n_resamples=N_RESAMPLES,
-                    rng=rng,
-                ),
-                confidence_curve(e, each, rng=rng),
-                z_scores(e, each),
-            )
-            for name, each in track(stages.items(), "judging", len(stages))
-        ]
+        columns = _renamed(fitted_names(scaler), before)
+    results = [
+        Stage(
+            name,
+            rows,
+            judged,
+            confidence_curve(rows.errors, rows.uncertainty, rng=rng),
+            z_scores(rows.errors, rows.uncertainty),
+        )
+        for name, (judged, rows) in track(stages.items(), "pruning", len(stages))
+    ]
     return Evidence(
-        error=e,
-        features=judged,
         stages=tuple(results),
         scaler=scaler,
         columns=columns,
         calibration=None
         if learned_from is None
-        else _compare_sets(learned_from, columns, e, u, judged),
+        else _compare_sets(learned_from, columns, before),
         comparison=comparison,
-        notes=tuple(dict.fromkeys(notes)),
-        seed=rng,
     )
 
 
+def _judged(validation: Any, name: str) -> Rows:
+    """Return the rows that were judged."""
+    if not isinstance(validation, Validation):
+        msg = (
+            f"`{name}` must be what `validate` returns; found "
+            f"{type(validation).__name__}. Call ss.validate(error, uncertainty, "
+            "features) first, and pass its result."
+        )
+        raise InvalidInputError(msg)
+    if validation.rows is None:
+        msg = (
+            f"`{name}` must have its rows in memory, to be drawn; found verdicts on a "
+            "lazy frame. Collect some of its rows and call ss.validate(error, "
+            "uncertainty, features) on them."
+        )
+        raise InvalidInputError(msg)
+    return validation.rows
+
+
+def _check_same_rows(before: Rows, after: Rows) -> None:
+    """Refuse verdicts on other rows: nothing could be concluded from both."""
+    if before.names != after.names:
+        found = [", ".join(rows.names[1:]) or "none" for rows in (before, after)]
+        msg = (
+            "`recalibrated` must be judged by the same features as `validation`; "
+            f"found {found[1]} and {found[0]}. Call ss.validate with the same features."
+        )
+        raise InvalidInputError(msg)
+    pairs = [(before.errors, after.errors)]
+    pairs += zip(before.columns[1:], after.columns[1:], strict=True)
+    if not all(np.array_equal(old, new) for old, new in pairs):
+        msg = (
+            "`recalibrated` must be the verdicts on the rows of `validation` with new "
+            "uncertainties; found other errors or features. Call ss.validate(error, "
+            "uncertainty, features) with the same error and features for both."
+        )
+        raise InvalidInputError(msg)
+
+
 def _check_scaler(scaler: Any, recalibrated: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
     if scaler is None:
         return
     if recalibrated is None:
         msg = (
-            "`recalibrated` must be given with `scaler`: the uncertainties that it "
-            "predicts for the judged rows."
+            "`recalibrated` must be given with `scaler`: the verdicts on the "
+            "uncertainties that it predicts for the judged rows."
         )
         raise InvalidInputError(msg)
-    fitted = not isinstance(scaler, VarianceScaler) or hasattr(
-        scaler, "min_uncertainty_"
-    )
-    if not hasattr(scaler, "predict") or not fitted:
+    fitted = hasattr(scaler, "predict")
+    try:
+        check_is_fitted(scaler)
+    except NotFittedError:
+        fitted = False
+    except TypeError:  # it need not be an estimator, if it can predict
+        pass
+    if not fitted:
         msg = f"`scaler` must be a fitted recalibrator; found {scaler!r}."
         raise InvalidInputError(msg)
 
 
-def _columns_of(scaler: Any) -> tuple[str, ...]:
-    """Return the names of the columns that a recalibrator was fitted on."""
-    names = getattr(scaler, "feature_names_in_", None)
-    if names is not None:
-        return tuple(str(name) for name in names)
-    return default_names(getattr(scaler, "n_features_in_", 1))
-
-
-def _renamed(columns: tuple[str, ...], judged: dict[str, Labels]) -> tuple[str, ...]:
+def _renamed(columns: tuple[str, ...], judged: Rows) -> tuple[str, ...]:
     """Give the columns of an array, which have only numbers, the features' names."""
     numbered = columns[1:] == default_names(len(columns))[1:]
-    if numbered and len(judged) == len(columns) - 1:
-        return (columns[0], *judged)
+    if numbered and len(judged.names) == len(columns):
+        return (columns[0], *judged.names[1:])
     return columns
 
 
 def _compare_sets(
-    learned_from: CheckedSet,
-    columns: tuple[str, ...],
-    error: Floats,
-    uncertainty: Floats,
-    judged: dict[str, Labels],
+    learned_from: Rows, columns: tuple[str, ...], judged: Rows
 ) -> Calibration:
-    shifts = [compare_distributions("u", learned_from.uncertainty, uncertainty)]
-    for name, column in zip(columns[1:], learned_from.table.columns[1:], strict=True):
-        if name in judged:
-            shifts.append(compare_distributions(name, as_labels(column), judged[name]))
-    old = (learned_from.error, learned_from.uncertainty)
+    old, new = learned_from.uncertainty, judged.uncertainty
+    shifts = [compare_distributions("u", old, new)]
+    features = judged.features
+    for name, column in zip(columns[1:], learned_from.columns[1:], strict=True):
+        if name in features:
+            shifts.append(
+                compare_distributions(name, as_labels(column), features[name])
+            )
     return Calibration(
-        n_rows=learned_from.table.n_rows,
-        n_shared=count_shared_rows(old, (error, uncertainty)),
+        n_rows=learned_from.n_rows,
+        n_shared=count_shared_rows((learned_from.errors, old), (judged.errors, new)),
         shifts=tuple(shifts),
     )
-
-
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Turn what the library warns about bins into notes: the report will say it."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    for each in caught:
-        if issubclass(each.category, (FewerBinsWarning, ZeroErrorBinWarning)):
-            notes.append(str(each.message))
-        else:
-            warnings.warn_explicit(
-                each.message, each.category, each.filename, each.lineno
-            )

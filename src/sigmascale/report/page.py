@@ -16,11 +16,10 @@ from .._support.version import __version__
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.verdicts import Validation
-from ..scaling import SelectedScaling
 from ..scaling.selected import FOOTNOTE
 from .cautions import cautions
 from .evidence import Evidence, Seed, Stage, gather
-from .methods import describe, learned, parameters, write_methods
+from .methods import parameters, write_methods
 from .pictures import (
     draw_all,
     plan_curves,
@@ -57,35 +56,30 @@ class TableView:
 
 
 def report_html(
-    error: Any,
-    uncertainty: Any,
-    features: Any = None,
+    validation: Validation,
     *,
-    recalibrated: Any = None,
+    recalibrated: Validation | None = None,
     scaler: Any = None,
     calibration: Any = None,
     comparison: Comparison | None = None,
     names: Mapping[str, str] | None = None,
     title: str = "Are these uncertainties right?",
-    n_bins: int | None = None,
     rng: Seed = 0,
 ) -> str:
     """Return a report on the uncertainties of a set as one HTML page.
 
     The page needs no network and no JavaScript, shows all pictures as inline SVG, and
     can be read on a phone, on paper, in light and in dark. The same input gives the
-    same text.
+    same text. Verdicts are those that it is given: it judges nothing itself.
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors of the judged set, reference minus prediction.
-    uncertainty : array-like of shape (n,)
-        Their standard uncertainties, strictly positive.
-    features : data frame, dict or array of shape (n, n_features), optional
-        Input features to judge adaptivity by; columns of an array are named X1, X2, ...
-    recalibrated : array-like of shape (n,), optional
-        New uncertainties of the same rows: the report then shows before and after.
+    validation : Validation
+        What :func:`sigmascale.validate` returned for the uncertainties as they are.
+    recalibrated : Validation, optional
+        What it returned for the same rows with new uncertainties: the report then shows
+        before and after. Pass the old uncertainties as its `ties`, and the bins of the
+        features are the same in both.
     scaler : recalibrator, optional
         What made them, fitted: its factors and, if it selected, its reasons are shown.
     calibration : pair (X, y), optional
@@ -98,10 +92,8 @@ def report_html(
         ``{"judged set": "test.csv", "error": "column E"}``.
     title : str, optional
         The title.
-    n_bins : int, optional
-        Number of bins of each numeric variable, as in :func:`sigmascale.validate`.
     rng : int, Generator or None, default 0
-        Seed of bootstrap and simulations.
+        Seed of the references of the confidence curves.
 
     Returns
     -------
@@ -111,21 +103,18 @@ def report_html(
     --------
     >>> import sigmascale as ss
     >>> data = ss.datasets.make_molecules(300)
-    >>> page = report_html(data.error, data.uncertainty)
+    >>> page = report_html(ss.validate(data.error, data.uncertainty))
     >>> page.startswith("<!DOCTYPE html>"), "Not calibrated" in page
     (True, True)
     """
     about = _check_words(title, names)
     _check_packages()
     evidence = gather(
-        error,
-        uncertainty,
-        features,
+        validation,
         recalibrated=recalibrated,
         scaler=scaler,
         calibration=calibration,
         comparison=comparison,
-        n_bins=n_bins,
         rng=rng,
     )
     paragraphs, references = write_methods(evidence)
@@ -138,7 +127,6 @@ def report_html(
             "Factors": plan_factors(evidence),
         }
     )
-    selected = isinstance(scaler, SelectedScaling)
     page: str = _template().render(
         title=title,
         version=__version__,
@@ -150,7 +138,7 @@ def report_html(
         more_scores=_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
         pictures=pictures,
         scaler=None if not evidence.recalibrated else _about(evidence),
-        selection=_selection(scaler) if selected else None,
+        selection=None if evidence.selection is None else _selection(evidence),
         footnote=FOOTNOTE,
         comparison=None if comparison is None else _comparison(comparison),
         cautions=cautions(evidence),
@@ -161,11 +149,7 @@ def report_html(
 
 
 def write_report(
-    path: str | os.PathLike[str],
-    error: Any,
-    uncertainty: Any,
-    features: Any = None,
-    **options: Any,
+    path: str | os.PathLike[str], validation: Validation, **options: Any
 ) -> None:
     """Write the page of :func:`report_html` to a file, whole or not at all.
 
@@ -173,7 +157,7 @@ def write_report(
     ----------
     path : path-like
         Where to write; an existing file is replaced.
-    error, uncertainty, features, **options
+    validation, **options
         As for :func:`report_html`.
 
     Examples
@@ -182,11 +166,12 @@ def write_report(
     >>> import sigmascale as ss
     >>> path = Path(tempfile.mkdtemp()) / "report.html"
     >>> data = ss.datasets.make_molecules(300)
-    >>> write_report(path, data.error, data.uncertainty, title="As they came")
+    >>> found = ss.validate(data.error, data.uncertainty)
+    >>> write_report(path, found, title="As they came")
     >>> path.stat().st_size > 10_000
     True
     """
-    write_text(Path(path), report_html(error, uncertainty, features, **options))
+    write_text(Path(path), report_html(validation, **options))
 
 
 def _check_packages() -> None:
@@ -316,16 +301,16 @@ def _meaning(name: str) -> str:
 def _about(evidence: Evidence) -> dict[str, str]:
     fitted = evidence.fitted
     if fitted is None:
-        return {"name": "", "does": "", "learned": ""}
-    return {
-        "name": parameters(fitted),
-        "does": describe(fitted),
-        "learned": learned(fitted),
-    }
+        return {"name": "", "words": ""}
+    # what others have made need not tell what it does
+    words = fitted.describe() if hasattr(fitted, "describe") else ""
+    return {"name": parameters(fitted), "words": words}
 
 
-def _selection(scaler: SelectedScaling) -> TableView:
-    results = scaler.cv_results_
+def _selection(evidence: Evidence) -> TableView:
+    results = evidence.selection
+    assert results is not None
+    chosen = getattr(evidence.scaler, "name_", None)
     columns = ("candidate", "verdict", "nll", "difference", "standard_error")
     rows = []
     for name, verdict, nll, worse, error in zip(
@@ -335,7 +320,7 @@ def _selection(scaler: SelectedScaling) -> TableView:
         cells = [
             Cell(f"{nll:.4f}" if tried else "–"),
             Cell(f"{worse:.4f} ± {error:.4f}" if tried else "–"),
-            Cell(verdict, True if name == scaler.name_ else None, prose=True),
+            Cell(verdict, True if name == chosen else None, prose=True),
         ]
         rows.append((str(name), "", cells))
     return TableView(["candidate", "NLL of unseen rows", "difference", "verdict"], rows)

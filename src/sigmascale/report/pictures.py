@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,24 +20,25 @@ from .._support.drawing import (
     variable_label,
 )
 from .._support.progress import track
-from ..bins.partitions import Cells
 from ..judging.confidence_curves import ConfidenceCurve
 from ..judging.local import LocalZMS
 from ..judging.verdicts import Verdict
+from ..maps import (
+    UNCERTAINTY,
+    Column,
+    Constant,
+    FactorTable,
+    Node,
+    Product,
+    factor_tables,
+)
 from ..plots import (
+    draw_factors,
     plot_confidence_curve,
     plot_errors,
-    plot_factors,
     plot_local_zms,
     plot_z_histogram,
     share_zms_range,
-)
-from ..scaling import (
-    BinwiseScaling,
-    GroupScaling,
-    NoScaling,
-    RakedScaling,
-    TemperatureScaling,
 )
 from .evidence import Evidence
 from .svg import drawing, inline_svg
@@ -166,29 +167,19 @@ def plan_errors(evidence: Evidence) -> list[Plan]:
 
 def plan_factors(evidence: Evidence) -> list[Plan]:
     """Factors, as they were learned or as they come out for the judged rows."""
-    fitted = evidence.fitted
-    if not evidence.recalibrated or isinstance(fitted, (NoScaling, TemperatureScaling)):
+    learned = getattr(evidence.fitted, "map_", None)
+    if not evidence.recalibrated or _is_one_factor(learned):
         return []
-    if isinstance(fitted, RakedScaling):
-        names = dict(zip(fitted.limits_, evidence.columns, strict=False))
+    tables = [] if learned is None else factor_tables(learned)
+    if tables:
+        # another set than the one fitted on may have been given, with fewer columns
+        known = dict(enumerate(("u", *evidence.columns[1:])))
         return _in_pairs(
             [
-                (
-                    f"Factors of the bins of {variable(names[key])}"
-                    + (" (none: not worth it)." if _all_one(fitted, key) else "."),
-                    partial(_raked_factors, fitted, key, names[key]),
-                )
-                for key in fitted.limits_
+                _factor_picture(each, known.get(each.position, f"X{each.position}"))
+                for each in tables
             ]
         )
-    if isinstance(fitted, GroupScaling) or (
-        isinstance(fitted, BinwiseScaling) and not isinstance(fitted.partition_, Cells)
-    ):
-        by: Any = fitted.by
-        name = by if isinstance(by, str) else evidence.columns[by]
-        name = "u" if name == evidence.columns[0] else name
-        paint = partial(_plain_factors, fitted, name)
-        return [Plan("", ((f"Factors of the bins of {variable(name)}.", paint),))]
     before, after = (stage.uncertainty for stage in evidence.stages)
     return _in_pairs(
         [
@@ -228,8 +219,20 @@ def _thinned(n_rows: int) -> str:
     return f"; {POINTS:,} of {n_rows:,} rows are drawn" if n_rows > POINTS else ""
 
 
-def _all_one(scaler: RakedScaling, variable: str) -> bool:
-    return bool(np.all(scaler.factors_[variable] == 1))
+def _is_one_factor(learned: Node | None) -> bool:
+    """Return whether a map only multiplies u by numbers: there is nothing to draw."""
+    parts = learned.factors if isinstance(learned, Product) else (learned,)
+    return all(
+        isinstance(part, Constant)
+        or (isinstance(part, Column) and part.position == UNCERTAINTY.position)
+        for part in parts
+    )
+
+
+def _factor_picture(table: FactorTable, name: str) -> tuple[str, Callable[..., object]]:
+    idle = " (none: not worth it)" if np.all(table.factors == 1) else ""
+    caption = f"Factors of the bins of {variable(name)}{idle}."
+    return caption, partial(_factors, table, name)
 
 
 def _in_pairs(parts: list[tuple[str, Callable[..., object]]]) -> list[Plan]:
@@ -251,13 +254,8 @@ def _local(local: LocalZMS, ax: Axes) -> None:
     _label(ax, local.name)
 
 
-def _raked_factors(scaler: RakedScaling, key: str, name: str, ax: Axes) -> None:
-    plot_factors(scaler, key, ax=ax)
-    _label(ax, name)
-
-
-def _plain_factors(scaler: BinwiseScaling | GroupScaling, name: str, ax: Axes) -> None:
-    plot_factors(scaler, name, ax=ax)
+def _factors(table: FactorTable, name: str, ax: Axes) -> None:
+    draw_factors(ax, table)
     _label(ax, name)
 
 

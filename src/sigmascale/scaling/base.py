@@ -30,8 +30,9 @@ from .._support.rows import (
 )
 from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..maps import ConformalScores, Node, recalibrate
-from ..maps.prediction import in_range
+from ..maps import Node
+from ..maps.conformal import ConformalScores
+from ..maps.prediction import in_range, recalibrate
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:

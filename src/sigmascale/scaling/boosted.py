@@ -21,8 +21,8 @@ from ..maps import (
     Node,
     Product,
     Trees,
-    rescale,
 )
+from ..maps.prediction import rescale
 from .base import VarianceScaler
 from .crossfit import (
     canonical_order,

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .._support.checks import Floats, Ints
 from .._support.rows import Rows
-from ..maps import rescale
+from ..maps.prediction import rescale
 from .base import VarianceScaler
 
 

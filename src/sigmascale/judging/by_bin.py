@@ -1,0 +1,150 @@
+"""What results by bin share: a value, its interval and a verdict for each bin."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from .._support.checks import Floats, Ints, Labels
+from .._support.render import html_table, plain, text_table
+from ..bins.partitions import BinnedRows
+from ..bins.quantiles import order_statistics
+from ..exceptions import FewerBinsWarning, InvalidInputError
+from .binning import VariableBins
+from .confidence_intervals import MIN_ROWS, wilson_interval
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByBin:
+    """What results with a value and an interval for each bin have in common."""
+
+    _shown: ClassVar[tuple[str, str]]  # the field of the values, and what it is called
+
+    name: str
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    valid: npt.NDArray[np.bool_] = field(repr=False)
+    n: Ints = field(repr=False)
+    x: Labels = field(repr=False)
+    x_min: Labels = field(repr=False)
+    x_max: Labels = field(repr=False)
+    fraction_valid: float
+    fraction_interval: tuple[float, float]
+    overall: tuple[float, float, float]
+    confidence: float
+
+    @classmethod
+    def judged(
+        cls,
+        name: str,
+        limits: tuple[Floats, Floats],
+        n: Ints,
+        values: tuple[Labels, Labels, Labels],
+        *,
+        wanted: float,
+        overall: tuple[float, float, float],
+        confidence: float,
+        **own: Any,
+    ) -> Self:
+        """Judge bins by their limits: those that contain the value wanted are valid.
+
+        `values` are the smallest, the middle and the largest one of the variable; `own`
+        are the fields that other results do not have.
+        """
+        low, high = limits
+        valid = (low <= wanted) & (wanted <= high)
+        count = int(np.count_nonzero(valid))
+        x_min, middle, x_max = values
+        return cls(
+            name=name,
+            low=low,
+            high=high,
+            valid=valid,
+            n=n,
+            x=middle,
+            x_min=x_min,
+            x_max=x_max,
+            fraction_valid=count / valid.size,
+            fraction_interval=wilson_interval(count, valid.size, confidence=confidence),
+            overall=overall,
+            confidence=confidence,
+            **own,
+        )
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the bins are named groups rather than ranges of a number."""
+        return self.x.dtype.kind != "f"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists."""
+        return plain(self)
+
+    def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        field_name, title = self._shown
+        rows: list[tuple[str, ...]] = [
+            (
+                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
+                f"{self.n[i]}",
+                f"{value:.3f}",
+                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
+                "yes" if self.valid[i] else "no",
+            )
+            for i, value in enumerate(getattr(self, field_name))
+        ]
+        return (f"{self.name} from", "rows", title, "interval", "valid"), rows
+
+    def __str__(self) -> str:
+        """Return one line a bin."""
+        return text_table(*self._cells())
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+
+def first_middle_last(
+    values: Labels, binned: BinnedRows
+) -> tuple[Labels, Labels, Labels]:
+    """Return the smallest, middle and largest value of each bin; labels are equal."""
+    ends = np.cumsum(binned.sizes)
+    ranks = np.array(
+        [ends - binned.sizes, ends - (binned.sizes + 1) // 2, ends - 1], dtype=np.int64
+    )
+    grouped = values.dtype.kind != "f"
+    found = values[binned.order[ranks]] if grouped else order_statistics(values, ranks)
+    return found[0], found[1], found[2]
+
+
+def rows_of_bins(bins: VariableBins) -> BinnedRows:
+    """Return the rows bin by bin, without groups that are too small for an interval."""
+    binned = bins.rows
+    if not bins.are_groups:
+        return binned
+    large = large_groups(binned.sizes, bins.name)
+    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
+
+
+def large_groups(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:
+    """Return which groups have enough rows for an interval; warn of the others."""
+    large = sizes >= MIN_ROWS
+    if large.all():
+        return large
+    if not large.any():
+        msg = (
+            f"`{name}` must have a label with at least {MIN_ROWS} rows, for an "
+            f"interval; the largest of {large.size} groups has {sizes.max()}. "
+            "Merge labels."
+        )
+        raise InvalidInputError(msg)
+    warnings.warn(
+        f"{np.count_nonzero(~large)} of {large.size} groups of `{name}` have fewer "
+        f"than {MIN_ROWS} rows, too few for an interval, and do not count in the "
+        "fraction of valid bins.",
+        FewerBinsWarning,
+        stacklevel=2,
+    )
+    return large
