@@ -175,7 +175,7 @@ class LazyTable:
         import narwhals as nw
 
         from ... import frames
-        from ...maps import columns_of
+        from ...maps.nodes import columns_of
 
         roles, names = self.roles, list(self.frame.collect_schema())
         with self._querying("recalibrating"):
