@@ -84,14 +84,13 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
-    from ..scaling import SelectedScaling
     from .tables.opening import open_table
 
     check_output(output, (".json",), files)
     data = open_table(files, reading, replace(choice, by=tuple(by)))
     if method == AUTO:
         data.require_memory("--method auto", "Name another method, such as raked")
-    scaler = make_scaler(
+    scaler: Any = make_scaler(
         method,
         data.roles,
         bins=bins,
@@ -114,15 +113,16 @@ def fit(
     save(scaler, output, source=source)
     factors = data.factors(scaler)
     words = scaler.describe()
+    has_chosen = scaler.chosen is not scaler
     if as_json:
         told |= {"data": data.to_dict(), "words": words}
         told |= {"factors": factors} if factors else {}
-        if isinstance(scaler, SelectedScaling):
+        if has_chosen:
             told |= {"chosen": scaler.name_, "candidates": scaler.cv_results_}
         show_json(told)
         return
     tell_guesses(choice, data)
-    if isinstance(scaler, SelectedScaling):
+    if has_chosen:
         print(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
     print()
     show_words(words)
