@@ -13,8 +13,6 @@ def main() -> NoReturn:
     signal.signal(signal.SIGTERM, _stop)  # so that nothing half-written is left
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    if sys.argv[1:2] == ["apply"]:
-        from . import _prediction_only  # noqa: F401
     try:
         from .cli import main as run
     except ImportError as problem:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 
 from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
-from ._support.render import html_table, shorten, text_table
+from ._support.render import TableFormat, as_table, html_table, shorten
 from ._support.rows import Rows, judged_rows, read_pair, some_features
 from .exceptions import InvalidInputError
 from .judging.confidence_intervals import IntervalMethod
@@ -98,9 +98,19 @@ class Comparison:
             rows.append([row.name, *(f"{value:.2f}" for value in numbers), valid])
         return header, rows
 
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return the scores on the test set as text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            LaTeX needs the package booktabs.
+        """
+        return as_table(*self._cells("test"), format)
+
     def __str__(self) -> str:
         """Return the scores on the test set."""
-        return text_table(*self._cells("test"))
+        return self.to_table()
 
     def _repr_html_(self) -> str:
         return "".join(

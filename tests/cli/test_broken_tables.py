@@ -95,10 +95,10 @@ BROKEN = {
         cell(1, "bad"),
         "column 'u', row 17 .*: 'bad' is not a number",
     ),
-    "decimal comma": (cell(1, '"0,5"'), "is the comma a decimal point"),
+    "decimal comma": (cell(1, '"0,5"'), "is the comma a decimal point.*--decimal ,"),
     "decimal commas": (
         csv("E;u;mass", [tuple(x.replace(".", ",") for x in r) for r in ROWS], ";"),
-        "separated by ';'",
+        "Pass --separator ';', and --decimal ,",
     ),
     "a unit in a cell": (cell(1, "0.5 eV"), "'0.5 eV' is not a number"),
     "negative": (cell(1, "-0.1"), "row 17 .*: -0.1 is negative"),
@@ -198,9 +198,11 @@ BROKEN_ERRORS = {
 @pytest.fixture(scope="module")
 def scaler(tmp_path_factory, sigmascale):
     folder = tmp_path_factory.mktemp("fitted")
-    (folder / "cal.csv").write_bytes(GOOD)
+    (folder / "calibration.csv").write_bytes(GOOD)
     path = folder / "linear.json"
-    done = sigmascale("fit", folder / "cal.csv", "--method", "linear", "-o", path)
+    done = sigmascale(
+        "fit", folder / "calibration.csv", "--method", "linear", "-o", path
+    )
     assert done.code == 0
     return path
 
@@ -371,7 +373,7 @@ def test_options_of_apply_that_do_not_fit_the_table(
         (["--feature", "E"], "'E' has another part already"),
         (["--feature", "u"], "'u' has another part already"),
         (["--feature", "Mass"], "Did you mean 'mass'"),
-        (["--group", "u"], "'u' has another part already"),
+        (["--label", "u"], "'u' has another part already"),
         (["--formula", "formula"], "--formula needs a column 'formula'"),
         (["--formula", "mass"], "formula"),
         (["--by", "x"], "--by needs a column 'x'"),
@@ -379,7 +381,7 @@ def test_options_of_apply_that_do_not_fit_the_table(
         (["--bins", "3"], "--bins is for"),
         (["--loss", "total"], "--loss is for --method binwise"),
         (["--method", "group"], "--method group needs one column of labels"),
-        (["--together", "mol"], "--together needs a column 'mol'"),
+        (["--groups", "mol"], "--groups needs a column 'mol'"),
         (["--method", "binwise", *3 * ["--by", "mass"], "--by", "u"], "one column, or"),
     ],
 )
@@ -497,7 +499,7 @@ def test_what_nobody_foresaw_is_no_verdict(sigmascale, tmp_path, monkeypatch):
         raise KeyError
 
     (tmp_path / "good.csv").write_bytes(GOOD)
-    monkeypatch.setattr("sigmascale.cli.tables.loading.read_tables", fail)
+    monkeypatch.setattr("sigmascale.cli.tables.memory.read_tables", fail)
     done = sigmascale("check", "good.csv")
     assert done.code == 3
     assert "Traceback" in done.err

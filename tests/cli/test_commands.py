@@ -13,10 +13,10 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.cli import Method
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import UnseenGroupWarning
-from sigmascale.persistence import load_with_source
+from sigmascale.persistence import load, load_map
+from sigmascale.scaling.registry import methods
 
 ROWS = 400
 DATA = make_molecules(2 * ROWS, seed=3)
@@ -35,9 +35,9 @@ TABLE = pl.DataFrame(
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
-    """A folder with cal.csv and test.csv."""
+    """A folder with calibration.csv and test.csv."""
     folder = tmp_path_factory.mktemp("data")
-    TABLE[:ROWS].write_csv(folder / "cal.csv")
+    TABLE[:ROWS].write_csv(folder / "calibration.csv")
     TABLE[ROWS:].write_csv(folder / "test.csv")
     return folder
 
@@ -45,7 +45,7 @@ def data(tmp_path_factory):
 @pytest.fixture(autouse=True)
 def in_folder(tmp_path, monkeypatch, data):
     monkeypatch.chdir(tmp_path)
-    for name in ("cal.csv", "test.csv"):
+    for name in ("calibration.csv", "test.csv"):
         os.symlink(data / name, name)
 
 
@@ -197,15 +197,16 @@ def test_any_separator_will_do(sigmascale):
 
 FEATURES = ("--feature", "mass", "--feature", "hetero")
 FITS = {
+    "none": (),
     "temperature": (),
     "linear": (),
     "isotonic": (),
     "binwise": ("--bins", "5"),
     "binwise by a feature": ("--by", "mass", "--bins", "5"),
     "binwise cells": ("--by", "u", "--by", "mass", "--bins", "3"),
-    "group": ("--group", "OxNy"),
-    "raked": (*FEATURES, "--group", "OxNy", "--bins", "5"),
-    "boosted": (*FEATURES, "--group", "OxNy"),
+    "group": ("--label", "OxNy"),
+    "raked": (*FEATURES, "--label", "OxNy", "--bins", "5"),
+    "boosted": (*FEATURES, "--label", "OxNy"),
     "auto": ("--feature", "mass"),
 }
 
@@ -214,19 +215,19 @@ FITS = {
 def test_what_is_fitted_predicts_the_same_bits_in_a_new_process(sigmascale, name):
     method = name.split()[0]
     options = ("--method", method, *FITS[name])
-    assert sigmascale("fit", "cal.csv", *options, "-o", "scaler.json").code == 0
+    assert sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json").code == 0
     done = in_process("apply", "scaler.json", "test.csv", "-o", "out.parquet")
     assert done.returncode == 0
-    if name == "group":
+    if name in ("group", "raked"):
         assert b"have a label in column 'OxNy' that was not seen" in done.stderr
     else:
         assert done.stderr == b""
     found = pl.read_parquet("out.parquet")
     assert found.columns == [*TABLE.columns, "u_recalibrated"]
 
-    loaded, columns = load_with_source("scaler.json")
+    loaded, columns = load("scaler.json"), load_map("scaler.json").source
     names = [columns["uncertainty"], *columns["numbers"], *columns["labels"]]
-    train = pl.read_csv("cal.csv").select(names)
+    train = pl.read_csv("calibration.csv").select(names)
     again = type(loaded)(**loaded.get_params()).fit(train, TABLE[:ROWS]["E"])
     test = pl.read_csv("test.csv").select(names)
     with warnings.catch_warnings():
@@ -236,11 +237,11 @@ def test_what_is_fitted_predicts_the_same_bits_in_a_new_process(sigmascale, name
 
 
 def test_every_method_is_among_these():
-    assert {name.split()[0] for name in FITS} == set(Method)
+    assert {name.split()[0] for name in FITS} == set(methods())
 
 
 def test_the_same_fit_gives_the_same_bytes(sigmascale):
-    options = ("cal.csv", *FEATURES, "--method", "boosted")
+    options = ("calibration.csv", *FEATURES, "--method", "boosted")
     for name, seed in (("a.json", 5), ("b.json", 5), ("c.json", 6)):
         assert sigmascale("fit", *options, "--seed", seed, "-o", name).code == 0
     assert Path("a.json").read_bytes() == Path("b.json").read_bytes()
@@ -261,7 +262,7 @@ def test_the_same_fit_gives_the_same_bytes(sigmascale):
 @pytest.mark.parametrize("zeros", [0, 300])
 @pytest.mark.filterwarnings("ignore::sigmascale.exceptions.FewerBinsWarning")
 def test_fit_tells_how_uncertainties_change(method, words, zeros, sigmascale):
-    cal = pl.read_csv("cal.csv")
+    cal = pl.read_csv("calibration.csv")
     zero = pl.int_range(pl.len()) < zeros
     cal.with_columns(u=pl.when(zero).then(0.0).otherwise("u")).write_csv("zeros.csv")
     fit = ("fit", "zeros.csv", "--method", method, "-o", "scaler.json")
@@ -277,21 +278,23 @@ def test_fit_tells_how_uncertainties_change(method, words, zeros, sigmascale):
 
 def test_fit_says_all_only_if_all_change_alike(sigmascale):
     few = pl.int_range(pl.len()) % 25 == 0
-    pl.read_csv("cal.csv").with_columns(
+    pl.read_csv("calibration.csv").with_columns(
         E=pl.when(few).then(10 * pl.col("E")).otherwise("E"),
         kind=pl.when(few).then(pl.lit("a")).otherwise(pl.lit("b")),
     ).write_csv("few.csv")
-    options = ("--method", "group", "--group", "kind", "-o", "scaler.json")
+    options = ("--method", "group", "--label", "kind", "-o", "scaler.json")
     assert "All uncertainties" not in sigmascale("fit", "few.csv", *options).out
 
 
 def test_fit_tells_what_was_chosen_and_why(sigmascale):
-    done = sigmascale("fit", "cal.csv", "-o", "scaler.json")
+    done = sigmascale("fit", "calibration.csv", "-o", "scaler.json")
     assert (done.code, done.err) == (0, "")
     assert "Chosen by cross-validation: " in done.out
     assert "verdict" in done.out
     assert "  sigmascale apply scaler.json NEW.csv -o OUT.csv\n" in done.out
-    told = only_json(sigmascale("fit", "cal.csv", "-o", "scaler.json", "--json"))
+    told = only_json(
+        sigmascale("fit", "calibration.csv", "-o", "scaler.json", "--json")
+    )
     assert f"Chosen by cross-validation: {told['chosen']}." in done.out
     assert told["chosen"] in told["candidates"]["candidate"]
     assert told["output"] == "scaler.json"
@@ -300,11 +303,11 @@ def test_fit_tells_what_was_chosen_and_why(sigmascale):
 
 def test_rows_can_stay_together_in_cross_validation(sigmascale):
     options = (*FEATURES, "--method", "boosted", "--json")
-    for name, more in (("a.json", ()), ("b.json", ("--together", "OxNy"))):
-        done = sigmascale("fit", "cal.csv", *options, *more, "-o", name)
+    for name, more in (("a.json", ()), ("b.json", ("--groups", "OxNy"))):
+        done = sigmascale("fit", "calibration.csv", *options, *more, "-o", name)
         assert done.code == 0
     assert Path("a.json").read_bytes() != Path("b.json").read_bytes()
-    loaded, _ = load_with_source("b.json")
+    loaded = load("b.json")
     train = TABLE[:ROWS]
     again = ss.BoostedScaling().fit(
         train.select("u", "mass", "hetero"), train["E"], groups=train["OxNy"]
@@ -315,9 +318,9 @@ def test_rows_can_stay_together_in_cross_validation(sigmascale):
 
 def test_a_loss_can_be_chosen(sigmascale):
     options = ("--method", "binwise", "--bins", "3", "--loss", "consistency")
-    done = sigmascale("fit", "cal.csv", *options, "-o", "scaler.json")
+    done = sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json")
     assert done.code == 0
-    assert load_with_source("scaler.json")[0].loss == "consistency"
+    assert load("scaler.json").loss == "consistency"
 
 
 def test_variances_give_variances(sigmascale):
@@ -340,7 +343,7 @@ def test_variances_give_variances(sigmascale):
 
 def test_apply_keeps_every_byte_of_the_other_columns(sigmascale):
     lines = Path("test.csv").read_text().splitlines()
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     done = sigmascale("apply", "scaler.json", "test.csv", "-o", "out.csv")
     assert done.out == "Written: out.csv (400 rows; column u_recalibrated).\n"
     out = Path("out.csv").read_text().splitlines()
@@ -349,7 +352,7 @@ def test_apply_keeps_every_byte_of_the_other_columns(sigmascale):
 
 
 def test_apply_reads_and_writes_standard_streams(sigmascale):
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     sigmascale("apply", "scaler.json", "test.csv", "-o", "out.csv")
     content = Path("test.csv").read_bytes()
     done = sigmascale("apply", "scaler.json", "-", "-o", "-", stdin=content)
@@ -361,8 +364,8 @@ def test_apply_reads_and_writes_standard_streams(sigmascale):
 
 
 def test_fit_writes_to_standard_output(sigmascale):
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
-    done = sigmascale("fit", "cal.csv", "--method", "linear", "-o", "-")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
+    done = sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "-")
     assert (done.code, done.err) == (0, "")
     assert done.out == Path("scaler.json").read_text()
     assert not Path("-").exists()
@@ -370,7 +373,7 @@ def test_fit_writes_to_standard_output(sigmascale):
 
 def test_apply_may_replace_its_own_input_and_name_the_column(sigmascale):
     TABLE.write_parquet("table.parquet")
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     options = ("-o", "table.parquet", "--name", "better", "--json")
     told = only_json(sigmascale("apply", "scaler.json", "table.parquet", *options))
     assert told == {
@@ -384,7 +387,7 @@ def test_apply_may_replace_its_own_input_and_name_the_column(sigmascale):
 
 
 def test_apply_leaves_out_incomplete_rows_on_demand(sigmascale):
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     TABLE[:10].with_columns(u=pl.Series([None, *TABLE["u"][1:10]])).write_csv("new.csv")
     done = sigmascale("apply", "scaler.json", "new.csv", "-o", "out.csv")
     assert done.code == 2
@@ -396,7 +399,7 @@ def test_apply_leaves_out_incomplete_rows_on_demand(sigmascale):
 
 
 def test_apply_needs_no_errors_and_one_row_is_enough(sigmascale):
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     Path("one.csv").write_text("u\n0.10\n")
     assert sigmascale("apply", "scaler.json", "one.csv", "-o", "-").out.startswith(
         "u,u_recalibrated\n0.10,0."
@@ -405,7 +408,7 @@ def test_apply_needs_no_errors_and_one_row_is_enough(sigmascale):
 
 @pytest.mark.parametrize("output", ["o.tsv.gz", "o.feather", "o.jsonl", "o.npz"])
 def test_apply_converts_between_formats(sigmascale, output):
-    sigmascale("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     done = sigmascale("apply", "scaler.json", "test.csv", "-o", output)
     assert done.code == 0
     done = sigmascale("check", output, "--uncertainty", "u_recalibrated", "--json")
@@ -413,8 +416,8 @@ def test_apply_converts_between_formats(sigmascale, output):
 
 
 def test_a_process_that_applies_loads_no_slow_library():
-    in_process("fit", "cal.csv", "--method", "boosted", "-o", "s.json")
-    loaded = libraries("apply", "s.json", "cal.csv", "-o", "out.csv")
+    in_process("fit", "calibration.csv", "--method", "boosted", "-o", "s.json")
+    loaded = libraries("apply", "s.json", "calibration.csv", "-o", "out.csv")
     assert loaded == {"numpy", "polars"}
     assert Path("out.csv").exists()
 
@@ -423,9 +426,9 @@ def test_a_process_that_applies_loads_no_slow_library():
 
 
 def test_compare_shows_every_method_and_both_verdicts(sigmascale):
-    done = sigmascale("compare", "cal.csv", "test.csv", "--feature", "mass")
+    done = sigmascale("compare", "calibration.csv", "test.csv", "--feature", "mass")
     assert (done.code, done.err) == (0, "")
-    for name in ("none", *(each for each in Method if each != "group")):
+    for name in (each for each in methods() if each != "group"):
         assert re.search(rf"^{name} +-?\d", done.out, re.MULTILINE), name
     assert "Before\n✗ Not calibrated" in done.out
     assert "After, with auto\n" in done.out
@@ -433,13 +436,22 @@ def test_compare_shows_every_method_and_both_verdicts(sigmascale):
 
 
 def test_compare_tells_machines(sigmascale):
-    done = sigmascale("compare", "cal.csv", "test.csv", "--bins", "100", "--json")
+    done = sigmascale(
+        "compare", "calibration.csv", "test.csv", "--bins", "100", "--json"
+    )
     assert done.err.startswith("warning: 100 bins were asked for, but 400 rows")
     assert done.err.count("\n") == 1  # told once, however often it was warned
     told = json.loads(done.out)
     assert told["comparison"]["method"][0] == "none"
     assert told["comparison"]["method"][-1] == "auto"
-    assert set(told) == {"cal", "test", "chosen", "comparison", "before", "after"}
+    assert set(told) == {
+        "calibration",
+        "test",
+        "chosen",
+        "comparison",
+        "before",
+        "after",
+    }
     nll = dict(
         zip(told["comparison"]["method"], told["comparison"]["test NLL"], strict=True)
     )
@@ -447,12 +459,12 @@ def test_compare_tells_machines(sigmascale):
 
 
 def test_bins_scans_and_chooses(sigmascale):
-    done = sigmascale("bins", "cal.csv", "test.csv", "--by", "mass")
+    done = sigmascale("bins", "calibration.csv", "test.csv", "--by", "mass")
     assert (done.code, done.err) == (0, "")
     assert "\nisotonic " in done.out
     preferred = int(re.search(r"alone prefers (\d+) bins?\.", done.out)[1])
     told = only_json(
-        sigmascale("bins", "cal.csv", "test.csv", "--by", "mass", "--json")
+        sigmascale("bins", "calibration.csv", "test.csv", "--by", "mass", "--json")
     )
     assert told["choice"]["n_bins"] == preferred
     assert told["choice"]["n_bins"] in told["scan"]["n_bins"]
@@ -488,9 +500,9 @@ def test_long_names_and_many_features_fit_a_terminal(sigmascale):
         ("check", "test.csv", "--bins", "many"),
         ("check", "test.csv", "--seed", "-1"),
         ("check", "test.csv", "--featre", "mass"),
-        ("fit", "cal.csv"),
-        ("fit", "cal.csv", "-o", "x.json", "--method", "magic"),
-        ("fit", "cal.csv", "-o", "x.json", "--loss", "magic"),
+        ("fit", "calibration.csv"),
+        ("fit", "calibration.csv", "-o", "x.json", "--method", "magic"),
+        ("fit", "calibration.csv", "-o", "x.json", "--loss", "magic"),
         ("apply", "x.json", "test.csv"),
         ("demo", "--rows", "999"),
         ("demo", "--seed", "-1"),
@@ -533,7 +545,7 @@ def test_without_its_packages_the_command_line_says_what_to_install():
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():
-    in_process("fit", "cal.csv", "--method", "linear", "-o", "scaler.json")
+    in_process("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     pl.concat([TABLE] * 20).write_csv("big.csv")
     arguments = ("apply", "scaler.json", "big.csv", "-o", "-")
     with subprocess.Popen(
@@ -616,8 +628,8 @@ def test_apply_keeps_the_separator(sigmascale):
 
 
 def test_comparing_a_set_with_itself_is_warned_of(sigmascale):
-    done = sigmascale("compare", "cal.csv", "cal.csv")
-    assert "cal.csv holds the rows of cal.csv" in done.err
+    done = sigmascale("compare", "calibration.csv", "calibration.csv")
+    assert "calibration.csv holds the rows of calibration.csv" in done.err
 
 
 def test_check_tells_bias_and_few_rows(sigmascale):

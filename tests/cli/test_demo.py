@@ -36,7 +36,7 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     assert int(told["linear"]) < int(told["one factor"]) < int(told["none"])
 
     written = {path.name for path in (tmp_path / "story").iterdir()}
-    assert written == {"cal.csv", "test.csv", "local_zms.png", "report.html"}
+    assert written == {"calibration.csv", "test.csv", "local_zms.png", "report.html"}
     assert {line.removeprefix("  story/") for line in lines[-4:]} == written
     assert (tmp_path / "story/local_zms.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "story/report.html").read_text()

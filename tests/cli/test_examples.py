@@ -8,14 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from sigmascale import demo
-from sigmascale.cli import app
+from sigmascale.cli import app, demo
 from sigmascale.cli.tables.files import write_table
 from sigmascale.datasets import make_molecules
 from sigmascale.paper import study
 from sigmascale.scaling import BinwiseScaling
 
-README = Path(__file__).parents[1] / "README.md"
+README = Path(__file__).parents[2] / "README.md"
 EXAMPLES = {
     command.callback.__name__: re.findall(r"^ *(sigmascale .*)$", command.epilog, re.M)
     for command in app.registered_commands
@@ -25,7 +24,7 @@ EXAMPLES = {
 def write_demo(folder, rows):
     """Write the two tables of the demo, without the story."""
     cal, test = demo.halves(make_molecules(rows))
-    write_table(cal, str(folder / "demo-output/cal.csv"))
+    write_table(cal, str(folder / "demo-output/calibration.csv"))
     write_table(test, str(folder / "demo-output/test.csv"))
 
 
@@ -42,7 +41,7 @@ def typed(line, sigmascale):
 
 
 def test_every_command_has_an_example():
-    commands = {"demo", "check", "fit", "apply", "compare", "bins", "paper"}
+    commands = {"demo", "check", "fit", "apply", "show", "compare", "bins", "paper"}
     assert set(EXAMPLES) == commands
     assert all(EXAMPLES.values())
 
@@ -50,7 +49,7 @@ def test_every_command_has_an_example():
 @pytest.mark.parametrize(
     "command",
     [
-        *("check", "fit", "apply", "compare", "bins"),
+        *("check", "fit", "apply", "show", "compare", "bins"),
         pytest.param("paper", marks=pytest.mark.slow),
     ],
 )

@@ -13,8 +13,9 @@ import pytest
 
 import sigmascale as ss
 from sigmascale._support.files import PREFIX
-from sigmascale.cli import large
-from sigmascale.cli.options import Engine
+from sigmascale.cli.tables import opening
+from sigmascale.cli.tables.opening import stays_lazy
+from sigmascale.cli.tables.reading import Engine
 from sigmascale.datasets import make_molecules
 
 DATA = make_molecules(3000, seed=5)
@@ -31,7 +32,7 @@ TABLE = pl.DataFrame(
     }
 )
 RAKED = ("--method", "raked")
-BY_TWO_LABELS = ("--method", "group", "--group", "mass", "--group", "OxNy")
+BY_TWO_LABELS = ("--method", "group", "--label", "mass", "--label", "OxNy")
 FIT = ("--error", "E", "--uncertainty", "u", "--feature", "mass")
 
 
@@ -52,19 +53,19 @@ def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
     small = (["cal.parquet"], ["new1.parquet", "new2.parquet"], ["*.parquet"])
     other = (["a.csv"], ["-"], ["a.csv", "cal.parquet"])
     for files in (*small, ["folder"], *other):
-        assert not large.stays_lazy(files, None)
-        assert large.stays_lazy(files, Engine.polars)
-    assert large.stays_lazy(["s3://b/a"], None)
+        assert not stays_lazy(files, None)
+        assert stays_lazy(files, Engine.polars)
+    assert stays_lazy(["s3://b/a"], None)
     sizes = [Path(f"new{i}.parquet").stat().st_size for i in (1, 2)]
     for bound in (sum(sizes), sum(sizes) - 1):  # together they are large
-        monkeypatch.setattr(large, "LARGE", bound)
-        assert large.stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
-    monkeypatch.setattr(large, "LARGE", 1000)
+        monkeypatch.setattr(opening, "LARGE", bound)
+        assert stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
+    monkeypatch.setattr(opening, "LARGE", 1000)
     for files in (*small, ["folder"]):
-        assert large.stays_lazy(files, None)
-        assert not large.stays_lazy(files, Engine.memory)
+        assert stays_lazy(files, None)
+        assert not stays_lazy(files, Engine.memory)
     for files in other:
-        assert not large.stays_lazy(files, None)
+        assert not stays_lazy(files, None)
 
 
 FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
@@ -79,7 +80,7 @@ FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
         ((*FIT, "--method", "raked", "--bins", "5"), ss.RakedScaling(5)),
         ((*FROM_VARIANCE, "--method", "isotonic"), ss.IsotonicScaling()),
         (
-            (*FIT, "--method", "group", "--group", "OxNy"),
+            (*FIT, "--method", "group", "--label", "OxNy"),
             ss.GroupScaling("OxNy"),
         ),
     ],
@@ -119,7 +120,7 @@ def test_boosted_factors_are_applied_by_polars_and_refused_by_others(sigmascale)
     assert new["u_recalibrated"].to_list() == expected.tolist()
     refused = sigmascale(*apply, "duckdb")
     assert refused.code == 2
-    assert "BoostedScaling can be applied to lazy frames of Polars only" in refused.err
+    assert "with trees can be applied to lazy frames of Polars only" in refused.err
 
 
 def test_apply_counts_rows_and_warns_of_what_is_missing(sigmascale):
@@ -225,7 +226,7 @@ def test_missing_rows_are_dropped_on_request_only(sigmascale):
         (("check", "none.parquet", "cal.parquet"), "no Parquet file is there"),
         (
             ("fit", "cal.parquet", *FIT, "-o", "a.json", *BY_TWO_LABELS),
-            "one column of labels: --group COLUMN; found mass, OxNy",
+            "one column of labels: --label COLUMN; found mass, OxNy",
         ),
         (
             ("apply", "s.json", "new*.parquet", "-o", "new3.parquet"),
@@ -433,3 +434,95 @@ def test_nothing_that_is_given_is_left_aside_in_silence(
     done = sigmascale("check", *files, *options)
     assert done.code == 2
     assert words in done.err
+
+
+WHERE = ("--where", "id >= 2100 and OxNy != 'O0N0' and `mass` < 1.2e2")
+MEETS = (pl.col("id") >= 2100) & (pl.col("OxNy") != "O0N0") & (pl.col("mass") < 120)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_conditions_keep_the_same_rows_as_in_memory(sigmascale, engine):
+    nan = pl.when(pl.col("id") % 50 == 0).then(float("nan")).otherwise("mass")
+    label = pl.when(pl.col("id") % 70 == 0).then(None).otherwise("OxNy")
+    table = TABLE.with_columns(mass=nan, OxNy=label)
+    table.write_parquet("all.parquet")
+    expected = table.filter(MEETS & pl.col("mass").is_not_nan())
+    fit = ("fit", "all.parquet", *FIT, *WHERE, "--method", "linear")
+    done = sigmascale(*fit, "-o", "s.json", "--engine", engine)
+    assert done.code == 0, done.err
+    told = f"all.parquet: {expected.height} rows, not read into memory, where id >="
+    assert told in " ".join(done.out.split())
+    apply = ("apply", "s.json", "all.parquet", *WHERE, "-o")
+    assert sigmascale(*apply, "memory.parquet").code == 0
+    assert sigmascale(*apply, "lazy.parquet", "--engine", engine).code == 0
+    memory = pl.read_parquet("memory.parquet")
+    lazy = pl.read_parquet("lazy.parquet/*" if engine == "dask" else "lazy.parquet")
+    assert memory["id"].to_list() == expected["id"].to_list()
+    assert lazy["id"].sort().to_list() == expected["id"].to_list()
+    checked = sigmascale("check", "all.parquet", *FIT, *WHERE, "--engine", engine)
+    assert f"{expected.height} rows" in checked.out
+
+
+@pytest.mark.parametrize(
+    ("where", "words"),
+    [
+        ("ID > 3", "--where needs a column 'ID'"),
+        ("OxNy > 3", "`OxNy` must hold numbers"),
+        ("mass == '3'", "column 'mass' holds numbers"),
+        ("mass > 3 or u < 1", "character 10"),
+    ],
+)
+def test_conditions_that_do_not_fit_are_refused_lazily(sigmascale, where, words):
+    check = ("check", "cal.parquet", *FIT, "--where", where, "--engine", "polars")
+    done = sigmascale(*check)
+    assert done.code == 2
+    assert words in done.err
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("parts", [FIT, FROM_VARIANCE])
+def test_limits_are_those_of_memory(sigmascale, engine, parts):
+    fit = ("fit", "cal.parquet", *parts, "--method", "linear", "-o", "s.json")
+    assert sigmascale(*fit, "--conformal-share", "0.3").code == 0
+    apply = ("apply", "s.json", "new1.parquet", "--coverage", "0.8", "--name", "s")
+    for each, output in ((engine, "lazy.parquet"), ("memory", "memory.parquet")):
+        done = sigmascale(*apply, "-o", output, "--engine", each)
+        assert done.code == 0, done.err
+        of = "value" if parts is FROM_VARIANCE else "error"
+        assert f"column s; limits of the {of} s_low and s_high)" in done.out
+    lazy = pl.read_parquet("lazy.parquet/*" if engine == "dask" else "lazy.parquet")
+    lazy, memory = lazy.sort("id"), pl.read_parquet("memory.parquet")
+    assert lazy.columns == memory.columns == [*TABLE.columns, "s", "s_low", "s_high"]
+    for name in ("s", "s_low", "s_high"):
+        np.testing.assert_allclose(lazy[name], memory[name], rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--groups", "OxNy"), "--groups needs rows in memory. Make a file of some"),
+        (("--conformal-share", "0.2"), "--conformal-share needs rows in memory"),
+        (("--separator", ";"), "--separator and --decimal are for text files"),
+        (("--decimal", ","), "--separator and --decimal are for text files"),
+    ],
+)
+def test_what_only_memory_can_do_is_refused(sigmascale, options, words):
+    fit = ("fit", "cal.parquet", *FIT, *RAKED, *options, "-o", "s.json")
+    done = sigmascale(*fit, "--engine", "polars")
+    assert done.code == 2
+    assert words in done.err
+    assert not Path("s.json").exists()
+
+
+def test_the_old_uncertainty_is_left_out_lazily_too(sigmascale):
+    columns = ("--error", "E", "--uncertainty", "u", "--all-features")
+    exclude = ("--exclude", "id", "--exclude", "s2", "--engine", "polars")
+    fit = ("fit", "cal.parquet", *columns, *exclude, "--method", "linear")
+    assert sigmascale(*fit, "-o", "s.json").code == 0
+    apply = ("apply", "s.json", "new1.parquet", "-o", "out.parquet")
+    assert sigmascale(*apply, "--engine", "polars").code == 0
+    check = ("check", "out.parquet", "--error", "E", "--all-features", *exclude)
+    done = sigmascale(*check, "--uncertainty", "u_recalibrated", "--json")
+    assert done.code in (0, 1), done.err
+    data = json.loads(done.out)["data"]
+    assert (data["numbers"], data["left_out"]) == (["mass", "V"], ["u", "R"])

@@ -19,14 +19,14 @@ def worst(error, by=X, n_bins=50):
 @pytest.mark.parametrize(
     ("zms", "words"),
     [
-        (4.0, "50 % too small"),
-        (1.44, "17 % too small"),
-        (1e8, "100 % too small"),
-        (1.0, "0 % too large"),
-        (1 / 1.21, "10 % too large"),
-        (0.26, "96 % too large"),
-        (0.25, "2.0 times too large"),
-        (0.01, "10.0 times too large"),
+        (4.0, "50 % too small (multiply by 2)"),
+        (1.44, "17 % too small (multiply by 1.2)"),
+        (1e8, "100 % too small (multiply by 10000)"),
+        (1.0, "0 % too large (multiply by 1)"),
+        (1 / 1.21, "10 % too large (multiply by 0.91)"),
+        (0.26, "96 % too large (multiply by 0.51)"),
+        (0.25, "2.0 times too large (multiply by 0.5)"),
+        (0.01, "10.0 times too large (multiply by 0.1)"),
         (0.0, "too large (all errors are 0)"),
     ],
 )
@@ -62,7 +62,8 @@ def test_the_worst_region_is_the_run_of_bins_that_is_wrong(
     assert found.zms == pytest.approx(z2[inside].mean())
     assert found.zms == pytest.approx(factor**2, rel=0.2)
     direction = "too small" if factor > 1 else "too large"
-    assert found.sentence.endswith(f"{direction} for {found.where}")
+    remedy = f"(multiply by {np.sqrt(found.zms):.2g})"
+    assert found.sentence.endswith(f"{direction} {remedy} for {found.where}")
 
 
 def test_heavy_tails_do_not_hide_the_region():
@@ -107,4 +108,7 @@ def test_a_region_without_any_error_is_the_worst_and_its_zms_is_0(by):
 
 def test_a_region_is_a_plain_record():
     found = Region("x above 3", 3.0, None, 4.0, 17)
-    assert found.sentence == "uncertainties are 50 % too small for x above 3"
+    assert (
+        found.sentence
+        == "uncertainties are 50 % too small (multiply by 2) for x above 3"
+    )

@@ -60,8 +60,9 @@ def test_uncertainties_wrong_by_a_factor_are_not_calibrated():
     assert found.adaptive == {}
     zms, low, high = found.local["u"].overall
     assert found.verdicts["average"].sentence == (
-        f"Not calibrated: uncertainties are {1 / np.sqrt(zms):.1f} times too large on "
-        f"average, <Z²> = {zms:.2f} [{low:.2f}, {high:.2f}]."
+        f"Not calibrated: uncertainties are {1 / np.sqrt(zms):.1f} times too large "
+        f"(multiply by {np.sqrt(zms):.2g}) on average, <Z²> = {zms:.2f} "
+        f"[{low:.2f}, {high:.2f}]."
     )
     assert found.verdicts["average"].region is None
     assert found.verdicts["average"].local is None
@@ -97,7 +98,7 @@ def test_the_group_that_is_wrong_is_named():
     zms = np.mean((error / U)[PHASE == "liquid"] ** 2)
     assert verdict.sentence == (
         f"Not adaptive for phase: uncertainties are {100 * (1 - zms**-0.5):.0f} % too "
-        "small for phase = liquid."
+        f"small (multiply by {zms**0.5:.2g}) for phase = liquid."
     )
     assert verdict.region.low == verdict.region.high == "liquid"
     assert verdict.region.n == np.sum(PHASE == "liquid")

@@ -16,7 +16,7 @@ from sigmascale._support.files import (
     whole_file_or_folder,
     write_text,
 )
-from sigmascale.cli.tables.columns import Columns
+from sigmascale.cli.tables.roles import Roles
 from sigmascale.exceptions import InvalidInputError
 
 
@@ -136,7 +136,7 @@ def test_kill_9_leaves_the_old_table_or_the_whole_new_one(tmp_path):
     table = pl.DataFrame({"u": u, "x": rng.normal(size=n_rows).round(3)})
     table.write_csv(tmp_path / "new.csv")
     scaler = ss.TemperatureScaling().fit(pl.DataFrame({"u": u[:9]}), 2 * u[:9])
-    ss.save(scaler, tmp_path / "s.json", source=Columns("u").to_dict())
+    ss.save(scaler, tmp_path / "s.json", source=Roles("u").to_dict())
     arguments = ["apply", "s.json", "new.csv", "-o", "out.csv"]
     command = [sys.executable, "-m", "sigmascale", *arguments]
     subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)

@@ -1,4 +1,10 @@
-from sigmascale._support.render import WIDTH, shorten, text_table
+from sigmascale._support.render import (
+    WIDTH,
+    as_table,
+    latex_table,
+    shorten,
+    text_table,
+)
 
 
 def test_a_table_that_is_too_wide_goes_on_below():
@@ -29,3 +35,33 @@ def test_a_table_that_just_fits_is_one_block():
 def test_names_are_shortened_to_fit():
     assert shorten("heteroatoms", 9) == "heteroat…"
     assert shorten("mass", 9) == "mass"
+
+
+HEADER, ROWS = ["", "S_u", "valid %"], [["a|b & <Z²>", "-1.20 ± 0.10", "-"]]
+
+
+def test_what_latex_takes_for_a_command_is_escaped():
+    assert latex_table(HEADER, ROWS).splitlines() == [
+        r"\begin{tabular}{lrr}",
+        r"\toprule",
+        r" & S\_u & valid \% \\",
+        r"\midrule",
+        r"a|b \& $<$Z$^2$$>$ & $-$1.20 $\pm$ 0.10 & - \\",
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    specials = "\\~^{}#$…"
+    cell = latex_table([specials], []).splitlines()[2]
+    assert cell == (
+        r"\textbackslash{}\textasciitilde{}\textasciicircum{}\{\}\#\$\ldots{} \\"
+    )
+
+
+def test_a_table_comes_in_each_format():
+    assert as_table(HEADER, ROWS, "text") == text_table(HEADER, ROWS)
+    assert as_table(HEADER, ROWS, "latex") == latex_table(HEADER, ROWS)
+    assert as_table(HEADER, ROWS, "markdown").splitlines() == [
+        "|  | S_u | valid % |",
+        "| --- | --- | --- |",
+        r"| a\|b & <Z²> | -1.20 ± 0.10 | - |",
+    ]

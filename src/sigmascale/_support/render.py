@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 WIDTH = 80  # characters in a line of a terminal
+TableFormat = Literal["text", "markdown", "latex"]
+_LATEX = {
+    **{mark: f"\\{mark}" for mark in "&%$#_{}"},
+    **{
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    },
+    **{"<": "$<$", ">": "$>$", "±": r"$\pm$", "²": "$^2$", "…": r"\ldots{}"},
+    **{"−": "$-$", "⟨": r"$\langle$", "⟩": r"$\rangle$"},
+}
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -52,6 +63,56 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table; cells are taken as they are."""
     lines = [header, ["---"] * len(header), *rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def latex_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    r"""Return a LaTeX table for the package booktabs; every cell is escaped.
+
+    >>> print(latex_table(["", "S_u"], [["50 %", "-1.2"]]))
+    \begin{tabular}{lr}
+    \toprule
+     & S\_u \\
+    \midrule
+    50 \% & $-$1.2 \\
+    \bottomrule
+    \end{tabular}
+    """
+    head, *body = (
+        " & ".join(_latex(cell) for cell in line) + r" \\" for line in (header, *rows)
+    )
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def _latex(cell: str) -> str:
+    # the minus of a number is longer than a hyphen
+    sign, rest = ("$-$", cell[1:]) if _is_negative(cell) else ("", cell)
+    return sign + "".join(_LATEX.get(mark, mark) for mark in rest)
+
+
+def _is_negative(cell: str) -> bool:
+    return len(cell) > 1 and cell[0] == "-" and cell[1].isdigit()
+
+
+def as_table(
+    header: Sequence[str], rows: Sequence[Sequence[str]], format: TableFormat
+) -> str:
+    """Return a table as text for a terminal, as Markdown or as LaTeX."""
+    if format == "text":
+        return text_table(header, rows)
+    if format == "latex":
+        return latex_table(header, rows)
+    lines = [[cell.replace("|", r"\|") for cell in line] for line in (header, *rows)]
+    return markdown_table(lines[0], lines[1:])
 
 
 def shorten(name: str, length: int = 9) -> str:

@@ -5,7 +5,6 @@ at once.
 """
 
 from .app import app
-from .options import Method
 from .process import main
 
-__all__ = ["Method", "app", "main"]
+__all__ = ["app", "main"]

@@ -1,48 +1,80 @@
-"""``sigmascale compare`` and ``bins``: recalibrators side by side."""
+"""``sigmascale compare``: recalibrators, or uncertainties of models, side by side."""
 
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .._support.progress import working
+from ..exceptions import InvalidInputError
+from ..scaling.registry import methods
 from .app import app
-from .methods import make_scaler
+from .methods import AUTO, NONE, make_scaler, takes_labels
 from .options import (
+    COLUMNS,
+    IN_MEMORY,
     AsJson,
-    CalFile,
-    DropMissing,
-    Method,
+    FormatOption,
     Report,
     Seed,
-    Separator,
-    TestFile,
+    TableFormat,
+    column_option,
     example,
-    with_columns,
+    gather,
 )
 from .outputs import HTML, check_output
-from .show import show_json, show_verdicts, tell_guesses, tell_written
+from .printing import (
+    check_format,
+    show_json,
+    show_table,
+    show_verdicts,
+    tell_guesses,
+    tell_written,
+)
 
 if TYPE_CHECKING:
-    from .tables.loading import LoadedSet
+    from .side_by_side import SideBySide
+    from .tables.roles import Choice
 
-SCORE_BINS = 100
-SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
+PAIR = "demo-output/calibration.csv demo-output/test.csv"
 
 
 @app.command(
     epilog=example(
-        "sigmascale compare demo-output/cal.csv demo-output/test.csv --feature mass",
-        "sigmascale compare demo-output/cal.csv demo-output/test.csv --report out.html",
+        f"sigmascale compare {PAIR}",
+        f"sigmascale compare {PAIR} --bins 20",
+        "sigmascale fit demo-output/calibration.csv -o s.json",
+        "sigmascale apply s.json demo-output/test.csv -o new.csv",
+        "sigmascale compare new.csv --uncertainty u --uncertainty u_recalibrated",
     )
 )
-@with_columns
+@gather(choice=COLUMNS.without("uncertainty", "variance"), reading=IN_MEMORY)
 def compare(
-    cal: CalFile,
-    test: TestFile,
+    calibration: Annotated[
+        str,
+        typer.Argument(
+            metavar="CALIBRATION",
+            help="Calibration set, with known errors; or the only file.",
+        ),
+    ],
     choice: Any,
+    reading: Any,
+    test: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TEST",
+            help="Set to judge by, with known errors.",
+            show_default=False,
+        ),
+    ] = None,
+    uncertainty: Annotated[
+        list[str],
+        column_option("Uncertainties; of one file, repeat it for each model."),
+    ] = [],  # noqa: B006
+    variance: Annotated[list[str], column_option("Or their squares, variances.")] = [],  # noqa: B006
     bins: Annotated[
         int | None,
         typer.Option(
@@ -52,140 +84,153 @@ def compare(
         ),
     ] = None,
     report: Report = None,
-    drop_missing: DropMissing = False,
-    separator: Separator = None,
     seed: Seed = 0,
+    format: FormatOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit every recalibrator on one set, and judge all on another."""
+    """Fit every recalibrator on one set, and judge all on another.
+
+    With one file, and several columns of uncertainties: judge these side by side.
+    """
+    check_format(format, as_json)
+    columns = [{"uncertainty": each} for each in uncertainty]
+    columns += [{"variance": each} for each in variance]
+    if test is None:
+        if len(columns) < 2 or report is not None:
+            msg = (
+                f"{calibration} alone: name at least two columns to compare, each with "
+                "--uncertainty or --variance; recalibrators, and --report, need a TEST "
+                "file, too."
+            )
+            raise InvalidInputError(msg)
+        choices = [replace(choice, **each) for each in columns]
+        _show_side_by_side(calibration, choices, reading, bins, seed, format, as_json)
+        return
+    if len(columns) > 1:
+        msg = (
+            f"{calibration} and {test}: recalibrators are compared for one column of "
+            "uncertainties. To compare columns, name one file."
+        )
+        raise InvalidInputError(msg)
+    if report is not None:
+        check_output(report, HTML, [calibration, test])
+    choice = replace(choice, **(columns[0] if columns else {}))
+    _show_recalibrators(
+        (calibration, test), choice, reading, bins, report, seed, format, as_json
+    )
+
+
+def _show_recalibrators(
+    files: tuple[str, str],
+    choice: Choice,
+    reading: Any,
+    bins: int | None,
+    report: Any,
+    seed: int,
+    format: TableFormat | None,
+    as_json: bool,
+) -> None:
+    """Fit and judge every recalibrator, and print what came out."""
     from sklearn.frozen import FrozenEstimator
 
     from ..comparison import compare as compare_scalers
     from ..judging.verdicts import validate
-    from ..scaling import SelectedScaling
-    from .tables.loading import about, read_pair
+    from .pairs import read_pair, score_bins
+    from .tables.filesets import about
 
-    if report is not None:
-        check_output(report, HTML, [cal, test])
-    training, testing = read_pair(
-        cal, test, choice, drop_missing=drop_missing, separator=separator
-    )
-    if training.frame.equals(testing.frame):
+    calibration, test = files
+    learned_from, judged = read_pair(calibration, test, choice, reading)
+    if learned_from.rows.frame.equals(judged.rows.frame):
         warnings.warn(
-            f"{test} holds the rows of {cal}: judged on what they were fitted on, all "
-            "recalibrators look better than they are.",
+            f"{test} holds the rows of {calibration}: judged on what they were fitted "
+            "on, all recalibrators look better than they are.",
             UserWarning,
             stacklevel=1,
         )
-    bins = bins or score_bins(training, testing)
-    methods: dict[str, Any] = {
-        each.value: make_scaler(each, training.columns, seed=seed)
-        for each in Method
-        if each not in (Method.auto, Method.group)
+    bins = bins or score_bins(learned_from, judged)
+    scalers: dict[str, Any] = {
+        each: make_scaler(each, learned_from.roles, seed=seed)
+        for each in methods()
+        if each not in (AUTO, NONE) and not takes_labels(each)
     }
-    with about(cal):
-        chosen = SelectedScaling(random_state=seed).fit(training.X, training.error)
-    methods["auto"] = FrozenEstimator(chosen)  # fitted once
+    auto: Any = make_scaler(AUTO, learned_from.roles, seed=seed)
+    learned_from.fit(auto)
+    scalers[AUTO] = FrozenEstimator(auto)  # fitted once
     table = compare_scalers(
-        methods,
-        (training.X, training.error),
-        (testing.X, testing.error),
+        scalers,
+        (learned_from.X, learned_from.error),
+        (judged.X, judged.error),
         n_bins=bins,
         rng=seed,
     )
-    recalibrated = chosen.predict(testing.X)
+    with about(test), working("judging the uncertainties"):
+        before, after = (
+            validate(
+                judged.error, u, judged.features, ties=judged.uncertainty, rng=seed
+            )
+            for u in (judged.uncertainty, auto.predict(judged.X))
+        )
     if report is not None:
         from ..report import write_report
 
         with working("writing the report"):
             write_report(
                 report,
-                testing.error,
-                testing.uncertainty,
-                testing.features,
-                recalibrated=recalibrated,
-                scaler=chosen,
-                calibration=(training.X, training.error),
+                before,
+                recalibrated=after,
+                scaler=auto,
+                calibration=(learned_from.X, learned_from.error),
                 comparison=table,
-                title=f"Uncertainties of {test}, recalibrated with {cal}",
+                title=f"Uncertainties of {test}, recalibrated with {calibration}",
                 rng=seed,
             )
-    with about(test), working("judging the uncertainties"):
-        verdicts = {
-            what: validate(
-                testing.error, u, testing.features, ties=testing.uncertainty, rng=seed
-            )
-            for what, u in (("before", testing.uncertainty), ("after", recalibrated))
-        }
     if as_json:
-        told = {"chosen": chosen.name_, "comparison": table.to_dict()}
-        data = {"cal": training.to_dict(), "test": testing.to_dict()}
-        show_json(data | told | {what: v.to_dict() for what, v in verdicts.items()})
+        show_json(
+            {
+                "calibration": learned_from.to_dict(),
+                "test": judged.to_dict(),
+                "chosen": auto.name_,
+                "comparison": table.to_dict(),
+                "before": before.to_dict(),
+                "after": after.to_dict(),
+            }
+        )
         return
-    tell_guesses(choice, training)
+    if format in (TableFormat.markdown, TableFormat.latex):
+        show_table(table, format)
+        return
+    tell_guesses(choice, learned_from)
     print(f"\nScores on {test}, with {bins} bins:\n\n{table}")
     print("NLL and S: lower is better. Valid bins: 95 % is ideal.")
-    print(f"\nauto is: {chosen.name_}, chosen by cross-validation on {cal}.")
-    for what, found in verdicts.items():
-        print()
-        show_verdicts(found, "Before" if what == "before" else "After, with auto")
+    print(f"\nauto is: {auto.name_}, chosen by cross-validation on {calibration}.\n")
+    show_verdicts(before, "Before")
+    print()
+    show_verdicts(after, "After, with auto")
     tell_written(report)
 
 
-@app.command(
-    epilog=example("sigmascale bins demo-output/cal.csv demo-output/test.csv --by mass")
-)
-@with_columns
-def bins(
-    cal: CalFile,
-    test: TestFile,
-    choice: Any,
-    by: Annotated[
-        str | None,
-        typer.Option(
-            help="Column to bin by; the uncertainty if not given.", metavar="COLUMN"
-        ),
-    ] = None,
-    drop_missing: DropMissing = False,
-    separator: Separator = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+def _show_side_by_side(
+    file: str,
+    choices: list[Choice],
+    reading: Any,
+    bins: int | None,
+    seed: int,
+    format: TableFormat | None,
+    as_json: bool,
 ) -> None:
-    """Show what the number of bins does, and which one cross-validation prefers."""
-    from ..judging.scan import choose_n_bins, scan_bins
-    from .tables.loading import read_pair
+    """Judge several columns of uncertainties, and print what came out."""
+    from .side_by_side import judge_columns
 
-    training, testing = read_pair(
-        cal,
-        test,
-        choice,
-        by=[by] if by else [],
-        drop_missing=drop_missing,
-        separator=separator,
-    )
-    column = by or 0
-    best = choose_n_bins(training.X, training.error, by=column, rng=seed)
-    scan = scan_bins(
-        (training.X, training.error),
-        (testing.X, testing.error),
-        n_bins=[int(n) for n in best.candidates],
-        by=column,
-        score_bins=score_bins(training, testing),
-        n_draws=SIMULATED_SETS,
-        rng=seed,
-    )
+    found: SideBySide = judge_columns(file, choices, reading, bins, seed)
     if as_json:
-        show_json({"choice": best.to_dict(), "scan": scan.to_dict()})
+        show_json(found.to_dict())
         return
-    tell_guesses(choice, training)
-    print(f"\nScores on {test} of bin-wise scaling, by its number of bins:\n")
-    print(scan)
-    plural = "" if best.n_bins == 1 else "s"
-    print(f"\nCross-validation on {cal} alone prefers {best.n_bins} bin{plural}.")
-
-
-def score_bins(*sets: LoadedSet) -> int:
-    """Return how many bins the scores of some sets have, if nobody says it."""
-    from ..judging.confidence_intervals import MIN_ROWS
-
-    return max(1, min(SCORE_BINS, *(data.X.height // MIN_ROWS for data in sets)))
+    if format in (TableFormat.markdown, TableFormat.latex):
+        show_table(found, format)
+        return
+    tell_guesses(choices[0], found.first)
+    print(f"\n{found}")
+    print("NLL and S: lower is better.")
+    for name, each in found.validations.items():
+        print()
+        show_verdicts(each, name)

@@ -98,7 +98,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not at the end
     data = make_molecules(rows, seed=seed)
     calibration, test = halves(data)
-    write_table(calibration, str(out / "cal.csv"))
+    write_table(calibration, str(out / "calibration.csv"))
     write_table(test, str(out / "test.csv"))
     print(
         f"{rows} synthetic molecules (seed {seed}). Their uncertainties are too large "
@@ -148,5 +148,5 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
             title="Synthetic molecules, recalibrated",
         )
     print("\nWritten: the two halves, the picture of both stages, and the report:")
-    for name in ("cal.csv", "test.csv", "local_zms.png", "report.html"):
+    for name in ("calibration.csv", "test.csv", "local_zms.png", "report.html"):
         print(f"  {out / name}")

@@ -2,80 +2,100 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+from typing import TYPE_CHECKING, Any
 
-from ..exceptions import InvalidInputError
-from .options import Loss, Method
+from ..exceptions import DamagedFileError, InvalidInputError
+from ..scaling.registry import methods, scaler_of
 
 if TYPE_CHECKING:
+    from ..persistence import SavedMap
     from ..scaling import VarianceScaler
-    from .tables.columns import Columns
+    from .tables.roles import Roles
 
-# bins of one column, of each of two, and of each column that is raked
-DEFAULT_BINS, DEFAULT_CELLS, DEFAULT_RAKED = 40, 10, 20
+AUTO, NONE = "auto", "none"
+BINS_OF_CELLS = 10  # of each of two columns; a class has its own number for one
+PARAMETERS = {"--bins": "n_bins", "--by": "by", "--loss": "loss"}
 
 
 def make_scaler(
-    method: Method,
-    known: Columns,
+    method: str,
+    roles: Roles,
     *,
     bins: int | None = None,
     by: list[str] | None = None,
-    loss: Loss = Loss.nll,
+    loss: str | None = None,
     seed: int = 0,
 ) -> VarianceScaler:
-    """Return the recalibrator that the options describe, not fitted."""
-    from .. import scaling
+    """Return the recalibrator that the options describe, not fitted.
 
-    for option, given, methods in (
-        ("--bins", bins is not None, (Method.binwise, Method.raked)),
-        ("--by", bool(by), (Method.binwise, Method.group)),
-        ("--loss", loss != Loss.nll, (Method.binwise,)),
-    ):
-        if given and method not in methods:
-            only = " or ".join(f"--method {each.value}" for each in methods)
-            msg = f"{option} is for {only}; here the method is {method.value}."
-            raise InvalidInputError(msg)
-    columns = by or []
-    if method == Method.group and not columns:
-        columns = list(known.labels)
-        if known.formula is not None:
-            columns = columns or ["OxNy"]
-    if len(columns) != 1 and method == Method.group:
+    Options are parameters of its class; those that it does not have are refused.
+    """
+    parameters = parameters_of(method)
+    given = {"--bins": bins, "--by": by or None, "--loss": loss}
+    for option, value in given.items():
+        if value is not None and PARAMETERS[option] not in parameters:
+            _refuse_option(option, method)
+    options: dict[str, Any] = {
+        PARAMETERS[option]: value for option, value in given.items() if value
+    }
+    if "by" in parameters:
+        columns = _labels(method, by, roles) if takes_labels(method) else by or []
+        options |= _binned_by(columns, bins)
+    if "random_state" in parameters:
+        options["random_state"] = seed
+    return scaler_of(method)(**options)
+
+
+def parameters_of(method: str) -> set[str]:
+    """Return the names of the parameters that the class of a method has."""
+    return set(inspect.signature(scaler_of(method)).parameters)
+
+
+def takes_labels(method: str) -> bool:
+    """Return whether a method sorts rows by labels: it sorts them, but has no bins."""
+    parameters = parameters_of(method)
+    return "by" in parameters and "n_bins" not in parameters
+
+
+def _refuse_option(option: str, method: str) -> None:
+    having = [m for m in methods() if PARAMETERS[option] in parameters_of(m)]
+    only = " or ".join(f"--method {each}" for each in having)
+    msg = f"{option} is for {only}; here the method is {method}."
+    raise InvalidInputError(msg)
+
+
+def _labels(method: str, by: list[str] | None, roles: Roles) -> list[str]:
+    """Return the column of labels that a method sorts rows by."""
+    derived = ["OxNy"] if roles.formula is not None else []
+    columns = by or list(roles.labels) or derived
+    if len(columns) != 1:
         found = f"; found {', '.join(columns)}" if columns else ""
-        msg = f"--method group needs one column of labels: --group COLUMN{found}."
+        msg = f"--method {method} needs one column of labels: --label COLUMN{found}."
         raise InvalidInputError(msg)
+    return columns
+
+
+def _binned_by(columns: list[str], bins: int | None) -> dict[str, Any]:
+    """Return the parameters for bins of one column, or for cells of two."""
     if len(columns) > 2:
         msg = f"--by takes one column, or two for cells; found {', '.join(columns)}."
         raise InvalidInputError(msg)
-    if method == Method.auto:
-        return scaling.SelectedScaling(random_state=seed)
-    if method == Method.temperature:
-        return scaling.TemperatureScaling()
-    if method == Method.linear:
-        return scaling.LinearScaling()
-    if method == Method.isotonic:
-        return scaling.IsotonicScaling()
-    if method == Method.group:
-        return scaling.GroupScaling(by=columns[0])
-    if method == Method.raked:
-        return scaling.RakedScaling(bins or DEFAULT_RAKED, random_state=seed)
-    if method == Method.boosted:
-        return scaling.BoostedScaling(random_state=seed)
-    where: str | int | tuple[str, str]
     if len(columns) == 2:
-        bins, where = bins or DEFAULT_CELLS, (columns[0], columns[1])
-    else:
-        bins, where = bins or DEFAULT_BINS, columns[0] if columns else 0
-    return scaling.BinwiseScaling(bins, by=where, loss=loss.value, random_state=seed)
+        return {"by": tuple(columns), "n_bins": bins or BINS_OF_CELLS}
+    return {"by": columns[0]} if columns else {}
 
 
-def load_recalibrator(file: str) -> tuple[VarianceScaler, Columns]:
-    """Return a saved recalibrator, and the columns that it needs."""
-    from ..persistence import load_with_source
-    from .tables.columns import Columns
-    from .tables.loading import about
+def load_saved(file: str) -> tuple[SavedMap, Roles]:
+    """Return what a file says of a recalibrator, and the columns that it needs."""
+    from ..persistence import load_map
+    from .tables.filesets import about
+    from .tables.roles import Roles
 
-    scaler, source = load_with_source(file)
+    saved = load_map(file)
     with about(file):
-        return scaler, Columns.from_dict(source)
+        roles = Roles.from_dict(saved.source)
+        if saved.names != (roles.uncertainty, *roles.features):
+            msg = "the names of columns do not fit the recalibrator; it is damaged."
+            raise DamagedFileError(msg)
+        return saved, roles

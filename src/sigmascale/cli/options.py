@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -11,28 +12,8 @@ from typing import Annotated, Any
 
 import typer
 
-
-class Method(StrEnum):
-    """The recalibrators by the names that the command line has for them."""
-
-    auto = "auto"
-    temperature = "temperature"
-    linear = "linear"
-    isotonic = "isotonic"
-    binwise = "binwise"
-    group = "group"
-    raked = "raked"
-    boosted = "boosted"
-
-
-class Engine(StrEnum):
-    """What does the work: this process in memory, or queries of lazy frames."""
-
-    memory = "memory"
-    polars = "polars"
-    duckdb = "duckdb"
-    dask = "dask"
-    spark = "spark"
+from ..scaling.registry import methods
+from .tables.reading import Engine, Reading
 
 
 class Loss(StrEnum):
@@ -44,106 +25,248 @@ class Loss(StrEnum):
     total = "total"
 
 
+class TableFormat(StrEnum):
+    """How tables are printed."""
+
+    text = "text"
+    markdown = "markdown"
+    latex = "latex"
+
+
+@dataclass(frozen=True)
+class Group:
+    """Options that belong together, and what is made of them.
+
+    Attributes
+    ----------
+    make : callable
+        Takes the options by name.
+    options : dict of str to pair
+        The annotation and the default of each.
+    """
+
+    make: Callable[..., Any]
+    options: dict[str, tuple[Any, Any]]
+
+    def without(self, *names: str) -> Group:
+        """Return the group with fewer options."""
+        rest = {k: v for k, v in self.options.items() if k not in names}
+        return Group(self.make, rest)
+
+
+def gather(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of groups, each as one argument of that name."""
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(**options: Any) -> None:
+            made = {
+                name: group.make(**{each: options.pop(each) for each in group.options})
+                for name, group in groups.items()
+            }
+            command(**made, **options)
+
+        signature = inspect.signature(command, eval_str=True)
+        own = [
+            each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            for name, each in signature.parameters.items()
+            if name not in groups
+        ]
+        shared = [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=default,
+                annotation=annotation,
+            )
+            for group in groups.values()
+            for name, (annotation, default) in group.options.items()
+        ]
+        everything = [*own, *shared]
+        wrapped.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
+        wrapped.__annotations__ = {each.name: each.annotation for each in everything}
+        return wrapped
+
+    return decorate
+
+
 def column_option(words: str, *names: str) -> Any:
     """Return an option that names a column."""
     return typer.Option(*names, help=words, metavar="COLUMN", rich_help_panel="Columns")
 
 
-COLUMN_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "error": (
-        Annotated[str | None, column_option("Errors: reference minus prediction.")],
-        None,
-    ),
-    "reference": (Annotated[str | None, column_option("True values.")], None),
-    "prediction": (Annotated[str | None, column_option("Predicted values.")], None),
-    "uncertainty": (
-        Annotated[str | None, column_option("Uncertainties: standard deviations.")],
-        None,
-    ),
-    "variance": (
-        Annotated[str | None, column_option("Or their squares, variances.")],
-        None,
-    ),
-    "features": (
-        Annotated[list[str], column_option("A feature; can be repeated.", "--feature")],
-        (),
-    ),
-    "all_features": (
-        Annotated[
-            bool,
-            typer.Option(
-                "--all-features",
-                help="All other columns of numbers are features, but no true values "
-                "and no errors.",
-                rich_help_panel="Columns",
-            ),
-        ],
-        False,
-    ),
-    "formula": (
-        Annotated[
-            str | None,
-            column_option(
-                "Chemical formulas: give mass, heteroatom_fraction and OxNy."
-            ),
-        ],
-        None,
-    ),
-    "groups": (
-        Annotated[
-            list[str],
-            column_option("A feature made of labels; can be repeated.", "--group"),
-        ],
-        (),
-    ),
-}
+def _make_choice(**options: Any) -> Any:
+    from .tables.roles import Choice
+
+    return Choice(**options)
+
+
+COLUMNS = Group(
+    _make_choice,
+    {
+        "error": (
+            Annotated[str | None, column_option("Errors: reference minus prediction.")],
+            None,
+        ),
+        "reference": (Annotated[str | None, column_option("True values.")], None),
+        "prediction": (
+            Annotated[
+                str | None, column_option("Predicted values; can be a feature, too.")
+            ],
+            None,
+        ),
+        "uncertainty": (
+            Annotated[str | None, column_option("Uncertainties: standard deviations.")],
+            None,
+        ),
+        "variance": (
+            Annotated[str | None, column_option("Or their squares, variances.")],
+            None,
+        ),
+        "features": (
+            Annotated[
+                list[str], column_option("A feature; can be repeated.", "--feature")
+            ],
+            (),
+        ),
+        "all_features": (
+            Annotated[
+                bool,
+                typer.Option(
+                    "--all-features",
+                    help="All other columns of numbers are features, but no true "
+                    "values, errors and uncertainties.",
+                    rich_help_panel="Columns",
+                ),
+            ],
+            False,
+        ),
+        "exclude": (
+            Annotated[
+                list[str],
+                column_option("Not this one of all features; can be repeated."),
+            ],
+            (),
+        ),
+        "formula": (
+            Annotated[
+                str | None,
+                column_option(
+                    "Chemical formulas: give mass, heteroatom_fraction and OxNy."
+                ),
+            ],
+            None,
+        ),
+        "labels": (
+            Annotated[
+                list[str],
+                column_option("A feature made of labels; can be repeated.", "--label"),
+            ],
+            (),
+        ),
+    },
+)
+
+
+def reading_option(words: str, metavar: str | None, *names: str) -> Any:
+    """Return an option that says how tables are read."""
+    return typer.Option(*names, help=words, metavar=metavar, rich_help_panel="Reading")
+
+
+READING = Group(
+    Reading,
+    {
+        "where": (
+            Annotated[
+                str | None,
+                reading_option(
+                    "Only rows that meet conditions: \"split == 'test' and mass < "
+                    '120"; == != < <= > >=, numbers, text in quotes, odd names of '
+                    "columns in backticks.",
+                    "CONDITIONS",
+                ),
+            ],
+            None,
+        ),
+        "drop_missing": (
+            Annotated[
+                bool,
+                reading_option(
+                    "Leave out rows with missing values.", None, "--drop-missing"
+                ),
+            ],
+            False,
+        ),
+        "separator": (
+            Annotated[
+                str | None,
+                reading_option("Between columns of text files.", "CHARACTER"),
+            ],
+            None,
+        ),
+        "decimal": (
+            Annotated[
+                str | None,
+                reading_option("Decimal mark of text files, . or a comma.", "MARK"),
+            ],
+            None,
+        ),
+        "engine": (
+            Annotated[
+                Engine | None,
+                reading_option(
+                    f"{', '.join(Engine)}: all but memory query Parquet files without "
+                    "reading them whole, as is done with large ones if nothing is "
+                    "said.",
+                    "ENGINE",
+                ),
+            ],
+            None,
+        ),
+        "scheduler": (
+            Annotated[
+                str | None,
+                reading_option("Of a running Dask or Spark cluster.", "ADDRESS"),
+            ],
+            None,
+        ),
+    },
+)
+IN_MEMORY = READING.without("engine", "scheduler")
 
 Files = Annotated[
     list[str],
     typer.Argument(metavar="FILE...", help="Table, in one file or more; - is stdin."),
 ]
-CalFiles = Annotated[
+CalibrationFiles = Annotated[
     list[str],
     typer.Argument(
-        metavar="CAL...",
+        metavar="CALIBRATION...",
         help="Calibration set, with known errors, in one file or more.",
     ),
 ]
-EngineOption = Annotated[
-    Engine | None,
-    typer.Option(
-        "--engine",
-        help=f"{', '.join(Engine)}: all but memory query Parquet files without reading "
-        "them whole, as is done with large ones if nothing is said.",
-        metavar="ENGINE",
-        rich_help_panel="Large data",
-    ),
-]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        help="Of a running Dask or Spark cluster.",
-        metavar="ADDRESS",
-        rich_help_panel="Large data",
-    ),
-]
-CalFile = Annotated[
-    str, typer.Argument(metavar="CAL", help="Calibration set, with known errors.")
+CalibrationFile = Annotated[
+    str,
+    typer.Argument(metavar="CALIBRATION", help="Calibration set, with known errors."),
 ]
 TestFile = Annotated[
     str, typer.Argument(metavar="TEST", help="Set to judge by, with known errors.")
 ]
-DropMissing = Annotated[
-    bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")
-]
-Separator = Annotated[
-    str | None,
-    typer.Option(help="Between columns of text files.", metavar="CHARACTER"),
+SavedScaler = Annotated[
+    str, typer.Argument(metavar="SCALER", help="File made by `sigmascale fit`.")
 ]
 Seed = Annotated[
     int, typer.Option(help="Seed of all random numbers.", min=0, metavar="N")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+FormatOption = Annotated[
+    TableFormat | None,
+    typer.Option(
+        "--format",
+        help="text; or the table alone as markdown or latex, to be pasted.",
+        metavar="FORMAT",
+    ),
+]
 Report = Annotated[
     Path | None, typer.Option(help="Write a report to this HTML file.", metavar="HTML")
 ]
@@ -156,28 +279,22 @@ By = Annotated[
 ]
 
 
-def with_columns(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say which column is which, as its `choice`."""
+def _known_method(method: str) -> str:
+    if method not in methods():
+        msg = f"{method!r} is not one of {', '.join(methods())}."
+        raise typer.BadParameter(msg)
+    return method
 
-    @wraps(command)
-    def wrapped(**options: Any) -> None:
-        from .tables.columns import Choice
 
-        named = {name: options.pop(name) for name in COLUMN_OPTIONS}
-        command(choice=Choice(**named), **options)
-
-    signature = inspect.signature(command, eval_str=True)
-    own = [each for name, each in signature.parameters.items() if name != "choice"]
-    shared = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-        )
-        for name, (annotation, default) in COLUMN_OPTIONS.items()
-    ]
-    own = [each.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own]
-    wrapped.__signature__ = inspect.Signature([*own, *shared])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {each.name: each.annotation for each in [*own, *shared]}
-    return wrapped
+MethodName = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        help=f"{', '.join(methods())}; auto picks by cross-validation.",
+        metavar="METHOD",
+        callback=_known_method,
+    ),
+]
 
 
 def example(*lines: str) -> str:

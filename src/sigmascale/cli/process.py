@@ -11,8 +11,10 @@ from io import TextIOWrapper
 from typing import Any, NoReturn
 
 from ..exceptions import InvalidInputError
-from . import check, compare, recalibrate, stories  # noqa: F401  # the commands
 from .app import BAD_INPUT, DEFECT, PASSED, app
+
+# Help lists the commands in this order.
+from . import check, fit, apply, show, compare, bins, stories  # noqa: F401  # isort: skip
 
 
 def main() -> NoReturn:

@@ -42,9 +42,21 @@ class Region:
 
 
 def off_by(zms: float) -> str:
-    """Return in words how far uncertainties with that <Z²> are from right ones.
+    """Return in words how far uncertainties with that <Z²> are off, and the remedy.
 
     >>> off_by(4.0), off_by(0.25)
+    ('50 % too small (multiply by 2)', '2.0 times too large (multiply by 0.5)')
+    """
+    if zms == 0:
+        return how_far_off(zms)
+    factor = float(f"{np.sqrt(zms):.2g}")  # two digits are enough
+    return f"{how_far_off(zms)} (multiply by {factor:g})"
+
+
+def how_far_off(zms: float) -> str:
+    """Return in words how far uncertainties with that <Z²> are from right ones.
+
+    >>> how_far_off(4.0), how_far_off(0.25)
     ('50 % too small', '2.0 times too large')
     """
     if zms == 0:

@@ -17,7 +17,7 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.progress import track
-from .._support.render import html_table, plain, shorten, text_table
+from .._support.render import TableFormat, as_table, html_table, plain, shorten
 from .._support.rows import Rows, judged_rows, read_pair, some_features
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
@@ -83,9 +83,19 @@ class BinScan:
         short = {f"S_{name}": f"S_{shorten(name)}" for name in self.valid}
         return ("bins", *(short.get(name, name) for name in names)), rows
 
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return the scan as a table of text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            LaTeX needs the package booktabs.
+        """
+        return as_table(*self._cells(), format)
+
     def __str__(self) -> str:
         """Return one line a number of bins."""
-        return text_table(*self._cells())
+        return self.to_table()
 
     def _repr_html_(self) -> str:
         return html_table(*self._cells())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, check_count, rng_from
-from .._support.render import html_table, shorten, text_table
+from .._support.render import TableFormat, as_table, html_table, shorten
 from .._support.rows import Rows, judged_rows
 from ..bins.partitions import feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
@@ -175,9 +175,19 @@ class Validation:
             )
         return rows
 
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return the evidence as a table of text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            LaTeX needs the package booktabs.
+        """
+        return as_table(_HEADER, self._rows(), format)
+
     def __str__(self) -> str:
         """Return the verdicts in words, and the evidence as a table."""
-        table = text_table(_HEADER, self._rows())
+        table = self.to_table()
         bins = self.local["u"].n.size
         note = f"S and valid bins: from {bins} bins of u, and as many of each number."
         sentences = [verdict.sentence for verdict in self.verdicts.values()]
@@ -252,7 +262,8 @@ def validate(
     >>> verdicts.passed
     False
     >>> print(verdicts.verdicts["x"].sentence)
-    Not adaptive for x: uncertainties are 34 % too small for x above 69.99.
+    Not adaptive for x: uncertainties are 34 % too small (multiply by 1.5) for x above
+    69.99.
     """
     rows = judged_rows(error, uncertainty, features)
     order = check_ties(ties, rows.errors)

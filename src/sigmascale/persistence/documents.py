@@ -72,6 +72,8 @@ class SavedMap:
         The name of its class.
     source : object
         What was known of the file that it was fitted on.
+    library : str
+        The version of the library that wrote the file.
     """
 
     root: Node
@@ -83,6 +85,7 @@ class SavedMap:
     words: str
     method: str
     source: Any
+    library: str
 
     def predict(self, rows: Rows) -> Floats:
         """Return the recalibrated uncertainties of rows with the right columns."""
@@ -262,6 +265,7 @@ def _saved_map(document: dict[str, Any]) -> SavedMap:
         words=str(document["words"]),
         method=str(document["recalibrator"]["is"]),
         source=about["source"],
+        library=str(document["library"]),
     )
     _probe(saved)
     return saved

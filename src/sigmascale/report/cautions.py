@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..judging.diagnostics import Shift
-from ..judging.regions import off_by
+from ..judging.regions import how_far_off
 from .evidence import Evidence
 from .text import percent, variable
 
@@ -97,7 +97,7 @@ def _few_rows(evidence: Evidence) -> Iterator[Caution]:
     right = np.where(local.zms > 0, local.zms, 1.0)
     low = float(np.median(local.low / right))
     high = float(np.median(local.high / right))
-    possible = f"{off_by(high)} or {off_by(max(low, 1e-4))}"
+    possible = f"{how_far_off(high)} or {how_far_off(max(low, 1e-4))}"
     yield Caution(
         "That a check which passes rules out large faults.",
         f"There are only {rows:,} rows. A typical bin of u holds "

@@ -10,13 +10,14 @@ import csv
 import gzip
 import io
 import os
+import re
 import stat
 import sys
 import zipfile
 import zlib
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
 import numpy as np
 
@@ -27,11 +28,19 @@ from ...exceptions import InvalidInputError
 if TYPE_CHECKING:
     import polars as pl
 
-Format = Literal["csv", "tsv", "parquet", "arrow", "ndjson", "npz"]
+FileFormat = Literal["csv", "tsv", "parquet", "arrow", "ndjson", "npz"]
+
+
+class Style(TypedDict):
+    """How delimited text is written."""
+
+    separator: str
+    decimal_comma: bool
+
 
 STANDARD = "-"  # standard input or output
 HEAD = 1 << 16  # bytes of a text file that are looked at before it is read
-ENDINGS: dict[str, Format] = {
+ENDINGS: dict[str, FileFormat] = {
     ".csv": "csv",
     ".tsv": "tsv",
     ".tab": "tsv",
@@ -44,7 +53,7 @@ ENDINGS: dict[str, Format] = {
     ".ndjson": "ndjson",
     ".npz": "npz",
 }
-MAGIC: dict[bytes, Format] = {
+MAGIC: dict[bytes, FileFormat] = {
     b"PAR1": "parquet",
     b"ARROW1": "arrow",
     b"PK\x03\x04": "npz",
@@ -55,7 +64,7 @@ TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 MOST_NAMES = 12  # of columns in a message
 
 
-def format_of(path: str) -> Format:
+def format_of(path: str) -> FileFormat:
     """Return the format that a file's name stands for; ``-`` is CSV.
 
     >>> format_of("data/new.tsv.gz")
@@ -74,7 +83,11 @@ def format_of(path: str) -> Format:
 
 
 def read_table(
-    path: str, *, separator: str | None = None, as_text: bool = True
+    path: str,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    as_text: bool = True,
 ) -> pl.DataFrame:
     """Return the table of a file, or of standard input where `path` is ``-``.
 
@@ -84,10 +97,13 @@ def read_table(
         The file. Its format is told by its name, or else by its first bytes.
     separator : str, optional
         What stands between the columns of a text file; a comma, or a tab in TSV.
+    decimal : str, optional
+        The decimal mark of a text file, a point or a comma.
     as_text : bool, default True
         Whether the columns of CSV and TSV files stay text.
     """
-    return with_rows(path, read_part(path, separator, as_text=as_text)[0])
+    part, _ = read_part(path, separator, decimal, as_text=as_text)
+    return with_rows(path, part)
 
 
 def with_rows(path: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -99,8 +115,8 @@ def with_rows(path: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_part(
-    path: str, separator: str | None, *, as_text: bool
-) -> tuple[pl.DataFrame, Format]:
+    path: str, separator: str | None, decimal: str | None, *, as_text: bool
+) -> tuple[pl.DataFrame, FileFormat]:
     """Return the table of a file, maybe without rows, and the file's format."""
     import polars as pl
 
@@ -115,6 +131,7 @@ def read_part(
                 separator=between,
                 infer_schema=not as_text,
                 infer_schema_length=None,
+                decimal_comma=decimal == ",",
                 glob=False,  # a name with brackets is no pattern
             )
             filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
@@ -140,42 +157,49 @@ def read_part(
 
 
 def write_table(
-    frame: pl.DataFrame, path: str, *, separator: str | None = None
+    frame: pl.DataFrame,
+    path: str,
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
 ) -> None:
     """Write a table in the format of the file's name, whole or not at all.
 
-    `separator` stands between the columns of CSV, instead of a comma.
+    `separator` stands between the columns of CSV, instead of a comma; `decimal` is the
+    decimal mark, a point if it is not given.
     """
-    kind = format_of(path)
     import polars as pl
 
+    kind = format_of(path)
+    usual = "\t" if kind == "tsv" else ","
+    style: Style = {
+        "separator": separator or usual,
+        "decimal_comma": decimal == ",",
+    }
     try:
         if path == STANDARD:
             # older versions of Polars would not say that the disk behind it is full
-            sys.stdout.buffer.write(
-                frame.write_csv(separator=separator or ",").encode()
-            )
+            sys.stdout.buffer.write(frame.write_csv(**style).encode())
             sys.stdout.buffer.flush()
             return
         with whole_file(Path(path)) as part:
             if path.lower().endswith(".gz"):
                 # without the time, so that the same table gives the same bytes
                 with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as file:
-                    _write(frame, file, kind, separator)
+                    _write(frame, file, kind, style)
             else:
-                _write(frame, part, kind, separator)
+                _write(frame, part, kind, style)
     except pl.exceptions.PolarsError as problem:
         what = str(problem).strip().splitlines()[0]
         msg = f"{path}: cannot be written as {kind.upper()} ({what})."
         raise InvalidInputError(msg) from problem
 
 
-def _write(frame: pl.DataFrame, file: Any, kind: Format, separator: str | None) -> None:
+def _write(frame: pl.DataFrame, file: Any, kind: FileFormat, style: Style) -> None:
     if kind == "npz":
         _write_npz(frame, file)
     elif kind in ("csv", "tsv"):
-        usual = "\t" if kind == "tsv" else ","
-        frame.write_csv(file, separator=separator or usual)
+        frame.write_csv(file, **style)
     elif kind == "parquet":
         frame.write_parquet(file)
     elif kind == "arrow":
@@ -218,14 +242,14 @@ def _opened(source: Any) -> Any:
     return source.open("rb") if isinstance(source, Path) else source
 
 
-def _kind(path: str, head: bytes) -> Format:
+def _kind(path: str, head: bytes) -> FileFormat:
     ending = Path(path.lower().removesuffix(".gz")).suffix
     if ending in ENDINGS:
         return ENDINGS[ending]
     if ending == ".json":  # which can be read if it has one object a line
         return "ndjson"
     found = next((kind for magic, kind in MAGIC.items() if head.startswith(magic)), "")
-    if found in get_args(Format):
+    if found in get_args(FileFormat):
         return found  # type: ignore[return-value]
     first = head.split(b"\n", 1)[0]
     return "tsv" if b"\t" in first and b"," not in first else "csv"
@@ -261,9 +285,11 @@ def _check_header(path: str, head: bytes, separator: str) -> None:
         raise InvalidInputError(msg)
     other = [mark for mark in ";\t|," if mark != separator and mark in text]
     if len(names) == 1 and other:
+        has_commas = other[0] != "," and re.search(rb"\d,\d", head)
+        commas = ", and --decimal , as commas stand in numbers" if has_commas else ""
         msg = (
             f"{path}: has one column, {listed(names)}; its columns seem to be "
-            f"separated by {other[0]!r}. Pass --separator {_shell(other[0])}."
+            f"separated by {other[0]!r}. Pass --separator {_shell(other[0])}{commas}."
         )
         raise InvalidInputError(msg)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from glob import glob, has_magic
 from os.path import realpath
 from pathlib import Path
@@ -18,7 +19,11 @@ if TYPE_CHECKING:
 
 
 def read_tables(
-    files: Sequence[str], *, separator: str | None = None, as_text: bool = True
+    files: Sequence[str],
+    *,
+    separator: str | None = None,
+    decimal: str | None = None,
+    as_text: bool = True,
 ) -> pl.DataFrame:
     """Return the rows of some files as one table, see `read_table`.
 
@@ -30,8 +35,10 @@ def read_tables(
 
     paths = matching(files)
     if len(paths) == 1:
-        return read_table(paths[0], separator=separator, as_text=as_text)
-    read = {path: read_part(path, separator, as_text=True) for path in paths}
+        return read_table(
+            paths[0], separator=separator, decimal=decimal, as_text=as_text
+        )
+    read = {path: read_part(path, separator, decimal, as_text=True) for path in paths}
     filled = {path: table for path, (table, _) in read.items() if table.height}
     if not filled:
         return with_rows(named(files), read[paths[0]][0])
@@ -49,6 +56,7 @@ def read_tables(
             has_header=False,
             new_columns=frame.columns,
             infer_schema_length=None,
+            decimal_comma=decimal == ",",
         )
     return frame
 
@@ -125,3 +133,13 @@ def named(files: Sequence[str]) -> str:
         return files[0]
     more = f" and {len(files) - 3} more" if len(files) > 3 else ""
     return f"{', '.join(files[:3])}{more} (as one table)"
+
+
+@contextmanager
+def about(file: str) -> Iterator[None]:
+    """Put the name of a file in front of what is wrong with it."""
+    try:
+        yield
+    except InvalidInputError as problem:
+        msg = f"{file}: {problem}"
+        raise InvalidInputError(msg) from problem

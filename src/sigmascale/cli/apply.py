@@ -1,0 +1,124 @@
+"""``sigmascale apply``: add recalibrated uncertainties to a table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from ..exceptions import InvalidInputError
+from .app import app
+from .methods import load_saved
+from .options import (
+    READING,
+    AsJson,
+    Files,
+    SavedScaler,
+    column_option,
+    example,
+    gather,
+)
+from .printing import show_json
+from .tables.reading import Engine
+
+
+@app.command(
+    epilog=example(
+        "sigmascale fit demo-output/calibration.csv --all-features -o scaler.json",
+        "sigmascale apply scaler.json demo-output/test.csv -o recalibrated.csv",
+    )
+)
+@gather(reading=READING)
+def apply(
+    scaler: SavedScaler,
+    files: Files,
+    reading: Any,
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="Table to write; - is standard output.",
+            metavar="FILE",
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="The new column; UNCERTAINTY_recalibrated if not given.",
+            metavar="COLUMN",
+        ),
+    ] = None,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            help="Add limits, NAME_low and NAME_high, that hold this share of the "
+            "values, such as 0.9; or of the errors, if there is no prediction.",
+            metavar="SHARE",
+        ),
+    ] = None,
+    uncertainty: Annotated[
+        str | None, column_option("Uncertainties, if named otherwise than in fit.")
+    ] = None,
+    variance: Annotated[
+        str | None, column_option("Variances, if named otherwise than in fit.")
+    ] = None,
+    prediction: Annotated[
+        str | None,
+        column_option("Predictions to put limits around, see --coverage."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Add recalibrated uncertainties to a table; all its columns are kept.
+
+    Where the recalibrator was fitted with variances, the new column is a variance.
+    Where files are queried without reading them whole, values that cannot be used,
+    such as missing ones, give an empty one instead of an error.
+    """
+    from .tables.files import format_of
+    from .tables.opening import open_table
+    from .tables.roles import Choice, Expected
+
+    if prediction is not None and coverage is None:
+        msg = "--prediction is for --coverage: limits are put around predictions."
+        raise InvalidInputError(msg)
+    saved, roles = load_saved(scaler)
+    if coverage is not None:
+        from ..maps.conformal import exact_level
+
+        exact_level(coverage)  # is checked before anything is read
+        if saved.conformal is None:
+            msg = (
+                f"{scaler}: --coverage needs rows that were held back for intervals, "
+                "and there were none. Fit with --conformal-share 0.2."
+            )
+            raise InvalidInputError(msg)
+    is_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
+    reading = replace(reading, as_text=is_text)
+    if reading.engine is None and "://" in output:  # memory is written to files only
+        reading = replace(reading, engine=Engine.polars)
+    choice = Choice(uncertainty=uncertainty, variance=variance, prediction=prediction)
+    expected = Expected(roles, choice, with_prediction=coverage is not None)
+    data = open_table(files, reading, expected).recalibrate(saved, name, coverage)
+    told = data.write(output) | {"column": data.new[0], "output": output}
+    limits = list(data.new[1:])
+    if limits:
+        of = "error" if data.roles.prediction is None else "value"
+        told |= {"limits": limits, "limits_of": of}
+    if as_json:
+        show_json(told, to_stderr=output == "-")
+    elif output != "-":
+        print(f"Written: {output} ({_in_words(told)}).")
+
+
+def _in_words(told: dict[str, Any]) -> str:
+    """Return what was written, without the name of the file."""
+    facts = [f"{told['rows']} rows"] if "rows" in told else []
+    if told.get("dropped"):
+        facts.append(f"{told['dropped']} with missing values left out")
+    facts.append(f"column {told['column']}")
+    if "limits" in told:
+        limits = " and ".join(told["limits"])
+        facts.append(f"limits of the {told['limits_of']} {limits}")
+    return "; ".join(facts)

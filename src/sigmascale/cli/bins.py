@@ -1,0 +1,77 @@
+"""``sigmascale bins``: what the number of bins does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import typer
+
+from .app import app
+from .options import (
+    COLUMNS,
+    IN_MEMORY,
+    AsJson,
+    CalibrationFile,
+    FormatOption,
+    Seed,
+    TableFormat,
+    TestFile,
+    example,
+    gather,
+)
+from .printing import check_format, show_json, show_table, tell_guesses
+
+SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
+
+
+@app.command(
+    epilog=example(
+        "sigmascale bins demo-output/calibration.csv demo-output/test.csv --by mass"
+    )
+)
+@gather(choice=COLUMNS, reading=IN_MEMORY)
+def bins(
+    calibration: CalibrationFile,
+    test: TestFile,
+    choice: Any,
+    reading: Any,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Column to bin by; the uncertainty if not given.", metavar="COLUMN"
+        ),
+    ] = None,
+    seed: Seed = 0,
+    format: FormatOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what the number of bins does, and which one cross-validation prefers."""
+    from ..judging.scan import choose_n_bins, scan_bins
+    from .pairs import read_pair, score_bins
+
+    check_format(format, as_json)
+    choice = replace(choice, by=(by,) if by else ())
+    learned_from, judged = read_pair(calibration, test, choice, reading)
+    column = by or 0
+    best = choose_n_bins(learned_from.X, learned_from.error, by=column, rng=seed)
+    scan = scan_bins(
+        (learned_from.X, learned_from.error),
+        (judged.X, judged.error),
+        n_bins=[int(n) for n in best.candidates],
+        by=column,
+        score_bins=score_bins(learned_from, judged),
+        n_draws=SIMULATED_SETS,
+        rng=seed,
+    )
+    if as_json:
+        show_json({"choice": best.to_dict(), "scan": scan.to_dict()})
+        return
+    if format in (TableFormat.markdown, TableFormat.latex):
+        show_table(scan, format)
+        return
+    tell_guesses(choice, learned_from)
+    print(f"\nScores on {test} of bin-wise scaling, by its number of bins:\n")
+    print(scan)
+    chosen = "1 bin" if best.n_bins == 1 else f"{best.n_bins} bins"
+    print(f"\nCross-validation on {calibration} alone prefers {chosen}.")

@@ -1,0 +1,28 @@
+"""A calibration set and a test set, for the commands that need both."""
+
+from __future__ import annotations
+
+from .tables.memory import MemoryTable
+from .tables.reading import Reading
+from .tables.roles import Choice, Expected
+
+SCORE_BINS = 100
+
+
+def read_pair(
+    calibration: str, test: str, choice: Choice, reading: Reading
+) -> tuple[MemoryTable, MemoryTable]:
+    """Read a calibration set, and a test set with the same columns."""
+    learned_from = MemoryTable.open([calibration], reading, choice)
+    expected = Expected(learned_from.roles, choice, with_error=True)
+    judged = MemoryTable.open([test], reading, expected)
+    for data in (learned_from, judged):
+        data.refuse_zeros()
+    return learned_from, judged
+
+
+def score_bins(*sets: MemoryTable) -> int:
+    """Return how many bins the scores of some sets have, if nobody says it."""
+    from ..judging.confidence_intervals import MIN_ROWS
+
+    return max(1, min(SCORE_BINS, *(data.n_rows // MIN_ROWS for data in sets)))

@@ -1,0 +1,91 @@
+"""Results on the screen, for people and for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from ..exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from ..judging.verdicts import Validation
+    from .options import TableFormat
+    from .tables.lazy import LazyTable
+    from .tables.memory import MemoryTable
+    from .tables.roles import Choice
+
+WIDTH = 79
+
+
+def check_format(format: TableFormat | None, as_json: bool) -> None:
+    """Refuse two kinds of output at once."""
+    if as_json and format is not None:
+        msg = "Pass --json or --format, but not both."
+        raise InvalidInputError(msg)
+
+
+def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
+    """Print a result for machines."""
+    text = json.dumps(_finite(result), indent=1, ensure_ascii=False)
+    print(text, file=sys.stderr if to_stderr else sys.stdout)
+
+
+def show_table(result: Any, format: TableFormat) -> None:
+    """Print the table of a result alone, so that it can be pasted."""
+    print(result.to_table(format.value).rstrip("\n"))
+
+
+def show_words(*paragraphs: str) -> None:
+    """Print paragraphs that fit a terminal."""
+    for words in paragraphs:
+        print(fill(words, WIDTH))
+
+
+def tell_written(report: Path | None) -> None:
+    """Print where the report is."""
+    if report is not None:
+        print(f"\nReport: {report}")
+
+
+def _finite(value: Any) -> Any:
+    """Return a value that JSON can hold: it knows no infinite numbers."""
+    if isinstance(value, dict):
+        return {str(key): _finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    if isinstance(value, float) and not abs(value) < float("inf"):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def show_verdicts(validation: Validation, title: str = "") -> None:
+    """Print verdicts with a mark each, in colour where there is any."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    if title:
+        console.print(Text(title, style="bold"))
+    for verdict in validation.verdicts.values():
+        mark, style = ("✓", "green") if verdict.passed else ("✗", "red")
+        words = fill(f"  {verdict.sentence}", console.width - 1, subsequent_indent="  ")
+        console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
+
+
+def tell_guesses(choice: Choice, data: MemoryTable | LazyTable) -> None:
+    """Print what was taken from a file, and which columns nobody named."""
+    show_words(str(data))
+    roles = data.roles
+    guessed = [] if any(choice.error_names) else list(roles.error)
+    if choice.uncertainty is None and choice.variance is None:
+        guessed.append(roles.uncertainty)
+    if guessed:
+        print(f"Guessed from their names: {', '.join(guessed)}.")
+    if roles.left_out:
+        names = ", ".join(roles.left_out)
+        show_words(f"Left out, as their names say that they are no features: {names}.")
+    if not roles.features:
+        print("No features: --feature COLUMN or --all-features would use some.")

@@ -1,0 +1,372 @@
+"""A table in memory: its checked rows, and what the commands do with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..._support.checks import Floats
+from ..._support.progress import working
+from ..._support.rows import read_table
+from ...exceptions import InvalidInputError
+from ..outputs import refuse_input
+from .files import write_table
+from .filesets import about, named, read_tables
+from .reading import Reading
+from .roles import FROM_FORMULA, Choice, Expected, Roles, free_names, known
+from .values import RawTable
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ...judging.verdicts import Validation
+    from ...persistence import SavedMap
+    from ...scaling import VarianceScaler
+
+LEAST_ROWS = 5  # fewer cannot show anything
+SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """The checked rows of a file, or of several as one table.
+
+    Attributes
+    ----------
+    files : tuple of str
+        Its name, or those of several.
+    reading : Reading
+        How it was read.
+    roles : Roles
+        Which of its columns are used.
+    rows : RawTable
+        The rows with all columns of the file, as they were read.
+    X : DataFrame
+        The conditioning table: uncertainty first, then the features.
+    error, prediction : array of shape (n,) or None
+        Errors and predictions, if they are needed.
+    n_read : int
+        Rows of the file, with those that `--where` left out.
+    dropped : int
+        Rows left out because of missing values.
+    new : tuple of str
+        Columns that were added, the recalibrated uncertainty first.
+    """
+
+    files: tuple[str, ...]
+    reading: Reading
+    roles: Roles
+    rows: RawTable
+    X: pl.DataFrame
+    error: Floats | None
+    prediction: Floats | None
+    n_read: int
+    dropped: int = 0
+    new: tuple[str, ...] = ()
+
+    @classmethod
+    def open(
+        cls, files: Sequence[str], reading: Reading, choice: Choice | Expected
+    ) -> MemoryTable:
+        """Read and check a file, or several as one table."""
+        return cls.take(files, reading, read_raw(files, reading), choice)
+
+    @classmethod
+    def take(
+        cls,
+        files: Sequence[str],
+        reading: Reading,
+        table: RawTable,
+        choice: Choice | Expected,
+        complete: Iterable[str] = (),
+    ) -> MemoryTable:
+        """Check what was read from files.
+
+        `complete` are further columns of numbers that must have all values.
+        """
+        n_read = table.frame.height
+        with about(named(files)):
+            if reading.where is not None:
+                from .where import Where
+
+                table = Where.parse(reading.where).keep(table)
+            roles = choice.find(table)
+            rows, values, dropped = _with_values(table, roles, complete, reading)
+            least = LEAST_ROWS if roles.error else 1
+            if rows.frame.height < least:
+                count = rows.frame.height
+                found = "1 row" if count == 1 else f"{count} rows"
+                msg = f"{found} with all values: too few. At least {least} are needed."
+                raise InvalidInputError(msg)
+            return cls(
+                files=tuple(files),
+                reading=reading,
+                roles=roles,
+                rows=rows,
+                X=_conditioning_table(rows, roles, values),
+                error=_difference([values[name].to_numpy() for name in roles.error]),
+                prediction=None
+                if roles.prediction is None
+                else values[roles.prediction].to_numpy(),
+                n_read=n_read,
+                dropped=dropped,
+            )
+
+    @property
+    def file(self) -> str:
+        """What to call the file, or all of them."""
+        return named(self.files)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.X.height
+
+    @property
+    def uncertainty(self) -> Floats:
+        """The uncertainties."""
+        u: Floats = self.X[self.roles.uncertainty].to_numpy()
+        return u
+
+    @property
+    def features(self) -> pl.DataFrame | None:
+        """The features, if there are any."""
+        return self.X.drop(self.roles.uncertainty) if self.X.width > 1 else None
+
+    def require_memory(self, what: str, remedy: str = "") -> None:
+        """Do nothing: rows are in memory."""
+
+    def labels(self, name: str, asked_by: str) -> Any:
+        """Return any column of the file as labels of groups."""
+        with about(self.file):
+            column = self.rows.labels(known(name, self.rows.frame.columns, asked_by))
+            if column.has_nulls():
+                msg = (
+                    f"{asked_by} needs a label in each row; column {name!r} lacks some."
+                )
+                raise InvalidInputError(msg)
+        return column.to_numpy()
+
+    def refuse_zeros(self) -> None:
+        """Refuse uncertainties of 0, with which nothing can be judged."""
+        import polars as pl
+
+        u = pl.Series(self.roles.uncertainty, self.uncertainty)
+        what = "a variance" if self.roles.is_variance else "an uncertainty"
+        with about(self.file):
+            self.rows.refuse(u == 0, u, f"is no positive number, as {what} must be")
+
+    def hold_back(
+        self, share: float, groups: str | None, seed: int
+    ) -> tuple[MemoryTable, MemoryTable]:
+        """Return the other rows, and a random share of them; groups stay whole."""
+        if not 0 < share < 1:
+            msg = f"--conformal-share must lie between 0 and 1; found {share:g}."
+            raise InvalidInputError(msg)
+        if groups is None:
+            codes = np.arange(self.n_rows)
+        else:
+            codes = np.unique(self.labels(groups, "--groups"), return_inverse=True)[1]
+        n_groups = int(codes.max()) + 1
+        order = np.random.default_rng(seed).permutation(n_groups)
+        rows_so_far = np.cumsum(np.bincount(codes)[order])
+        n_held = 1 + int(np.searchsorted(rows_so_far, share * self.n_rows - 0.5))
+        is_held = np.isin(codes, order[:n_held])
+        if self.n_rows - np.count_nonzero(is_held) < LEAST_ROWS:
+            msg = (
+                f"{self.file}: --conformal-share {share:g} leaves too few rows to fit: "
+                f"at least {LEAST_ROWS} are needed. Hold less back."
+            )
+            raise InvalidInputError(msg)
+        return self._take(~is_held), self._take(is_held)
+
+    def _take(self, which: Any) -> MemoryTable:
+        """Return some of the rows."""
+        import polars as pl
+
+        mask = pl.Series(which)
+        return replace(
+            self,
+            rows=self.rows.filter(mask),
+            X=self.X.filter(mask),
+            error=None if self.error is None else self.error[which],
+            prediction=None if self.prediction is None else self.prediction[which],
+        )
+
+    def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
+        """Fit a recalibrator; rows with equal values of `groups` stay together."""
+        labels = None if groups is None else self.labels(groups, "--groups")
+        with about(self.file), working("fitting"):
+            scaler.fit(self.X, self.error, groups=labels)
+
+    def conformalize(self, scaler: VarianceScaler) -> None:
+        """Give a recalibrator what intervals need, from rows it was not fitted on."""
+        scaler.conformalize(self.X, self.error)
+
+    def factors(self, scaler: VarianceScaler) -> dict[str, float]:
+        """Return the range of what uncertainties are multiplied by, if not all are 0.
+
+        These are quantiles by name.
+        """
+        old = self.uncertainty
+        factors = scaler.predict(self.X)[old > 0] / old[old > 0]
+        if not factors.size:
+            return {}
+        values = np.quantile(factors, list(SHARES.values())).tolist()
+        return dict(zip(SHARES, values, strict=True))
+
+    def validate(self, n_bins: int | None, seed: int) -> Validation:
+        """Judge the uncertainties."""
+        from ...judging.verdicts import validate
+
+        self.refuse_zeros()
+        with about(self.file), working("judging the uncertainties"):
+            return validate(
+                self.error, self.uncertainty, self.features, n_bins=n_bins, rng=seed
+            )
+
+    def doubts(self) -> list[str]:
+        """Return what makes verdicts and recalibration of these rows doubtful."""
+        from ...judging.diagnostics import z_scores
+        from ...report.cautions import FEW_ROWS
+
+        z = z_scores(self.error, self.uncertainty)
+        found = []
+        if z.biased:
+            found.append(
+                f"The mean of z = E/u is {z.mean:.2f}: the predictions are biased. "
+                "Correct them first; uncertainties are no remedy."
+            )
+        if self.n_rows < FEW_ROWS:
+            found.append(
+                f"{self.n_rows} rows are few: only gross faults can be found in so "
+                "small a set."
+            )
+        return found
+
+    def recalibrate(
+        self, saved: SavedMap, name: str | None, coverage: float | None
+    ) -> MemoryTable:
+        """Return the table with new columns: uncertainties, and limits if asked for."""
+        names = self.rows.frame.columns
+        with about(self.file), working("recalibrating"):
+            new = free_names(name, self.roles, names, with_limits=coverage is not None)
+            u = saved.predict(read_table(self.X))
+            columns = [u**2 if self.roles.is_variance else u]
+            if coverage is not None and saved.conformal is not None:
+                limits = saved.conformal.interval(
+                    u, coverage, asymmetric=False, labels=None
+                )
+                value = 0.0 if self.prediction is None else self.prediction
+                columns += [value + limits[:, 0], value + limits[:, 1]]
+        added = dict(zip(new, columns, strict=True))
+        frame = self.rows.frame.with_columns(**added)
+        return replace(self, rows=replace(self.rows, frame=frame), new=tuple(new))
+
+    def write(self, output: str) -> dict[str, Any]:
+        """Write the rows with all their columns; return what is told of them."""
+        if len(self.files) > 1 or not Path(self.files[0]).is_file():
+            refuse_input(output, self.files)
+        write_table(
+            self.rows.frame,
+            output,
+            separator=self.reading.separator,
+            decimal=self.reading.decimal,
+        )
+        return {"rows": self.n_rows, "dropped": self.dropped}
+
+    def __str__(self) -> str:
+        """Return what was taken from the file, in words."""
+        kept = ""
+        if self.reading.where is not None:
+            kept = f" of {self.n_read}, where {self.reading.where}"
+        lost = f"; {self.dropped} rows with missing values left out"
+        left_out = lost if self.dropped else ""
+        return f"{self.file}: {self.n_rows} rows{kept}; {self.roles}{left_out}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was taken from the file, for machines."""
+        several = len(self.files) > 1
+        return {
+            **({"files": list(self.files)} if several else {"file": self.file}),
+            "rows": self.n_rows,
+            "rows_read": self.n_read,
+            "where": self.reading.where,
+            "dropped": self.dropped,
+            **self.roles.to_dict(),
+        }
+
+
+def read_raw(files: Sequence[str], reading: Reading) -> RawTable:
+    """Read a file, or several as one table; nothing in it is checked."""
+    with working("reading the table"):
+        frame = read_tables(
+            files,
+            separator=reading.separator,
+            decimal=reading.decimal,
+            as_text=reading.as_text,
+        )
+    return RawTable(frame, reading.decimal or ".")
+
+
+def _with_values(
+    table: RawTable, roles: Roles, complete: Iterable[str], reading: Reading
+) -> tuple[RawTable, dict[str, pl.Series], int]:
+    """Return the rows in which nothing is missing, their values, and how many are not.
+
+    Values are those of the columns that are used.
+    """
+    import polars as pl
+
+    of_numbers = dict.fromkeys([*roles.of_numbers, *complete])
+    values = {name: table.numbers(name) for name in of_numbers}
+    as_labels = [*roles.labels, *([roles.formula] if roles.formula else [])]
+    values |= {name: table.labels(name) for name in as_labels}
+    missing = {name: series.is_null() for name, series in values.items()}
+    anywhere = pl.DataFrame(list(missing.values())).select(pl.any_horizontal("*"))
+    lost = anywhere.to_series()
+    dropped = int(lost.sum())
+    if dropped and not reading.drop_missing:
+        counts = ", ".join(
+            f"{name!r} {each.sum()}" for name, each in missing.items() if each.any()
+        )
+        msg = (
+            f"{dropped} of {table.frame.height} rows have missing values, by column: "
+            f"{counts}. Fill them in, or leave these rows out with --drop-missing."
+        )
+        raise InvalidInputError(msg)
+    if dropped:
+        table = table.filter(~lost)
+        values = {name: series.filter(~lost) for name, series in values.items()}
+    return table, values, dropped
+
+
+def _conditioning_table(
+    rows: RawTable, roles: Roles, values: dict[str, pl.Series]
+) -> pl.DataFrame:
+    """Return the table that recalibrators take: uncertainty first, then features."""
+    import polars as pl
+
+    u = values[roles.uncertainty]
+    what = "a variance" if roles.is_variance else "an uncertainty"
+    rows.refuse(u < 0, u, f"is negative, and {what} cannot be")
+    features = [values[name] for name in (*roles.numbers, *roles.labels)]
+    X = pl.DataFrame([u.sqrt() if roles.is_variance else u, *features])
+    if roles.formula is not None:
+        from ...chemistry import describe_formulas
+
+        table = describe_formulas(values[roles.formula])
+        derived = zip(FROM_FORMULA, table.to_dict().values(), strict=True)
+        X = X.with_columns(pl.Series(name, column) for name, column in derived)
+    return X
+
+
+def _difference(parts: list[Floats]) -> Floats | None:
+    """Return the errors: a column of them, or reference minus prediction."""
+    if not parts:
+        return None
+    return parts[0] - parts[1] if len(parts) == 2 else parts[0]

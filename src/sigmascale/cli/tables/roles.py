@@ -1,0 +1,354 @@
+"""Which columns of a table play which part: named by the user, or by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from difflib import get_close_matches
+from typing import Any
+
+from ...exceptions import DamagedFileError, InvalidInputError
+from .files import listed
+from .values import RawTable
+
+# Names that leave no doubt, in small letters.
+OBVIOUS = {
+    "error": ("e", "error", "errors", "err"),
+    "reference": ("r", "reference", "ref", "y_true", "truth"),
+    "prediction": ("v", "prediction", "predicted", "pred", "y_pred"),
+    "uncertainty": ("u", "uncertainty", "sigma", "std", "y_std"),
+    "variance": ("variance", "var"),
+}
+FROM_FORMULA = ("mass", "heteroatom_fraction", "OxNy")
+RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
+LIMITS = ("_low", "_high")  # and to the name of the new column
+
+
+@dataclass(frozen=True)
+class Roles:
+    """The columns of a table that are used, by the part that they play.
+
+    Attributes
+    ----------
+    uncertainty : str
+        The column of uncertainties, or of variances.
+    is_variance : bool
+        Whether these are variances.
+    numbers, labels : tuple of str
+        The features: columns of numbers, and columns of labels.
+    formula : str or None
+        A column of chemical formulas, from which further features are derived.
+    error : tuple of str
+        The column of errors, or those of reference and prediction; none if errors
+        are not needed.
+    prediction : str or None
+        The column of predictions, if it is needed.
+    left_out : tuple of str
+        Columns of numbers whose names say that they are no features.
+    """
+
+    uncertainty: str
+    is_variance: bool = False
+    numbers: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    formula: str | None = None
+    error: tuple[str, ...] = ()
+    prediction: str | None = None
+    left_out: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, as JSON knows them."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, found: Any) -> Roles:
+        """Return the roles that :meth:`to_dict` wrote; refuse anything else."""
+        if found is None:
+            msg = (
+                "the recalibrator does not know the columns of files: it was not made "
+                "by `sigmascale fit`."
+            )
+            raise InvalidInputError(msg)
+
+        def is_right(name: str, value: Any) -> bool:
+            if name in ("numbers", "labels", "error", "left_out"):
+                return isinstance(value, list) and all(
+                    isinstance(each, str) for each in value
+                )
+            if name == "is_variance":
+                return isinstance(value, bool)
+            return isinstance(value, str) or (value is None and name != "uncertainty")
+
+        names = {field.name for field in fields(cls)}
+        if (
+            not isinstance(found, dict)
+            or set(found) != names
+            or not all(is_right(name, value) for name, value in found.items())
+        ):
+            msg = "the names of columns in the recalibrator's file are damaged."
+            raise DamagedFileError(msg)
+        parts: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in found.items()
+        }
+        return cls(**parts)
+
+    def __str__(self) -> str:
+        """Return what is taken from a table in words.
+
+        >>> str(Roles("s2", True, ("mass",), error=("R", "V")))
+        'error R - V; uncertainty sqrt(s2); features: mass'
+        """
+        u = self.uncertainty
+        error = f"error {' - '.join(self.error)}; " if self.error else ""
+        return (
+            f"{error}uncertainty {f'sqrt({u})' if self.is_variance else u}; "
+            f"features: {', '.join(self.features) or 'none'}"
+        )
+
+    @property
+    def features(self) -> list[str]:
+        """All features by name, as they follow the uncertainty in X."""
+        derived = FROM_FORMULA if self.formula is not None else ()
+        return [*self.numbers, *self.labels, *derived]
+
+    @property
+    def of_numbers(self) -> list[str]:
+        """The columns that must hold numbers."""
+        used = [self.uncertainty, *self.numbers, *self.error, self.prediction]
+        return [name for name in dict.fromkeys(used) if name is not None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a user says of the columns; None stands for what is not said.
+
+    `by` are columns that a recalibrator bins by; they are features, too.
+    """
+
+    error: str | None = None
+    reference: str | None = None
+    prediction: str | None = None
+    uncertainty: str | None = None
+    variance: str | None = None
+    features: Sequence[str] = ()
+    all_features: bool = False
+    exclude: Sequence[str] = ()
+    formula: str | None = None
+    labels: Sequence[str] = ()
+    by: Sequence[str] = ()
+
+    @property
+    def error_names(self) -> tuple[str | None, ...]:
+        """What is said of the errors."""
+        return self.error, self.reference, self.prediction
+
+    def find(self, table: RawTable) -> Roles:
+        """Return the roles of a table's columns, those of the errors too."""
+        names = table.frame.columns
+        error = find_error(self, names)
+        uncertainty, is_variance = find_uncertainty(self, names)
+        if uncertainty in error:
+            msg = f"column {uncertainty!r} cannot be both error and uncertainty."
+            raise InvalidInputError(msg)
+        prediction = error[1] if len(error) == 2 else None
+        formula = self.formula
+        if formula is not None:
+            formula = known(formula, names, "--formula")
+        derived = FROM_FORMULA if formula is not None else ()
+
+        asked = [known(name, names, "--feature") for name in self.features]
+        binned = [known(name, [*names, *derived], "--by") for name in self.by]
+        asked += [name for name in binned if name != uncertainty]
+        labels = [known(name, names, "--label") for name in self.labels]
+        # errors cannot be told from new rows, but predictions can
+        taken = {uncertainty, formula, *error} - {prediction}
+        left_out: list[str] = []
+        excluded = [known(name, names, "--exclude") for name in self.exclude]
+        if excluded and not self.all_features:
+            msg = "--exclude is for --all-features: it takes columns out of these."
+            raise InvalidInputError(msg)
+        if self.all_features:
+            used = taken.union(labels, asked, excluded, error)
+            free = [name for name in names if name not in used]
+            free = [name for name in free if table.is_numeric(name)]
+            unfit = no_features(names, error, uncertainty)
+            left_out = [name for name in free if name in unfit]
+            asked += [name for name in free if name not in unfit]
+        asked = [name for name in dict.fromkeys(asked) if name not in derived]
+        for name in (*asked, *labels):
+            if name in taken:
+                msg = f"column {name!r} has another part already; it is no feature."
+                raise InvalidInputError(msg)
+        if clash := set(derived) & set(names) & {*asked, *labels}:
+            found = min(clash)
+            msg = f"--formula derives {found!r}, which is a column of the file, too."
+            raise InvalidInputError(msg)
+        numbers = [n for n in asked if n not in labels and table.is_numeric(n)]
+        labels = [n for n in dict.fromkeys([*asked, *labels]) if n not in numbers]
+        return Roles(
+            uncertainty,
+            is_variance,
+            tuple(numbers),
+            tuple(labels),
+            formula,
+            error,
+            prediction,
+            tuple(left_out),
+        )
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The roles of another table, and what a user says of this one.
+
+    Attributes
+    ----------
+    roles : Roles
+        Those of the table that a recalibrator was fitted on.
+    choice : Choice
+        Other names of its columns.
+    with_error, with_prediction : bool
+        Whether errors are needed, and whether predictions are used if there are any.
+    """
+
+    roles: Roles
+    choice: Choice
+    with_error: bool = False
+    with_prediction: bool = False
+
+    def find(self, table: RawTable) -> Roles:
+        """Return the roles of a table's columns, all of which must be there."""
+        names, choice = table.frame.columns, self.choice
+        found = replace(self.roles, error=(), prediction=None, left_out=())
+        if choice.uncertainty is not None or choice.variance is not None:
+            uncertainty, is_variance = find_uncertainty(choice, names)
+            found = replace(found, uncertainty=uncertainty, is_variance=is_variance)
+        for name in (found.uncertainty, *found.numbers, *found.labels):
+            known(name, names, "the recalibrator")
+        if found.formula is not None:
+            known(found.formula, names, "--formula")
+        if self.with_error:
+            error = find_error(choice, names)
+            found = replace(found, error=error)
+        if self.with_prediction:
+            if choice.prediction is not None:
+                prediction = known(choice.prediction, names, "--prediction")
+                found = replace(found, prediction=prediction)
+            elif self.roles.prediction in names:
+                found = replace(found, prediction=self.roles.prediction)
+        return found
+
+
+def find_error(choice: Choice, names: list[str]) -> tuple[str, ...]:
+    """Return the column of errors, or those of the reference and the prediction."""
+    parts = (choice.reference, choice.prediction)
+    if choice.error is not None and any(parts):
+        msg = (
+            "Pass --error, or --reference and --prediction, but not both: the error "
+            "is reference minus prediction."
+        )
+        raise InvalidInputError(msg)
+    if choice.error is not None:
+        return (known(choice.error, names, "--error"),)
+    if not any(parts):
+        guess = _obvious("error", names)
+        if guess is not None:
+            return (guess,)
+    pair = [
+        known(name, names, f"--{role}") if name is not None else _obvious(role, names)
+        for role, name in zip(("reference", "prediction"), parts, strict=True)
+    ]
+    if None in pair:
+        lacking = "reference" if pair[0] is None else "prediction"
+        msg = (
+            f"No column is plainly the {'error' if not any(parts) else lacking}. Name "
+            "it: --error COLUMN, or --reference COLUMN and --prediction COLUMN. "
+            f"The columns are: {listed(names)}."
+        )
+        raise InvalidInputError(msg)
+    if pair[0] == pair[1]:
+        msg = f"column {pair[0]!r} cannot be both reference and prediction."
+        raise InvalidInputError(msg)
+    return tuple(name for name in pair if name is not None)
+
+
+def find_uncertainty(choice: Choice, names: list[str]) -> tuple[str, bool]:
+    """Return the column of the uncertainty, and whether it is a variance."""
+    if choice.uncertainty is not None and choice.variance is not None:
+        msg = "Pass --uncertainty or --variance, but not both."
+        raise InvalidInputError(msg)
+    if choice.uncertainty is not None:
+        return known(choice.uncertainty, names, "--uncertainty"), False
+    if choice.variance is not None:
+        return known(choice.variance, names, "--variance"), True
+    for role in ("uncertainty", "variance"):
+        guess = _obvious(role, names)
+        if guess is not None:
+            return guess, role == "variance"
+    msg = (
+        "No column is plainly the uncertainty. Name it: --uncertainty COLUMN, or "
+        f"--variance COLUMN. The columns are: {listed(names)}."
+    )
+    raise InvalidInputError(msg)
+
+
+def no_features(names: list[str], error: Sequence[str], uncertainty: str) -> set[str]:
+    """Return columns whose names say that they are no features.
+
+    These are uncertainties and variances, what `apply` has made, what it was made from
+    and, beside predictions, true values and errors: new rows do not have them, and
+    with the prediction they give the error away.
+    """
+    made = {f"{name}{RECALIBRATED}" for name in names}
+    made |= {f"{name}{end}" for name in made for end in LIMITS}
+    unfit = made.union(_plain("uncertainty", names), _plain("variance", names))
+    unfit.add(uncertainty.removesuffix(RECALIBRATED))
+    if len(error) == 2 or _plain("prediction", names):
+        unfit.update(_plain("error", names), _plain("reference", names))
+    return unfit
+
+
+def free_names(
+    name: str | None, roles: Roles, names: list[str], *, with_limits: bool
+) -> list[str]:
+    """Return the names of the new columns, which must not be taken."""
+    name = name or f"{roles.uncertainty}{RECALIBRATED}"
+    found = [name, *(f"{name}{end}" for end in LIMITS if with_limits)]
+    for each in found:
+        if each in names:
+            msg = f"there is a column {each!r} already. Choose another with --name."
+            raise InvalidInputError(msg)
+    return found
+
+
+def known(name: str, names: list[str], asked_by: str) -> str:
+    """Return a column's name if there is such a column; else suggest the nearest."""
+    if name in names:
+        return name
+    by_small = {each.lower(): each for each in reversed(names)}
+    near = get_close_matches(name.lower(), by_small, n=1, cutoff=0.5)
+    hint = f"Did you mean {by_small[near[0]]!r}? " if near else ""
+    msg = (
+        f"{asked_by} needs a column {name!r}, and there is none. {hint}The columns "
+        f"are: {listed(names)}."
+    )
+    raise InvalidInputError(msg)
+
+
+def _plain(role: str, names: Iterable[str]) -> list[str]:
+    return [name for name in names if name.strip().lower() in OBVIOUS[role]]
+
+
+def _obvious(role: str, names: list[str]) -> str | None:
+    found = _plain(role, names)
+    if len(found) > 1:
+        msg = (
+            f"Several columns could be the {role}: {listed(found)}. Say which: "
+            f"--{role} COLUMN."
+        )
+        raise InvalidInputError(msg)
+    return found[0] if found else None
