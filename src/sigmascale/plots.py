@@ -39,6 +39,16 @@ from .judging.local_coverage import LocalCoverage
 from .judging.scores import zms
 from .maps import FactorTable, factor_tables
 
+__all__ = [
+    "plot_confidence_curve",
+    "plot_errors",
+    "plot_factors",
+    "plot_local_coverage",
+    "plot_local_zms",
+    "plot_z_histogram",
+    "share_zms_range",
+]
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 

@@ -5,9 +5,9 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale import maps
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.judging import scan as module
+from sigmascale.maps import prediction
 from sigmascale.scaling import choice as choosing
 
 NUMBERS = (2, 7, 30)
@@ -211,7 +211,7 @@ def test_a_choice_never_judges_a_fit_by_rows_that_it_has_seen(monkeypatch):
         assert seen.isdisjoint(rows.uncertainty)
         assert seen | set(rows.uncertainty) == set(u)
         judged[n_bins] = judged.get(n_bins, []) + list(rows.uncertainty)
-        return maps.rescale(learned, rows)
+        return prediction.rescale(learned, rows)
 
     monkeypatch.setattr(module, "BinwiseScaling", Spy)
     monkeypatch.setattr(choosing, "rescale", rescale)

@@ -1,20 +1,10 @@
 """Data larger than memory: lazy frames of Polars, DuckDB, Dask and Spark.
 
 Nearly everything is a function of sums over bins, and sums add up: the engine that
-holds the rows computes them, here or on a cluster, and only they come into memory.
+holds the rows computes them, here or on a cluster, and only they come into memory. The
+public names stand in ``__init__.pyi``.
 """
 
-from .fitting import fit
-from .parquet import scan, sink
-from .predicting import predict
-from .scoring import local_zms, scorecard, validate
+import lazy_loader
 
-__all__ = [
-    "fit",
-    "local_zms",
-    "predict",
-    "scan",
-    "scorecard",
-    "sink",
-    "validate",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
