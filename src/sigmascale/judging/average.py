@@ -23,6 +23,7 @@ from scipy import optimize, special, stats
 
 from .._support.checks import Floats, Labels
 from .._support.rows import Rows
+from ..bins.partitions import sum_by_code
 
 SIMULATED = 4000  # means of z² behind the quantiles of a law
 LARGEST_VALUES = 500  # of a simulated sample; the others are summed by their moments
@@ -98,7 +99,7 @@ def _moments_interval(
         return mean, mean, float(n)
     if groups is not None:
         _, codes = np.unique(groups, return_inverse=True)
-        d = np.bincount(codes, weights=d)
+        d = sum_by_code(codes, d, int(codes.max()) + 1)
     n_groups = d.size
     squares = float(np.sum(d * d)) * n_groups / max(1, n_groups - 1)
     # of few groups, the spread is not known well
@@ -182,7 +183,8 @@ def _simulated_means(nu: float, n: int, rng: np.random.Generator) -> Floats:
         noise = rng.standard_normal(SIMULATED)
         body = rest * below.mean() + np.sqrt(rest) * below.std() * noise
     drawn = (1 - rng.random(int(counts.sum()))) * share  # never 0
-    values = np.exp(np.interp(np.log(drawn), np.log(tail), np.log(squares)))
+    logs = np.log(np.maximum(squares, 1e-300))
+    values = np.exp(np.interp(np.log(drawn), np.log(tail), logs))
     ends = np.cumsum(counts)
     tails: Any = np.add.reduceat(np.append(values, 0.0), ends - counts)
     means: Floats = (body + np.where(counts > 0, tails, 0.0)) / n

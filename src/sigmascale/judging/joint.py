@@ -1,0 +1,168 @@
+"""Joint failures: can u and the features together predict z²?
+
+Small trees learn on some folds which rows have large z², and are tested on the others.
+If nothing depends on u and the features, what they have learned is worth nothing there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._support.checks import Floats, Ints
+from .._support.rows import Rows
+from ..scaling.crossfit import make_folds
+
+N_FOLDS = 2
+MAX_ROWS = 100_000  # more are not needed to find what matters
+LEAST_ROWS = 60
+N_TREES, N_LEAVES, RATE = 40, 8, 0.15
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned about rows that it was not learned from.
+
+    Attributes
+    ----------
+    rows : array of int
+        The rows that were looked at.
+    log_factor : array of shape (n_rows,)
+        The logarithm of the expected z² of each, over the average.
+    """
+
+    rows: Ints
+    log_factor: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """What the ratio of z² to its mean is multiplied by in the gain."""
+        return -np.expm1(-self.log_factor)
+
+    def gain(self, ratio: Floats) -> Floats:
+        """Return the gain in log-likelihood (gamma law), of sets in columns.
+
+        It is the sum over rows of r (1 − e^−f) − f, with r the ratio of z² to its mean
+        and f the logarithm of the factor that was predicted.
+        """
+        result: Floats = self.weights @ ratio - self.log_factor.sum()
+        return result
+
+
+def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
+    """Predict the z² of unseen rows; None where there is nothing to learn from."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    chosen = np.arange(rows.n_rows)
+    if chosen.size > MAX_ROWS:
+        chosen = np.sort(rng.choice(chosen, MAX_ROWS, replace=False))
+    rows = rows.take(chosen)
+    table, categorical = _table(rows)
+    if rows.n_rows < LEAST_ROWS or not table.shape[1]:
+        return None
+    z2 = (rows.errors / rows.uncertainty) ** 2
+    if not z2.any():
+        return None
+    z2 = z2 / z2.mean()
+    # one enormous error teaches nothing about other rows
+    target = np.minimum(z2, np.quantile(z2, 0.99) + 1)
+    fold = make_folds(z2, N_FOLDS, rng, rows.groups)
+    log_factor = np.zeros(rows.n_rows)
+    for k in range(N_FOLDS):
+        seen, unseen = fold != k, fold == k
+        if not seen.any() or not unseen.any() or not target[seen].any():
+            continue
+        learner = HistGradientBoostingRegressor(
+            loss="poisson",
+            learning_rate=RATE,
+            max_iter=N_TREES,
+            max_leaf_nodes=N_LEAVES,
+            min_samples_leaf=max(10, int(np.count_nonzero(seen)) // 50),
+            l2_regularization=5.0,
+            categorical_features=categorical,
+            early_stopping=False,
+            random_state=0,
+        )
+        with threadpool_limits(1):  # threads that wait for each other cost more
+            learner.fit(table[seen], target[seen])
+            predicted = learner.predict(table[unseen])
+        mean = float(learner.predict(table[seen]).mean())
+        log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
+    return Learned(chosen, log_factor)
+
+
+def _table(rows: Rows) -> tuple[Floats, list[int]]:
+    """Return the columns as numbers, and which of them are codes of labels."""
+    columns, categorical = [], []
+    for column in rows.columns:
+        if column.dtype.kind == "f":
+            columns.append(column)
+            continue
+        labels, codes, counts = np.unique(
+            column, return_inverse=True, return_counts=True
+        )
+        frequent = np.argsort(-counts, kind="stable")[:200]
+        number = np.full(labels.size, np.nan)  # rare labels are as good as missing
+        number[frequent] = np.arange(frequent.size)
+        categorical.append(len(columns))
+        columns.append(number[codes])
+    useful = [i for i, x in enumerate(columns) if np.nanmin(x) < np.nanmax(x)]
+    kept = [useful.index(i) for i in categorical if i in useful]
+    return np.column_stack(
+        [columns[i] for i in useful] or [np.empty((rows.n_rows, 0))]
+    ), kept
+
+
+def describe_region(rows: Rows, learned: Learned) -> tuple[str, float, int] | None:
+    """Return the worst region that a few splits find, its <Z²> over all, and rows."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    part = rows.take(learned.rows)
+    numbers = [i for i, x in enumerate(part.columns) if x.dtype.kind == "f"]
+    table = np.column_stack([part.columns[i] for i in numbers])
+    least = max(10, part.n_rows // 50)
+    tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
+    tree.fit(table, learned.log_factor)
+    z2 = (part.errors / part.uncertainty) ** 2
+    leaf = tree.apply(table)
+    best: tuple[float, int, float, int] | None = None
+    for each in np.unique(leaf):
+        inside = leaf == each
+        n, ratio = int(inside.sum()), float(z2[inside].mean() / z2.mean())
+        ratio = max(ratio, 0.5 / n)
+        score = n * (ratio - 1 - np.log(ratio))
+        if best is None or score > best[0]:
+            best = (score, int(each), ratio, n)
+    if best is None:
+        return None
+    names = [part.names[i] for i in numbers]
+    return _conditions(tree.tree_, best[1], names), best[2], best[3]
+
+
+def _conditions(tree: object, leaf: int, names: list[str]) -> str:
+    """Return the conditions that lead to a leaf, in words."""
+    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
+    above: dict[str, float] = {}
+    below: dict[str, float] = {}
+    node = leaf
+    while node:
+        parents = np.flatnonzero((left == node) | (right == node))
+        parent = int(parents[0])
+        name = names[tree.feature[parent]]  # type: ignore[attr-defined]
+        limit = float(tree.threshold[parent])  # type: ignore[attr-defined]
+        if left[parent] == node:
+            below[name] = min(below.get(name, np.inf), limit)
+        else:
+            above[name] = max(above.get(name, -np.inf), limit)
+        node = parent
+    parts = []
+    for name in dict.fromkeys([*above, *below]):
+        if name in above and name in below:
+            parts.append(f"{name} between {above[name]:.4g} and {below[name]:.4g}")
+        elif name in above:
+            parts.append(f"{name} above {above[name]:.4g}")
+        else:
+            parts.append(f"{name} below {below[name]:.4g}")
+    return " and ".join(parts) or "all rows"
