@@ -89,7 +89,11 @@ def moments_interval(
 
 
 def abc_limits(
-    n: Ints, mean: Floats, second: Floats, third: Floats, quantile: float | Floats
+    n: Ints | Floats,
+    mean: Floats,
+    second: Floats,
+    third: Floats,
+    quantile: float | Floats,
 ) -> tuple[Floats, Floats]:
     """Return ABC limits from the sums of squares and cubes of what is summed."""
     spread = np.sqrt(second)

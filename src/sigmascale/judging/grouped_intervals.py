@@ -130,6 +130,24 @@ def few_groups_quantile(sizes: Ints, confidence: float) -> Floats:
     return quantile
 
 
+def within_groups(deviations: Floats, groups: Ints) -> float:
+    """Return the correlation of deviations, of mean 0, within groups; at least 0."""
+    sizes = np.bincount(groups)
+    pairs = float(np.sum(sizes * (sizes - 1.0)))
+    squares = float(np.sum(deviations**2))
+    if not pairs or not squares:
+        return 0.0
+    # a product for each ordered pair: (Σd)² has all of them, and each with itself
+    products = float(np.sum(np.bincount(groups, deviations) ** 2)) - squares
+    return min(1.0, max(0.0, products / pairs / (squares / groups.size)))
+
+
+def design_effect(sums: GroupSums, correlation: float) -> Floats:
+    """Return how many rows of each bin tell as much as one that is independent."""
+    pairs = np.add.reduceat(sums.counts * (sums.counts - 1), sums.starts)
+    return 1 + correlation * pairs / sums.n
+
+
 def _bca(
     totals: Floats,
     counts: Floats,
