@@ -37,6 +37,8 @@ from .checks import (
     refuse_values,
 )
 
+Data = tuple[Any, Any] | tuple[Any, Any, Any]  # (X, y), or (X, y, groups)
+
 
 class NamedColumns:
     """Columns that can be named or counted; the first is the uncertainty."""

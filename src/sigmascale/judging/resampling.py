@@ -11,8 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from .._support.checks import Ints, Labels
+from .._support.checks import Floats, Ints, Labels
+from .grouped_intervals import within_groups
 
 Sources = npt.NDArray[np.uint32]
 
@@ -21,7 +23,11 @@ SIMILAR = 2  # times as large, up to which groups are exchanged where these are 
 
 
 def shuffled_rows(
-    n_rows: int, groups: Labels | None, rng: np.random.Generator
+    n_rows: int,
+    groups: Labels | None,
+    rng: np.random.Generator,
+    *,
+    replace: bool = False,
 ) -> Callable[[], Sources]:
     """Return a function whose every call tells which row's z-score each row gets.
 
@@ -41,6 +47,9 @@ def shuffled_rows(
         Labels; rows with the same label belong together.
     rng : Generator
         Where the random numbers come from.
+    replace : bool, default False
+        Whether the z-scores of a row, or of a group, may go to several: a bootstrap
+        rather than a permutation, whose mean differs from draw to draw.
 
     Returns
     -------
@@ -58,13 +67,15 @@ def shuffled_rows(
     if groups is not None:
         _, codes, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         if sizes.max() > 1:
-            return _shuffled_groups(codes, sizes, rng)
+            return _shuffled_groups(codes, sizes, rng, replace)
+    if replace:
+        return lambda: rng.integers(n_rows, size=n_rows, dtype=np.uint32)
     every = np.arange(n_rows, dtype=np.uint32)
     return lambda: rng.permutation(every)
 
 
 def _shuffled_groups(
-    codes: Ints, sizes: Ints, rng: np.random.Generator
+    codes: Ints, sizes: Ints, rng: np.random.Generator, replace: bool
 ) -> Callable[[], Sources]:
     """Return the draws of :func:`shuffled_rows` for numbered groups."""
     # Groups are laid out one after the other, the smallest first; those of a pool are
@@ -78,10 +89,13 @@ def _shuffled_groups(
     within = np.arange(members.size) - np.repeat(starts, sizes)
     pools = _pools(sizes)
 
+    def sources(first: int, last: int) -> Ints:
+        if replace:
+            return rng.integers(first, last, size=last - first)
+        return first + rng.permutation(last - first)
+
     def draw() -> Sources:
-        source = np.concatenate(
-            [first + rng.permutation(last - first) for first, last in pools]
-        )
+        source = np.concatenate([sources(*pool) for pool in pools])
         lengths = sizes[source]
         offset = (rng.random(source.size) * lengths).astype(np.int64)
         place = np.repeat(offset, sizes)
@@ -115,3 +129,40 @@ def _pools(sizes: Ints) -> list[tuple[int, int]]:
             pools.append((begin, end))
             smallest = value
     return pools
+
+
+def correlated_squares(
+    own: Floats, groups: Labels, independent: Floats, rng: np.random.Generator
+) -> Callable[[], Floats]:
+    """Return a function whose every call draws squared z-scores, alike within groups.
+
+    Each square is the quantile, of a distribution, that a normal number has in its own
+    distribution; the normal numbers of a group are correlated. Their correlation is
+    that which the normal numbers behind the rows' own squares have.
+
+    Parameters
+    ----------
+    own : array of shape (n,)
+        The squares of the rows' own z-scores, of unit mean.
+    groups : array of shape (n,)
+        Labels; rows with the same label belong together.
+    independent : array
+        Many squares drawn from the distribution, which stand for it.
+    rng : Generator
+        Where the random numbers come from.
+    """
+    codes = np.unique(groups, return_inverse=True)[1]
+    ordered = np.sort(independent / independent.mean())
+    levels = (np.arange(ordered.size) + 0.5) / ordered.size
+    # |x| of a normal number x at the level p has the square chi2(p)
+    squares = special.chdtri(1, 1 - np.interp(own, ordered, levels))
+    # numbers with the correlation r have squares with the correlation r²
+    r = np.sqrt(within_groups(squares - squares.mean(), codes))
+    n_groups = int(codes.max()) + 1
+
+    def draw() -> Floats:
+        x = np.sqrt(r) * rng.standard_normal(n_groups)[codes]
+        x += np.sqrt(1 - r) * rng.standard_normal(codes.size)
+        return np.interp(2 * special.ndtr(np.abs(x)) - 1, levels, ordered)
+
+    return draw
