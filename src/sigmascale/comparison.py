@@ -13,7 +13,7 @@ from sklearn.base import clone
 from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
 from ._support.render import TableFormat, as_table, html_table, shorten
-from ._support.rows import Rows, judged_rows, read_pair, some_features
+from ._support.rows import Data, Rows, judged_rows, read_pair, some_features
 from .exceptions import InvalidInputError
 from .judging.confidence_intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
@@ -21,7 +21,6 @@ from .judging.scores import Scorecard
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
-Data = tuple[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -175,14 +174,16 @@ def compare(
     ----------
     scalers : list or dict of recalibrators
         They are cloned, not changed. A dict gives them names.
-    calibration, test : pair (X, y)
+    calibration, test : (X, y) or (X, y, groups)
         Conditioning table (uncertainty first, then features) and errors of the set to
-        fit on and of the set to judge by.
+        fit on and of the set to judge by. Groups are labels of rows that belong
+        together, as repeats of one sample do: fits keep them together, and intervals
+        count groups rather than rows.
     features : list of int or str, optional
         Columns of X to score adaptivity for; by default all but the first.
     n_bins : int, default 100
         Number of bins of the local scores and of the valid fractions; fewer, with a
-        warning, where a bin would have under 5 rows.
+        warning, where a bin would have under 5 rows, or rows of under 5 groups.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals of the local <Z²> are made.
     rng : int, default 0
@@ -226,7 +227,7 @@ def compare(
         if scaler is None:
             seconds, outputs = 0.0, [each.rows.uncertainty for each in sets]
         else:
-            fitted = clone(scaler).fit(sets[0].X, sets[0].rows.errors)
+            fitted = sets[0].fit(clone(scaler))
             seconds = time.perf_counter() - started
             outputs = [fitted.predict(each.X) for each in sets]
         learned, judged = (
@@ -260,7 +261,15 @@ class _JudgedSet:
         """Check a pair (X, y); `features` are the columns to score adaptivity for."""
         rows = read_pair(data, name)
         scored = some_features(rows, features).features
-        return cls(data[0], judged_rows(rows.errors, rows.uncertainty, scored))
+        return cls(
+            data[0], judged_rows(rows.errors, rows.uncertainty, scored, rows.groups)
+        )
+
+    def fit(self, scaler: Any) -> Any:
+        """Fit a recalibrator; one of another library need not know of groups."""
+        if self.rows.groups is None:
+            return scaler.fit(self.X, self.rows.errors)
+        return scaler.fit(self.X, self.rows.errors, groups=self.rows.groups)
 
     def measure(self, u: Floats, settings: BinSettings, rng: int) -> Measured:
         """Measure these rows with other uncertainties."""

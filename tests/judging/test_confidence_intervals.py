@@ -309,7 +309,7 @@ def test_tails_alone_are_sorted_as_if_all_resamples_were(low, high):
         ]
         for level in levels
     ]
-    found = confidence_intervals._order_statistics(resamples, *levels)
+    found = confidence_intervals.order_statistics(resamples, *levels)
     np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
 
 

@@ -305,6 +305,35 @@ def check_groups(groups: Any, rows: npt.NDArray[Any], name: str = "groups") -> L
     return as_labels(column)
 
 
+def check_together(
+    groups: Any, rows: npt.NDArray[Any], rows_name: str
+) -> Labels | None:
+    """Return the labels, if there are any, of rows that belong together."""
+    if groups is None:
+        return None
+    column = as_column(groups, "groups")
+    check_same_length(rows_name, rows, "groups", column)
+    labels = as_labels(column)
+    missing = np.isnan(labels) if labels.dtype.kind == "f" else _is_missing(column)
+    if missing.any():
+        # as labels they would all be the same, and the rows one large group
+        msg = (
+            f"`groups` must have a label for every row; {np.count_nonzero(missing)} of "
+            f"{missing.size} have none (first at row {int(np.argmax(missing))}). Give "
+            "a row that belongs to no other a label of its own."
+        )
+        raise InvalidInputError(msg)
+    return labels
+
+
+def _is_missing(column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    if column.dtype.kind != "O":
+        return np.zeros(column.size, dtype=bool)
+    return np.array(
+        [not isinstance(v, str) and _label(v) == MISSING_LABEL for v in column]
+    )
+
+
 def check_interval(interval: Any, error: Floats | None = None) -> Floats:
     """Return lower and upper limits, which may be infinite, one pair per error."""
     frame = as_frame(interval, "interval")

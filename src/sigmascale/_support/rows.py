@@ -19,6 +19,7 @@ import numpy.typing as npt
 from ..exceptions import InvalidInputError, ZeroUncertaintyWarning
 from .checks import (
     Floats,
+    Ints,
     Labels,
     as_array,
     as_column,
@@ -27,14 +28,16 @@ from .checks import (
     as_labels,
     check_column,
     check_features,
-    check_groups,
     check_pair,
+    check_together,
     check_variable,
     from_series,
     number_or_text,
     refuse_lazy,
     refuse_values,
 )
+
+Data = tuple[Any, Any] | tuple[Any, Any, Any]  # (X, y), or (X, y, groups)
 
 
 class NamedColumns:
@@ -113,6 +116,13 @@ class Rows(NamedColumns):
         return self.error
 
     @property
+    def group_codes(self) -> Ints | None:
+        """The number of each row's group, in the order of the labels."""
+        if self.groups is None:
+            return None
+        return np.unique(self.groups, return_inverse=True)[1]
+
+    @property
     def features(self) -> dict[str, npt.NDArray[Any]]:
         """The other columns by name."""
         return dict(zip(self.names[1:], self.columns[1:], strict=True))
@@ -178,11 +188,14 @@ def fitted_names(estimator: Any) -> tuple[str, ...]:
     return default_names(getattr(estimator, "n_features_in_", 1))
 
 
-def judged_rows(error: Any, uncertainty: Any, features: Any = None) -> Rows:
+def judged_rows(
+    error: Any, uncertainty: Any, features: Any = None, groups: Any = None
+) -> Rows:
     """Return rows that are scored or judged: everything is checked."""
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
-    return Rows((u, *columns.values()), ("u", *columns), e)
+    labels = check_together(groups, e, "error")
+    return Rows((u, *columns.values()), ("u", *columns), e, labels)
 
 
 def read_table(X: Any) -> Rows:
@@ -223,16 +236,19 @@ def read_table(X: Any) -> Rows:
 
 
 def read_pair(data: Any, name: str) -> Rows:
-    """Return the rows of a pair (X, y), with uncertainties that are positive."""
+    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties."""
     try:
-        X, y = data
+        X, y, *others = data
+        (groups,) = others or [None]
     except (TypeError, ValueError) as problem:
-        msg = f"`{name}` must be a pair (X, y): the conditioning table and errors."
+        msg = (
+            f"`{name}` must be a pair (X, y), the conditioning table and errors, or "
+            "(X, y, groups), with labels of rows that belong together."
+        )
         raise InvalidInputError(msg) from problem
     rows = read_table(X)
     u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
-    error = check_target(y, rows.n_rows, "compare")
-    return replace(rows.with_uncertainty(u), error=error)
+    return with_target(rows.with_uncertainty(u), y, groups, "compare")
 
 
 def some_features(rows: Rows, keys: Sequence[int | str] | None) -> Rows:
@@ -250,7 +266,7 @@ def some_features(rows: Rows, keys: Sequence[int | str] | None) -> Rows:
 def with_target(rows: Rows, y: Any, groups: Any, estimator: str) -> Rows:
     """Return rows with the errors and groups that an estimator is fitted with."""
     error = check_target(y, rows.n_rows, estimator)
-    labels = None if groups is None else check_groups(groups, error)
+    labels = check_together(groups, error, "X")
     return replace(rows, error=error, groups=labels)
 
 

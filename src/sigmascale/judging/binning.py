@@ -3,18 +3,30 @@
 Numbers make equal-size bins by their ranks, labels make one bin each. Scores need the
 bin of every row and nothing else; intervals that are resampled need the rows in an
 order that the data alone determine, so that the same rows get the same interval.
+Intervals of rows that come in groups need several groups in a bin: bins are fewer then.
 """
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels, check_column, check_variable
 from .._support.rows import Rows, judged_rows
-from ..bins.partitions import BinnedRows, feasible_bins, rank_bins, rank_codes
+from ..bins.partitions import (
+    BinnedRows,
+    cut_positions,
+    feasible_bins,
+    rank_bins,
+    rank_codes,
+)
+from ..exceptions import FewerBinsWarning
+
+LEFT_OUT = 0.1  # the share of bins that may have too few groups for an interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +66,12 @@ class VariableBins:
         return BinnedRows.from_codes(self.codes, self.n_bins)
 
 
-def judged_by(error: Any, uncertainty: Any, by: Any) -> tuple[Rows, int]:
+def judged_by(
+    error: Any, uncertainty: Any, by: Any, groups: Any = None
+) -> tuple[Rows, int]:
     """Check rows that are binned by one variable; return the position of its column."""
     features = None if by is None else {"by": by}
-    rows = judged_rows(error, uncertainty, features)
+    rows = judged_rows(error, uncertainty, features, groups)
     return rows, len(rows.columns) - 1
 
 
@@ -78,20 +92,9 @@ def bin_variable(
     in_order: bool = False,
 ) -> VariableBins:
     """Cut the rows into bins of one column; `ties`, or else u, orders equal values."""
-    name, x, u = rows.names[position], rows.columns[position], rows.uncertainty
-    if ties is None and position > 0:
-        ties = u
-    # rows that are only simulated have no errors; any other numbers tell them apart
-    error = u if rows.error is None else rows.error
-    if not in_order:
-        codes, n_bins = rank_codes(
-            x, n_bins, ties=ties, error=error, uncertainty=u, min_size=min_size
-        )
-        return VariableBins(name, x, codes, n_bins)
-    binned = rank_bins(
-        x, n_bins, ties=ties, error=error, uncertainty=u, min_size=min_size
-    )
-    return VariableBins(name, x, binned.codes, binned.sizes.size, binned)
+    if min_size > 1:
+        n_bins = _bins_that_carry(rows, [position], n_bins, ties, min_size)
+    return _cut(rows, position, n_bins, ties, in_order=in_order)
 
 
 def bin_variables(
@@ -104,8 +107,70 @@ def bin_variables(
 ) -> dict[str, VariableBins]:
     """Cut the rows into bins of every column, by name."""
     # here, so that one warning says it for all variables
-    n_bins = feasible_bins(rows.n_rows, n_bins, min_size)
+    every = range(len(rows.names))
+    n_bins = _bins_that_carry(rows, list(every), n_bins, ties, min_size)
     return {
-        name: bin_variable(rows, position, n_bins, ties=ties, in_order=in_order)
-        for position, name in enumerate(rows.names)
+        rows.names[position]: _cut(rows, position, n_bins, ties, in_order=in_order)
+        for position in every
     }
+
+
+def _cut(
+    rows: Rows, position: int, n_bins: int, ties: Floats | None, *, in_order: bool
+) -> VariableBins:
+    name, x = rows.names[position], rows.columns[position]
+    if not in_order:
+        codes, n_bins = rank_codes(x, n_bins, **_tie_breakers(rows, position, ties))
+        return VariableBins(name, x, codes, n_bins)
+    binned = rank_bins(x, n_bins, **_tie_breakers(rows, position, ties))
+    return VariableBins(name, x, binned.codes, binned.sizes.size, binned)
+
+
+def _tie_breakers(rows: Rows, position: int, ties: Floats | None) -> dict[str, Any]:
+    u = rows.uncertainty
+    if ties is None and position > 0:
+        ties = u
+    # rows that are only simulated have no errors; any other numbers tell them apart
+    error = u if rows.error is None else rows.error
+    return {"ties": ties, "error": error, "uncertainty": u}
+
+
+def _bins_that_carry(
+    rows: Rows, positions: list[int], n_bins: int, ties: Floats | None, min_size: int
+) -> int:
+    """Return how many bins of some columns have enough rows, and groups, each."""
+    n_bins = feasible_bins(rows.n_rows, n_bins, min_size)
+    groups = rows.group_codes
+    if groups is None or min_size == 1:
+        return n_bins
+    wanted = n_bins
+    for position in positions:
+        x = rows.columns[position]
+        if x.dtype.kind == "f":
+            order = rank_bins(x, 1, **_tie_breakers(rows, position, ties)).order
+            n_bins = _bins_with_groups(groups[order], n_bins, min_size)
+    if n_bins < wanted:
+        warnings.warn(
+            f"{wanted} bins were asked for, but rows in groups give at most {n_bins} "
+            f"with rows of {min_size} or more groups; {n_bins} are used.",
+            FewerBinsWarning,
+            stacklevel=4,
+        )
+    return n_bins
+
+
+def _bins_with_groups(groups: Ints, n_bins: int, least: int) -> int:
+    """Return how many bins of sorted rows have enough groups, nearly all of them."""
+    # a row is the first of its group in a bin if the one before it is in another bin
+    by_group = np.argsort(groups, kind="stable")
+    same = np.diff(groups[by_group]) == 0
+    before = np.full(groups.size, -1)
+    before[by_group[1:][same]] = by_group[:-1][same]
+    while n_bins > 1:
+        starts = cut_positions(groups.size, n_bins)
+        sizes = np.diff(starts, append=groups.size)
+        found = np.add.reduceat(before < np.repeat(starts, sizes), starts, dtype=int)
+        if np.mean(found < least) <= LEFT_OUT:
+            break
+        n_bins = min(n_bins - 1, n_bins * 9 // 10)
+    return max(1, n_bins)

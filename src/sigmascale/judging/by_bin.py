@@ -119,13 +119,51 @@ def first_middle_last(
     return found[0], found[1], found[2]
 
 
-def rows_of_bins(bins: VariableBins) -> BinnedRows:
-    """Return the rows bin by bin, without groups that are too small for an interval."""
+def rows_of_bins(bins: VariableBins, groups: Ints | None = None) -> BinnedRows:
+    """Return the rows bin by bin, without bins that are too small for an interval.
+
+    Equal-size bins are large enough; labels may have too few rows, and either of them
+    rows of too few groups.
+    """
     binned = bins.rows
-    if not bins.are_groups:
+    if groups is not None:
+        enough = with_enough_groups(_groups_of_bins(binned, groups), bins.name)
+    elif bins.are_groups:
+        enough = large_groups(binned.sizes, bins.name)
+    else:
         return binned
-    large = large_groups(binned.sizes, bins.name)
-    return BinnedRows(binned.order[np.repeat(large, binned.sizes)], binned.sizes[large])
+    return BinnedRows(
+        binned.order[np.repeat(enough, binned.sizes)], binned.sizes[enough]
+    )
+
+
+def _groups_of_bins(binned: BinnedRows, groups: Ints) -> Ints:
+    """Return of how many groups each bin has rows."""
+    bins = np.repeat(np.arange(binned.sizes.size), binned.sizes)
+    pairs = np.unique(bins * (int(groups.max()) + 1) + groups[binned.order])
+    return np.bincount(pairs // (int(groups.max()) + 1), minlength=binned.sizes.size)
+
+
+def with_enough_groups(n_groups: Ints, name: str) -> npt.NDArray[np.bool_]:
+    """Return which bins have enough groups for an interval; warn of the others."""
+    enough = n_groups >= MIN_ROWS
+    if enough.all() or n_groups.size == 1:
+        return np.ones(n_groups.size, dtype=bool)
+    if not enough.any():
+        msg = (
+            f"`groups` must have at least {MIN_ROWS} labels in a bin of `{name}`, for "
+            f"an interval; found up to {n_groups.max()}. Judge fewer bins, or rows of "
+            "more groups."
+        )
+        raise InvalidInputError(msg)
+    warnings.warn(
+        f"{np.count_nonzero(~enough)} of {enough.size} bins of `{name}` have rows of "
+        f"fewer than {MIN_ROWS} groups, too few for an interval, and do not count in "
+        "the fraction of valid bins.",
+        FewerBinsWarning,
+        stacklevel=2,
+    )
+    return enough
 
 
 def large_groups(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:

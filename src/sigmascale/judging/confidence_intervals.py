@@ -53,8 +53,13 @@ def wilson_interval(
     if k > n:
         msg = f"`successes` must not exceed `trials`; found {k} of {n}."
         raise InvalidInputError(msg)
+    return wilson_limits(k, n, check_fraction(confidence, "confidence"))
+
+
+def wilson_limits(k: float, n: float, confidence: float) -> tuple[float, float]:
+    """Return the Wilson interval of checked numbers, which need not be whole."""
     p, q = k / n, 1 - k / n
-    z = _normal_quantile(0.5 + check_fraction(confidence, "confidence") / 2)
+    z = _normal_quantile(0.5 + confidence / 2)
     middle, width = 2 * k + z**2, 2 * (n + z**2)
     low = middle - 1 - z * np.sqrt(max(0.0, z**2 - 2 - 1 / n + 4 * p * (n * q + 1)))
     high = middle + 1 + z * np.sqrt(max(0.0, z**2 + 2 - 1 / n + 4 * p * (n * q - 1)))
@@ -79,12 +84,23 @@ def moments_interval(
     mean = sum1 / n
     second = np.maximum(0.0, sum2 - n * mean**2)
     third = sum3 - 3 * mean * sum2 + 2 * n * mean**3
+    quantile = _normal_quantile(0.5 + confidence / 2)
+    return abc_limits(n, mean, second, third, quantile)
+
+
+def abc_limits(
+    n: Ints | Floats,
+    mean: Floats,
+    second: Floats,
+    third: Floats,
+    quantile: float | Floats,
+) -> tuple[Floats, Floats]:
+    """Return ABC limits from the sums of squares and cubes of what is summed."""
     spread = np.sqrt(second)
     # the ratio is at most 1 in size; rounding must not push it beyond
-    a = np.clip(_ratio(third, spread**3), -1, 1) / 6
-    quantile = _normal_quantile(0.5 + confidence / 2)
+    a = np.clip(ratio_or_zero(third, spread**3), -1, 1) / 6
     low, high = (
-        mean + w / _denominator(a, w) ** 2 * spread / n
+        mean + w / denominator(a, w) ** 2 * spread / n
         for w in (a - quantile, a + quantile)
     )
     return np.maximum(0.0, low), high
@@ -116,23 +132,32 @@ def bca_interval(
     """
     low, high = np.empty(sizes.size), np.empty(sizes.size)
     quantile = _normal_quantile(0.5 + confidence / 2)
-    for which, rows in _bins_by_size(values, sizes):
+    for which, rows in bins_by_size(values, sizes):
         mean = rows.mean(axis=1)
         means, _ = _resample(rows, rng, n_resamples)
-        below = 0.5 * (
-            (means < mean[:, None]).sum(axis=1) + (means <= mean[:, None]).sum(axis=1)
+        low[which], high[which] = bca_limits(
+            means, mean, rows - mean[:, None], quantile
         )
-        bias = special.ndtri(np.clip(below, 0.5, n_resamples - 0.5) / n_resamples)
-        centred = rows - mean[:, None]
-        squares = centred * centred
-        spread = np.sqrt(squares.sum(axis=1))
-        a = _ratio((squares * centred).sum(axis=1), 6 * spread**3)
-        levels = (
-            special.ndtr(bias + w / _denominator(a, w))
-            for w in (bias - quantile, bias + quantile)
-        )
-        low[which], high[which] = _order_statistics(means, *levels)
     return low, high
+
+
+def bca_limits(
+    means: Floats, mean: Floats, centred: Floats, quantile: float
+) -> tuple[Floats, Floats]:
+    """Return BCa limits of bins, a row each, from resampled means and influences."""
+    n_resamples = means.shape[1]
+    below = 0.5 * (
+        (means < mean[:, None]).sum(axis=1) + (means <= mean[:, None]).sum(axis=1)
+    )
+    bias = special.ndtri(np.clip(below, 0.5, n_resamples - 0.5) / n_resamples)
+    squares = centred * centred
+    spread = np.sqrt(squares.sum(axis=1))
+    a = ratio_or_zero((squares * centred).sum(axis=1), 6 * spread**3)
+    levels = (
+        special.ndtr(bias + w / denominator(a, w))
+        for w in (bias - quantile, bias + quantile)
+    )
+    return order_statistics(means, *levels)
 
 
 def bootstrap_t_interval(
@@ -148,7 +173,7 @@ def bootstrap_t_interval(
     It keeps its coverage better than BCa when z is heavy-tailed.
     """
     low, high = np.empty(sizes.size), np.empty(sizes.size)
-    for which, rows in _bins_by_size(values, sizes):
+    for which, rows in bins_by_size(values, sizes):
         n = rows.shape[1]
         mean = rows.mean(axis=1, keepdims=True)
         # centred values, so that the variance of a resample does not cancel
@@ -159,7 +184,7 @@ def bootstrap_t_interval(
         floor = 1e-3 * np.where(own > 0, own, 1)
         t = first / np.maximum(spread, floor)
         levels = (0.5 - confidence / 2, 0.5 + confidence / 2)
-        lower, upper = _order_statistics(t, *(np.full(t.shape[0], p) for p in levels))
+        lower, upper = order_statistics(t, *(np.full(t.shape[0], p) for p in levels))
         # t is in units of the spread: both it and the resample's carry sqrt(n)
         low[which] = (mean - upper[:, None] * own)[:, 0] if n > 1 else mean[:, 0]
         high[which] = (mean - lower[:, None] * own)[:, 0] if n > 1 else mean[:, 0]
@@ -193,13 +218,13 @@ def _normal_quantile(level: float) -> float:
     return float(special.ndtri(level))
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+def ratio_or_zero(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; 0 where the denominator is 0, or too small to be told from it."""
     result = np.zeros_like(numerator)
     return np.divide(numerator, denominator, out=result, where=denominator > 0)
 
 
-def _denominator(a: Floats, w: Floats) -> Floats:
+def denominator(a: Floats, w: Floats) -> Floats:
     """Return 1 − a w, which is positive for every confidence below 99.999 %."""
     return np.maximum(1 - a * w, 1e-3)
 
@@ -211,7 +236,7 @@ def _mean_and_standard_error(values: Floats, sizes: Ints) -> tuple[Floats, Float
     return mean, np.sqrt(square / (sizes * np.maximum(1, sizes - 1)))
 
 
-def _bins_by_size(values: Floats, sizes: Ints) -> Iterator[tuple[Ints, Floats]]:
+def bins_by_size(values: Floats, sizes: Ints) -> Iterator[tuple[Ints, Floats]]:
     """Yield the bins of each size: their numbers, and their values one bin a row."""
     starts = np.cumsum(sizes) - sizes
     for size in np.unique(sizes):
@@ -228,6 +253,17 @@ def _resample(
     second = np.empty_like(first) if squares else first
     shares = rows / n
     squared = shares * rows if squares else shares
+    for which, weights in bootstrap_weights(n, rng, n_resamples):
+        np.matmul(shares, weights, out=first[:, which])
+        if squares:
+            np.matmul(squared, weights, out=second[:, which])
+    return first, second
+
+
+def bootstrap_weights(
+    n: int, rng: np.random.Generator, n_resamples: int
+) -> Iterator[tuple[slice, Floats]]:
+    """Yield how often each of n is drawn (n × resamples), some resamples at a time."""
     block = max(_LEAST_RESAMPLES, _LARGEST_WEIGHTS // n)
     for start in range(0, n_resamples, block):
         count = min(block, n_resamples - start)
@@ -235,13 +271,10 @@ def _resample(
         drawn += n * np.arange(count)[:, None]
         counts = np.bincount(drawn.ravel(), minlength=count * n)
         weights = counts.reshape(count, n).T.astype(np.float64)
-        np.matmul(shares, weights, out=first[:, start : start + count])
-        if squares:
-            np.matmul(squared, weights, out=second[:, start : start + count])
-    return first, second
+        yield slice(start, start + count), weights
 
 
-def _order_statistics(
+def order_statistics(
     resamples: Floats, low_level: Floats, high_level: Floats
 ) -> tuple[Floats, Floats]:
     """Interpolate each row of resamples at ranks level × (count + 1); sorts in place.

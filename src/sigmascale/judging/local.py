@@ -29,6 +29,7 @@ from .confidence_intervals import (
     mean_interval,
     moments_interval,
 )
+from .grouped_intervals import GroupSums, grouped_mean_interval
 from .scores import Scorecard, score
 
 
@@ -59,10 +60,13 @@ class LocalZMS(ByBin):
         Coverage of all intervals.
     method : str
         How the intervals of the bins were computed.
+    n_groups : array of int, shape (n_bins,), or None
+        Groups that have rows in each bin, if rows came in groups.
     """
 
     zms: Floats = field(repr=False)
     method: str
+    n_groups: Ints | None = field(default=None, repr=False)
 
     _shown = ("zms", "<Z²>")
 
@@ -76,6 +80,7 @@ class LocalZMS(ByBin):
         values: tuple[Labels, Labels, Labels],
         overall: tuple[float, float, float],
         settings: BinSettings,
+        n_groups: Ints | None = None,
     ) -> LocalZMS:
         """Judge bins by the limits of their <Z²>."""
         return cls.judged(
@@ -88,6 +93,7 @@ class LocalZMS(ByBin):
             confidence=settings.confidence,
             zms=zms,
             method=settings.method,
+            n_groups=n_groups,
         )
 
 
@@ -96,6 +102,7 @@ def local_zms(
     uncertainty: Any,
     *,
     by: Any = None,
+    groups: Any = None,
     n_bins: int = 100,
     method: IntervalMethod = "bca",
     ties: Any = None,
@@ -114,9 +121,14 @@ def local_zms(
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
         default the uncertainty.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        Intervals then count groups rather than rows. Without them, all rows count as
+        independent.
     n_bins : int, default 100
-        Number of bins; fewer, with a warning, where a bin would have under 5 rows.
-        Groups of under 5 rows are left out, with a warning.
+        Number of bins; fewer, with a warning, where a bin would have under 5 rows, or
+        rows of under 5 of `groups`. Labels of `by` with fewer are left out, with a
+        warning.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals are made. "moments" needs no resampling and agrees with "bca";
         "bootstrap-t" keeps its coverage better under heavy tails.
@@ -146,10 +158,10 @@ def local_zms(
     >>> result.fraction_valid
     0.95
     """
-    rows, position = judged_by(error, uncertainty, by)
+    rows, position = judged_by(error, uncertainty, by, groups)
     settings = check_settings(n_bins, method, confidence, n_resamples)
     order, generator = check_ties(ties, rows.errors), rng_from(rng)
-    refuse_one_row(rows.n_rows)
+    refuse_one(rows)
     bins = bin_variable(
         rows,
         position,
@@ -195,6 +207,17 @@ def refuse_one_row(n_rows: int) -> None:
         raise InvalidInputError(msg)
 
 
+def refuse_one(rows: Rows) -> None:
+    """Refuse a set whose rows, or groups, are too few for any interval."""
+    refuse_one_row(rows.n_rows)
+    if rows.groups is not None and (rows.groups == rows.groups[0]).all():
+        msg = (
+            "`groups` must have at least 2 labels, for an interval; found 1. Leave it "
+            "out if rows are independent."
+        )
+        raise InvalidInputError(msg)
+
+
 def local_zms_of(
     rows: Rows,
     bins: Mapping[str, VariableBins],
@@ -203,19 +226,24 @@ def local_zms_of(
 ) -> dict[str, LocalZMS]:
     """Return the local <Z²> of checked rows in the bins of some variables."""
     z2 = (rows.errors / rows.uncertainty) ** 2
-    overall = _overall(z2, settings.confidence)
+    groups = rows.group_codes
+    overall = _overall(z2, settings.confidence, groups)
     results = {}
     for name, each in bins.items():
-        binned = rows_of_bins(each)
+        binned = rows_of_bins(each, groups)
         in_bins = z2[binned.order]
-        limits = mean_interval(
-            settings.method,
-            in_bins,
-            binned.sizes,
-            confidence=settings.confidence,
-            n_resamples=settings.n_resamples,
-            rng=rng,
-        )
+        how: dict[str, Any] = {
+            "confidence": settings.confidence,
+            "n_resamples": settings.n_resamples,
+            "rng": rng,
+        }
+        n_groups = None
+        if groups is None:
+            limits = mean_interval(settings.method, in_bins, binned.sizes, **how)
+        else:
+            sums = GroupSums.of_rows(in_bins, binned.sizes, groups[binned.order])
+            limits = grouped_mean_interval(settings.method, sums, **how)
+            n_groups = sums.sizes
         results[name] = LocalZMS.from_limits(
             name,
             binned.reduce(np.add, in_bins) / binned.sizes,
@@ -224,13 +252,19 @@ def local_zms_of(
             first_middle_last(each.values, binned),
             overall,
             settings,
+            n_groups,
         )
     return results
 
 
-def _overall(z2: Floats, confidence: float) -> tuple[float, float, float]:
+def _overall(
+    z2: Floats, confidence: float, groups: Ints | None
+) -> tuple[float, float, float]:
     """Return <Z²> of all rows, and its interval."""
     # that interval is narrow enough for the closed form
+    if groups is not None:
+        sums = GroupSums.of_rows(z2, np.array([z2.size]), groups)
+        return overall_of_groups(sums, confidence)
     squares = z2 * z2
     low, high = moments_interval(
         np.array([z2.size]),
@@ -238,6 +272,18 @@ def _overall(z2: Floats, confidence: float) -> tuple[float, float, float]:
         confidence=confidence,
     )
     return float(z2.mean()), float(low[0]), float(high[0])
+
+
+def overall_of_groups(sums: GroupSums, confidence: float) -> tuple[float, float, float]:
+    """Return <Z²> of all groups, which make one bin, and its interval."""
+    low, high = grouped_mean_interval(
+        "moments",
+        sums,
+        confidence=confidence,
+        n_resamples=0,
+        rng=np.random.default_rng(0),
+    )
+    return float(sums.mean[0]), float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +303,7 @@ def measure(
     ties: Floats | None = None,
 ) -> Measured:
     """Cut checked rows into bins of u and every feature, once, and measure them."""
-    refuse_one_row(rows.n_rows)
+    refuse_one(rows)
     bins = bin_variables(
         rows,
         settings.n_bins,

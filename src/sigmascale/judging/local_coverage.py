@@ -21,8 +21,9 @@ from .._support.checks import (
 )
 from .binning import VariableBins, bin_variable, check_ties, judged_by
 from .by_bin import ByBin, first_middle_last, rows_of_bins
-from .confidence_intervals import MIN_ROWS, wilson_interval
+from .confidence_intervals import MIN_ROWS, wilson_interval, wilson_limits
 from .coverage import inside_limits
+from .grouped_intervals import GroupSums, design_effect, within_groups
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,7 +38,7 @@ class LocalCoverage(ByBin):
         The coverage that the intervals were made for.
     coverage, low, high : array of shape (n_bins,)
         Fraction of errors within their limits, and its exact (Clopper-Pearson)
-        confidence interval.
+        confidence interval; of the effective number of rows, if these come in groups.
     valid : array of bool, shape (n_bins,)
         Whether the confidence interval contains `target`.
     n : array of int, shape (n_bins,)
@@ -68,6 +69,7 @@ def local_coverage(
     *,
     coverage: float = 0.9,
     by: Any = None,
+    groups: Any = None,
     n_bins: int = 20,
     ties: Any = None,
     confidence: float = 0.95,
@@ -89,10 +91,13 @@ def local_coverage(
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
         default the uncertainty.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        A bin then counts with its effective number of rows, see *Notes*.
     n_bins : int, default 20
         Number of bins: a fraction near 1 needs more rows a bin than <Z²>. Fewer, with a
-        warning, where a bin would have under 5 rows. Groups of under 5 rows are left
-        out, with a warning.
+        warning, where a bin would have under 5 rows, or rows of under 5 of `groups`.
+        Labels of `by` with fewer are left out, with a warning.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
     confidence : float, default 0.95
@@ -102,10 +107,18 @@ def local_coverage(
     -------
     LocalCoverage
 
+    Notes
+    -----
+    With groups, r is the correlation, within groups, of whether an error lies within
+    its limits, estimated from all rows and at least 0. The n rows of a bin, n_g of
+    each group, count as n / (1 + r (Σ n_g² / n − 1)) independent ones, of which the
+    same fraction lies within the limits.
+
     References
     ----------
     C. J. Clopper and E. S. Pearson, Biometrika 26, 404 (1934),
-    doi:10.1093/biomet/26.4.404
+    doi:10.1093/biomet/26.4.404; E. L. Korn and B. I. Graubard, Survey Methodology 24,
+    193 (1998)
 
     Examples
     --------
@@ -120,49 +133,66 @@ def local_coverage(
     >>> local_coverage(rng.normal(scale=u), u, wrong).fraction_valid
     0.25
     """
-    rows, position = judged_by(error, uncertainty, by)
+    rows, position = judged_by(error, uncertainty, by, groups)
     limits = check_interval(interval, rows.errors)
     target = check_fraction(coverage, "coverage")
     n_bins = check_count(n_bins, "n_bins")
     confidence = check_fraction(confidence, "confidence")
     order = check_ties(ties, rows.errors)
     bins = bin_variable(rows, position, n_bins, ties=order, min_size=MIN_ROWS)
-    return _coverage_of(inside_limits(rows.errors, limits), bins, target, confidence)
+    inside = inside_limits(rows.errors, limits)
+    return _coverage_of(inside, bins, rows.group_codes, target, confidence)
 
 
 def _coverage_of(
     inside: npt.NDArray[np.bool_],
     bins: VariableBins,
+    groups: Ints | None,
     target: float,
     confidence: float,
 ) -> LocalCoverage:
     """Return the coverage of each bin, from which errors are inside their limits."""
-    binned = rows_of_bins(bins)
+    binned = rows_of_bins(bins, groups)
     n = binned.sizes
-    count = binned.reduce(np.add, inside[binned.order].astype(np.float64))
-    total = wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
+    sorted_inside = inside[binned.order].astype(np.float64)
+    fraction = binned.reduce(np.add, sorted_inside) / n
+    count: Floats = binned.reduce(np.add, sorted_inside)
+    if groups is None:
+        trials: Floats = n.astype(np.float64)
+        total = wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
+    else:
+        codes = groups[binned.order]
+        correlation = within_groups(sorted_inside - np.repeat(fraction, n), codes)
+        sums = GroupSums.of_rows(sorted_inside, n, codes)
+        trials = n / design_effect(sums, correlation)
+        count = fraction * trials
+        all_rows = np.array([inside.size])
+        together = GroupSums.of_rows(inside.astype(np.float64), all_rows, groups)
+        effective = float(inside.size / design_effect(together, correlation)[0])
+        total = wilson_limits(inside.mean() * effective, effective, confidence)
     return LocalCoverage.judged(
         bins.name,
-        clopper_pearson_interval(count, n, confidence=confidence),
+        clopper_pearson_interval(count, trials, confidence=confidence),
         n,
         first_middle_last(bins.values, binned),
         wanted=target,
         overall=(float(inside.mean()), *total),
         confidence=confidence,
         target=target,
-        coverage=count / n,
+        coverage=fraction,
     )
 
 
 def clopper_pearson_interval(
-    successes: Floats, trials: Ints, *, confidence: float
+    successes: Floats, trials: Floats, *, confidence: float
 ) -> tuple[Floats, Floats]:
     """Return the exact confidence interval of each of several fractions."""
     tail = (1 - confidence) / 2
     # at 0 and n, where the beta function has no such parameter, the limits are known
-    low = special.betaincinv(np.maximum(successes, 1), trials - successes + 1, tail)
+    failures = trials - successes
+    low = special.betaincinv(np.where(successes > 0, successes, 1), failures + 1, tail)
     high = special.betaincinv(
-        successes + 1, np.maximum(trials - successes, 1), 1 - tail
+        successes + 1, np.where(failures > 0, failures, 1), 1 - tail
     )
     return (
         np.where(successes == 0, 0.0, low),

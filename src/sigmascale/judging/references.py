@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -15,6 +15,7 @@ from .._support.checks import (
     check_choice,
     check_count,
     check_features,
+    check_together,
     check_uncertainty,
     rng_from,
 )
@@ -23,11 +24,13 @@ from .._support.rows import Rows, judged_rows
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .binning import VariableBins, bin_variables, check_ties
+from .resampling import correlated_squares, shuffled_rows
 from .scores import combined_scores
 
 Distribution = Literal["normal", "student_t", "empirical"]
 
 _BLOCK = 2**20  # z-scores drawn at a time, whatever the number of draws
+_QUANTILES = 2**17  # z-scores that stand for a distribution, where rows come in groups
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ def reference_scores(
     distribution: Distribution = "normal",
     error: Any = None,
     df: float | None = None,
+    groups: Any = None,
     n_bins: int = 100,
     ties: Any = None,
     rng: int | np.random.Generator | None = 0,
@@ -176,6 +180,10 @@ def reference_scores(
         Errors; needed for "empirical", and for "student_t" when `df` is not given.
     df : float, optional
         Degrees of freedom of Student's t, above 2; by default fitted to the z-scores.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        Whole groups are then resampled, or z-scores drawn that are as alike within
+        groups as those of `error`, which is needed.
     n_bins : int, default 100
         Number of equal-size bins of each numeric variable.
     ties : array-like of shape (n,), optional
@@ -202,9 +210,10 @@ def reference_scores(
     if error is None:
         u = check_uncertainty(uncertainty)
         columns = check_features(features, u)
-        rows = Rows((u, *columns.values()), ("u", *columns))
+        labels = check_together(groups, u, "uncertainty")
+        rows = Rows((u, *columns.values()), ("u", *columns), groups=labels)
     else:
-        rows = judged_rows(error, uncertainty, features)
+        rows = judged_rows(error, uncertainty, features, groups)
     order = check_ties(ties, rows.uncertainty)
     n_bins, n_draws = check_count(n_bins, "n_bins"), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
@@ -226,10 +235,11 @@ def simulate_scores(
     gather = _gathering(u, variables)
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
     block = max(1, min(64, _BLOCK // u.size))
+    draw = _draws(rows, z_scores, rng)
     parts = []
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
-        z2 = z_scores.draw_squares(rng, (min(block, n_draws - first), u.size)).T
+        z2 = draw(min(block, n_draws - first)).T
         means = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
         parts.append((z2.mean(axis=0), *np.split(means, 2)))
     zms, local, mse = (
@@ -237,6 +247,29 @@ def simulate_scores(
     )
     draws = _scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes)
     return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
+
+
+def _draws(
+    rows: Rows, z_scores: ZDistribution, rng: np.random.Generator
+) -> Callable[[int], Floats]:
+    """Return what draws the squared z-scores of several sets, a set a row."""
+    if rows.groups is None:
+        return lambda count: z_scores.draw_squares(rng, (count, rows.n_rows))
+    if rows.error is None:
+        msg = (
+            "`groups` need the z-scores of the set, which tell how alike those of a "
+            "group are: pass `error` as well."
+        )
+        raise InvalidInputError(msg)
+    pool = z_scores.pool
+    if pool is not None:
+        sources = shuffled_rows(rows.n_rows, rows.groups, rng, replace=True)
+        return lambda count: np.stack([pool[sources()] for _ in range(count)])
+    z2 = (rows.error / rows.uncertainty) ** 2
+    independent = z_scores.draw_squares(rng, (1, _QUANTILES))[0]
+    own = z2 / (float(z2.mean()) or 1.0)
+    one = correlated_squares(own, rows.groups, independent, rng)
+    return lambda count: np.stack([one() for _ in range(count)])
 
 
 def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array:

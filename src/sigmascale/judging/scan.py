@@ -18,7 +18,7 @@ from .._support.checks import (
 )
 from .._support.progress import track
 from .._support.render import TableFormat, as_table, html_table, plain, shorten
-from .._support.rows import Rows, judged_rows, read_pair, some_features
+from .._support.rows import Data, Rows, judged_rows, read_pair, some_features
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
 from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
@@ -102,8 +102,8 @@ class BinScan:
 
 
 def scan_bins(
-    calibration: tuple[Any, Any],
-    test: tuple[Any, Any],
+    calibration: Data,
+    test: Data,
     *,
     n_bins: Iterable[int] = range(2, 100),
     by: int | str = 0,
@@ -119,8 +119,9 @@ def scan_bins(
 
     Parameters
     ----------
-    calibration, test : pair (X, y)
-        Conditioning table and errors of the set to fit on, and of the set to score.
+    calibration, test : (X, y) or (X, y, groups)
+        Conditioning table and errors of the set to fit on, and of the set to score;
+        groups are labels of rows that belong together.
     n_bins : iterable of int, default range(2, 100)
         Numbers of bins to try.
     by : int or str, default 0
@@ -155,13 +156,15 @@ def scan_bins(
         read_pair(calibration, "calibration"),
         read_pair(test, "test"),
     )
-    judged = judged_rows(judged.errors, judged.uncertainty, judged.features)
+    judged = judged_rows(
+        judged.errors, judged.uncertainty, judged.features, judged.groups
+    )
     numbers = check_counts(n_bins, "n_bins")
     settings = check_settings(check_count(score_bins, "score_bins"), method)
     n_draws = check_count(n_draws, "n_draws")
 
     def predict(scaler: VarianceScaler) -> Rows:
-        fitted = scaler.fit(calibration[0], learned_from.errors)
+        fitted = scaler.fit(calibration[0], learned_from.errors, learned_from.groups)
         u = fitted.predict(test[0])
         return judged.with_uncertainty(check_pair(judged.errors, u)[1])
 
@@ -237,6 +240,7 @@ def choose_n_bins(
     X: Any,
     y: Any,
     *,
+    groups: Any = None,
     n_bins: Iterable[int] = (1, 2, 5, 10, 15, 20, 30, 40, 60, 80, 100),
     by: int | str = 0,
     cv: int = 5,
@@ -250,6 +254,9 @@ def choose_n_bins(
         Conditioning table of the calibration set.
     y : array-like of shape (n,)
         Its errors.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        They stay together in cross-validation, and standard errors count groups.
     n_bins : iterable of int
         Numbers of bins to try.
     by : int or str, default 0
@@ -271,26 +278,28 @@ def choose_n_bins(
     >>> 2 <= choice.n_bins <= 40
     True
     """
-    rows = read_pair((X, y), "data")
+    rows = read_pair((X, y, groups), "data")
     numbers = sorted(set(check_counts(n_bins, "n_bins")))
     cv = check_count(cv, "cv", least=2)
-    if rows.n_rows < cv:
+    counted = "rows" if rows.groups is None else "groups"
+    found = rows.n_rows if rows.groups is None else np.unique(rows.groups).size
+    if found < cv:
         msg = (
-            f"`cv` must not exceed the number of rows; found {cv} for {rows.n_rows} "
-            "rows."
+            f"`cv` must not exceed the number of {counted}; found {cv} for {found} "
+            f"{counted}."
         )
         raise InvalidInputError(msg)
     rows.numbers(by)  # or refuse it now
     rows = some_features(rows, [] if rows.position(by) == 0 else [by])
     rows = rows.take(canonical_order(rows.columns, rows.errors))
     size = np.abs(rows.errors) / rows.uncertainty
-    fold = make_folds(size, cv, rng_from(rng), None)
+    fold = make_folds(size, cv, rng_from(rng), rows.groups)
     losses = {}
     for n in track(numbers, "choosing the bin number", len(numbers)):
         # of one column or two, the last is the one that is binned
         u = predict_unseen(BinwiseScaling(n, by=-1), rows, fold)
         losses[str(n)] = nll_from((rows.errors / u) ** 2 + 2 * np.log(u))
-    ranking = rank(losses)
+    ranking = rank(losses, rows.groups)
     return BinChoice(
         n_bins=next(n for n in numbers if ranking.is_as_good(str(n))),
         best=int(ranking.best),

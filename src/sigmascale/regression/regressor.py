@@ -30,7 +30,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._support.checks import Floats, check_count, check_groups
+from .._support.checks import Floats, check_count, check_groups, check_together
 from .._support.rows import check_target
 from ..exceptions import InvalidInputError
 from ..scaling import SelectedScaling, VarianceScaler
@@ -182,7 +182,7 @@ class RecalibratedRegressor(
         target = check_target(y, _num_samples(X), type(self).__name__, what="targets")
         regressor, scaler = self._regressor(), self._scaler()
         check_source(regressor, self.uncertainty)
-        kept_together = None if groups is None else check_groups(groups, target)
+        kept_together = check_together(groups, target, "X")
         labels = (
             None if by_group is None else check_groups(by_group, target, "by_group")
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Floats, Ints, Labels
 from .._support.rows import Rows
 from ..maps.prediction import rescale
 from .base import VarianceScaler
@@ -41,7 +41,7 @@ class Ranking:
         The one with the lowest mean loss.
     difference, standard_error : dict of str to float
         The mean loss of each minus that of the best, and its standard error, from the
-        differences row by row.
+        differences row by row, or group by group.
     """
 
     best: str
@@ -53,12 +53,22 @@ class Ranking:
         return self.difference[name] <= self.standard_error[name]
 
 
-def rank(losses: dict[str, Floats]) -> Ranking:
-    """Rank candidates by the loss of each row."""
+def rank(losses: dict[str, Floats], groups: Labels | None = None) -> Ranking:
+    """Rank candidates by the loss of each row; rows of a group are not independent."""
     best = min(losses, key=lambda name: float(losses[name].mean()))
     differences = {name: loss - losses[best] for name, loss in losses.items()}
+    codes = None if groups is None else np.unique(groups, return_inverse=True)[1]
     return Ranking(
         best,
         {name: float(d.mean()) for name, d in differences.items()},
-        {name: float(d.std() / np.sqrt(d.size)) for name, d in differences.items()},
+        {name: _standard_error(d, codes) for name, d in differences.items()},
     )
+
+
+def _standard_error(d: Floats, groups: Ints | None) -> float:
+    """Return the standard error of a mean of rows, or of rows in groups."""
+    if groups is None:
+        return float(d.std() / np.sqrt(d.size))
+    sums = np.bincount(groups, d - d.mean())
+    correction = sums.size / max(1, sums.size - 1)  # few groups have too small a sum
+    return float(np.sqrt(correction * np.sum(sums**2)) / d.size)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import LARGEST_Z, Floats, Ints, check_count
+from .._support.checks import LARGEST_Z, Floats, Ints, Labels, check_count
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
 from .._support.rows import Rows
@@ -61,7 +61,8 @@ class SelectedScaling(VarianceScaler):
     Candidates, from none and one factor to boosted ones, are fitted on all folds but
     one and judged by the log-likelihood of the rows they have not seen, in which a
     single enormous error counts only up to a cap. The simplest candidate within one
-    standard error of the best (of their difference, row by row) is fitted on all rows.
+    standard error of the best (of their difference, row by row, or group by group) is
+    fitted on all rows.
     A candidate that fails, or that meets an unseen error which it thought impossible,
     is dropped with a warning.
 
@@ -162,7 +163,8 @@ class SelectedScaling(VarianceScaler):
                 f"{name} {verdict}" for name, verdict in verdicts.items()
             )
             raise InvalidInputError(msg)
-        self._choose(list(candidates), predicted, verdicts, rows.errors)
+        names = list(candidates)
+        self._choose(names, predicted, verdicts, rows.errors, rows.groups)
         self.scaler_: VarianceScaler = clone(candidates[self.name_])._fit_rows(rows)
         self.scaler_.min_uncertainty_ = self.min_uncertainty_
         self.scaler_.n_features_in_ = self.n_features_in_
@@ -207,6 +209,7 @@ class SelectedScaling(VarianceScaler):
         predicted: dict[str, Floats],
         verdicts: dict[str, str],
         error: Floats,
+        groups: Labels | None = None,
     ) -> None:
         """Choose the simplest candidate within one standard error of the best."""
         # an error can exceed its uncertainty by so much that its square overflows
@@ -219,7 +222,8 @@ class SelectedScaling(VarianceScaler):
             {
                 name: 0.5 * deviance(e2 / unit, 2 * np.log(u) - np.log(unit), cap)
                 for name, u in predicted.items()
-            }
+            },
+            groups,
         )
         z2 = {name: (error / u) ** 2 for name, u in predicted.items()}
         off = abs(np.log(float(z2["none"].mean()) or 1e-300)) if "none" in z2 else 0.0
