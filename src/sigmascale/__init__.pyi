@@ -37,7 +37,8 @@ from .judging.scores import (
     uce,
     zms,
 )
-from .judging.verdicts import Validation, Verdict, validate
+from .judging.validation import Validation, Verdict
+from .judging.verdicts import validate
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (

@@ -27,7 +27,9 @@ Labels = npt.NDArray[Any]
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 
 # The names of scores (S_cal, S_con, ...) and verdicts that are not of a feature.
-RESERVED = frozenset({"u", "cal", "con", "ada", "tot", "average"})
+RESERVED = frozenset(
+    {"u", "cal", "con", "ada", "tot", "average", "bias", "joint", "coverage"}
+)
 
 MISSING_LABEL = "missing"  # of rows that have none
 

@@ -16,7 +16,8 @@ from .._support.progress import track, working
 from ..comparison import compare
 from ..datasets import SyntheticMolecules, make_molecules
 from ..exceptions import UnseenGroupWarning
-from ..judging.verdicts import Validation, validate
+from ..judging.validation import Validation
+from ..judging.verdicts import validate
 from ..plots import plot_local_zms, share_zms_range
 from ..report import write_report
 from ..scaling import (

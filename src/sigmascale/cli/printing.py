@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from ..judging.verdicts import Validation
+    from ..judging.validation import Validation
     from .options import TableFormat
     from .tables.lazy import LazyTable
     from .tables.memory import MemoryTable

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._support.render import TableFormat, as_table, shorten
 from ..exceptions import InvalidInputError
-from ..judging.verdicts import Validation
+from ..judging.validation import Validation
 from .tables.filesets import named
 from .tables.memory import MemoryTable, read_raw
 from .tables.reading import Reading

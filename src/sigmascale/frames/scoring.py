@@ -25,7 +25,8 @@ from ..judging.confidence_intervals import MIN_ROWS, moments_interval
 from ..judging.local import BinSettings, LocalZMS, check_settings, refuse_one_row
 from ..judging.references import ReferenceScores
 from ..judging.scores import Scorecard
-from ..judging.verdicts import Validation, default_bins, judge
+from ..judging.validation import Validation
+from ..judging.verdicts import default_bins, judge
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
 from .summaries import uniform

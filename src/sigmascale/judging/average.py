@@ -25,10 +25,10 @@ from .._support.checks import Floats, Labels
 from .._support.rows import Rows
 from ..bins.partitions import sum_by_code
 
-SIMULATED = 4000  # means of z² behind the quantiles of a law
-LARGEST_VALUES = 500  # of a simulated sample; the others are summed by their moments
+SIMULATED = 2500  # means of z² behind the quantiles of a law
+LARGEST_VALUES = 200  # of a simulated sample; the others are summed by their moments
 LIGHT = 200.0  # degrees of freedom beyond which errors are as good as normal
-LIGHTEST = 1e4
+MOST_FITTED = 10_000  # rows that a law is fitted to
 REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
 HEAVIER = 6.63  # twice the log-likelihood that the heaviest tail not ruled out may lose
 
@@ -71,7 +71,8 @@ def average_of(rows: Rows, level: float, rng: np.random.Generator) -> Average:
     mean = float(z2.mean())
     if mean == 0:
         return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(z.size))
-    low, high, n_effective = _moments_interval(z2, rows.groups, level)
+    low, high, n_effective = mean_interval_of(z2, rows.groups, level)
+    low = max(0.0, low)
     nu, nu_low = fit_nu(z)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
@@ -79,21 +80,21 @@ def average_of(rows: Rows, level: float, rng: np.random.Generator) -> Average:
     high = max(high, mean / _mean_quantiles(nu_low, n, upper, rng)[0])
     for share in REDUCED:
         limit = np.quantile(z2, 1 - share)
-        reduced = _moments_interval(np.minimum(z2, limit), rows.groups, level)
+        reduced = mean_interval_of(np.minimum(z2, limit), rows.groups, level)
         low = max(low, reduced[0])
     return Average(mean, low, high, level, nu, nu_low, n_effective)
 
 
-def _moments_interval(
-    z2: Floats, groups: Labels | None, level: float
+def mean_interval_of(
+    values: Floats, groups: Labels | None, level: float
 ) -> tuple[float, float, float]:
     """Return the ABC interval of a mean, from sums by group, and the effective rows.
 
     With d the sum of x − m of each group, a = Σd³ / (6 (Σd²)^1.5), w = a ± q and
     λ = w / (1 − a w)², the limits are m + λ sqrt(Σd²) / n.
     """
-    n, mean = z2.size, float(z2.mean())
-    d = z2 - mean
+    n, mean = values.size, float(values.mean())
+    d = values - mean
     by_row = float(np.sum(d * d))
     if by_row == 0:
         return mean, mean, float(n)
@@ -110,7 +111,7 @@ def _moments_interval(
         for w in (a - q, a + q)
     )
     effective = n * min(1.0, by_row / max(squares, 1e-300))
-    return max(0.0, low), high, effective
+    return low, high, effective
 
 
 def fit_nu(z: Floats) -> tuple[float, float]:
@@ -121,15 +122,15 @@ def fit_nu(z: Floats) -> tuple[float, float]:
     x = np.abs(z[z != 0])
     if x.size < 5:
         return np.inf, 2.01
-    if x.size > 20_000:  # more do not make it more certain than it needs to be
-        x = np.sort(x)[:: x.size // 20_000]
+    if x.size > MOST_FITTED:  # more do not make it more certain than it needs to be
+        x = np.sort(x)[:: -(-x.size // MOST_FITTED)]
     x = x / np.median(x)
 
     def loss(log_excess: float) -> float:
         """Return minus twice the log-likelihood, with the best scale."""
         nu = 2 + np.exp(log_excess)
         scale = 0.7  # by a few steps of the fixed point of maximum likelihood
-        for _ in range(30):
+        for _ in range(12):
             weights = (nu + 1) / (nu + (x / scale) ** 2)
             scale = float(np.sqrt(np.mean(weights * x * x)))
         return -2 * float(np.sum(stats.t.logpdf(x / scale, nu) - np.log(scale)))
@@ -170,14 +171,14 @@ def _simulated_means(nu: float, n: int, rng: np.random.Generator) -> Floats:
     unit = (nu - 2) / nu
     share = min(1.0, LARGEST_VALUES / n)
     # t² as a function of its upper tail probability, on a fine grid
-    tail = np.geomspace(1e-12, share, 4000)
+    tail = np.geomspace(1e-12, share, 1000)
     squares = special.stdtrit(nu, 1 - tail / 2) ** 2 * unit
     if share == 1.0:
         counts, body = np.full(SIMULATED, n), np.zeros(SIMULATED)
     else:
         counts = rng.binomial(n, share, SIMULATED)
         # the moments of what is below the threshold
-        p = (np.arange(20_000) + 0.5) / 20_000 * (1 - share)
+        p = (np.arange(5000) + 0.5) / 5000 * (1 - share)
         below = special.stdtrit(nu, 0.5 + p / 2) ** 2 * unit
         rest = n - counts
         noise = rng.standard_normal(SIMULATED)

@@ -1,4 +1,4 @@
-"""Joint failures: can u and the features together predict z²?
+"""Joint failures: what u and the features together say about z².
 
 Small trees learn on some folds which rows have large z², and are tested on the others.
 If nothing depends on u and the features, what they have learned is worth nothing there.
@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Floats
 from .._support.rows import Rows
 from ..scaling.crossfit import make_folds
 
 N_FOLDS = 2
-MAX_ROWS = 100_000  # more are not needed to find what matters
 LEAST_ROWS = 60
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 
@@ -26,19 +25,11 @@ class Learned:
 
     Attributes
     ----------
-    rows : array of int
-        The rows that were looked at.
     log_factor : array of shape (n_rows,)
         The logarithm of the expected z² of each, over the average.
     """
 
-    rows: Ints
     log_factor: Floats
-
-    @property
-    def weights(self) -> Floats:
-        """What the ratio of z² to its mean is multiplied by in the gain."""
-        return -np.expm1(-self.log_factor)
 
     def gain(self, ratio: Floats) -> Floats:
         """Return the gain in log-likelihood (gamma law), of sets in columns.
@@ -46,7 +37,7 @@ class Learned:
         It is the sum over rows of r (1 − e^−f) − f, with r the ratio of z² to its mean
         and f the logarithm of the factor that was predicted.
         """
-        result: Floats = self.weights @ ratio - self.log_factor.sum()
+        result: Floats = -np.expm1(-self.log_factor) @ ratio - self.log_factor.sum()
         return result
 
 
@@ -55,10 +46,6 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    chosen = np.arange(rows.n_rows)
-    if chosen.size > MAX_ROWS:
-        chosen = np.sort(rng.choice(chosen, MAX_ROWS, replace=False))
-    rows = rows.take(chosen)
     table, categorical = _table(rows)
     if rows.n_rows < LEAST_ROWS or not table.shape[1]:
         return None
@@ -90,7 +77,7 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
             predicted = learner.predict(table[unseen])
         mean = float(learner.predict(table[seen]).mean())
         log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
-    return Learned(chosen, log_factor)
+    return Learned(log_factor)
 
 
 def _table(rows: Rows) -> tuple[Floats, list[int]]:
@@ -119,13 +106,12 @@ def describe_region(rows: Rows, learned: Learned) -> tuple[str, float, int] | No
     """Return the worst region that a few splits find, its <Z²> over all, and rows."""
     from sklearn.tree import DecisionTreeRegressor
 
-    part = rows.take(learned.rows)
-    numbers = [i for i, x in enumerate(part.columns) if x.dtype.kind == "f"]
-    table = np.column_stack([part.columns[i] for i in numbers])
-    least = max(10, part.n_rows // 50)
+    numbers = [i for i, x in enumerate(rows.columns) if x.dtype.kind == "f"]
+    table = np.column_stack([rows.columns[i] for i in numbers])
+    least = max(10, rows.n_rows // 50)
     tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
     tree.fit(table, learned.log_factor)
-    z2 = (part.errors / part.uncertainty) ** 2
+    z2 = (rows.errors / rows.uncertainty) ** 2
     leaf = tree.apply(table)
     best: tuple[float, int, float, int] | None = None
     for each in np.unique(leaf):
@@ -137,7 +123,7 @@ def describe_region(rows: Rows, learned: Learned) -> tuple[str, float, int] | No
             best = (score, int(each), ratio, n)
     if best is None:
         return None
-    names = [part.names[i] for i in numbers]
+    names = [rows.names[i] for i in numbers]
     return _conditions(tree.tree_, best[1], names), best[2], best[3]
 
 

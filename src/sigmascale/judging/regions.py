@@ -6,27 +6,32 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy import optimize
 
 from .._support.checks import Floats
-from .local import LocalZMS
+from .scans import ScannedVariable, variance_ratios
 
 SMALLEST = 1e-3  # least <Z²> that is told from 0: beyond, all that counts is the rows
 
 
 @dataclass(frozen=True)
 class Region:
-    """A run of bins whose uncertainties are wrong in the same direction.
+    """A part of the rows whose uncertainties are wrong in the same direction.
 
     Attributes
     ----------
     where : str
         The region in words, such as "X1 above 125" or "X1 between 3 and 4".
     low, high : float, str or None
-        Its limits; None where it is open. For a group, its label.
+        Its limits; None where it is open. For labels, these.
     zms : float
         <Z²> of its rows.
     n : int
         Number of its rows.
+    interval : tuple of float, or None
+        The interval of the factor that its uncertainties should be multiplied by, which
+        holds for all regions that were looked at.
     """
 
     where: str
@@ -34,6 +39,7 @@ class Region:
     high: Any
     zms: float
     n: int
+    interval: tuple[float, float] | None = None
 
     @property
     def sentence(self) -> str:
@@ -69,36 +75,91 @@ def how_far_off(zms: float) -> str:
     return f"{100 * (1 - ratio):.0f} % too small"
 
 
-def worst_region(local: LocalZMS) -> Region:
-    """Return the run of bins, or the group, that deviates most from <Z²> = 1.
+def worst_region(
+    variable: ScannedVariable, sums: Floats, critical: float
+) -> Region | None:
+    """Return the region of a variable that differs most from the rest of the rows.
 
-    Deviation is the gamma deviance n (<Z²> - 1 - ln <Z²>): it needs no intervals, which
-    in heavy tails are widest where <Z²> is largest.
+    Parameters
+    ----------
+    variable : ScannedVariable
+        The variable in fine bins.
+    sums : array of shape (n_bins,)
+        Sums of z² by bin.
+    critical : float
+        The likelihood ratio that the largest of all regions exceeds by chance at the
+        level of the test: it makes the interval of the factor hold for all of them.
     """
-    n = local.n.astype(np.float64)
-    if local.is_grouped:
-        worst = int(np.argmax(_deviance(n, local.zms)))
-        label = str(local.x[worst])
-        where = f"{local.name} = {label}"
-        return Region(where, label, label, float(local.zms[worst]), int(n[worst]))
-    # all runs of bins first..last at once, from cumulative sums
-    rows, total = (
-        np.concatenate([[0.0], np.cumsum(values)]) for values in (n, n * local.zms)
-    )
-    count = np.maximum(rows[None, 1:] - rows[:-1, None], 0.0)
-    mean = (total[None, 1:] - total[:-1, None]) / np.maximum(count, 1.0)
-    deviation = _deviance(count, mean)
-    first, last = np.unravel_index(int(np.argmax(deviation)), deviation.shape)
-    low = float(local.x_min[first]) if first > 0 else None
-    high = float(local.x_max[last]) if last < n.size - 1 else None
-    zms, size = float(mean[first, last]), int(count[first, last])
-    return Region(_words(local.name, low, high), low, high, zms, size)
+    inside = most_different(variable, variance_ratios(variable, sums[None]), sums)
+    if inside is None:
+        return None
+    n, total = variable.sizes.astype(np.float64), sums
+    means = [float(total[part].sum() / n[part].sum()) for part in (inside, ~inside)]
+    # where the rest is further from right, and one piece, it is the rest that is wrong
+    distance = [abs(np.log(max(mean, SMALLEST))) for mean in means]
+    if distance[1] > distance[0] and (variable.labels is not None or _is_run(~inside)):
+        inside, means = ~inside, means[::-1]
+    where, low, high = words_of(variable, inside)
+    rows = int(n[inside].sum())
+    return Region(where, low, high, means[0], rows, _factors(means[0], rows, critical))
 
 
-def _deviance(count: Floats, zms: Floats) -> Floats:
-    positive = np.maximum(zms, SMALLEST)
-    deviance: Floats = count * (positive - 1 - np.log(positive))
-    return deviance
+def most_different(
+    variable: ScannedVariable, ratios: Floats, sums: Floats
+) -> npt.NDArray[np.bool_] | None:
+    """Return the bins of the region with the largest ratio, of one set."""
+    if not ratios.shape[1]:
+        return None
+    best = int(np.argmax(ratios[0]))
+    inside = np.zeros(variable.n_bins, dtype=np.bool_)
+    if variable.labels is None:
+        start, stop = variable.runs
+        inside[start[best] : stop[best]] = True
+    else:
+        order = np.argsort(sums / variable.sizes, kind="stable")
+        inside[order[: best + 1]] = True
+    return inside
+
+
+def _is_run(inside: npt.NDArray[np.bool_]) -> bool:
+    """Return whether bins are neighbours."""
+    at = np.flatnonzero(inside)
+    return bool(at.size and at[-1] - at[0] == at.size - 1)
+
+
+def words_of(
+    variable: ScannedVariable, inside: npt.NDArray[np.bool_]
+) -> tuple[str, Any, Any]:
+    """Return bins in words, and their limits."""
+    at = np.flatnonzero(inside)
+    if variable.labels is not None:
+        names = [variable.labels[i] for i in at]
+        shown = ", ".join(names[:3]) + (
+            f" and {len(names) - 3} more" if len(names) > 3 else ""
+        )
+        return f"{variable.name} = {shown}", names[0], names[-1]
+    assert variable.low is not None
+    assert variable.high is not None
+    low = float(variable.low[at[0]]) if at[0] > 0 else None
+    high = float(variable.high[at[-1]]) if at[-1] < variable.n_bins - 1 else None
+    return _words(variable.name, low, high), low, high
+
+
+def _factors(zms: float, n: int, critical: float) -> tuple[float, float] | None:
+    """Return the interval of the factor, from the likelihood ratio that is exceeded.
+
+    The true mean μ is within it where n (r − 1 − ln r) ≤ `critical`, with r = <Z²>/μ.
+    """
+    if zms <= 0:
+        return None
+
+    def excess(log_ratio: float) -> float:
+        return float(np.expm1(log_ratio) - log_ratio - critical / n)
+
+    high = optimize.brentq(excess, 1e-9, 50.0) if excess(50.0) > 0 else 50.0
+    low = optimize.brentq(excess, -1e6, -1e-9) if excess(-1e6) > 0 else -1e6
+    limits = np.sqrt(zms) * np.exp(np.array([-high, -low]) / 2)
+    return float(limits[0]), float(min(limits[1], 1e6))
 
 
 def _words(name: str, low: float | None, high: float | None) -> str:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -24,12 +25,11 @@ from .._support.checks import Floats, Ints, Labels
 from .._support.rows import Rows
 from ..bins.partitions import EqualSizeBins, LabelBins
 
-FINE_BINS = 50  # of a number
+FINE_BINS, ROWS_OF_A_BIN = 50, 15  # of a number: at most, and at least
 LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40)  # of runs, in bins
 LEAST_SHARE, LEAST_ROWS = 0.05, 10  # of the rows that a run must have
 RARE_ROWS, RARE_SHARE = 20, 0.005  # labels with fewer rows share a bin
 AT_ONCE = 2**21  # numbers that are shuffled at a time
-POWERS = ("z2", "z", "outside")  # what is summed
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,8 @@ class ScannedVariable:
     def of(cls, name: str, x: Labels) -> ScannedVariable:
         """Cut a variable into fine bins; equal values are never parted."""
         if x.dtype.kind == "f":
-            codes = EqualSizeBins.quantiles(x, FINE_BINS).codes(x)
+            n_bins = int(np.clip(x.size // ROWS_OF_A_BIN, 2, FINE_BINS))
+            codes = EqualSizeBins.quantiles(x, n_bins).codes(x)
             sizes = np.bincount(codes)
             low, high = np.full(sizes.size, np.inf), np.full(sizes.size, -np.inf)
             np.minimum.at(low, codes, x)
@@ -84,14 +85,14 @@ class ScannedVariable:
         """The number of fine bins."""
         return self.sizes.size
 
-    @property
+    @cached_property
     def runs(self) -> tuple[Ints, Ints]:
         """Where runs start and end that have enough rows, and leave enough."""
         ends = np.append(0, np.cumsum(self.sizes))
         n_rows = int(ends[-1])
         least = max(LEAST_ROWS, LEAST_SHARE * n_rows)
         starts, stops = [], []
-        for length in {*LENGTHS, *range(1, min(self.n_bins, 12))}:
+        for length in LENGTHS:
             start = np.arange(max(0, self.n_bins - length + 1))
             rows = ends[start + length] - ends[start]
             fits = (rows >= least) & (n_rows - rows >= least)
@@ -168,12 +169,14 @@ class ScannedRows:
     def __init__(self, rows: Rows, variables: Sequence[ScannedVariable]) -> None:
         self.variables = variables
         z = rows.errors / rows.uncertainty
-        self.z = z - z.mean()
-        self.z2 = z * z
         size = np.abs(z)
         self.reach = float(np.quantile(size, 0.95))  # the multiple of u that holds 95 %
         outside = (size > self.reach).astype(np.float64)
-        self.outside = outside - outside.mean()
+        self.values = {
+            "z2": z * z,
+            "z": z - z.mean(),
+            "outside": outside - outside.mean(),
+        }
         ends = np.cumsum([variable.n_bins for variable in variables])
         self._slices = [
             slice(end - variable.n_bins, end)
@@ -205,7 +208,7 @@ class ScannedRows:
         self, draw: Callable[[], npt.NDArray[np.uint32]], n_draws: int
     ) -> Iterator[npt.NDArray[np.uint32]]:
         """Yield blocks of shuffled rows, sets in columns."""
-        n_rows = self.z2.size
+        n_rows = self.values["z2"].size
         block = int(np.clip(AT_ONCE // n_rows, 1, 64))
         for first in range(0, n_draws, block):
             count = min(block, n_draws - first)

@@ -20,7 +20,7 @@ from ..judging.diagnostics import (
     count_shared_rows,
     z_scores,
 )
-from ..judging.verdicts import Validation
+from ..judging.validation import Validation
 
 Seed = int | np.random.Generator | None
 

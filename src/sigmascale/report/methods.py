@@ -18,7 +18,7 @@ from .._support.citations import (
     WILSON,
 )
 from .._support.version import __version__
-from ..judging.verdicts import Validation
+from ..judging.validation import Validation
 from .evidence import Evidence
 from .text import percent
 

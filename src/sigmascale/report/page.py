@@ -15,7 +15,7 @@ from .._support.files import write_text
 from .._support.version import __version__
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
-from ..judging.verdicts import Validation
+from ..judging.validation import Validation
 from ..scaling.selected import FOOTNOTE
 from .cautions import cautions
 from .evidence import Evidence, Seed, Stage, gather

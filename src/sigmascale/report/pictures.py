@@ -22,7 +22,7 @@ from .._support.drawing import (
 from .._support.progress import track
 from ..judging.confidence_curves import ConfidenceCurve
 from ..judging.local import LocalZMS
-from ..judging.verdicts import Verdict
+from ..judging.validation import Verdict
 from ..maps import (
     UNCERTAINTY,
     Column,

@@ -20,7 +20,7 @@ from .values import RawTable
 if TYPE_CHECKING:
     import narwhals as nw
 
-    from ...judging.verdicts import Validation
+    from ...judging.validation import Validation
     from ...persistence import SavedMap
     from ...scaling import VarianceScaler
 

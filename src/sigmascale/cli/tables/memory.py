@@ -23,7 +23,7 @@ from .values import RawTable
 if TYPE_CHECKING:
     import polars as pl
 
-    from ...judging.verdicts import Validation
+    from ...judging.validation import Validation
     from ...persistence import SavedMap
     from ...scaling import VarianceScaler
 

@@ -1,0 +1,225 @@
+"""Verdicts, and what they rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from .._support.render import TableFormat, as_table, html_table, shorten, text_table
+from .._support.rows import Rows
+from .local import LocalZMS
+from .references import ReferenceScores
+from .regions import Region
+from .scores import Scorecard
+
+Answer = Literal["yes", "no", "cannot tell"]
+AVERAGE, UNCERTAINTY = "average", "u"
+BIAS, JOINT, COVERAGE = "bias", "joint", "coverage"
+OTHERS = (BIAS, AVERAGE, UNCERTAINTY, JOINT, COVERAGE)  # questions that no feature is
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on one question, with its evidence.
+
+    Attributes
+    ----------
+    name : str
+        The question: "bias", "average", "u", the name of a feature, "joint" or
+        "coverage".
+    answer : {"yes", "no", "cannot tell"}
+        Whether uncertainties are right in this respect.
+    sentence : str
+        The verdict in plain words.
+    p_value, p_adjusted : float or None
+        The chance that a calibrated set looks as bad, for this question alone, and for
+        any of all questions; None where no test was made.
+    interval : tuple of float, or None
+        <Z²> of all rows (of "bias": the mean of z) with the limits of its interval,
+        whose level belongs to the error rate of all questions.
+    seen : float or None
+        The smallest factor by which the uncertainties of a tenth of the rows would have
+        to be off to be found nearly always.
+    region : Region or None
+        The worst region, where the answer is "no".
+    score, target, target_sd : float or None
+        S_cal or S_x, and its mean and spread in perfectly calibrated sets with the
+        z-distribution of this one.
+    local : LocalZMS or None
+        <Z²> of each bin of a variable.
+    attainable : float or None
+        The fraction of valid bins that a perfectly calibrated set with this
+        z-distribution attains.
+    """
+
+    name: str
+    answer: Answer
+    sentence: str
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    interval: tuple[float, float, float] | None = None
+    seen: float | None = None
+    region: Region | None = None
+    score: float | None = None
+    target: float | None = None
+    target_sd: float | None = None
+    local: LocalZMS | None = field(default=None, repr=False)
+    attainable: float | None = None
+
+    @property
+    def passed(self) -> bool:
+        """Whether the answer is "yes"."""
+        return self.answer == "yes"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, nested ones too."""
+        return {
+            **vars(self),
+            "passed": self.passed,
+            "local": None if self.local is None else self.local.to_dict(),
+            "region": None if self.region is None else vars(self.region),
+        }
+
+
+@dataclass(frozen=True)
+class Validation:
+    """Verdicts on one set: unbiased, calibrated, consistent, adaptive, jointly right.
+
+    Attributes
+    ----------
+    verdicts : dict of str to Verdict
+        By question: "bias", "average", "u", the features, "joint" and "coverage".
+    confidence : float
+        One minus the chance that a perfect set gets a "no" to any of them.
+    tolerance : float
+        The factor of u, for a tenth of the rows, that must not hide behind a "yes".
+    scores : Scorecard
+        All scores of the set.
+    reference : ReferenceScores
+        The same scores of perfectly calibrated sets: what is attainable.
+    reach : float
+        The multiple of u that holds 95 % of the errors; 1.96 of normal ones.
+    rows : Rows or None
+        The rows that were judged; None if they stayed in a lazy frame.
+    n_draws : int
+        Shuffled sets behind the tests.
+    seed : int or None
+        The seed of bootstrap and simulation, if it was a number.
+    n_resamples : int or None
+        Bootstrap draws behind the intervals; None if these need none.
+    notes : tuple of str
+        What `validate` warned about bins: those that are fewer than asked for, or left
+        out, or without any error.
+    """
+
+    verdicts: dict[str, Verdict] = field(repr=False)
+    confidence: float
+    tolerance: float
+    scores: Scorecard = field(repr=False)
+    reference: ReferenceScores = field(repr=False)
+    reach: float
+    rows: Rows | None = field(default=None, repr=False, compare=False)
+    n_draws: int = field(default=0, repr=False)
+    seed: int | None = field(default=None, repr=False)
+    n_resamples: int | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def answer(self) -> Answer:
+        """The worst answer: "no" before "cannot tell" before "yes"."""
+        answers = {verdict.answer for verdict in self.verdicts.values()}
+        return next(each for each in ("no", "cannot tell", "yes") if each in answers)  # type: ignore[return-value]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every answer is "yes"."""
+        return self.answer == "yes"
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether uncertainties are right on average."""
+        return self.verdicts[AVERAGE].passed
+
+    @property
+    def consistent(self) -> bool:
+        """Whether they are right at every level of uncertainty."""
+        return self.verdicts[UNCERTAINTY].passed
+
+    @property
+    def adaptive(self) -> dict[str, bool]:
+        """Whether they are right for every value of each feature."""
+        return {
+            name: verdict.passed
+            for name, verdict in self.verdicts.items()
+            if name not in OTHERS
+        }
+
+    @property
+    def local(self) -> dict[str, LocalZMS]:
+        """The local <Z²> of u and each feature."""
+        found = {name: verdict.local for name, verdict in self.verdicts.items()}
+        return {name: local for name, local in found.items() if local is not None}
+
+    @property
+    def summary(self) -> str:
+        """All verdicts in plain words."""
+        return " ".join(verdict.sentence for verdict in self.verdicts.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return verdicts and what they rest on."""
+        return {
+            "answer": self.answer,
+            "passed": self.passed,
+            "summary": self.summary,
+            "confidence": self.confidence,
+            "tolerance": self.tolerance,
+            "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
+        }
+
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return the evidence as a table of text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            How the table is written.
+
+        Returns
+        -------
+        str
+        """
+        return as_table(format, _HEADER, self._rows())
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = []
+        for name, verdict in self.verdicts.items():
+            valid = "-"
+            if verdict.local is not None:
+                low, high = verdict.local.fraction_interval
+                share = verdict.local.fraction_valid
+                valid = f"{share:.2f} [{low:.2f}, {high:.2f}]"
+            score = "-"
+            if verdict.score is not None:
+                score = f"{verdict.score:.2f} ({verdict.target:.2f})"
+            p = "-" if verdict.p_adjusted is None else f"{verdict.p_adjusted:.3f}"
+            seen = "-" if verdict.seen is None else f"{verdict.seen:.3g}"
+            rows.append((shorten(name, 11), verdict.answer, p, seen, score, valid))
+        return rows
+
+    def __str__(self) -> str:
+        """Return the verdicts in words, and the evidence as a table."""
+        table = text_table(_HEADER, self._rows())
+        bins = self.local[UNCERTAINTY].n.size
+        note = (
+            "p: corrected for all questions. Seen: the smallest factor of u, in a\n"
+            "tenth of the rows, that would be found. S (in parentheses what is\n"
+            f"attainable) and valid bins: from {bins} bins of u and of each number."
+        )
+        sentences = [verdict.sentence for verdict in self.verdicts.values()]
+        return "\n".join([*sentences, "", table, note])
+
+    def _repr_html_(self) -> str:
+        return html_table(_HEADER, self._rows())
+
+
+_HEADER = ("", "answer", "p", "seen", "S", "valid bins")
