@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -75,7 +76,7 @@ def repeats_found(rows: Rows) -> str:
     return ""
 
 
-def _counted(some: npt.NDArray[np.generic], n_rows: int) -> str:
+def _counted(some: npt.NDArray[Any], n_rows: int) -> str:
     each = some.size / np.unique(some).size
     return (
         f"about {n_rows / each:.0f} different values in {n_rows} rows, each in "
@@ -83,7 +84,7 @@ def _counted(some: npt.NDArray[np.generic], n_rows: int) -> str:
     )
 
 
-def _bits(x: npt.NDArray[np.generic]) -> npt.NDArray[np.uint64]:
+def _bits(x: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     if x.dtype.kind == "f":
         x = x + 0.0  # there is no -0.0
     return x.view(np.uint64)
@@ -98,9 +99,7 @@ def _key(columns: Sequence[Floats]) -> npt.NDArray[np.uint64]:
     return key
 
 
-def _some(
-    values: npt.NDArray[np.generic], key: npt.NDArray[np.generic]
-) -> npt.NDArray[np.generic]:
+def _some(values: npt.NDArray[Any], key: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the finite values of few rows: all those of a share of the values."""
     if values.size > CHECKED:
         mixed = (_bits(key) * _MIX) >> np.uint64(32)
@@ -118,7 +117,7 @@ def _share_of_duplicates(columns: Sequence[Floats]) -> float:
     return float(counts[counts > 1].sum() / some.size)
 
 
-def _is_even(values: npt.NDArray[np.generic], most: int) -> bool:
+def _is_even(values: npt.NDArray[Any], most: int) -> bool:
     """Return whether many values have several rows each, and about equally many."""
     counts = np.unique(values, return_counts=True)[1]
     if counts.size < LEAST_DISTINCT:
@@ -127,7 +126,7 @@ def _is_even(values: npt.NDArray[np.generic], most: int) -> bool:
     return 2 <= each <= most and bool(counts.var() <= UNEVEN * each**2)
 
 
-def _is_continuous(values: npt.NDArray[np.generic]) -> bool:
+def _is_continuous(values: npt.NDArray[Any]) -> bool:
     """Return whether numbers have many values, unrounded and not on a grid."""
     distinct = np.unique(values).astype(np.float64)
     if distinct.size < LEAST_DISTINCT:
