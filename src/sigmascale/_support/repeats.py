@@ -22,8 +22,8 @@ from .checks import Floats
 from .rows import Rows
 
 CHECKED = 20_000  # rows; of more, those whose values fall into a share are looked at
-LEAST_DISTINCT = 20  # values, below which a variable has but few
-MOST_ROWS = {"u": 10, "feature": 100}  # a value, beyond which it is rather a level
+LEAST_DISTINCT = 20  # values or rows, below which there are but few
+MOST_ROWS = {"u": 10, "feature": 30}  # a value, beyond which it is rather a level
 UNEVEN = 0.35  # squared coefficient of variation of the rows a value
 DUPLICATES = 0.1  # share of rows that are the same as another
 DIGITS = 4  # a number with more of them was not rounded for people to read
@@ -114,7 +114,8 @@ def _share_of_duplicates(columns: Sequence[Floats]) -> float:
     if not some.size:
         return 0.0
     counts = np.unique(some, return_counts=True)[1]
-    return float(counts[counts > 1].sum() / some.size)
+    repeated = int(counts[counts > 1].sum())
+    return repeated / some.size if repeated >= LEAST_DISTINCT else 0.0
 
 
 def _is_even(values: npt.NDArray[Any], most: int) -> bool:

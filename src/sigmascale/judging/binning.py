@@ -92,7 +92,7 @@ def bin_variable(
     in_order: bool = False,
 ) -> VariableBins:
     """Cut the rows into bins of one column; `ties`, or else u, orders equal values."""
-    if min_size > 1:
+    if min_size > 1 and rows.columns[position].dtype.kind == "f":
         n_bins = _bins_that_carry(rows, [position], n_bins, ties, min_size)
     return _cut(rows, position, n_bins, ties, in_order=in_order)
 
