@@ -6,7 +6,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale import maps
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import InvalidInputError, RepeatedRowsWarning
 from sigmascale.judging import scan as module
 from sigmascale.scaling import choice as choosing
 
@@ -285,7 +285,8 @@ def test_a_choice_keeps_groups_together_and_counts_them(monkeypatch):
     assert all(np.unique(fold[labels == g]).size == 1 for g in np.unique(labels))
     copies = np.tile(np.arange(400), 4)
     copied = ss.choose_n_bins(u[copies], error[copies], groups=copies, **settings)
-    alone = ss.choose_n_bins(u[copies], error[copies], **settings)
+    with pytest.warns(RepeatedRowsWarning, match="all numbers of another row"):
+        alone = ss.choose_n_bins(u[copies], error[copies], **settings)
     # four copies of each row make no error smaller
     assert copied.standard_error.max() > 1.5 * alone.standard_error.max()
     assert grouped.candidates.tolist() == [1, 5]
