@@ -248,3 +248,33 @@ def test_uncertainties_that_a_recalibrator_should_not_predict_are_refused(frames
 
     with pytest.raises(InvalidInputError, match="must be strictly positive; 1200 of"):
         ss.compare([Negative()], *frames)
+
+
+def test_groups_go_to_the_fits_and_to_the_intervals(frames):
+    (X, error), (X_test, error_test) = frames
+    groups, test_groups = (np.arange(len(e)) // 4 for e in (error, error_test))
+    seen = []
+
+    class Spy(ss.TemperatureScaling):
+        def fit(self, X, y, groups=None):
+            seen.append(groups)
+            return super().fit(X, y, groups)
+
+    settings = {"n_bins": 10, "method": "moments"}
+    found = ss.compare(
+        {"spy": Spy()},
+        (X, error, groups),
+        (X_test, error_test, test_groups),
+        **settings,
+    )
+    np.testing.assert_array_equal(seen[0], groups)
+    row = found["spy"]
+    u = Spy().fit(X, error).predict(X_test)
+    expected = ss.local_zms(error_test, u, groups=test_groups, **settings)
+    np.testing.assert_array_equal(row.test_local["u"].low, expected.low)
+    plain = ss.compare({"spy": Spy()}, (X, error), (X_test, error_test), **settings)[
+        "spy"
+    ]
+    assert seen[-1] is None
+    assert row.test == plain.test
+    assert (row.test_local["u"].low != plain.test_local["u"].low).all()

@@ -43,3 +43,7 @@ class UnseenGroupWarning(UserWarning):
 
 class InfiniteIntervalWarning(UserWarning):
     """Too few held-out rows for the coverage asked for: limits are infinite."""
+
+
+class RepeatedRowsWarning(UserWarning):
+    """Rows look like repeats of one sample, and no groups say which belong together."""

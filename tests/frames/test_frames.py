@@ -572,3 +572,82 @@ def test_a_fit_survives_the_death_of_a_worker(data, tmp_path):
         fitted["scaler"].factors_, in_memory.factors_, rtol=1e-12
     )
     assert fitted["scaler"].sums_.n.tolist() == in_memory.sums_.n.tolist()
+
+
+# --- rows in groups ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def repeats(tmp_path_factory):
+    """Rows of which four each belong together, in memory and as a file."""
+    rng = np.random.default_rng(8)
+    group = np.repeat(np.arange(500), 4)
+    u = rng.uniform(1, 2, 2000)
+    z = 0.9 * rng.normal(size=500)[group] + 0.4 * rng.normal(size=2000)
+    table = pl.DataFrame(
+        {
+            "u": u,
+            "E": u * z,
+            "whole": rng.normal(size=500)[group],
+            "mixed": rng.normal(size=2000),
+            "steps": rng.integers(0, 50, 2000).astype(float),
+            "label": np.array(["a", "b", "c"])[group % 3],
+            "number": group,
+            "text": [f"molecule {i}" for i in group],
+        }
+    )
+    path = tmp_path_factory.mktemp("repeats") / "repeats.parquet"
+    table.write_parquet(path)
+    return table, path
+
+
+@pytest.mark.parametrize("groups", ["number", "text"])
+@pytest.mark.parametrize("by", [None, "whole", "mixed", "steps", "label"])
+def test_local_zms_of_groups_is_that_in_memory(repeats, engine, by, groups):
+    table, path = repeats
+    lazy = frames.scan(path, engine=engine)
+    found = frames.local_zms(lazy, **NAMES, by=by, groups=groups, n_bins=20)
+    expected = ss.local_zms(
+        table["E"],
+        table["u"],
+        by=None if by is None else table[by],
+        groups=table[groups],
+        n_bins=20,
+        method="moments",
+    )
+    np.testing.assert_array_equal(found.n, expected.n)
+    np.testing.assert_array_equal(found.n_groups, expected.n_groups)
+    for name in ("zms", "low", "high"):
+        np.testing.assert_allclose(getattr(found, name), getattr(expected, name))
+    np.testing.assert_array_equal(found.x_min, expected.x_min)
+    np.testing.assert_array_equal(found.x_max, expected.x_max)
+    assert found.overall == pytest.approx(expected.overall)
+
+
+def test_bins_of_a_frame_with_too_few_groups_are_merged(repeats):
+    table, _ = repeats
+    with pytest.warns(FewerBinsWarning, match="rows in groups give"):
+        found = frames.local_zms(
+            table.lazy(), **NAMES, by="whole", groups="text", n_bins=200
+        )
+    assert found.n.sum() == 2000
+    assert found.n_groups.min() >= 5
+    assert found.zms.size >= 40
+
+
+def test_rows_of_a_frame_without_a_group_are_refused(repeats):
+    table, _ = repeats
+    missing = table.with_columns(
+        text=pl.when(pl.col("number") > 3).then(pl.col("text")),
+        number=pl.when(pl.col("number") > 3).then(pl.col("number")),
+    )
+    for groups in ("text", "number"):
+        with pytest.raises(InvalidInputError, match="every row; 16 of"):
+            frames.local_zms(missing.lazy(), **NAMES, groups=groups)
+
+
+def test_one_group_of_a_frame_is_refused(repeats):
+    table, _ = repeats
+    one = table.with_columns(text=pl.lit("same"))
+    with pytest.raises(InvalidInputError, match="at least 2 labels"):
+        frames.local_zms(one.lazy(), **NAMES, groups="text", n_bins=1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import sigmascale as ss
 from sigmascale import reference_scores, scorecard
 from sigmascale.exceptions import InvalidInputError, ZeroErrorBinWarning
 from sigmascale.judging import references
@@ -224,3 +225,37 @@ def test_bins_of_zero_errors_make_targets_infinite_with_a_warning_but_never_nan(
 def test_wrong_arguments_are_refused(arguments, match):
     with pytest.raises(InvalidInputError, match=match):
         reference_scores(U, **arguments)
+
+
+# --- rows in groups ------------------------------------------------------------------
+
+
+def calibrated_repeats(rho, seed):
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(250), 4)
+    z = np.sqrt(rho) * rng.normal(size=250)[groups]
+    z += np.sqrt(1 - rho) * rng.normal(size=1000)
+    u = rng.uniform(1, 2, 250)[groups]
+    return z * u, u, groups
+
+
+@pytest.mark.parametrize("distribution", ["empirical", "normal", "student_t"])
+def test_references_of_repeats_have_the_spread_that_repeats_have(distribution):
+    error, u, groups = calibrated_repeats(0.9, 0)
+    settings = {"n_bins": 10, "error": error, "distribution": distribution}
+    found = reference_scores(u, groups=groups, n_draws=400, **settings)
+    cards = [
+        ss.scorecard(*calibrated_repeats(0.9, seed)[:2], n_bins=10)
+        for seed in range(1, 201)
+    ]
+    for name in ("S_cal", "S_u"):
+        scores = np.array([card[name] for card in cards])
+        assert found.mean[name] == pytest.approx(scores.mean(), rel=0.25)
+    alone = reference_scores(u, n_draws=400, **settings)
+    assert alone.mean["S_u"] < 0.7 * found.mean["S_u"]
+
+
+def test_groups_without_errors_say_nothing_of_how_alike_their_rows_are():
+    _, u, groups = calibrated_repeats(0.9, 0)
+    with pytest.raises(InvalidInputError, match="pass `error` as well"):
+        reference_scores(u, groups=groups, n_draws=20)

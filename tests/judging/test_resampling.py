@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sigmascale.judging.resampling import ENOUGH_GROUPS, _pools, shuffled_rows
+from sigmascale.judging.grouped_intervals import within_groups
+from sigmascale.judging.resampling import (
+    ENOUGH_GROUPS,
+    _pools,
+    correlated_squares,
+    shuffled_rows,
+)
 
 
 def drawn(groups, seed=0, n_rows=None):
@@ -119,3 +125,28 @@ def test_the_draws_keep_the_spread_of_the_mean_that_dependent_rows_have():
     )
     # 1/30 of var(z²) for single rows; whole groups add twice the covariance 0.81 var
     assert whole / single == pytest.approx(1 + 2 * 0.81, rel=0.2)
+
+
+def test_with_replacement_a_group_may_be_drawn_several_times():
+    groups = np.repeat(np.arange(50), 4)
+    draw = shuffled_rows(200, groups, np.random.default_rng(0), replace=True)
+    source = groups[draw()].reshape(50, 4)
+    assert (source == source[:, :1]).all()
+    assert np.unique(source).size < 45
+    single = shuffled_rows(200, None, np.random.default_rng(0), replace=True)()
+    assert single.dtype == np.uint32
+    assert np.unique(single).size < 180
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_squares_are_drawn_as_alike_within_groups_as_the_rows_own(rho):
+    rng = np.random.default_rng(4)
+    groups = np.repeat(np.arange(3000), 3)
+    z = np.sqrt(rho) * rng.normal(size=3000)[groups]
+    z2 = (z + np.sqrt(1 - rho) * rng.normal(size=9000)) ** 2
+    draw = correlated_squares(z2, groups, rng.chisquare(1, 100_000), rng)
+    squares = np.concatenate([draw() for _ in range(10)])
+    assert squares.mean() == pytest.approx(1, abs=0.05)
+    assert squares.var() == pytest.approx(2, rel=0.1)
+    drawn = within_groups(squares - squares.mean(), np.arange(squares.size) // 3)
+    assert drawn == pytest.approx(rho**2, abs=0.08)

@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import InvalidInputError, RepeatedRowsWarning
 from sigmascale.judging import scan as module
 from sigmascale.maps import prediction
 from sigmascale.scaling import choice as choosing
@@ -265,3 +265,43 @@ def test_one_bin_has_the_cross_validated_nll_of_one_factor(halves):
 def test_a_choice_that_cannot_be_made_is_refused(options, message):
     with pytest.raises(InvalidInputError, match=message):
         ss.choose_n_bins(np.arange(1.0, 11), np.ones(10), **options)
+
+
+def test_a_choice_keeps_groups_together_and_counts_them(monkeypatch):
+    rng = np.random.default_rng(1)
+    u = rng.uniform(1, 2, 400)
+    error = u * rng.normal(size=400)
+    folds = []
+
+    def predict_unseen(candidate, rows, fold):
+        folds.append((rows.groups, fold))
+        return choosing.predict_unseen(candidate, rows, fold)
+
+    monkeypatch.setattr(module, "predict_unseen", predict_unseen)
+    groups = rng.integers(0, 40, 400)
+    settings = {"n_bins": (1, 5), "cv": 4}
+    grouped = ss.choose_n_bins(u, error, groups=groups, **settings)
+    labels, fold = folds[-1]
+    assert all(np.unique(fold[labels == g]).size == 1 for g in np.unique(labels))
+    copies = np.tile(np.arange(400), 4)
+    copied = ss.choose_n_bins(u[copies], error[copies], groups=copies, **settings)
+    with pytest.warns(RepeatedRowsWarning, match="all numbers of another row"):
+        alone = ss.choose_n_bins(u[copies], error[copies], **settings)
+    # four copies of each row make no error smaller
+    assert copied.standard_error.max() > 1.5 * alone.standard_error.max()
+    assert grouped.candidates.tolist() == [1, 5]
+
+
+def test_more_folds_than_groups_are_refused():
+    with pytest.raises(InvalidInputError, match="number of groups; found 5 for 3 gro"):
+        ss.choose_n_bins(np.ones(30), np.arange(30.0), groups=np.arange(30) % 3)
+
+
+def test_a_scan_takes_groups_with_the_sets(halves):
+    (X, error), (X_test, error_test) = halves
+    groups = np.arange(len(error_test)) // 3
+    quick = {"n_bins": (3,), "n_draws": 20, "method": "moments", "score_bins": 10}
+    found = ss.scan_bins((X, error), (X_test, error_test, groups), **quick)
+    plain = ss.scan_bins((X, error), (X_test, error_test), **quick)
+    assert found.scores["S_u"] == plain.scores["S_u"]
+    assert found.simulated_sd["S_cal"] != plain.simulated_sd["S_cal"]

@@ -21,6 +21,10 @@ def fit(
 ) -> Scaler:
     """Fit a recalibrator to a lazy frame, in one or two passes over it.
 
+    Rows that belong together make no difference to sums, but for the folds by which
+    RakedScaling chooses its smoothing: these divide groups. Where that matters, collect
+    a sample of whole groups and pass `groups` to the recalibrator's own `fit`.
+
     Parameters
     ----------
     scaler : recalibrator

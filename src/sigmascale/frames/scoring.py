@@ -28,6 +28,7 @@ from ..judging.scores import Scorecard
 from ..judging.validation import Validation
 from ..judging.verdicts import default_bins, judge
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
+from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
 from .summaries import uniform
 
@@ -92,6 +93,7 @@ def local_zms(
     error: str,
     uncertainty: str,
     by: str | None = None,
+    groups: str | None = None,
     n_bins: int = 100,
     confidence: float = 0.95,
 ) -> LocalZMS:
@@ -107,6 +109,9 @@ def local_zms(
         The columns of errors and uncertainties.
     by : str, optional
         The column to bin by; by default the uncertainty.
+    groups : str, optional
+        The column of labels that rows which belong together have in common. Intervals
+        then count groups rather than rows; sums by bin and group come into memory.
     n_bins : int, default 100
         Number of bins; groups ignore it.
     confidence : float, default 0.95
@@ -126,6 +131,11 @@ def local_zms(
     """
     settings = check_settings(n_bins, "moments", confidence, 1500)
     features = [] if by is None or by == uncertainty else [by]
+    if groups is not None:
+        named = [*features, groups]
+        rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
+        column, group = rows.columns[-2:]
+        return local_zms_of_groups(rows, column, group, settings)
     rows = read_rows(frame, error, uncertainty, features)
     column = rows.columns[-1]
     binned = _bin(rows, [column], settings.n_bins, TERMS, min_size=MIN_ROWS)[column]

@@ -175,8 +175,8 @@ class Answers:
         tenth = f"tenth of the rows, ordered by {name},"
         if seen > self._plan.tolerance:
             words = (
-                f"Cannot tell whether {right}: a {tenth} could be off by a factor of "
-                f"{self._plan.tolerance:g} unseen."
+                f"Cannot tell whether {right}: u of a {tenth} could be too small by a "
+                f"factor of {self._plan.tolerance:g} unseen."
             )
             return self._verdict(name, "cannot tell", words, seen=seen)
         words = (

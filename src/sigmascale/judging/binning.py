@@ -92,7 +92,7 @@ def bin_variable(
     in_order: bool = False,
 ) -> VariableBins:
     """Cut the rows into bins of one column; `ties`, or else u, orders equal values."""
-    if min_size > 1:
+    if min_size > 1 and rows.columns[position].dtype.kind == "f":
         n_bins = _bins_that_carry(rows, [position], n_bins, ties, min_size)
     return _cut(rows, position, n_bins, ties, in_order=in_order)
 
@@ -150,13 +150,18 @@ def _bins_that_carry(
             order = rank_bins(x, 1, **_tie_breakers(rows, position, ties)).order
             n_bins = _bins_with_groups(groups[order], n_bins, min_size)
     if n_bins < wanted:
-        warnings.warn(
-            f"{wanted} bins were asked for, but rows in groups give at most {n_bins} "
-            f"with rows of {min_size} or more groups; {n_bins} are used.",
-            FewerBinsWarning,
-            stacklevel=4,
-        )
+        warn_of_few_groups(wanted, n_bins, min_size)
     return n_bins
+
+
+def warn_of_few_groups(wanted: int, n_bins: int, least: int) -> None:
+    """Say that there are fewer bins than wanted, so that each has enough groups."""
+    warnings.warn(
+        f"{wanted} bins were asked for, but rows in groups give {n_bins} with rows of "
+        f"{least} or more groups; {n_bins} are used.",
+        FewerBinsWarning,
+        stacklevel=5,
+    )
 
 
 def _bins_with_groups(groups: Ints, n_bins: int, least: int) -> int:

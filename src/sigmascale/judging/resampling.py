@@ -163,6 +163,7 @@ def correlated_squares(
     def draw() -> Floats:
         x = np.sqrt(r) * rng.standard_normal(n_groups)[codes]
         x += np.sqrt(1 - r) * rng.standard_normal(codes.size)
-        return np.interp(2 * special.ndtr(np.abs(x)) - 1, levels, ordered)
+        drawn: Floats = np.interp(2 * special.ndtr(np.abs(x)) - 1, levels, ordered)
+        return drawn
 
     return draw

@@ -18,6 +18,7 @@ from .._support.checks import (
 )
 from .._support.progress import track
 from .._support.render import TableFormat, as_table, html_table, plain, shorten
+from .._support.repeats import warn_of_repeats
 from .._support.rows import Data, Rows, judged_rows, read_pair, some_features
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
@@ -279,6 +280,7 @@ def choose_n_bins(
     True
     """
     rows = read_pair((X, y, groups), "data")
+    warn_of_repeats(rows)
     numbers = sorted(set(check_counts(n_bins, "n_bins")))
     cv = check_count(cv, "cv", least=2)
     counted = "rows" if rows.groups is None else "groups"

@@ -25,9 +25,9 @@ from .._support.checks import Floats, Ints, Labels
 from .._support.rows import Rows
 from ..bins.partitions import EqualSizeBins, LabelBins
 
-FINE_BINS, ROWS_OF_A_BIN = 50, 15  # of a number: at most, and at least
+FINE_BINS, ROWS_OF_A_BIN = 50, 5  # of a number: at most, and at least
 LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40)  # of runs, in bins
-LEAST_SHARE, LEAST_ROWS = 0.05, 10  # of the rows that a run must have
+LEAST_SHARE, LEAST_ROWS = 0.08, 10  # of the rows that a run must have
 RARE_ROWS, RARE_SHARE = 20, 0.005  # labels with fewer rows share a bin
 AT_ONCE = 2**21  # numbers that are shuffled at a time
 

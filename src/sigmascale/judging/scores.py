@@ -310,6 +310,10 @@ def scorecard(
 ) -> Scorecard:
     """Return NLL, S_cal, and S_x, ENCE_x, UCE_x for u and every feature.
 
+    Scores are numbers without intervals. They are the same whether rows belong together
+    or not, so that there are no `groups` to pass; what such scores should be depends
+    on it, see :func:`reference_scores`.
+
     Parameters
     ----------
     error : array-like of shape (n,)

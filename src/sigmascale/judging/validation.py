@@ -39,7 +39,7 @@ class Verdict:
         whose level belongs to the error rate of all questions.
     seen : float or None
         The smallest factor by which the uncertainties of a tenth of the rows would have
-        to be off to be found nearly always.
+        to be too small to be found nearly always; of "average", those of all rows.
     region : Region or None
         The worst region, where the answer is "no".
     score, target, target_sd : float or None
@@ -92,7 +92,7 @@ class Validation:
     confidence : float
         One minus the chance that a perfect set gets a "no" to any of them.
     tolerance : float
-        The factor of u, for a tenth of the rows, that must not hide behind a "yes".
+        The factor by which u of a tenth of the rows may be too small unseen.
     scores : Scorecard
         All scores of the set.
     reference : ReferenceScores

@@ -21,6 +21,7 @@ from .._support.checks import (
     check_pair,
     largest_size,
 )
+from .._support.repeats import warn_of_repeats
 from .._support.rows import (
     Rows,
     check_nonnegative_uncertainty,
@@ -93,8 +94,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         groups : array-like of shape (n,), optional
-            Rows of one group stay together in cross-validation. Recalibrators that do
-            not cross-validate have no use for it.
+            Labels; rows with the same label belong together, as repeats of one sample
+            do. They stay together in cross-validation, and choices count groups.
+            Recalibrators that do not cross-validate have no other use for them than
+            that rows which look like repeats are no surprise (RepeatedRowsWarning).
 
         Returns
         -------
@@ -104,6 +107,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         rows = self._read(X, fitting=True)
         u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
         rows = with_target(rows, y, groups, type(self).__name__)
+        warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
         return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
