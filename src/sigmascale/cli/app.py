@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 # What the process ends with; 2 is what Typer has for wrong options, too.
-PASSED, FAILED, BAD_INPUT, DEFECT = 0, 1, 2, 3
+PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
 
 app = typer.Typer(
     help="Honest error bars for regression: check, recalibrate and compare them.",

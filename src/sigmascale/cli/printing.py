@@ -61,6 +61,9 @@ def _finite(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else value
 
 
+MARKS = {"yes": ("✓", "green"), "no": ("✗", "red"), "cannot tell": ("?", "yellow")}
+
+
 def show_verdicts(validation: Validation, title: str = "") -> None:
     """Print verdicts with a mark each, in colour where there is any."""
     from rich.console import Console
@@ -70,7 +73,7 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
     if title:
         console.print(Text(title, style="bold"))
     for verdict in validation.verdicts.values():
-        mark, style = ("✓", "green") if verdict.passed else ("✗", "red")
+        mark, style = MARKS[verdict.answer]
         words = fill(f"  {verdict.sentence}", console.width - 1, subsequent_indent="  ")
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 

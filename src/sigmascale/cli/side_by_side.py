@@ -38,7 +38,7 @@ class SideBySide:
         rows = []
         for name, card in cards.items():
             numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
-            passed = "yes" if self.validations[name].passed else "no"
+            passed = self.validations[name].answer
             rows.append([name, *(f"{value:.3f}" for value in numbers), passed])
         return [*header, "S_tot", "passed"], rows
 

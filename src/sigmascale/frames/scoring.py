@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
@@ -15,26 +15,22 @@ from .._support.checks import (
     as_labels,
     check_count,
     refuse_reserved,
-    rng_from,
 )
 from ..bins.partitions import cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.attainable import attainable_fractions
 from ..judging.by_bin import large_groups
 from ..judging.confidence_intervals import MIN_ROWS, moments_interval
 from ..judging.local import BinSettings, LocalZMS, check_settings, refuse_one_row
-from ..judging.references import ReferenceScores
 from ..judging.scores import Scorecard
 from ..judging.validation import Validation
-from ..judging.verdicts import default_bins, judge
+from ..judging.verdicts import validate as validate_rows
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
 from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
 from .summaries import uniform
 
 SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
-SAMPLE = 200_000  # z-scores behind the attainable fraction of valid bins
-BIN_ROWS = 10_000  # beyond, the coverage of an interval does not depend on the rows
+SAMPLE = 1_000_000  # rows that are judged
 
 
 @dataclass(frozen=True)
@@ -148,16 +144,16 @@ def validate(
     error: str,
     uncertainty: str,
     features: Any = (),
-    n_bins: int | None = None,
-    confidence: float = 0.95,
-    n_draws: int = 1000,
+    groups: str | None = None,
+    sample: int = SAMPLE,
     rng: int | np.random.Generator | None = 0,
+    **options: Any,
 ) -> Validation:
     """Return verdicts on a lazy frame, see :func:`sigmascale.validate`.
 
-    Perfectly calibrated sets with the z-distribution of this one are simulated bin by
-    bin: the <Z²> of a bin is drawn from the gamma distribution (shifted) that has the
-    mean, variance and skewness which that of its rows would have.
+    Up to `sample` rows are collected and judged in memory. Of a larger frame the engine
+    draws that many, by a hash of error and uncertainty, or of whole groups; so many
+    rows show all that matters. The scores are those of all rows.
 
     Parameters
     ----------
@@ -167,15 +163,14 @@ def validate(
         The columns of errors and uncertainties.
     features : list of str, optional
         The columns of features; text makes groups.
-    n_bins : int, optional
-        Number of bins of each numeric variable. By default the square root of n, up
-        to 100, and no more than leave 5 rows in each.
-    confidence : float, default 0.95
-        Coverage of the intervals, and one minus the level of the tests.
-    n_draws : int, default 1000
-        Simulated sets.
+    groups : str, optional
+        The column that says which rows belong together.
+    sample : int, default 1000000
+        Rows that are judged, at most, or about as many.
     rng : int, Generator or None, default 0
-        Seed of the simulation.
+        Seed of the simulations.
+    **options
+        As for :func:`sigmascale.validate`.
 
     Returns
     -------
@@ -189,35 +184,65 @@ def validate(
     >>> rng = np.random.default_rng(1)
     >>> u = rng.uniform(1, 2, 5000)
     >>> frame = pl.LazyFrame({"u": u, "E": rng.normal(scale=u)})
-    >>> ss.frames.validate(frame, error="E", uncertainty="u").passed
-    True
+    >>> ss.frames.validate(frame, error="E", uncertainty="u").answer
+    'yes'
     """
-    rows = read_rows(frame, error, uncertainty, _scored(features))
-    if n_bins is None:
-        n_rows = int(collect(rows.frame.select(nw.len().alias("n")))["n"][0])
-        n_bins = default_bins(n_rows)
-    settings = check_settings(n_bins, "moments", confidence, 1500)
-    n_draws = check_count(n_draws, "n_draws", least=20)
-    generator = rng_from(rng)
-    binned = _bin(rows, rows.columns, settings.n_bins, TERMS, min_size=MIN_ROWS)
-    names = ["u", *rows.names[1:]]
-    local = {
-        name: _local(name, each, settings)
-        for name, each in zip(names, binned.values(), strict=True)
-    }
-    total = binned["u"].sums.total
-    sizes = {
-        name: each.sums.n for name, each in zip(names, binned.values(), strict=True)
-    }
-    return judge(
-        _scorecard(binned, settings.n_bins, names),
-        _reference(total, sizes, n_draws, generator),
-        local,
-        attainable_fractions(
-            _sample(rows, total), local, settings, generator, largest_bin=BIN_ROWS
-        ),
-        settings,
+    names = list(_scored(features)) if not isinstance(features, str) else features
+    together = [] if groups is None or groups in names else [groups]
+    rows = read_rows(
+        frame,
+        error,
+        uncertainty,
+        names if isinstance(names, str) else [*names, *together],
+        categorical=together,
     )
+    most = check_count(sample, "sample", least=100)
+    seen = collect(rows.frame.select(n=nw.len(), usable=nw.col("u").count()))
+    n_rows = int(seen["n"][0])
+    if int(seen["usable"][0]) < n_rows or not n_rows:
+        rows.refuse()
+    chosen = rows.frame
+    if n_rows > most:
+        chosen = _share_of(rows, n_rows, most, groups)
+    found = collect(chosen)
+    by_name = {
+        name: found[column]
+        for name, column in zip(rows.names[1:], rows.columns[1:], strict=True)
+    }
+    judged = validate_rows(
+        found["e"].astype(np.float64),
+        found["u"].astype(np.float64),
+        {name: by_name[name] for name in names},
+        groups=None if groups is None else as_labels(by_name[groups]),
+        rng=rng,
+        **options,
+    )
+    if n_rows <= most:
+        return judged
+    whole = scorecard(
+        frame,
+        error=error,
+        uncertainty=uncertainty,
+        features=names,
+        n_bins=judged.scores.n_bins,
+    )
+    return replace(judged, scores=whole)
+
+
+def _share_of(rows: LazyRows, n_rows: int, most: int, groups: str | None) -> Any:
+    """Return about so many of the rows: by a hash of each, or every so many groups."""
+    if groups is not None:
+        column = rows.columns[rows.names.index(groups)]
+        labels = np.sort(as_labels(collect(rows.frame.select(column).unique())[column]))
+        kept = labels[:: -(-n_rows // most)].tolist()
+        return rows.frame.filter(nw.col(column).is_in(kept))
+    sums = collect(
+        with_terms(rows.frame, ("e2", "u2")).select(
+            e2=nw.col("e2").sum(), u2=nw.col("u2").sum()
+        )
+    )
+    means = (float(sums[name][0]) / n_rows for name in ("e2", "u2"))
+    return rows.frame.filter(uniform(*means) < most / n_rows)
 
 
 def _scored(features: Any) -> Any:
@@ -324,37 +349,3 @@ def _local(name: str, binned: _Binned, settings: BinSettings) -> LocalZMS:
         (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
         settings,
     )
-
-
-def _reference(
-    total: BinSums, sizes: dict[str, Ints], n_draws: int, rng: np.random.Generator
-) -> ReferenceScores:
-    """Return S of simulated sets whose z² have the moments of this set everywhere."""
-    n = int(total.n[0])
-    m1, m2, m3 = (
-        float(values[0]) / n if total.z2[0] else normal
-        for values, normal in ((total.z2, 1.0), (total.z4, 3.0), (total.z6, 15.0))
-    )
-    variance = max(0.0, m2 / m1**2 - 1)
-    third = m3 / m1**3 - 3 * m2 / m1**2 + 2
-    skewness = third / variance**1.5 if variance else 0.0
-    draws = {}
-    for name, rows in {"cal": np.array([n]), **sizes}.items():
-        spread = np.sqrt(variance / rows)
-        # the mean of n rows of a gamma variable is one of n times the shape
-        shape = 4 * rows / max(skewness, 1e-6) ** 2
-        drawn = rng.standard_gamma(shape, size=(n_draws, rows.size))
-        zms = 1 + spread * (drawn - shape) / np.sqrt(shape)
-        draws[f"S_{name}"] = np.abs(np.log(np.maximum(zms, 1e-3))).mean(axis=1)
-    return ReferenceScores(distribution="empirical", df=None, draws=draws)
-
-
-def _sample(rows: LazyRows, total: BinSums) -> Floats:
-    """Return the z² of about `SAMPLE` rows."""
-    share = SAMPLE / int(total.n[0])
-    means = float(total.e2[0] / total.n[0]), float(total.u2[0] / total.n[0])
-    frame = with_terms(rows.frame, ("z2",))
-    if share < 1:
-        frame = frame.filter(uniform(*means) < share)
-    found = np.sort(collect(frame.select("z2"))["z2"])
-    return found if found.size else np.ones(1)

@@ -35,7 +35,7 @@ from .validation import (
 DRAWS = 500  # shuffled sets, or what the confidence needs
 FEWEST = 20  # rows, or groups, below which nothing can be told
 # how the error rate is shared out
-AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE = 0.35, 0.05, 0.6
+AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE = 0.25, 0.05, 0.7
 
 
 @dataclass(frozen=True)

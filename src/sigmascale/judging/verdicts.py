@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, rng_from
+from .._support.repeats import warn_of_repeats
 from .._support.rows import Rows, judged_rows
 from ..bins.partitions import feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
@@ -125,6 +126,8 @@ def validate(
     settings = check_settings(n_bins, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
     refuse_one(rows)
+    if groups is None:
+        warn_of_repeats(rows)
     generator = rng_from(rng)
 
     z2 = (rows.errors / rows.uncertainty) ** 2
