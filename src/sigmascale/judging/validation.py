@@ -188,7 +188,7 @@ class Validation:
         -------
         str
         """
-        return as_table(format, _HEADER, self._rows())
+        return as_table(_HEADER, self._rows(), format)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []
