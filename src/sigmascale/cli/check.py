@@ -43,7 +43,7 @@ class Tolerated(StrEnum):
 CLOSING = {
     "yes": "Passed.",
     "no": "Not passed.",
-    "cannot tell": "Cannot tell: nothing is plainly wrong, but these rows prove little.",
+    "cannot tell": "Cannot tell: nothing is plainly wrong, but little is proven.",
 }
 
 

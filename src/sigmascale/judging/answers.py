@@ -180,9 +180,10 @@ class Answers:
             )
             return self._verdict(name, "cannot tell", words, seen=seen)
         words = (
-            f"{right[0].upper()}{right[1:]}: no {tenth} is off by more than a factor "
+            f"{right[0].upper()}{right[1:]}: u of no {tenth} is too small by more than "
+            f"a factor of {seen:.3g}."
         )
-        return self._verdict(name, "yes", f"{words}of {seen:.3g}.", seen=seen)
+        return self._verdict(name, "yes", words, seen=seen)
 
     def _seen(self, name: str, critical: float) -> float:
         """Return the smallest failure that would be found; alike variables share it."""
