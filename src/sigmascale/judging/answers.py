@@ -92,11 +92,11 @@ class Answers:
         self._adjusted: dict[str, float] = {}
         self._seen_by_sizes: dict[Any, float] = {}
         if shuffled is not None:
-            self._p = shuffled.tests.p_values()
+            self._p = shuffled.compared.p_values()
             # in terms of the whole error rate, of which tests have a share
             self._adjusted = {
                 name: min(1.0, p / TESTS_SHARE)
-                for name, p in shuffled.tests.adjusted().items()
+                for name, p in shuffled.compared.adjusted().items()
             }
 
     def _rejects(self, name: str) -> bool:
@@ -165,7 +165,7 @@ class Answers:
                 return self._verdict(name, "cannot tell", words)
             words = f"{name} has one value: what holds on average holds for it."
             return self._verdict(name, "yes", words)
-        critical = self._shuffled.tests.critical(name, self._level)
+        critical = self._shuffled.compared.critical(name, self._level)
         if self._rejects(name):
             sums = self._shuffled.sums[name]["z2"]
             region = worst_region(variable, sums, critical)
