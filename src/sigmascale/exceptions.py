@@ -17,6 +17,10 @@ class FewerBinsWarning(UserWarning):
     """The data do not carry as many bins as were asked for; fewer were made."""
 
 
+class ThinBinsWarning(UserWarning):
+    """Bins have too few rows to learn from; their factors lean on the average one."""
+
+
 class ZeroUncertaintyWarning(UserWarning):
     """Uncertainties of exactly 0 were raised to the smallest positive one seen."""
 
