@@ -17,8 +17,8 @@ class FewerBinsWarning(UserWarning):
     """The data do not carry as many bins as were asked for; fewer were made."""
 
 
-class ThinBinsWarning(UserWarning):
-    """Bins have too few rows to learn from; their factors lean on the average one."""
+class ThinBinsWarning(FewerBinsWarning):
+    """Bins have so few rows that the average factor outweighs their own."""
 
 
 class ZeroUncertaintyWarning(UserWarning):

@@ -305,7 +305,7 @@ def coverage_at_95(
     --------
     >>> error = np.random.default_rng(0).normal(size=1000)
     >>> print(coverage_at_95(error, np.ones(1000)))
-    within 1.96 u  0.956 [0.941, 0.9675]
+    within 1.96 u  0.96 [0.9454, 0.9709]
     is 0.95        yes
     rows           1000
     """

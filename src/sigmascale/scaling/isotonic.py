@@ -41,14 +41,16 @@ class IsotonicScaling(VarianceScaler):
     mean variance l, gets (n m + k l) / (n + k), with k pseudo-rows. Steps that are then
     out of order are pooled again.
 
-    With errors from N(0, 1.5 u) and 200 rows to learn from, 200 times, <Z²> of new rows
-    is, in the mean over the sets and in the worst of them:
+    With errors from N(0, 1.5 u) and 200 sets of 200 rows to learn from, <Z²> of new
+    rows is, in the mean over the sets and in the worst of them:
 
-    ========  ==============  ==============
-    u is      k = 0           k = 12
-    ========  ==============  ==============
-    normal    TABLE
-    ========  ==============  ==============
+    =========  ============  ============
+    u          k = 0         k = 12
+    =========  ============  ============
+    lognormal  4.57 (531)    1.08 (1.41)
+    uniform    1.54 (34.7)   1.08 (1.44)
+    gamma      1.85 (99.2)   1.10 (1.38)
+    =========  ============  ============
 
     ``benchmarks/small_sets.py`` makes this table.
 
