@@ -147,7 +147,5 @@ def test_shrinking_follows_the_unit(unit):
 
 @pytest.mark.parametrize("bad", [-1, np.nan, np.inf, "12", None, True])
 def test_pseudo_rows_that_are_no_number_are_refused(bad):
-    with pytest.raises(
-        InvalidInputError, match="`pseudo_rows` must be a finite number"
-    ):
+    with pytest.raises(InvalidInputError, match="`pseudo_rows` must be a finite"):
         ss.IsotonicScaling(pseudo_rows=bad).fit(*make_set())
