@@ -59,6 +59,25 @@ def test_calibration_errors_are_those_of_uncertainty_toolbox(uct, name, n_levels
     assert ours == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.parametrize("n_levels", [2, 17, 100])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "mean_absolute_calibration_error",
+        "root_mean_squared_calibration_error",
+        "miscalibration_area",
+    ],
+)
+def test_one_sided_calibration_errors_are_those_of_uncertainty_toolbox(
+    uct, name, n_levels
+):
+    ours = getattr(ss, name)(E, U, n_levels=n_levels, kind="quantile")
+    theirs = getattr(uct, name)(
+        PREDICTION, U, TRUTH, num_bins=n_levels, prop_type="quantile"
+    )
+    assert ours == pytest.approx(theirs, abs=1e-9)
+
+
 def test_sharpness_crps_and_nll_are_those_of_uncertainty_toolbox(uct):
     assert ss.sharpness(U) == pytest.approx(uct.sharpness(U), abs=1e-6)
     rows = (PREDICTION, U, TRUTH)

@@ -13,6 +13,7 @@ from .judging.coverage import (
     normal_interval,
     picp,
 )
+from .judging.estimates import Estimate, zeta_score
 from .judging.local import LocalZMS, local_zms
 from .judging.local_coverage import LocalCoverage, local_coverage
 from .judging.metrics import (
@@ -37,6 +38,15 @@ from .judging.scores import (
     uce,
     zms,
 )
+from .judging.tail_scores import (
+    CoverageAt95,
+    StudentShape,
+    coverage_at_95,
+    relative_calibration_error,
+    skewness_gm,
+    student_shape,
+)
+from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
 from .persistence import load, save
@@ -61,6 +71,8 @@ __all__ = [
     "BoostedScaling",
     "Comparison",
     "ConfidenceCurve",
+    "CoverageAt95",
+    "Estimate",
     "GroupScaling",
     "IntervalScores",
     "IsotonicScaling",
@@ -74,6 +86,8 @@ __all__ = [
     "Region",
     "Scorecard",
     "SelectedScaling",
+    "StudentShape",
+    "TailStatistics",
     "TemperatureScaling",
     "Validation",
     "Verdict",
@@ -84,6 +98,7 @@ __all__ = [
     "choose_n_bins",
     "compare",
     "confidence_curve",
+    "coverage_at_95",
     "crps",
     "datasets",
     "ence",
@@ -104,14 +119,19 @@ __all__ = [
     "picp",
     "plots",
     "reference_scores",
+    "relative_calibration_error",
     "report",
     "root_mean_squared_calibration_error",
     "save",
     "scan_bins",
     "scorecard",
     "sharpness",
+    "skewness_gm",
+    "student_shape",
+    "tails",
     "uce",
     "validate",
     "wilson_interval",
+    "zeta_score",
     "zms",
 ]

@@ -17,6 +17,10 @@ class FewerBinsWarning(UserWarning):
     """The data do not carry as many bins as were asked for; fewer were made."""
 
 
+class ThinBinsWarning(FewerBinsWarning):
+    """Bins have so few rows that the average factor outweighs their own."""
+
+
 class ZeroUncertaintyWarning(UserWarning):
     """Uncertainties of exactly 0 were raised to the smallest positive one seen."""
 

@@ -380,7 +380,7 @@ def test_polars_looks_up_what_an_expression_would_give(scaler, data):
 def test_what_cannot_be_recalibrated_gives_null_and_zero_gives_a_number(
     engine, tmp_path
 ):
-    scaler = ss.BinwiseScaling(2, by=1).fit(
+    scaler = ss.BinwiseScaling(2, by=1, least_rows=0).fit(
         np.column_stack([[1.0, 1.0, 2.0, 2.0], [0.0, 1.0, 2.0, 3.0]]),
         [1.0, 1.0, 4.0, 4.0],
     )
@@ -493,7 +493,7 @@ def test_errors_of_zero_teach_nothing_and_say_so(data):
 def test_few_values_make_fewer_bins_with_a_warning():
     frame = pl.LazyFrame({"u": [1.0, 1.0 + 1e-9, 2.0] * 5, "E": [1.0, 2.0, 3.0] * 5})
     with pytest.warns(FewerBinsWarning, match="leave 3 distinct bins"):
-        scaler = frames.fit(ss.BinwiseScaling(6), frame, **NAMES)
+        scaler = frames.fit(ss.BinwiseScaling(6, least_rows=0), frame, **NAMES)
     assert scaler.partition_.limits.tolist() == [1.0 + 1e-9, 2.0]
 
 

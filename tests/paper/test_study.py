@@ -354,6 +354,7 @@ def test_optimised_rows_are_at_least_as_good_as_analytic_ones(command):
     assert all(float(reached) <= float(closed) for closed, reached in rows)
 
 
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ThinBinsWarning")
 def test_figures_have_the_panels_and_lines_of_the_paper(tmp_path):
     data = few_molecules(0)
     first = figures.figure1(data)

@@ -678,7 +678,8 @@ def test_without_rows_set_aside_coverage_is_nearly_what_was_asked_for(frozen):
     if frozen:
         regressor = FrozenEstimator(regressor.fit(*heavy_set(50, rng)))
     # bins of five rows fit these so closely that their own z-scores would cover 0.87
-    model = quick(regressor, ss.BinwiseScaling(12, by=1), features=[0])
+    bins = ss.BinwiseScaling(12, by=1, least_rows=0)
+    model = quick(regressor, bins, features=[0])
     coverage = []
     for _ in range(60):
         model.fit(*heavy_set(60, rng))

@@ -164,7 +164,7 @@ def test_losses_on_qm9_are_at_or_below_those_of_other_optimisers(qm9, n_bins, by
 def test_a_cell_of_one_row_has_a_factor_to_be_optimised(molecules):
     X, error = molecules.X[:200], molecules.error[:200]
     scaler = ss.BinwiseScaling(
-        8, by=(0, 1), loss="consistency", max_evaluations=200
+        8, by=(0, 1), loss="consistency", least_rows=0, max_evaluations=200
     ).fit(X, error)
     assert np.count_nonzero(scaler.sums_.n == 1) > 5
     card = ss.scorecard(error, scaler.predict(X))

@@ -178,7 +178,7 @@ def test_the_caller_s_line_is_the_one_that_a_warning_shows():
 N_REPLICATIONS, N_NEW = 500, 20
 LAW_SCALERS = {
     "temperature": ss.TemperatureScaling(),
-    "binwise": ss.BinwiseScaling(5),
+    "binwise": ss.BinwiseScaling(5, least_rows=0),
     "boosted": ss.BoostedScaling(max_trees=5, n_folds=2),
 }
 TAILS = {"normal": stats.norm, "t(3)": stats.t(3)}

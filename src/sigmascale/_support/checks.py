@@ -54,6 +54,15 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
     return int(value)
 
 
+def check_nonnegative(value: Any, name: str) -> float:
+    """Return `value` as a finite float of at least 0."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    if not real or isinstance(value, bool) or not 0 <= value < np.inf:
+        msg = f"`{name}` must be a finite number of at least 0; found {value!r}."
+        raise InvalidInputError(msg)
+    return float(value)
+
+
 def check_fraction(value: Any, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1."""
     real = isinstance(value, (int, float, np.integer, np.floating))

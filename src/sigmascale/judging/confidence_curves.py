@@ -57,6 +57,15 @@ class ConfidenceCurve:
         first = self.error[0]
         return self.error / first if first > 0 else np.zeros_like(self.error)
 
+    @property
+    def area_to_oracle(self) -> float:
+        """The mean distance from the oracle, as a share of the error of all rows.
+
+        It is known as AUCO. 0 would be the oracle, which knows the errors; what honest
+        uncertainties reach is in :func:`tails`.
+        """
+        return _area(self.error, self.oracle)
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, arrays as lists."""
         return plain(self)
@@ -156,6 +165,15 @@ def confidence_curve(
         if isinstance(statistic, str)
         else getattr(statistic, "__name__", "statistic"),
     )
+
+
+def area_to_oracle(by_u: Floats, by_size: Floats, kept: Ints) -> float:
+    """Return the area between the rmse of errors in the order of u, and the oracle."""
+    return _area(_curve(by_u, kept, "rmse"), _curve(by_size, kept, "rmse"))
+
+
+def _area(curve: Floats, oracle: Floats) -> float:
+    return float(np.mean(curve - oracle) / curve[0]) if curve[0] > 0 else 0.0
 
 
 def _curve(errors: Floats, kept: Ints, statistic: Statistic) -> Floats:

@@ -8,7 +8,7 @@ an average over all rows; :func:`local_coverage` and :func:`local_zms` look clos
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy import special
@@ -24,6 +24,8 @@ from .._support.checks import (
 )
 from .._support.render import html_table, plain, text_table
 from ..exceptions import InvalidInputError
+
+Curve = Literal["interval", "quantile"]
 
 
 def crps(error: Any, uncertainty: Any) -> float:
@@ -78,12 +80,14 @@ def sharpness(uncertainty: Any) -> float:
 
 
 def mean_absolute_calibration_error(
-    error: Any, uncertainty: Any, *, n_levels: int = 100
+    error: Any, uncertainty: Any, *, n_levels: int = 100, kind: Curve = "interval"
 ) -> float:
     """Return the mean distance of the calibration curve from p; best is small.
 
     MACE is the mean of abs(observed fraction − p) over `n_levels` levels p from 0 to 1.
     Also known as the expected calibration error of a regression.
+    By default fractions are two-sided. K. Tran et al. count one-sided ones: that is
+    ``kind="quantile"``, which sees a bias, too.
 
     Parameters
     ----------
@@ -93,10 +97,14 @@ def mean_absolute_calibration_error(
         Standard uncertainties, strictly positive.
     n_levels : int, default 100
         Number of levels.
+    kind : {"interval", "quantile"}, default "interval"
+        What the fractions count: the errors within ± u Φ⁻¹((1 + p) / 2), or those
+        below u Φ⁻¹(p).
 
     References
     ----------
-    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263; K. Tran et al.,
+    Mach. Learn.: Sci. Technol. 1, 025006 (2020), doi:10.1088/2632-2153/ab7e1a
 
     Examples
     --------
@@ -107,15 +115,17 @@ def mean_absolute_calibration_error(
     >>> round(mean_absolute_calibration_error(error, np.full(10_000, 2.0)), 3)
     0.202
     """
-    return float(np.mean(np.abs(_deviation(error, uncertainty, n_levels))))
+    return float(np.mean(np.abs(_deviation(error, uncertainty, n_levels, kind))))
 
 
 def root_mean_squared_calibration_error(
-    error: Any, uncertainty: Any, *, n_levels: int = 100
+    error: Any, uncertainty: Any, *, n_levels: int = 100, kind: Curve = "interval"
 ) -> float:
     """Return the rms distance of the calibration curve from p; best is small.
 
     RMSCE² is the mean of (observed fraction − p)² over `n_levels` levels p from 0 to 1.
+    By default fractions are two-sided. K. Tran et al. count one-sided ones: that is
+    ``kind="quantile"``, which sees a bias, too.
 
     Parameters
     ----------
@@ -125,10 +135,14 @@ def root_mean_squared_calibration_error(
         Standard uncertainties, strictly positive.
     n_levels : int, default 100
         Number of levels.
+    kind : {"interval", "quantile"}, default "interval"
+        What the fractions count: the errors within ± u Φ⁻¹((1 + p) / 2), or those
+        below u Φ⁻¹(p).
 
     References
     ----------
-    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263; K. Tran et al.,
+    Mach. Learn.: Sci. Technol. 1, 025006 (2020), doi:10.1088/2632-2153/ab7e1a
 
     Examples
     --------
@@ -137,14 +151,18 @@ def root_mean_squared_calibration_error(
     >>> round(root_mean_squared_calibration_error(error, np.full(10_000, 2.0)), 3)
     0.227
     """
-    return float(np.sqrt(np.mean(_deviation(error, uncertainty, n_levels) ** 2)))
+    return float(np.sqrt(np.mean(_deviation(error, uncertainty, n_levels, kind) ** 2)))
 
 
-def miscalibration_area(error: Any, uncertainty: Any, *, n_levels: int = 100) -> float:
+def miscalibration_area(
+    error: Any, uncertainty: Any, *, n_levels: int = 100, kind: Curve = "interval"
+) -> float:
     """Return the area between the calibration curve and the diagonal; best is small.
 
     The curve joins `n_levels` points (p, observed fraction) by straight lines; pieces
     that cross the diagonal count with both their triangles.
+    By default fractions are two-sided. K. Tran et al. count one-sided ones: that is
+    ``kind="quantile"``, which sees a bias, too.
 
     Parameters
     ----------
@@ -154,6 +172,9 @@ def miscalibration_area(error: Any, uncertainty: Any, *, n_levels: int = 100) ->
         Standard uncertainties, strictly positive.
     n_levels : int, default 100
         Number of levels, from 0 to 1.
+    kind : {"interval", "quantile"}, default "interval"
+        What the fractions count: the errors within ± u Φ⁻¹((1 + p) / 2), or those
+        below u Φ⁻¹(p).
 
     References
     ----------
@@ -166,8 +187,10 @@ def miscalibration_area(error: Any, uncertainty: Any, *, n_levels: int = 100) ->
     >>> error = np.random.default_rng(0).normal(size=10_000)
     >>> round(miscalibration_area(error, np.full(10_000, 2.0)), 3)
     0.204
+    >>> round(miscalibration_area(error, np.full(10_000, 2.0), kind="quantile"), 3)
+    0.102
     """
-    deviation = _deviation(error, uncertainty, n_levels)
+    deviation = _deviation(error, uncertainty, n_levels, kind)
     left, right = deviation[:-1], deviation[1:]
     both = np.abs(left) + np.abs(right)
     # two triangles of heights |left| and |right| share the width as their heights do
@@ -302,10 +325,13 @@ def adversarial_group_calibration(
     )
 
 
-def _deviation(error: Any, uncertainty: Any, n_levels: Any) -> Floats:
+def _deviation(error: Any, uncertainty: Any, n_levels: Any, kind: Any) -> Floats:
     """Return observed minus expected fractions at levels from 0 to 1."""
     e, u = check_pair(error, uncertainty)
     levels = check_count(n_levels, "n_levels", least=2)
+    if check_choice(kind, "kind", get_args(Curve)) == "quantile":
+        reach = special.ndtri(np.linspace(0, 1, levels))
+        return _deviation_from(np.searchsorted(reach, e / u), levels)
     return _deviation_from(_first_level(e, u, levels), levels)
 
 

@@ -24,10 +24,11 @@ from .._support.rows import Rows, judged_rows
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .binning import VariableBins, bin_variables, check_ties
+from .inverse_gamma import InverseGamma
 from .resampling import correlated_squares, shuffled_rows
 from .scores import combined_scores
 
-Distribution = Literal["normal", "student_t", "empirical"]
+Distribution = Literal["normal", "student_t", "empirical", "normal_inverse_gamma"]
 
 _BLOCK = 2**20  # z-scores drawn at a time, whatever the number of draws
 _QUANTILES = 2**17  # z-scores that stand for a distribution, where rows come in groups
@@ -42,7 +43,8 @@ class ReferenceScores:
     distribution : str
         What the z-scores were drawn from.
     df : float or None
-        Degrees of freedom of Student's t, given or fitted.
+        Degrees of freedom of Student's t, given or fitted; of "normal_inverse_gamma",
+        those of the law of u².
     draws : dict of str to array of shape (n_draws,)
         Each simulated score, under the names of :class:`Scorecard`.
     """
@@ -94,7 +96,7 @@ class ZDistribution:
     Attributes
     ----------
     name : str
-        "normal", "student_t" or "empirical".
+        "normal", "student_t", "empirical" or "normal_inverse_gamma".
     pool : array or None
         The squares that "empirical" ones are drawn from, of unit mean.
     df : float or None
@@ -110,7 +112,7 @@ class ZDistribution:
         cls, name: Distribution, rows: Rows, df: float | None = None
     ) -> ZDistribution:
         """Return a distribution, with what it needs of the rows' own z-scores."""
-        if name == "normal":
+        if name in ("normal", "normal_inverse_gamma"):
             return cls(name)
         if name == "student_t" and df is not None:
             real = isinstance(df, (int, float, np.integer, np.floating))
@@ -172,10 +174,13 @@ def reference_scores(
         Input features; columns of an array are named X1, X2, ...
     n_draws : int, default 1000
         Number of simulated sets.
-    distribution : {"normal", "student_t", "empirical"}, default "normal"
-        Where z-scores come from: the normal distribution, Student's t scaled to unit
-        variance, or the set's own z-scores, resampled and rescaled to <Z²> = 1. The
-        last is the target that a set with heavy tails can attain.
+    distribution : {"normal", "student_t", "empirical", "normal_inverse_gamma"}
+        Where z-scores come from: the normal distribution, the default; Student's t
+        scaled to unit variance; or the set's own z-scores, resampled and rescaled to
+        <Z²> = 1, the target that a set with heavy tails can attain. The last draws
+        normal z-scores and new uncertainties, too: u² from the inverse gamma law that
+        suits those of the set, each in the place of the old one of its rank. Scores in
+        which u appears (NLL, ENCE, UCE) then vary as from one whole set to another.
     error : array-like of shape (n,), optional
         Errors; needed for "empirical", and for "student_t" when `df` is not given.
     df : float, optional
@@ -197,7 +202,7 @@ def reference_scores(
 
     References
     ----------
-    P. Pernot, arXiv:2310.11978 (2023).
+    P. Pernot, arXiv:2310.11978 (2023); of "normal_inverse_gamma": arXiv:2402.10043.
 
     Examples
     --------
@@ -219,7 +224,31 @@ def reference_scores(
     check_choice(distribution, "distribution", get_args(Distribution))
     z_scores = ZDistribution.of(distribution, rows, df)
     bins = bin_variables(rows, n_bins, ties=order)
+    if distribution == "normal_inverse_gamma":
+        return _simulate_sets(rows, bins, n_draws, rng_from(rng))
     return simulate_scores(rows, bins, z_scores, n_draws, rng_from(rng))
+
+
+def _simulate_sets(
+    rows: Rows,
+    bins: Mapping[str, VariableBins],
+    n_draws: int,
+    rng: np.random.Generator,
+) -> ReferenceScores:
+    """Return the scores of sets whose uncertainties are drawn as well as the errors."""
+    law, normal = InverseGamma.fit(rows.uncertainty), ZDistribution("normal")
+    sets = [
+        simulate_scores(
+            rows.with_uncertainty(law.draw_like(rows.uncertainty, rng)),
+            bins,
+            normal,
+            1,
+            rng,
+        ).draws
+        for _ in range(n_draws)
+    ]
+    draws = {name: np.concatenate([each[name] for each in sets]) for name in sets[0]}
+    return ReferenceScores("normal_inverse_gamma", df=law.df, draws=draws)
 
 
 def simulate_scores(

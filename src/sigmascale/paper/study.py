@@ -243,7 +243,9 @@ def _perfect_fractions(test: Rows, seed: int, n_draws: int = 20) -> Values:
 
 def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
     """Two-dimensional cells and groups, which the paper has for 20 bins only."""
-    cells = BinwiseScaling(20, by=(0, 1)).fit(data.training.X, data.training.error)
+    # the paper takes every cell's own factor, however few its rows
+    cells = BinwiseScaling(20, by=(0, 1), least_rows=0)
+    cells.fit(data.training.X, data.training.error)
     for which, name in ((data.training, "training"), (data.test, "test")):
         u = cells.predict(which.X)
         ties = lexicographic_rank(which.mass, which.uncertainty)
@@ -312,7 +314,7 @@ def _binwise(
 ) -> Iterator[StudyRow]:
     column = {"u": 0, "X1": 1}[by]
     scaler = BinwiseScaling(
-        n_bins, by=column, loss=LOSSES[scaling], random_state=seed
+        n_bins, by=column, loss=LOSSES[scaling], least_rows=0, random_state=seed
     ).fit(data.training.X, data.training.error)
     losses[n_bins, by, scaling] = (scaler.start_loss_, scaler.loss_)
     optimised = "optimiser" if scaling != "NLL" else None

@@ -35,18 +35,19 @@ class LinearScaling(VarianceScaler):
 
     def _learn_from_sums(self, data: Summaries) -> Node:
         found = data.variances()
-        u_unit, e_unit = (
-            np.sqrt(np.average(x, weights=found.n)) for x in (found.u2, found.e2)
-        )
-        slope, floor = _fit_variance(
-            found.u2 / u_unit**2, found.e2 / e_unit**2, found.n
-        )
-        self.a_ = float(np.sqrt(slope) * e_unit / u_unit)
-        self.b_ = float(np.sqrt(floor) * e_unit)
+        self.a_, self.b_ = linear_law(found.u2, found.e2, found.n)
         return Hypotenuse(Product((Constant(self.a_), UNCERTAINTY)), Constant(self.b_))
 
     def _learned_words(self) -> str:
         return f"a = {self.a_:.4g} and b = {self.b_:.4g}, in the error's unit."
+
+
+def linear_law(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
+    """Return a and b of maximum likelihood from squares of rows, or means of n rows."""
+    u_unit, e_unit = (np.sqrt(np.average(x, weights=n)) for x in (u2, e2))
+    slope, floor = _fit_variance(u2 / u_unit**2, e2 / e_unit**2, n)
+    a, b = np.sqrt(slope) * e_unit / u_unit, np.sqrt(floor) * e_unit
+    return float(a), float(b)
 
 
 def _fit_variance(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
