@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ._support.checks import Floats, Labels, check_count, check_pair, rng_from
 from ._support.drawing import (
@@ -95,7 +96,13 @@ def plot_confidence_curve(
     return ax
 
 
-def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) -> Axes:
+def plot_local_zms(
+    result: LocalZMS,
+    *,
+    ax: Axes | None = None,
+    tolerance: float | None = None,
+    **style: Any,
+) -> Axes:
     """Plot <Z²> of each bin with its interval against the variable; the target is 1.
 
     Bins whose interval misses 1 have another colour and marker. The average over all
@@ -107,6 +114,9 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
         What :func:`local_zms` returns, or an entry of ``validate(...).local``.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
+    tolerance : float, optional
+        A factor of u above 1. Bins that could be off by it both ways are grey: their
+        interval holds 1 / tolerance² and tolerance², so that they say nothing.
     **style
         Properties of the points, a Matplotlib line; `color`, `marker` and `label`
         are those of the valid bins alone.
@@ -123,7 +133,8 @@ def plot_local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) ->
     ax.set_yscale("log")
     # What is not clipped must not lie below the axis.
     overall = np.maximum(result.overall, bottom)
-    x = _plot_bins(ax, result, result.zms, 1, overall, style)
+    unknown = None if tolerance is None else result.says_nothing(tolerance)
+    x = _plot_bins(ax, result, result.zms, 1, overall, style, unknown)
     if (zero := result.zms <= 0).any():
         look: Look = {"color": VERMILION, "transform": ax.get_xaxis_transform()}
         ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)
@@ -388,8 +399,12 @@ def _plot_bins(
     target: float,
     overall: Any,
     style: Look,
+    unknown: npt.NDArray[np.bool_] | None = None,
 ) -> Labels:
-    """Plot values of bins with intervals, that of all rows beside; return their x."""
+    """Plot values of bins with intervals, that of all rows beside; return their x.
+
+    Bins that are unknown say nothing, and are grey.
+    """
     x: Labels = np.arange(values.size) if result.is_grouped else result.x
     ax.axhline(target, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
     size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
@@ -398,7 +413,16 @@ def _plot_bins(
     bad = good | {"color": VERMILION, "marker": "X", "label": "not valid"}
     bad["markersize"] *= 1.3
     bad = {k: v for k, v in bad.items() if not k.endswith(("facecolor", "edgecolor"))}
-    for rows, look in ((result.valid, good), (~result.valid, bad)):
+    if unknown is None:
+        unknown = np.zeros(values.size, dtype=np.bool_)
+    vague = bad | {"color": GREY, "marker": "o", "label": "cannot tell"}
+    vague["markersize"] = good["markersize"]
+    kinds = (
+        (unknown, vague),
+        (result.valid & ~unknown, good),
+        (~result.valid & ~unknown, bad),
+    )
+    for rows, look in kinds:
         if rows.any():
             (points,) = ax.plot(x[rows], values[rows], **look)
             bars = ax.vlines(x[rows], result.low[rows], result.high[rows])

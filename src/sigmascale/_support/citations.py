@@ -26,9 +26,9 @@ NEWCOMBE = (
     "comparison of seven methods. Stat. Med. 17, 857–872 (1998). "
     "doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E"
 )
-HOLM = (
-    "S. Holm, A simple sequentially rejective multiple test procedure. Scand. J. "
-    "Statist. 6, 65–70 (1979)."
+STEP_DOWN = (
+    "P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing: Examples and "
+    "Methods for p-Value Adjustment. Wiley (1993)."
 )
 CURVE = (
     "P. Pernot, Confidence curves for UQ validation: probabilistic reference vs. "
@@ -61,4 +61,18 @@ BOOSTING = (
 SMIRNOV = (
     "N. Smirnov, Table for estimating the goodness of fit of empirical distributions. "
     "Ann. Math. Statist. 19, 279–281 (1948). doi:10.1214/aoms/1177730256"
+)
+TAILS = (
+    "P. Pernot, Negative impact of heavy-tailed uncertainty and error distributions on "
+    "the reliability of calibration statistics for machine learning regression tasks. "
+    "arXiv:2402.10043 (2024)."
+)
+WITHIN = (
+    "P. Pernot, On the good reliability of an interval-based metric to validate "
+    "prediction uncertainty for machine learning regression tasks. arXiv:2408.13089 "
+    "(2024)."
+)
+SKEWNESS = (
+    "R. A. Groeneveld and G. Meeden, Measuring skewness and kurtosis. The Statistician "
+    "33, 391–399 (1984). doi:10.2307/2987742"
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import (
     Floats,
@@ -95,6 +96,28 @@ class LocalZMS(ByBin):
             method=settings.method,
             n_groups=n_groups,
         )
+
+    def says_nothing(self, tolerance: float) -> npt.NDArray[np.bool_]:
+        """Return the bins whose u could be off by a factor, both ways.
+
+        Parameters
+        ----------
+        tolerance : float
+            The factor of u, above 1.
+
+        Returns
+        -------
+        array of bool, shape (n_bins,)
+        """
+        real = isinstance(tolerance, (int, float, np.integer, np.floating))
+        if not real or not 1 < tolerance < np.inf:
+            msg = (
+                "`tolerance` must be a factor of the uncertainty above 1; found "
+                f"{tolerance!r}."
+            )
+            raise InvalidInputError(msg)
+        limit = tolerance**2
+        return (self.low <= 1 / limit) & (self.high >= limit)
 
 
 def local_zms(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
+from ..judging.detectability import FACTORS
 from ..judging.diagnostics import Shift
-from ..judging.regions import how_far_off
+from ..judging.validation import AVERAGE, BIAS
 from .evidence import Evidence
+from .questions import doubt_of_average
 from .text import percent, variable
 
 FEW_ROWS = 1000
@@ -29,6 +29,7 @@ def cautions(evidence: Evidence) -> list[Caution]:
     return [
         *_same_rows(evidence),
         *_shifted(evidence),
+        *_repeats(evidence),
         *_few_rows(evidence),
         *_tails(evidence),
         *_worse(evidence),
@@ -90,24 +91,35 @@ def _difference(shift: Shift) -> str:
 
 
 def _few_rows(evidence: Evidence) -> Iterator[Caution]:
-    rows = evidence.error.size
-    if rows >= FEW_ROWS:
+    """Warn where large faults could hide, with how large they could be."""
+    validation, rows = evidence.final.validation, evidence.error.size
+    seen = {
+        name: verdict.seen
+        for name, verdict in validation.verdicts.items()
+        if name in validation.local and verdict.seen is not None
+    }
+    hidden = any(factor > validation.tolerance for factor in seen.values())
+    if rows >= FEW_ROWS and not hidden:
         return
-    local = evidence.final.validation.local["u"]
-    right = np.where(local.zms > 0, local.zms, 1.0)
-    low = float(np.median(local.low / right))
-    high = float(np.median(local.high / right))
-    possible = f"{how_far_off(high)} or {how_far_off(max(low, 1e-4))}"
-    yield Caution(
-        "That a check which passes rules out large faults.",
-        f"There are only {rows:,} rows. A typical bin of u holds "
-        f"{int(np.median(local.n))}, which leaves it possible that uncertainties are "
-        f"{possible} there. Only larger faults than that could be found.",
-    )
+    if seen:
+        name = max(seen, key=lambda each: seen[each])
+        size = f"nearly a factor of {seen[name]:.3g}"
+        if seen[name] > FACTORS[-1]:
+            size = f"a factor of {FACTORS[-1]:g} or more"
+        words = (
+            f"With {rows:,} rows and errors of this shape, u of a tenth of the rows, "
+            f"ordered by {variable(name)}, could be too small by {size}, and "
+            "no one would have seen it. Fewer rows than a tenth could hide still "
+            "larger faults."
+        )
+    else:
+        words = f"There are only {rows:,} rows: only gross faults could be found."
+    yield Caution("That a “yes” rules out large faults.", words)
 
 
 def _tails(evidence: Evidence) -> Iterator[Caution]:
-    z = evidence.final.z
+    final = evidence.final
+    z, bias = final.z, final.validation.verdicts[BIAS]
     if z.heavy:
         yield Caution(
             "That ±2u holds 95 % of the errors, or ±3u nearly all.",
@@ -117,11 +129,26 @@ def _tails(evidence: Evidence) -> Iterator[Caution]:
             f"multiple of u that holds 95 % of these errors is {z.k95:.2f}. A few "
             "large errors also weigh heavily on ⟨Z²⟩ and the likelihood.",
         )
-    if z.biased:
+    # where nothing can be told, the verdict says it
+    doubt = doubt_of_average(final)
+    if doubt and final.validation.verdicts[AVERAGE].answer != "cannot tell":
+        yield Caution("That the verdict on the average can be trusted.", doubt)
+    if z.biased and bias.answer != "no":  # else the verdict says it
         yield Caution(
             "That errors are due to chance alone.",
-            f"The mean of z is {z.mean:.2f}: the predictions are biased. ⟨Z²⟩ counts "
-            "bias as if it were spread; correct the predictions first.",
+            f"The mean of z is {z.mean:.2f}: the predictions may be biased. ⟨Z²⟩ "
+            "counts bias as if it were spread; correct the predictions first.",
+        )
+
+
+def _repeats(evidence: Evidence) -> Iterator[Caution]:
+    if evidence.repeats:
+        yield Caution(
+            "That the rows are independent.",
+            f"Rows look like repeats: {evidence.repeats}. No groups were given, so "
+            "that each row counts as a new finding: intervals are too narrow, and a "
+            "“no” comes too easily. Judge again with groups, the label of the sample, "
+            "molecule or trajectory of each row.",
         )
 
 
@@ -172,10 +199,19 @@ def _always(evidence: Evidence) -> Iterator[Caution]:
         f"{bins} bins would miss it by chance. Look for runs of neighbouring bins.",
     )
     yield Caution(
-        "That a check which passes is a proof.",
+        "That a “yes” is a proof.",
         f"Verdicts are corrected for the {len(validation.verdicts)} questions asked "
         "here, not for other features, methods or data that were looked at before; and "
-        "a feature that no one recorded can hide where uncertainties are wrong. Right "
-        "uncertainties can still be too large to be useful: the likelihood (NLL) and "
-        "the confidence curve tell.",
+        "a feature that no one recorded can hide where uncertainties are wrong. "
+        f"{_independence(evidence)} Right uncertainties can still be too large to be "
+        "useful: the likelihood (NLL) and the confidence curve tell.",
+    )
+
+
+def _independence(evidence: Evidence) -> str:
+    if evidence.n_groups is None:
+        return "No groups were given: rows were taken to be independent."
+    return (
+        f"Rows of one of the {evidence.n_groups:,} groups were kept together; groups "
+        "were taken to be independent."
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._support.checks import Floats, Labels, as_labels
 from .._support.progress import track
+from .._support.repeats import repeats_found
 from .._support.rows import Rows, default_names, fitted_names, read_pair
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
@@ -20,20 +21,39 @@ from ..judging.diagnostics import (
     count_shared_rows,
     z_scores,
 )
+from ..judging.tails import TailStatistics, tails
 from ..judging.validation import Validation
 
 Seed = int | np.random.Generator | None
+TAIL_ROWS = 20  # below, a set has no tails to speak of
 
 
 @dataclass(frozen=True)
 class Stage:
-    """The judged rows with one set of uncertainties, and what is known of them."""
+    """The judged rows with one set of uncertainties, and what is known of them.
+
+    Attributes
+    ----------
+    name : str
+        "as they are", "before" or "after".
+    rows : Rows
+        The rows, with these uncertainties.
+    validation : Validation
+        The verdicts on them.
+    curve : ConfidenceCurve
+        Their confidence curve.
+    z : ZScores
+        The shape of their z-scores.
+    tails : TailStatistics or None
+        Their tails; None of fewer than 20 rows, or of errors that are all 0.
+    """
 
     name: str
     rows: Rows
     validation: Validation
     curve: ConfidenceCurve
     z: ZScores
+    tails: TailStatistics | None
 
     @property
     def uncertainty(self) -> Floats:
@@ -74,6 +94,8 @@ class Evidence:
         What is known of the set it was fitted on.
     comparison : Comparison or None
         As it was given.
+    repeats : str
+        What looks like repeats of a sample, if no groups were given; or nothing.
     """
 
     stages: tuple[Stage, ...]
@@ -81,6 +103,7 @@ class Evidence:
     columns: tuple[str, ...]
     calibration: Calibration | None
     comparison: Comparison | None
+    repeats: str
 
     @property
     def error(self) -> Floats:
@@ -91,6 +114,12 @@ class Evidence:
     def features(self) -> dict[str, Labels]:
         """The features of the judged rows, by name."""
         return self.final.rows.features
+
+    @property
+    def n_groups(self) -> int | None:
+        """Groups of rows that belong together, if they were given."""
+        groups = self.final.rows.groups
+        return None if groups is None else int(np.unique(groups).size)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -168,6 +197,7 @@ def gather(
             judged,
             confidence_curve(rows.errors, rows.uncertainty, rng=rng),
             z_scores(rows.errors, rows.uncertainty),
+            _tails_of(rows, judged.confidence, rng),
         )
         for name, (judged, rows) in track(stages.items(), "pruning", len(stages))
     ]
@@ -179,7 +209,14 @@ def gather(
         if learned_from is None
         else _compare_sets(learned_from, columns, before),
         comparison=comparison,
+        repeats="" if before.groups is not None else repeats_found(before),
     )
+
+
+def _tails_of(rows: Rows, confidence: float, rng: Seed) -> TailStatistics | None:
+    if rows.n_rows < TAIL_ROWS or not rows.errors.any():
+        return None
+    return tails(rows.errors, rows.uncertainty, confidence=confidence, rng=rng)
 
 
 def _judged(validation: Any, name: str) -> Rows:

@@ -7,18 +7,26 @@ from typing import Any
 from .._support.citations import (
     ABC,
     BCA,
+    BOOSTING,
     CURVE,
     FRENKEL,
-    HOLM,
     LEVI,
     LOCAL,
     NEWCOMBE,
     SCORES,
+    SKEWNESS,
     SMIRNOV,
+    STEP_DOWN,
+    TAILS,
     WILSON,
+    WITHIN,
 )
 from .._support.version import __version__
-from ..judging.validation import Validation
+from ..judging.answers import AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE
+from ..judging.detectability import POWER
+from ..judging.scans import FINE_BINS, LEAST_SHARE
+from ..judging.testing import SHUFFLED_ROWS
+from ..judging.validation import JOINT, Validation
 from .evidence import Evidence
 from .text import percent
 
@@ -49,17 +57,82 @@ class Citations:
 def write_methods(evidence: Evidence) -> tuple[list[str], list[str]]:
     """Return the paragraphs, and the references that they cite by number."""
     cite = Citations()
-    paragraphs = [_judging(evidence, cite)]
+    paragraphs = [_judging(evidence, cite), _scoring(evidence, cite)]
     if evidence.recalibrated:
         paragraphs.append(_recalibration(evidence, cite))
     return paragraphs, cite.references
 
 
 def _judging(evidence: Evidence, cite: Citations) -> str:
+    """Return how questions were answered."""
     final = evidence.final.validation
-    rows = evidence.error.size
+    level = 1 - final.confidence
+    seed = "" if final.seed is None else f", seed {final.seed}"
+    groups = ""
+    if evidence.n_groups is not None:
+        groups = (
+            f" Rows came in {evidence.n_groups:,} groups; intervals and tests take "
+            "whole groups as independent, not rows."
+        )
+    return (
+        f"The standard uncertainties u of {evidence.error.size:,} predictions with "
+        "errors E (reference minus prediction) were judged with sigmascale "
+        f"{__version__}{seed}, by their z-scores z = E/u.{groups} "
+        f"{len(final.verdicts)} questions share an error rate of {_level(level)}. "
+        f"A share of {percent(AVERAGE_SHARE)} is the average's: uncertainties are "
+        f"right on average if the {_level(1 - AVERAGE_SHARE * level)} interval of "
+        "⟨Z²⟩, the mean of z², contains 1. Its limits are those of the closed form of "
+        f"the BCa bootstrap from moments{cite(ABC)}, widened to those of a Student's t "
+        "fitted to z where its tails reach further. "
+        f"A share of {percent(BIAS_SHARE)} is that of bias: errors "
+        f"are unbiased on average if the {_level(1 - BIAS_SHARE * level)} interval of "
+        f"the mean of z contains 0. {_tests(evidence, cite)}"
+    )
+
+
+def _tests(evidence: Evidence, cite: Citations) -> str:
+    """Return what shuffled sets have tested, and what a yes is worth."""
+    final = evidence.final.validation
+    if not final.n_draws:
+        return "There were too few rows, or errors, for any other test."
+    names = "u" if not evidence.features else "u and of each feature"
+    sets = "sets"
+    if evidence.error.size > SHUFFLED_ROWS:
+        sets = f"sets of {SHUFFLED_ROWS:,} of the rows"
+    together = ""
+    if evidence.n_groups is not None:
+        together = ", in which whole groups were kept together"
+    joint = ""
+    if JOINT in final.verdicts:
+        joint = (
+            " For all variables jointly, trees by gradient "
+            f"boosting{cite(BOOSTING)} predict the z² of each of two folds from the "
+            "other; the statistic is the gain in likelihood, by the gamma law."
+        )
+    return (
+        f"The rest, {percent(TESTS_SHARE)}, is that of scans. "
+        f"The values of {names} were put in up to {FINE_BINS} bins, equal values "
+        "together (labels: one bin each); the statistic is the largest likelihood "
+        "ratio, by the gamma law, of the ⟨Z²⟩ of a region and that of the other rows, "
+        f"over runs of neighbouring bins with at least {percent(LEAST_SHARE)} of the "
+        "rows (over sets of labels). Regions are thus judged relative to the average. "
+        "Local bias is the largest difference of the mean of z of a region and of the "
+        "other rows, and local coverage that of the share of errors beyond "
+        f"{final.reach:.3g}u, the multiple of u that holds 95\u00a0% of all "
+        f"errors.{joint} p-values come from {final.n_draws:,} {sets} with "
+        f"shuffled z-scores{together}, and are corrected for all questions by step-down "
+        f"maxima{cite(STEP_DOWN)}. Where no fault was found, a variable was answered "
+        "“yes” only if uncertainties of a random tenth of the rows, side by side along "
+        f"it, that are too small by a factor of {final.tolerance:g} (the tolerance) "
+        f"would have been found in at least {percent(POWER)} of shuffled sets, and the "
+        "average only if its interval allows no larger factor; otherwise “cannot tell”."
+    )
+
+
+def _scoring(evidence: Evidence, cite: Citations) -> str:
+    """Return how scores, local intervals and tails were computed."""
+    final = evidence.final.validation
     bins = final.local["u"].n.size
-    questions = len(final.verdicts)
     numbers = [n for n, x in evidence.features.items() if x.dtype.kind == "f"]
     labels = [n for n in evidence.features if n not in numbers]
     adaptivity = ""
@@ -69,30 +142,38 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
             f"over the {final.local[name].n.size} groups of {name}" for name in labels
         ]
         adaptivity = f", and adaptivity by the same mean {_listed(where)}"
-    level = 1 - final.confidence
     draws = next(iter(final.reference.draws.values())).size
     pool = (
         "resampled from the set's own and rescaled to ⟨Z²⟩ = 1"
         if final.reference.distribution == "empirical"
         else "normal"
     )
-    seed = "" if final.seed is None else f", seed {final.seed}"
     return (
-        f"The standard uncertainties u of {rows:,} predictions with errors E "
-        "(reference minus prediction) were judged with sigmascale "
-        f"{__version__}{seed}. With z = E/u, average calibration is measured by "
-        "S_cal = |ln ⟨Z²⟩|, consistency by S_u, the mean of |ln ⟨Z²⟩| over "
-        f"{bins} equal-size bins of u{adaptivity}{cite(SCORES, LOCAL)}. A bin is "
-        f"valid if the {percent(final.confidence)} interval of its ⟨Z²⟩ contains 1 "
-        f"({_intervals(final, cite)}); fractions of valid bins have Wilson "
-        f"intervals with continuity correction{cite(WILSON, NEWCOMBE)}. Attainable "
-        f"values are means over {draws:,} simulated, perfectly calibrated sets of the "
-        f"same size, with z-scores {pool}. A score fails if, after Holm's "
-        f"correction{cite(HOLM)} for {questions} questions, fewer than "
-        f"{percent(level)} of these sets score as high. ENCE and UCE are defined in"
-        f"{cite(LEVI, FRENKEL)}, confidence curves and their reference "
-        f"in{cite(CURVE)}."
+        "As scores, average calibration is measured by S_cal = |ln ⟨Z²⟩|, consistency "
+        f"by S_u, the mean of |ln ⟨Z²⟩| over {bins} equal-size bins of u{adaptivity}"
+        f"{cite(SCORES, LOCAL)}. A bin is valid if the {percent(final.confidence)} "
+        f"interval of its ⟨Z²⟩ contains 1 ({_intervals(final, cite)}); fractions of "
+        f"valid bins have Wilson intervals with continuity correction"
+        f"{cite(WILSON, NEWCOMBE)}. Attainable values are means over {draws:,} "
+        "simulated, perfectly calibrated sets of the same size, with z-scores "
+        f"{pool}.{_tails(evidence, cite)} ENCE and UCE are defined in{cite(LEVI, FRENKEL)}, confidence "
+        f"curves and their reference in{cite(CURVE)}."
     )
+
+
+def _tails(evidence: Evidence, cite: Citations) -> str:
+    if evidence.final.tails is None:
+        return ""
+    return (
+        " Tails were measured by Student's t fitted to z, by the share of errors "
+        f"within 1.96u{cite(WITHIN)}, and by the robust skewness{cite(SKEWNESS)} of "
+        f"z², u² and E², with limits above which means say little{cite(TAILS)}."
+    )
+
+
+def _level(share: float) -> str:
+    """Return a level, which may have decimals."""
+    return f"{100 * share:.4g}\u00a0%"
 
 
 def _intervals(validation: Validation, cite: Citations) -> str:

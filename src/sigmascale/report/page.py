@@ -6,7 +6,6 @@ import importlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +17,7 @@ from ..exceptions import InvalidInputError
 from ..judging.validation import Validation
 from ..scaling.selected import FOOTNOTE
 from .cautions import cautions
-from .evidence import Evidence, Seed, Stage, gather
+from .evidence import Evidence, Seed, gather
 from .methods import parameters, write_methods
 from .pictures import (
     draw_all,
@@ -28,31 +27,26 @@ from .pictures import (
     plan_local,
     plan_z_scores,
 )
-from .text import clean, number, percent, scaled, short, with_spread
+from .questions import (
+    MARKS,
+    doubt_of_average,
+    headline,
+    meaning_of_answers,
+    question_of,
+    small_print,
+)
+from .tables import (
+    tabulate_comparison,
+    tabulate_scores,
+    tabulate_selection,
+    tabulate_tails,
+)
+from .text import clean
 
-MANY_FEATURES = 4  # more columns than this do not fit on paper
-LONGEST_HEAD = 20  # of a column
 _LINKS = {
     "https://doi.org/": re.compile(r"doi:(\S+)"),
     "https://arxiv.org/abs/": re.compile(r"arXiv:([\d.]+\d)"),
 }
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A number or prose in a table, with a mark where there is a verdict on it."""
-
-    text: str
-    passed: bool | None = None
-    prose: bool = False
-
-
-@dataclass(frozen=True)
-class TableView:
-    """A table as text; the first cell of a row names it, with a note below."""
-
-    header: list[str]
-    rows: list[tuple[str, str, list[Cell]]]
 
 
 def report_html(
@@ -130,17 +124,20 @@ def report_html(
     page: str = _template().render(
         title=title,
         version=__version__,
-        headline=_headline(evidence),
-        passed=evidence.final.validation.passed,
+        headline=headline(evidence),
+        answer=evidence.final.validation.answer,
+        meanings=meaning_of_answers(evidence.final.validation),
         facts=[*_facts(evidence), *about],
         stages=evidence.stages,
-        scores=_scores(evidence, ("ENCE_", "UCE_"), wanted=False),
-        more_scores=_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
+        scores=tabulate_scores(evidence, ("ENCE_", "UCE_"), wanted=False),
+        more_scores=tabulate_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
+        tails=tabulate_tails(evidence),
+        groups=evidence.n_groups,
         pictures=pictures,
         scaler=None if not evidence.recalibrated else _about(evidence),
-        selection=None if evidence.selection is None else _selection(evidence),
+        selection=None if evidence.selection is None else tabulate_selection(evidence),
         footnote=FOOTNOTE,
-        comparison=None if comparison is None else _comparison(comparison),
+        comparison=None if comparison is None else tabulate_comparison(comparison),
         cautions=cautions(evidence),
         methods=paragraphs,
         references=[(text, _link(text)) for text in references],
@@ -211,22 +208,13 @@ def _template() -> Any:
     environment.filters["breakable"] = lambda name: Markup(
         re.sub(r"(\w{3}_)(?=\w)", r"\1<wbr>", str(escape(clean(name))))
     )
-    environment.globals |= {"number": number, "with_spread": with_spread}
+    environment.globals |= {
+        "marks": MARKS,
+        "doubt_of_average": doubt_of_average,
+        "question_of": question_of,
+        "small_print": small_print,
+    }
     return environment.get_template("page.html.jinja")
-
-
-def _headline(evidence: Evidence) -> str:
-    def counted(validation: Validation) -> str:
-        passed = sum(verdict.passed for verdict in validation.verdicts.values())
-        total = len(validation.verdicts)
-        which = f"all {total}" if passed == total else f"{passed or 'none'} of {total}"
-        return f"{which} checks {'passes' if passed == 1 < total else 'pass'}"
-
-    last = counted(evidence.final.validation)
-    if not evidence.recalibrated:
-        return f"{last[0].upper()}{last[1:]}."
-    first = counted(evidence.stages[0].validation)
-    return f"After recalibration {last}; before it, {first}."
 
 
 def _facts(evidence: Evidence) -> list[tuple[str, str]]:
@@ -238,64 +226,15 @@ def _facts(evidence: Evidence) -> list[tuple[str, str]]:
             f"{local.n.size} of each number, about {round(local.n.mean()):,} rows",
         ),
         ("features", ", ".join(evidence.features) or "none"),
+        ("tolerance", f"a factor of {evidence.final.validation.tolerance:g}"),
     ]
+    if evidence.n_groups is not None:
+        facts.insert(1, ("groups of rows", f"{evidence.n_groups:,}"))
     if evidence.n_learned_from is not None:
         facts.append(("rows learned from", f"{evidence.n_learned_from:,}"))
     if evidence.scaler is not None:
         facts.append(("recalibrator", type(evidence.scaler).__name__))
     return facts
-
-
-def _scores(
-    evidence: Evidence, prefixes: tuple[str, ...], *, wanted: bool
-) -> TableView:
-    header = ["score"]
-    for stage in evidence.stages:
-        header += [stage.name, "attainable"]
-    rows = []
-    for name in evidence.final.validation.scores.to_dict():
-        if name.startswith(prefixes) == wanted:
-            cells = [c for stage in evidence.stages for c in _score(stage, name)]
-            rows.append((short(name), _meaning(name), cells))
-    if not wanted:
-        for name in evidence.final.validation.local:
-            cells = [c for stage in evidence.stages for c in _valid(stage, name)]
-            rows.append((f"valid bins of {short(name)}", "", cells))
-    return TableView(header, rows)
-
-
-def _score(stage: Stage, name: str) -> list[Cell]:
-    validation = stage.validation
-    variable = "average" if name == "S_cal" else name.removeprefix("S_")
-    judged = name.startswith("S_") and variable in validation.verdicts
-    passed = validation.verdicts[variable].passed if judged else None
-    mean, sd = validation.reference.mean[name], validation.reference.sd[name]
-    if name.startswith("UCE_"):  # in the unit of the squared error
-        return [Cell(scaled(validation.scores[name])), Cell(scaled(mean, sd))]
-    return [Cell(number(validation.scores[name]), passed), Cell(with_spread(mean, sd))]
-
-
-def _valid(stage: Stage, name: str) -> list[Cell]:
-    local = stage.validation.local[name]
-    attainable = stage.validation.verdicts[name].attainable
-    low, high = local.fraction_interval
-    share = f"{percent(local.fraction_valid)} [{100 * low:.0f}, {100 * high:.0f}]"
-    return [Cell(share), Cell("" if attainable is None else percent(attainable))]
-
-
-def _meaning(name: str) -> str:
-    fixed = {
-        "NLL": "negative log-likelihood; lower is better",
-        "ZMS": "⟨Z²⟩ of all rows; 1 is right",
-        "S_cal": "|ln ⟨Z²⟩|, average calibration",
-        "S_u": "consistency",
-        "S_con": "S_cal + S_u",
-        "S_ada": "S_cal + those of the features",
-        "S_tot": "S_cal + S_u + those of the features",
-    }
-    if name in fixed:
-        return fixed[name]
-    return "adaptivity" if name.startswith("S_") else ""
 
 
 def _about(evidence: Evidence) -> dict[str, str]:
@@ -305,51 +244,6 @@ def _about(evidence: Evidence) -> dict[str, str]:
     # what others have made need not tell what it does
     words = fitted.describe() if hasattr(fitted, "describe") else ""
     return {"name": parameters(fitted), "words": words}
-
-
-def _selection(evidence: Evidence) -> TableView:
-    results = evidence.selection
-    assert results is not None
-    chosen = getattr(evidence.scaler, "name_", None)
-    columns = ("candidate", "verdict", "nll", "difference", "standard_error")
-    rows = []
-    for name, verdict, nll, worse, error in zip(
-        *(results[column] for column in columns), strict=True
-    ):
-        tried = nll is not None
-        cells = [
-            Cell(f"{nll:.4f}" if tried else "–"),
-            Cell(f"{worse:.4f} ± {error:.4f}" if tried else "–"),
-            Cell(verdict, True if name == chosen else None, prose=True),
-        ]
-        rows.append((str(name), "", cells))
-    return TableView(["candidate", "NLL of unseen rows", "difference", "verdict"], rows)
-
-
-def _comparison(comparison: Comparison) -> TableView:
-    variables = list(comparison.rows[0].test.s)
-    many = len(variables) > MANY_FEATURES + 1
-    each = variables[:1] if many else variables
-    header = [
-        "method",
-        "NLL",
-        "S_cal",
-        *(f"S_{short(name, LONGEST_HEAD)}" for name in each),
-    ]
-    header += ["S_ada"] * many + ["S_tot"]
-    header += [f"valid {short(name, LONGEST_HEAD)}" for name in each] + [
-        "least valid"
-    ] * many
-    rows = []
-    for row in comparison.rows:
-        card, local = row.test, row.test_local
-        numbers = [card.nll, card.s_cal, *(card.s[name] for name in each)]
-        numbers += [card.s_ada] * many + [card.s_tot]
-        shares = [local[name].fraction_valid for name in each]
-        shares += [min(r.fraction_valid for r in local.values())] * many
-        cells = [Cell(number(v)) for v in numbers] + [Cell(percent(v)) for v in shares]
-        rows.append((row.name, "", cells))
-    return TableView(header, rows)
 
 
 def _link(reference: str) -> str | None:

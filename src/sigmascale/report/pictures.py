@@ -22,7 +22,6 @@ from .._support.drawing import (
 from .._support.progress import track
 from ..judging.confidence_curves import ConfidenceCurve
 from ..judging.local import LocalZMS
-from ..judging.validation import Verdict
 from ..maps import (
     UNCERTAINTY,
     Column,
@@ -40,9 +39,10 @@ from ..plots import (
     plot_z_histogram,
     share_zms_range,
 )
-from .evidence import Evidence
+from .evidence import Evidence, Stage
+from .questions import attainable_score
 from .svg import drawing, inline_svg
-from .text import number, percent, variable, with_spread
+from .text import number, percent, variable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,8 +110,12 @@ def plan_local(evidence: Evidence) -> list[Plan]:
             "uncertainty u" if name == "u" else name,
             tuple(
                 (
-                    _local_caption(stage.name, stage.validation.verdicts[name]),
-                    partial(_local, stage.validation.local[name]),
+                    _local_caption(stage, name),
+                    partial(
+                        _local,
+                        stage.validation.local[name],
+                        stage.validation.tolerance,
+                    ),
                 )
                 for stage in evidence.stages
             ),
@@ -193,16 +197,22 @@ def plan_factors(evidence: Evidence) -> list[Plan]:
     )
 
 
-def _local_caption(stage: str, verdict: Verdict) -> str:
-    local, attainable = verdict.local, verdict.attainable
-    assert local is not None  # only the average has neither
-    assert attainable is not None
-    return (
-        f"{stage.capitalize()}: S = {number(verdict.score)}, attainable "
-        f"{with_spread(verdict.target, verdict.target_sd)}; "
-        f"{percent(local.fraction_valid)} of {local.n.size} bins are valid, attainable "
-        f"{percent(attainable)}."
-    )
+def _local_caption(stage: Stage, name: str) -> str:
+    verdict, local = stage.validation.verdicts[name], stage.validation.local[name]
+    parts = []
+    if verdict.score is not None:
+        parts.append(
+            f"S = {number(verdict.score)}, attainable {attainable_score(verdict)}"
+        )
+    valid = f"{percent(local.fraction_valid)} of {local.n.size} bins are valid"
+    if verdict.attainable is not None:
+        valid += f", attainable {percent(verdict.attainable)}"
+    parts.append(valid)
+    grey = int(np.count_nonzero(local.says_nothing(stage.validation.tolerance)))
+    if grey:
+        bins = "1 grey bin has" if grey == 1 else f"{grey} grey bins have"
+        parts.append(f"{bins} too few rows to tell")
+    return f"{stage.name.capitalize()}: {'; '.join(parts)}."
 
 
 def _curve_caption(stage: str, curve: ConfidenceCurve) -> str:
@@ -249,8 +259,8 @@ def _label(ax: Axes, name: str) -> None:
     ax.set_xlabel(variable_label(name, LONGEST_LABEL))
 
 
-def _local(local: LocalZMS, ax: Axes) -> None:
-    plot_local_zms(local, ax=ax)
+def _local(local: LocalZMS, tolerance: float, ax: Axes) -> None:
+    plot_local_zms(local, ax=ax, tolerance=tolerance)
     _label(ax, local.name)
 
 
