@@ -172,7 +172,7 @@ def write_report(
 
 
 def _check_packages() -> None:
-    """Miss what is missing before all is computed."""
+    """Refuse at once to make a report where a package is not installed."""
     try:
         for package in ("jinja2", "matplotlib"):
             importlib.import_module(package)
