@@ -172,7 +172,8 @@ class Answers:
             where = "" if region is None else f": {region.sentence}"
             return self._verdict(name, "no", f"Not {right}{where}.", region=region)
         seen = self._seen(name, critical)
-        tenth = f"tenth of the rows, ordered by {name},"
+        how = "ordered" if variable.labels is None else "grouped"
+        tenth = f"tenth of the rows, {how} by {name},"
         if seen > self._plan.tolerance:
             words = (
                 f"Cannot tell whether {right}: u of a {tenth} could be too small by a "
@@ -271,7 +272,7 @@ class Answers:
             region = where.split(":")[0]
             words = (
                 f"Intervals do not hold everywhere: ±{reach:.3g} u hold 95 % of all "
-                f"errors, but {1 - share:.0%} {region}."
+                f"errors, but {100 * (1 - share):.0f} % {region}."
             )
             return self._verdict(COVERAGE, "no", words)
         words = f"Intervals hold: ±{reach:.3g} u hold 95 % of the errors everywhere."

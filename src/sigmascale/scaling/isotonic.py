@@ -8,7 +8,7 @@ from .._support.checks import Floats, Ints, check_nonnegative
 from .._support.citations import BUSK
 from ..maps import UNCERTAINTY, Interpolation, Node, Product, Root
 from .base import VarianceScaler
-from .linear import linear_law
+from .linear import scored_law
 from .summaries import Levels, Summaries
 
 PSEUDO_ROWS = 12.0  # rows of the linear law that every step gets: thin steps follow it
@@ -104,9 +104,9 @@ def _shrink(out: Floats, levels: Levels, k: float) -> Floats:
     u2 = 0.5 * (levels.low + levels.high)
     # equal shares of the rows, so that many rows take no more time than a few
     share = (np.cumsum(levels.n) - 1) * LAW_POINTS // levels.n.sum()
-    a, b = linear_law(*_means(_runs(share), levels.n, u2, levels.e2))
+    slope, floor = scored_law(*_means(_runs(share), levels.n, u2, levels.e2))
     step = _runs(out)
-    own, expected, n = _means(step, levels.n, out, (a * np.sqrt(u2)) ** 2 + b**2)
+    own, expected, n = _means(step, levels.n, out, slope * u2 + floor)
     shrunk = (n * own + k * expected) / (n + k)
     # where thin steps follow the law more than thick ones, order is to be restored
     ordered: Floats = isotonic_regression(shrunk, sample_weight=n + k)

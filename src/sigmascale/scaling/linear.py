@@ -50,6 +50,34 @@ def linear_law(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
     return float(a), float(b)
 
 
+def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
+    """Return the slope and floor of the variance, by a few steps of Fisher scoring.
+
+    It is the law of :func:`linear_law` to a few digits, in a hundredth of the time: for
+    those who need it as a guide only.
+    """
+    slope, floor = float(np.sum(n * e2) / np.sum(n * u2)), 0.0
+    for _ in range(12):
+        v = np.maximum(slope * u2 + floor, 1e-12 * np.max(slope * u2 + floor))
+        weights = n / v**2
+        # the normal equations of e² = slope u² + floor with these weights
+        w, x = float(weights.sum()), float(weights @ u2)
+        xx, y, xy = (
+            float(weights @ u2**2),
+            float(weights @ e2),
+            float(weights @ (u2 * e2)),
+        )
+        determinant = w * xx - x * x
+        if determinant <= 1e-12 * w * xx:  # all uncertainties are equal
+            break
+        slope, floor = (w * xy - x * y) / determinant, (xx * y - x * xy) / determinant
+        if slope < 0:
+            slope, floor = 0.0, float(np.average(e2, weights=n))
+        elif floor < 0:
+            slope, floor = float(np.average(e2 / u2, weights=n)), 0.0
+    return slope, floor
+
+
 def _fit_variance(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
     """Return (slope, floor) that minimise <ln v + e²/v>, v = slope u² + floor.
 
