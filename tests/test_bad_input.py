@@ -71,6 +71,12 @@ OF_PAIRS = {
     "local_coverage": lambda e, u: ss.local_coverage(
         e, u, ss.normal_interval(u), n_bins=5
     ),
+    "coverage_at_95": ss.coverage_at_95,
+    "relative_calibration_error": lambda e, u: ss.relative_calibration_error(
+        e, u, n_resamples=20
+    ),
+    "student_shape": ss.student_shape,
+    "tails": lambda e, u: ss.tails(e, u, n_resamples=20, n_draws=4),
 }
 # Functions of sets (X, y), quick ones.
 OF_SETS = {
@@ -103,6 +109,7 @@ def test_the_tables_name_everything_public_that_takes_data():
     others = {"picp", "mean_width", "interval_score", "interval_scores"}
     others |= {"normal_interval", "sharpness", "wilson_interval", "load", "save"}
     others |= {"RecalibratedRegressor"}  # takes what its regressor takes
+    others |= {"skewness_gm", "zeta_score"}  # of one column, and of numbers
     tested = {*OF_PAIRS, *OF_TABLES, *others}
     results = {
         name for name in ss.__all__ if dataclasses.is_dataclass(getattr(ss, name))
@@ -299,6 +306,11 @@ CANNOT = {
     ("reference_scores", "only zero errors"): NO_ERRORS,
     ("reference_scores", "tiny errors"): NO_ERRORS,
     ("validate", "tiny errors"): NO_ERRORS,
+    ("student_shape", "only zero errors"): NO_ERRORS,
+    ("student_shape", "tiny errors"): NO_ERRORS,
+    ("tails", "only zero errors"): NO_ERRORS,
+    ("tails", "tiny errors"): NO_ERRORS,
+    ("tails", "two rows"): "at least 5 rows for tails; found 2",
     ("choose_n_bins", "two rows"): "`cv` must not exceed .* found 5 for 2 rows",
 }
 
@@ -466,6 +478,7 @@ BINNED = {
 }
 LOCAL = {"local_zms": BINNED["local_zms"]}
 VALIDATE = {"validate": quick(ss.validate, E, U, n_bins=5, n_draws=20)}
+TAILS = {"tails": quick(ss.tails, E, U, n_draws=4, n_resamples=20)}
 CURVE = {"confidence_curve": quick(ss.confidence_curve, E, U, n_draws=4)}
 REFERENCE = {"reference_scores": quick(ss.reference_scores, U, n_bins=5, n_draws=4)}
 COMPARE = {"compare": quick(ss.compare, [ss.NoScaling()], (X, E), (X, E), n_bins=5)}
@@ -494,8 +507,8 @@ def cases():
     integer = "`{}` must be (an integer|at least .*); found "
     counted = [
         (BINNED | VALIDATE | REFERENCE | COMPARE, "n_bins"),
-        (LOCAL | VALIDATE, "n_resamples"),
-        (VALIDATE | REFERENCE | CURVE, "n_draws"),
+        (LOCAL | VALIDATE | TAILS, "n_resamples"),
+        (VALIDATE | REFERENCE | CURVE | TAILS, "n_draws"),
         (CURVE, "n_points"),
         (CHOOSE, "cv"),
     ]
@@ -507,7 +520,7 @@ def cases():
     yield from each(SCAN | CHOOSE, "n_bins", listed, integer.format("n_bins"))
     yield from each(SCAN | CHOOSE, "n_bins", [[]], "`n_bins` (must hold|needs) a")
     yield from each(
-        LOCAL | VALIDATE | CURVE | WILSON,
+        LOCAL | VALIDATE | CURVE | WILSON | TAILS,
         "confidence",
         NOT_FRACTIONS,
         "`confidence` must lie strictly between 0 and 1; found ",
@@ -522,7 +535,8 @@ def cases():
         REFERENCE,
         "distribution",
         NOT_CHOICES,
-        '`distribution` must be one of "normal", "student_t", "empirical"; found ',
+        '`distribution` must be one of "normal", "student_t", "empirical", '
+        '"normal_inverse_gamma"; found ',
     )
     yield from each(
         REFERENCE, "distribution", ["empirical", "student_t"], "pass `error` as well"
@@ -531,7 +545,7 @@ def cases():
         CURVE, "statistic", ["x", 3, None], '`statistic` must be one of "rmse", "mae"'
     )
     yield from each(
-        LOCAL | VALIDATE | CURVE | REFERENCE,
+        LOCAL | VALIDATE | CURVE | REFERENCE | TAILS,
         "rng",
         NOT_SEEDS,
         "`rng` must be a seed, a numpy Generator or None; found ",

@@ -51,8 +51,9 @@ for name, values in result.items():
 
 # %%
 # One factor and the linear law learn all they can from a few dozen rows. Forty bins of
-# u are noise until there are thousands. Raking and boosting hold back while there is
-# little to learn from, and go on learning where the others have stopped.
+# u are too many until there are thousands: thin bins lean on the average factor.
+# Raking and boosting hold back while there is little to learn from, and go on learning
+# where the others have stopped.
 
 figure, ax = plt.subplots(figsize=(7.5, 4.5), layout="constrained")
 colours = ("#999999", "#000000", "#56B4E9", "#0072B2", "#E69F00", "#D55E00")

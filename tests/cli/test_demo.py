@@ -15,7 +15,7 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     tmp_path, sigmascale, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    done = sigmascale("demo", "--rows", "1200", "--out", "story")
+    done = sigmascale("demo", "--rows", "3000", "--out", "story")
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
@@ -29,8 +29,8 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
 
     told = dict(re.findall(r"^  (\S.*?) +(\d+)%$", done.out, flags=re.MULTILINE))
     assert list(told) == methods
-    data = make_molecules(1200)
-    ratio = data.uncertainty[600:] / data.true_sigma[600:]
+    data = make_molecules(3000)
+    ratio = data.uncertainty[1500:] / data.true_sigma[1500:]
     typical = np.expm1(np.sqrt(np.mean(np.log(ratio) ** 2)))
     assert told["none"] == f"{100 * typical:.0f}"
     assert int(told["linear"]) < int(told["one factor"]) < int(told["none"])
@@ -40,7 +40,7 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     assert {line.removeprefix("  story/") for line in lines[-4:]} == written
     assert (tmp_path / "story/local_zms.png").read_bytes().startswith(b"\x89PNG")
     assert "<html" in (tmp_path / "story/report.html").read_text()
-    assert pl.read_csv("story/test.csv")["E"].to_list() == data.error[600:].tolist()
+    assert pl.read_csv("story/test.csv")["E"].to_list() == data.error[1500:].tolist()
 
 
 def test_the_demo_judges_the_test_set_once_before_and_once_after(tmp_path, monkeypatch):

@@ -19,7 +19,7 @@ FEATURES = {
     "mass": np.round(RNG.normal(size=N), 1),
     "phase": RNG.choice(["gas", "liquid"], N),
 }
-FAST = {"n_draws": 20, "n_resamples": 40}
+FAST = {"n_draws": 40, "n_resamples": 40}
 
 
 @pytest.fixture

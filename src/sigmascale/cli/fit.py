@@ -15,6 +15,7 @@ from .options import (
     AsJson,
     By,
     CalibrationFiles,
+    Groups,
     Loss,
     MethodName,
     Seed,
@@ -63,14 +64,7 @@ def fit(
             metavar="LOSS",
         ),
     ] = None,
-    groups: Annotated[
-        str | None,
-        typer.Option(
-            help="Rows with equal values of it stay together in cross-validation, and "
-            "when rows are held back.",
-            metavar="COLUMN",
-        ),
-    ] = None,
+    groups: Groups = None,
     conformal_share: Annotated[
         float | None,
         typer.Option(

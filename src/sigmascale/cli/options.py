@@ -267,6 +267,14 @@ FormatOption = Annotated[
         metavar="FORMAT",
     ),
 ]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        help="Rows with equal values of it belong together, such as repeats of a "
+        "sample.",
+        metavar="COLUMN",
+    ),
+]
 Report = Annotated[
     Path | None, typer.Option(help="Write a report to this HTML file.", metavar="HTML")
 ]

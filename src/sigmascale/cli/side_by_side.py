@@ -38,9 +38,9 @@ class SideBySide:
         rows = []
         for name, card in cards.items():
             numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
-            passed = self.validations[name].answer
-            rows.append([name, *(f"{value:.3f}" for value in numbers), passed])
-        return [*header, "S_tot", "passed"], rows
+            answer = self.validations[name].answer
+            rows.append([name, *(f"{value:.3f}" for value in numbers), answer])
+        return [*header, "S_tot", "answer"], rows
 
     def to_table(self, format: TableFormat = "text") -> str:
         """Return the scores as a table of text, Markdown or LaTeX."""
@@ -65,6 +65,7 @@ def judge_columns(
     file: str,
     choices: Sequence[Choice],
     reading: Reading,
+    groups: str | None,
     n_bins: int | None,
     seed: int,
 ) -> SideBySide:
@@ -82,7 +83,7 @@ def judge_columns(
     return SideBySide(
         tables[0],
         {
-            name: table.validate(n_bins, seed)
+            name: table.validate(n_bins, seed, groups=groups)
             for name, table in zip(columns, tables, strict=True)
         },
     )

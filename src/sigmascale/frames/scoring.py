@@ -241,8 +241,8 @@ def _share_of(rows: LazyRows, n_rows: int, most: int, groups: str | None) -> Any
             e2=nw.col("e2").sum(), u2=nw.col("u2").sum()
         )
     )
-    means = (float(sums[name][0]) / n_rows for name in ("e2", "u2"))
-    return rows.frame.filter(uniform(*means) < most / n_rows)
+    e2, u2 = (float(sums[name][0]) / n_rows for name in ("e2", "u2"))
+    return rows.frame.filter(uniform(e2, u2) < most / n_rows)
 
 
 def _scored(features: Any) -> Any:

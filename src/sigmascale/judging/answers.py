@@ -92,11 +92,11 @@ class Answers:
         self._adjusted: dict[str, float] = {}
         self._seen_by_sizes: dict[Any, float] = {}
         if shuffled is not None:
-            self._p = shuffled.tests.p_values()
+            self._p = shuffled.compared.p_values()
             # in terms of the whole error rate, of which tests have a share
             self._adjusted = {
                 name: min(1.0, p / TESTS_SHARE)
-                for name, p in shuffled.tests.adjusted().items()
+                for name, p in shuffled.compared.adjusted().items()
             }
 
     def _rejects(self, name: str) -> bool:
@@ -165,7 +165,7 @@ class Answers:
                 return self._verdict(name, "cannot tell", words)
             words = f"{name} has one value: what holds on average holds for it."
             return self._verdict(name, "yes", words)
-        critical = self._shuffled.tests.critical(name, self._level)
+        critical = self._shuffled.compared.critical(name, self._level)
         if self._rejects(name):
             sums = self._shuffled.sums[name]["z2"]
             region = worst_region(variable, sums, critical)
@@ -180,9 +180,10 @@ class Answers:
             )
             return self._verdict(name, "cannot tell", words, seen=seen)
         words = (
-            f"{right[0].upper()}{right[1:]}: no {tenth} is off by more than a factor "
+            f"{right[0].upper()}{right[1:]}: u of no {tenth} is too small by more than "
+            f"a factor of {seen:.3g}."
         )
-        return self._verdict(name, "yes", f"{words}of {seen:.3g}.", seen=seen)
+        return self._verdict(name, "yes", words, seen=seen)
 
     def _seen(self, name: str, critical: float) -> float:
         """Return the smallest failure that would be found; alike variables share it."""

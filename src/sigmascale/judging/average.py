@@ -111,7 +111,7 @@ def mean_interval_of(
         for w in (a - q, a + q)
     )
     effective = n * min(1.0, by_row / max(squares, 1e-300))
-    return low, high, effective
+    return float(low), float(high), effective
 
 
 def fit_nu(z: Floats) -> tuple[float, float]:

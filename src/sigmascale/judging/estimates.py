@@ -93,6 +93,8 @@ def bca_of_means(
     # the acceleration: the skewness of the values that lack one row each
     lacking = statistic((total - sums) / (n - sizes))
     centred = lacking.mean() - lacking
+    largest = np.abs(centred).max()
+    centred /= largest if largest > 0 else 1.0  # or cubes might leave the range
     spread = np.sum(centred**2) ** 1.5
     a = float(np.sum(centred**3) / (6 * spread)) if spread > 0 else 0.0
     quantile = special.ndtri(0.5 + confidence / 2)

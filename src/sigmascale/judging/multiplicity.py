@@ -20,7 +20,7 @@ from .._support.checks import Floats
 
 
 @dataclass(frozen=True)
-class Tests:
+class Compared:
     """Statistics of a set, and of shuffled sets.
 
     Attributes

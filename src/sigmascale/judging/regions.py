@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import optimize
 
 from .._support.checks import Floats
-from .scans import ScannedVariable, variance_ratios
+from .scans import LEAST_ROWS, LEAST_SHARE, ScannedVariable, variance_ratios
 
 SMALLEST = 1e-3  # least <Z²> that is told from 0: beyond, all that counts is the rows
 
@@ -90,18 +90,54 @@ def worst_region(
         The likelihood ratio that the largest of all regions exceeds by chance at the
         level of the test: it makes the interval of the factor hold for all of them.
     """
-    inside = most_different(variable, variance_ratios(variable, sums[None]), sums)
+    n = variable.sizes.astype(np.float64)
+    inside = _most_deviant(variable, sums, float(np.median(sums / n)))
     if inside is None:
         return None
-    n, total = variable.sizes.astype(np.float64), sums
-    means = [float(total[part].sum() / n[part].sum()) for part in (inside, ~inside)]
-    # where the rest is further from right, and one piece, it is the rest that is wrong
-    distance = [abs(np.log(max(mean, SMALLEST))) for mean in means]
-    if distance[1] > distance[0] and (variable.labels is not None or _is_run(~inside)):
-        inside, means = ~inside, means[::-1]
+    # where the rest is further from right, it is the rest that is wrong
+    if _distance(sums, n, ~inside) > _distance(sums, n, inside):
+        if variable.labels is not None or _is_run(~inside):
+            inside = ~inside
+        else:
+            inside = _most_deviant(variable, sums, 1.0)
+            assert inside is not None
+    mean = float(sums[inside].sum() / n[inside].sum())
     where, low, high = words_of(variable, inside)
     rows = int(n[inside].sum())
-    return Region(where, low, high, means[0], rows, _factors(means[0], rows, critical))
+    return Region(where, low, high, mean, rows, _factors(mean, rows, critical))
+
+
+def _distance(sums: Floats, n: Floats, inside: npt.NDArray[np.bool_]) -> float:
+    """Return how far the <Z²> of some bins is from 1."""
+    mean = float(sums[inside].sum() / max(n[inside].sum(), 1.0))
+    return abs(float(np.log(max(mean, SMALLEST))))
+
+
+def _most_deviant(
+    variable: ScannedVariable, sums: Floats, usual: float
+) -> npt.NDArray[np.bool_] | None:
+    """Return the bins of the region that deviates most from the usual <Z²>.
+
+    All runs of bins count here, whatever their length, so that the limits are exact;
+    deviation is the gamma deviance, n (r − 1 − ln r) with r = <Z²> over the usual one.
+    """
+    if variable.labels is not None:
+        return most_different(variable, variance_ratios(variable, sums[None]), sums)
+    rows, total = (
+        np.concatenate([[0.0], np.cumsum(values)]) for values in (variable.sizes, sums)
+    )
+    count = rows[None, 1:] - rows[:-1, None]
+    least = max(LEAST_ROWS, LEAST_SHARE * rows[-1])
+    allowed = (count >= least) & (rows[-1] - count >= least)
+    if not allowed.any():
+        return None
+    ratio = (total[None, 1:] - total[:-1, None]) / np.maximum(count, 1.0)
+    ratio = np.maximum(ratio / max(usual, SMALLEST), SMALLEST)
+    deviance = np.where(allowed, count * (ratio - 1 - np.log(ratio)), -1.0)
+    first, last = np.unravel_index(int(np.argmax(deviance)), deviance.shape)
+    inside = np.zeros(variable.n_bins, dtype=np.bool_)
+    inside[first : last + 1] = True
+    return inside
 
 
 def most_different(

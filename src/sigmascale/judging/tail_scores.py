@@ -280,7 +280,7 @@ def coverage_at_95(
 
     Of all multiples of u, 1.96 depends least on the tails: it holds 95 % of normal
     errors, and between 94.5 and 95.5 % of those from Student's t of unit variance with
-    3 or more degrees of freedom. The share is therefore safe where <Z²> is not.
+    3.2 or more degrees of freedom. The share is therefore safe where <Z²> is not.
     :func:`local_coverage` with ``normal_interval(u, 0.95)`` has it by bins.
 
     Parameters

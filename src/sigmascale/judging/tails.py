@@ -235,9 +235,16 @@ def tails(
     shape = student_shape(e, u)
     generator = rng_from(rng)
     z = e / u
-    resampling = {"confidence": confidence, "n_resamples": n_resamples}
-    zms = bca_of_means(z[None] ** 2, lambda m: m[0], rng=generator, **resampling)
-    rce = relative_calibration_error(e, u, rng=generator, **resampling)
+    zms = bca_of_means(
+        z[None] ** 2,
+        lambda means: means[0],
+        confidence=confidence,
+        n_resamples=n_resamples,
+        rng=generator,
+    )
+    rce = relative_calibration_error(
+        e, u, confidence=confidence, n_resamples=n_resamples, rng=generator
+    )
     order = rank_bins(u, 1, error=e).order
     u_ranks = stats.rankdata(u[order]) - (u.size + 1) / 2
     correlation, area = _order_statistics(e[order], u_ranks)

@@ -9,7 +9,7 @@ import numpy as np
 from .._support.checks import Floats, Ints
 from .._support.rows import Rows
 from .joint import Learned, learn_jointly
-from .multiplicity import Tests
+from .multiplicity import Compared
 from .resampling import shuffled_rows
 from .scans import ScannedRows, ScannedVariable, shift_scan, variance_scan
 
@@ -24,7 +24,7 @@ class Shuffled:
 
     Attributes
     ----------
-    tests : Tests
+    compared : Compared
         Statistics of the questions: variables by name, "bias", "coverage", "joint".
     variables : dict of str to ScannedVariable
         Variables in fine bins; those of one value are not tested.
@@ -40,7 +40,7 @@ class Shuffled:
         The multiple of u that holds 95 % of the errors.
     """
 
-    tests: Tests
+    compared: Compared
     variables: dict[str, ScannedVariable]
     sums: dict[str, dict[str, Floats]]
     kept: dict[str, tuple[ScannedVariable, Floats]]
@@ -89,7 +89,9 @@ def shuffle_and_test(
         if len(kept) * sources.shape[1] < KEPT:
             kept.append([each / mean for each in of_bins["z2"]])
     return Shuffled(
-        tests=Tests(observed, {n: np.concatenate(each) for n, each in draws.items()}),
+        compared=Compared(
+            observed, {n: np.concatenate(each) for n, each in draws.items()}
+        ),
         variables={variable.name: variable for variable in whole.variables},
         sums={
             variable.name: {name: sums[name][i] for name in sums}

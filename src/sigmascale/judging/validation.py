@@ -128,7 +128,7 @@ class Validation:
     def answer(self) -> Answer:
         """The worst answer: "no" before "cannot tell" before "yes"."""
         answers = {verdict.answer for verdict in self.verdicts.values()}
-        return next(each for each in ("no", "cannot tell", "yes") if each in answers)  # type: ignore[return-value]
+        return next(each for each in ("no", "cannot tell", "yes") if each in answers)
 
     @property
     def passed(self) -> bool:
@@ -188,7 +188,7 @@ class Validation:
         -------
         str
         """
-        return as_table(format, _HEADER, self._rows())
+        return as_table(_HEADER, self._rows(), format)
 
     def _rows(self) -> list[tuple[str, ...]]:
         rows: list[tuple[str, ...]] = []

@@ -65,7 +65,7 @@ class IsotonicScaling(VarianceScaler):
     >>> IsotonicScaling(pseudo_rows=0).fit(u, error).predict([1.0, 4.0]).round(2)
     array([1.58, 3.  ])
     >>> IsotonicScaling().fit(u, error).predict([1.0, 4.0]).round(2)
-    array([1.92, 2.96])
+    array([1.86, 2.81])
     """
 
     def __init__(self, *, pseudo_rows: float = PSEUDO_ROWS) -> None:

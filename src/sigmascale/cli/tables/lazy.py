@@ -126,8 +126,15 @@ class LazyTable:
         """Return nothing: what uncertainties are multiplied by takes rows to see."""
         return {}
 
-    def validate(self, n_bins: int | None, seed: int) -> Validation:
-        """Judge the uncertainties from sums."""
+    def validate(
+        self,
+        n_bins: int | None,
+        seed: int,
+        *,
+        groups: str | None = None,
+        **options: Any,
+    ) -> Validation:
+        """Judge the uncertainties by a sample; rows with equal `groups` go together."""
         from ... import frames
 
         with self._querying("judging the uncertainties"):
@@ -136,15 +143,13 @@ class LazyTable:
                 error=self._error,
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
+                groups=groups,
                 n_bins=n_bins,
                 rng=seed,
+                **options,
             )
         self.n_rows = found.scores.n_rows
         return found
-
-    def doubts(self) -> list[str]:
-        """Return nothing: files as large as these have rows enough."""
-        return []
 
     @property
     def _error(self) -> str:

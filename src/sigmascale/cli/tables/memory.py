@@ -219,34 +219,29 @@ class MemoryTable:
         values = np.quantile(factors, list(SHARES.values())).tolist()
         return dict(zip(SHARES, values, strict=True))
 
-    def validate(self, n_bins: int | None, seed: int) -> Validation:
-        """Judge the uncertainties."""
+    def validate(
+        self,
+        n_bins: int | None,
+        seed: int,
+        *,
+        groups: str | None = None,
+        **options: Any,
+    ) -> Validation:
+        """Judge the uncertainties; rows with equal `groups` belong together."""
         from ...judging.verdicts import validate
 
         self.refuse_zeros()
+        labels = None if groups is None else self.labels(groups, "--groups")
         with about(self.file), working("judging the uncertainties"):
             return validate(
-                self.error, self.uncertainty, self.features, n_bins=n_bins, rng=seed
+                self.error,
+                self.uncertainty,
+                self.features,
+                groups=labels,
+                n_bins=n_bins,
+                rng=seed,
+                **options,
             )
-
-    def doubts(self) -> list[str]:
-        """Return what makes verdicts and recalibration of these rows doubtful."""
-        from ...judging.diagnostics import z_scores
-        from ...report.cautions import FEW_ROWS
-
-        z = z_scores(self.error, self.uncertainty)
-        found = []
-        if z.biased:
-            found.append(
-                f"The mean of z = E/u is {z.mean:.2f}: the predictions are biased. "
-                "Correct them first; uncertainties are no remedy."
-            )
-        if self.n_rows < FEW_ROWS:
-            found.append(
-                f"{self.n_rows} rows are few: only gross faults can be found in so "
-                "small a set."
-            )
-        return found
 
     def recalibrate(
         self, saved: SavedMap, name: str | None, coverage: float | None
