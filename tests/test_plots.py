@@ -165,6 +165,26 @@ def test_a_color_replaces_the_color_of_the_main_artist(plot):
     assert same_color(shown, "#123456")
 
 
+def test_bins_that_say_nothing_are_grey_if_a_tolerance_is_given():
+    vague = LOCAL.says_nothing(1.1)
+    assert 0 < vague.sum() < vague.size
+    ax = plot_local_zms(LOCAL, tolerance=1.1, color="k")
+    grey = line(ax, "cannot tell")
+    np.testing.assert_array_equal(grey.get_ydata(), LOCAL.zms[vague])
+    assert same_color(grey.get_color(), "#999999")
+    valid = LOCAL.zms[LOCAL.valid & ~vague]
+    np.testing.assert_array_equal(line(ax, "valid").get_ydata(), valid)
+    assert "cannot tell" not in legend_texts(plot_local_zms(LOCAL))
+    inside = (LOCAL.low <= 1.1**-2) & (LOCAL.high >= 1.1**2)
+    np.testing.assert_array_equal(vague, inside)
+
+
+@pytest.mark.parametrize("tolerance", [1, 0.5, np.inf, "2"])
+def test_a_tolerance_that_is_no_factor_above_1_is_refused(tolerance):
+    with pytest.raises(InvalidInputError, match=r"`tolerance` must be a factor of the"):
+        plot_local_zms(LOCAL, tolerance=tolerance)
+
+
 def test_a_short_name_of_a_color_does_not_clash_with_the_default():
     assert same_color(line(plot_local_zms(LOCAL, c="k"), "valid").get_color(), "k")
     assert same_color(

@@ -17,10 +17,22 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import sigmascale as ss
-from sigmascale._support.citations import ABC, BCA, HOLM, RAKING, SCORES, WILSON
+from sigmascale._support.citations import (
+    ABC,
+    BCA,
+    BOOSTING,
+    RAKING,
+    SCORES,
+    SKEWNESS,
+    STEP_DOWN,
+    TAILS,
+    WILSON,
+    WITHIN,
+)
 from sigmascale.exceptions import (
     FewerBinsWarning,
     InvalidInputError,
+    RepeatedRowsWarning,
     ZeroErrorBinWarning,
 )
 from sigmascale.judging import verdicts
@@ -28,7 +40,8 @@ from sigmascale.report import report_html, write_report
 from sigmascale.report.cautions import cautions
 from sigmascale.report.evidence import gather
 from sigmascale.report.methods import Citations, write_methods
-from sigmascale.report.pictures import draw_all, plan_factors
+from sigmascale.report.pictures import draw_all, plan_factors, plan_local
+from sigmascale.report.questions import MARKS, headline, small_print
 
 DATA = ss.datasets.make_molecules(1600, seed=4)
 TABLE = pl.DataFrame(
@@ -106,10 +119,134 @@ def test_verdicts_come_first_and_are_those_of_validate(page, evidence):
         assert stage.validation.scores == expected.scores
         for verdict in expected.verdicts.values():
             assert 0 < text.index(verdict.sentence) < first
-    marks = re.findall(r'class="mark (pass|fail)">(. \w+)<', page)
-    shown = [v.passed for s in evidence.stages for v in s.validation.verdicts.values()]
-    assert [mark == "pass" for mark, _ in marks] == shown
-    assert {words for _, words in marks} == {"✓ pass", "✗ fail"}
+    marks = marks_of(page)
+    shown = [v.answer for s in evidence.stages for v in s.validation.verdicts.values()]
+    assert [answer for _, _, answer in marks[:-3]] == shown
+    assert {"yes", "no"} <= set(shown)
+    # below, what each answer means
+    assert [answer for _, _, answer in marks[-3:]] == ["yes", "no", "cannot tell"]
+
+
+def marks_of(page):
+    """The class, the sign that screen readers skip, and the word of each mark."""
+    return re.findall(
+        r'class="mark (\w+)"><span aria-hidden="true">(.)</span> ([a-z ]+)<', page
+    )
+
+
+def test_each_answer_has_a_sign_a_word_and_a_style_of_its_own(page):
+    expected = {
+        ("yes", "✓", "yes"),
+        ("no", "✗", "no"),
+        ("unsure", "?", "cannot tell"),
+    }
+    assert set(marks_of(page)) == expected
+    for name in ("mark.yes", "mark.no", "mark.unsure", "headline.unsure"):
+        assert f".{name}" in section_of_style(page)
+
+
+def section_of_style(page):
+    return re.search(r"<style>(.*?)</style>", page, flags=re.DOTALL)[1]
+
+
+def test_every_verdict_has_its_question_its_sentence_and_its_small_print(page):
+    shown = page[: page.index("<h2>Scores</h2>")]
+    text = text_of(shown)
+    for found in (BEFORE, AFTER):
+        for verdict in found.verdicts.values():
+            note = " ".join(small_print(verdict, found.confidence).split())
+            assert f"{verdict.sentence} {note}" in text
+    for question in (
+        "Are the errors free of bias?",
+        "Are uncertainties right on average?",
+        "Are they right at every level of uncertainty?",
+        "Are they right for every value of mass?",
+        "Are they right for every value of phase?",
+        "Are they right for every combination of these?",
+        "Does one multiple of u hold 95 % of the errors everywhere?",
+    ):
+        assert text.count(question) == 2
+
+
+def test_the_small_print_has_what_a_verdict_rests_on():
+    failed = BEFORE.verdicts["mass"]
+    low, high = failed.region.interval
+    note = small_print(failed, 0.95)
+    assert failed.answer == "no"
+    assert f"{failed.region.n:,} rows is between {low:.2g} and {high:.2g}" in note
+    assert f"corrected p = {failed.p_adjusted:.3f}" in note
+    assert f"S = {failed.score:.3f}, attainable {failed.target:.3f} ± " in note
+    assert "seen" not in note
+    passed = AFTER.verdicts["u"]
+    assert passed.answer == "yes"
+    seen = f"a factor of {passed.seen:.3g} in a tenth of the rows would have been seen"
+    assert seen in small_print(passed, 0.95)
+    average = small_print(AFTER.verdicts["average"], 0.95)
+    assert average.startswith(
+        "interval at 98.75\u00a0%; u could be off by a factor of "
+    )
+    assert "p =" not in average
+    assert "S_cal" not in average
+    assert "S = " not in small_print(AFTER.verdicts["joint"], 0.95)
+    bias = small_print(AFTER.verdicts["bias"], 0.9)
+    assert bias.startswith("interval at 99.5\u00a0%; corrected p of regions = ")
+
+
+def answered(*answers):
+    """Verdicts with these answers."""
+    one = BEFORE.verdicts["u"]
+    return dataclasses.replace(
+        BEFORE,
+        verdicts={
+            str(i): dataclasses.replace(one, answer=answer)
+            for i, answer in enumerate(answers)
+        },
+    )
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (
+            ["yes"] * 4 + ["no", "cannot tell"],
+            "4 of 6 questions are answered yes, 1 no",
+        ),
+        (["yes"] * 4 + ["no", "cannot tell"], ", 1 no, 1 cannot be told."),
+        (["yes"] * 6, "All 6 questions are answered yes."),
+        (["no"] * 3, "All 3 questions are answered no."),
+        (["cannot tell"] * 5, "None of the 5 questions can be answered."),
+        (["yes", "no"], "1 of 2 questions is answered yes, 1 no."),
+        (["no", "cannot tell"], "None of 2 questions is answered yes, 1 no, 1 cannot"),
+    ],
+)
+def test_the_headline_counts_answers(answers, words, evidence):
+    stage = dataclasses.replace(evidence.final, validation=answered(*answers))
+    assert words in headline(dataclasses.replace(evidence, stages=(stage,)))
+    before = dataclasses.replace(evidence.stages[0], validation=answered("no", "yes"))
+    both = headline(dataclasses.replace(evidence, stages=(before, stage)))
+    assert both.startswith("After recalibration ")
+    assert both.endswith(". Before it, 1 of 2 questions is answered yes, 1 no.")
+
+
+def test_the_headline_has_the_mark_of_the_worst_answer(page):
+    assert f'<p class="headline {MARKS[AFTER.answer][1]}">' in page
+    assert '<p class="headline no">' in report_html(BEFORE)
+
+
+def test_sixty_rows_cannot_tell_and_the_report_says_what_could_hide():
+    error, u, features = perfect(60)
+    found = ss.validate(error, u, features)
+    assert found.answer == "cannot tell"
+    page = report_html(found)
+    text = text_of(page)
+    assert '<p class="headline unsure">' in page
+    assert "cannot be told." in text
+    assert ("unsure", "?", "cannot tell") in marks_of(page)[:-3]
+    assert found.verdicts["u"].sentence in text
+    assert "in a tenth of the rows could hide" in small_print(
+        dataclasses.replace(found.verdicts["u"], seen=np.inf), 0.95
+    )
+    assert "Cannot tell" in text
 
 
 def test_sections_stand_in_their_order(page):
@@ -120,6 +257,7 @@ def test_sections_stand_in_their_order(page):
         "Local calibration",
         "Confidence curve",
         "Distribution of z",
+        "Tails",
         "Errors against uncertainties",
         "How the uncertainties were recalibrated",
         "What you should not conclude",
@@ -393,7 +531,7 @@ def test_every_recalibrator_is_described_and_its_factors_drawn(
     drawn = draw_all({"Factors": plan_factors(given)})["Factors"]
     assert sum(len(row.pictures) for row in drawn) == n_pictures
     assert words in scaler.describe()
-    (_, recalibration), references = write_methods(given)
+    (_, _, recalibration), references = write_methods(given)
     assert f"recalibrated by {type(scaler).__name__}(" in recalibration
     assert scaler.does in recalibration
     assert set(scaler.references) <= set(references)
@@ -503,41 +641,91 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
 
 
 def test_methods_state_the_actual_numbers(evidence):
-    (judging, recalibration), references = write_methods(evidence)
+    (judging, scoring, recalibration), references = write_methods(evidence)
     bins = evidence.final.validation.local["u"].n.size
     for words in (
         f"sigmascale {ss.__version__}",
         "800 predictions",
+        "z = E/u",
+        "7 questions share an error rate of 5 %",
+        "A share of 25 % is the average's",
+        "the 98.75 % interval of ⟨Z²⟩",
+        "a Student's t fitted to z",
+        "A share of 5 % is that of bias",
+        "the 99.75 % interval of the mean of z contains 0",
+        "The rest, 70 %, is that of scans",
+        "up to 50 bins, equal values together",
+        "by the gamma law",
+        "at least 8 % of the rows (over sets of labels)",
+        f"beyond {AFTER.reach:.3g}u, the multiple of u that holds 95 % of all errors",
+        "trees by gradient boosting",
+        "from 500 sets with shuffled z-scores, and are corrected",
+        "step-down maxima",
+        "too small by a factor of 2 (the tolerance)",
+        "seed 0",
+    ):
+        assert words in judging.replace("\xa0", " "), words
+    assert "groups" not in judging
+    for words in (
         f"over {bins} equal-size bins of u",
         f"over {bins} such bins of mass and over the 2 groups of phase",
-        "for 4 questions",
-        "seed 0",
-        "1,000 simulated",
+        "200 simulated",
+        "within 1.96u",
     ):
-        assert words in judging
+        assert words in scoring
     assert "n_bins=6" in recalibration
     assert "shrinkage=5.0" in recalibration
     assert "on 800 rows, none of them judged" in recalibration
     cited = {
-        int(n) for p in (judging, recalibration) for n in re.findall(r"\d+(?=[],])", p)
+        int(n)
+        for p in (judging, scoring, recalibration)
+        for marks in re.findall(r"\[([\d, ]+)\]", p)
+        for n in marks.split(", ")
     }
-    assert set(range(1, len(references) + 1)) <= cited
-    for reference in (SCORES, BCA, ABC, HOLM, WILSON, RAKING):
+    assert set(range(1, len(references) + 1)) == cited
+    for reference in (SCORES, BCA, ABC, STEP_DOWN, BOOSTING, WILSON, RAKING):
         assert reference in references
+    assert {TAILS, WITHIN, SKEWNESS} <= set(references)
+
+
+def test_methods_number_references_as_they_are_first_cited(evidence):
+    text = " ".join(write_methods(evidence)[0])
+    marks = [m.split(", ") for m in re.findall(r"\[([\d, ]+)\]", text)]
+    first = list(dict.fromkeys(int(n) for mark in marks for n in mark))
+    assert first == sorted(first)
+
+
+def test_methods_state_groups_and_leave_out_what_was_not_asked():
+    error, u, features = perfect(400)
+    groups = np.repeat(np.arange(100), 4)
+    found = ss.validate(error, u, features, groups=groups, joint=False, tolerance=3)
+    judging = write_methods(gather(found))[0][0]
+    assert "Rows came in 100 groups" in judging
+    assert "shuffled z-scores, in which whole groups were kept together" in judging
+    assert "5 questions share" in judging
+    assert "gradient boosting" not in judging
+    assert "by a factor of 3 (the tolerance)" in judging
+    page = report_html(found)
+    assert "<dt>groups of rows</dt><dd>100</dd>" in page
+    assert "take rows as independent" in text_of(section(page, "Tails"))
+    assert "Rows of one of the 100 groups were kept together" in text_of(page)
+    few = write_methods(evidence_of(error[:9], u[:9]))[0]
+    assert "too few rows, or errors, for any other test" in few[0]
+    assert "Tails" not in few[1]
 
 
 def test_the_rows_learned_from_are_stated_where_only_the_recalibrator_knows_them():
     evidence = gather(BEFORE, recalibrated=AFTER, scaler=SCALER)
-    (_, recalibration), _ = write_methods(evidence)
+    (_, _, recalibration), _ = write_methods(evidence)
     assert "fitted on 800 rows: " in recalibration
 
 
 def test_references_are_numbered_as_they_are_first_cited():
     cite = Citations()
-    assert cite(HOLM) == " [1]"
-    assert cite(BCA, HOLM) == " [1, 2]"
+    assert cite(ABC) == " [1]"
+    assert cite(BCA, ABC) == " [1, 2]"
     assert cite() == ""
-    assert cite.references == [HOLM, BCA]
+    assert cite.references == [ABC, BCA]
 
 
 @pytest.mark.parametrize(
@@ -557,9 +745,9 @@ def test_references_are_numbered_as_they_are_first_cited():
 )
 def test_methods_say_how_the_verdicts_that_were_given_were_made(method, words):
     found = ss.validate(*JUDGED, method=method, n_resamples=60, rng=7)
-    (judging,), references = write_methods(gather(found))
-    assert re.search(words, judging), judging
-    assert ", seed 7." in judging
+    (judging, scoring), references = write_methods(gather(found))
+    assert re.search(words, scoring), scoring
+    assert ", seed 7, by" in judging
     assert ABC in references
     unseeded = ss.validate(*JUDGED, rng=np.random.default_rng(0))
     assert "seed" not in write_methods(gather(unseeded))[0][0]
@@ -580,12 +768,14 @@ def headings(*args, **kwargs):
 
 ALWAYS = [
     "That a single bin whose interval misses 1 is a fault.",
-    "That a check which passes is a proof.",
+    "That a “yes” is a proof.",
 ]
-FEW = "That a check which passes rules out large faults."
+FEW = "That a “yes” rules out large faults."
 SAME = "That the recalibration would do as well on other rows."
 SHIFTED = "That the judged rows are like those the recalibrator learned from."
 HEAVY = "That ±2u holds 95 % of the errors, or ±3u nearly all."
+DOUBTED = "That the verdict on the average can be trusted."
+REPEATS = "That the rows are independent."
 
 
 def perfect(n, seed=0):
@@ -602,18 +792,115 @@ def test_a_few_rows_are_said_to_be_few_with_what_they_cannot_tell():
     error, u, features = perfect(60)
     found = cautions(evidence_of(error, u, features))
     assert [each.heading for each in found] == [FEW, *ALWAYS]
-    assert "There are only 60 rows" in found[0].text
-    assert re.search(r"\d+ % too small or [\d.]+ (%|times) too large", found[0].text)
+    verdicts = ss.validate(error, u, features).verdicts
+    most = max(verdicts[name].seen for name in ("u", "x"))
+    size = "a factor of 6 or more" if most > 6 else f"nearly a factor of {most:.3g}"
+    assert "With 60 rows and errors of this shape, u of a tenth" in found[0].text
+    assert f"could be too small by {size}, and no one" in found[0].text
 
 
-def test_heavy_tails_and_bias_are_said():
+def test_many_rows_in_which_large_faults_could_hide_are_said_too():
+    evidence = evidence_of(*perfect(2000))
+    verdicts = evidence.final.validation.verdicts
+    vague = verdicts | {"x": dataclasses.replace(verdicts["x"], seen=2.5)}
+    judged = dataclasses.replace(evidence.final.validation, verdicts=vague)
+    stage = dataclasses.replace(evidence.final, validation=judged)
+    first, *_ = cautions(dataclasses.replace(evidence, stages=(stage,)))
+    assert first.heading == FEW
+    assert "ordered by x, could be too small by nearly a factor of 2.5" in first.text
+
+
+def test_heavy_tails_are_said_and_doubted_where_the_average_has_an_answer():
     rng = np.random.default_rng(0)
     z = rng.standard_t(3, 3000)
-    assert headings(z, np.ones(3000), {"x": rng.normal(size=3000)}) == [HEAVY, *ALWAYS]
+    features = {"x": rng.normal(size=3000)}
+    evidence = evidence_of(z, np.ones(3000), features)
+    average = evidence.final.validation.verdicts["average"]
+    assert not evidence.final.tails.zms_is_reliable
+    expected = [HEAVY, *([] if average.answer == "cannot tell" else [DOUBTED]), *ALWAYS]
+    assert [each.heading for each in cautions(evidence)] == expected
+    # errors three times as large leave no doubt of the answer, but of what it rests on
+    assert headings(3 * z, np.ones(3000), features) == [HEAVY, DOUBTED, *ALWAYS]
+
+
+def test_bias_is_said_by_its_verdict_alone():
     error, u, features = perfect(2000)
-    (bias, *rest) = cautions(evidence_of(error + u, u, features))
-    assert "biased" in bias.text
-    assert [each.heading for each in rest] == ALWAYS
+    evidence = evidence_of(error + u, u, features)
+    assert evidence.final.z.biased
+    assert evidence.final.validation.verdicts["bias"].answer == "no"
+    assert [each.heading for each in cautions(evidence)] == ALWAYS
+
+
+def test_repeats_without_groups_are_said_and_with_groups_are_not():
+    u = perfect(300)[1]
+    rng = np.random.default_rng(3)
+    repeated = np.repeat(u, 4)
+    errors = rng.normal(scale=repeated)
+    with pytest.warns(RepeatedRowsWarning):
+        found = ss.validate(errors, repeated)
+    said = {each.heading: each.text for each in cautions(gather(found))}
+    assert "No groups were given" in said[REPEATS]
+    found = ss.validate(errors, repeated, groups=np.repeat(np.arange(300), 4))
+    said = {each.heading: each.text for each in cautions(gather(found))}
+    assert REPEATS not in said
+    assert "300 groups" in said[ALWAYS[1]]
+
+
+def test_questions_are_counted_in_the_caution_that_a_yes_is_no_proof():
+    *_, last = cautions(evidence_of(*perfect(2000)))
+    assert "Verdicts are corrected for the 6 questions asked here" in last.text
+    assert "rows were taken to be independent" in last.text
+
+
+# --- tails and grey bins ------------------------------------------------------------
+
+
+def test_tails_are_those_of_the_library_before_and_after(page, evidence):
+    shown = text_of(section(page, "Tails").replace("</t", " </t"))
+    assert "before after right" in shown
+    for stage in evidence.stages:
+        found = ss.tails(JUDGED[0], stage.uncertainty)
+        assert stage.tails == found
+        share = found.coverage
+        limits = f"[{100 * share.low:.1f}, {100 * share.high:.1f}]"
+        assert f"{100 * share.picp:.1f} % {limits}" in shown.replace("\xa0", " ")
+        assert f"{found.skewness_z2:.3f}" in shown
+        for sentence in found.sentences:
+            assert sentence in shown
+
+
+def test_heavy_tails_make_the_report_doubt_the_average():
+    rng = np.random.default_rng(0)
+    heavy = page_of(rng.standard_t(2.2, 2000), np.ones(2000))
+    said = "The verdict on the average cannot be trusted by itself."
+    assert said in text_of(section(heavy, "Tails"))
+    normal = page_of(*perfect(2000))
+    assert said not in text_of(section(normal, "Tails"))
+
+
+@pytest.mark.parametrize("error", [np.zeros(40), np.linspace(-1, 1, 12)])
+def test_there_is_no_section_on_tails_where_there_are_none(error):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of bins without any error
+        found = ss.validate(error, 1 + 0.01 * np.arange(error.size))
+    assert "<h2>Tails</h2>" not in report_html(found)
+
+
+def test_bins_that_could_be_off_both_ways_are_drawn_grey_and_counted(page):
+    found = ss.validate(*perfect(60), n_bins=12, tolerance=1.5)
+    (plan, _) = plan_local(gather(found))
+    ((caption, paint),) = plan.parts
+    grey = found.local["u"].says_nothing(1.5)
+    assert 1 < grey.sum() < grey.size
+    assert f"; {grey.sum()} grey bins have too few rows to tell." in caption
+    ax = mpl.figure.Figure().subplots()
+    paint(ax=ax)
+    (line,) = [each for each in ax.lines if each.get_label() == "cannot tell"]
+    np.testing.assert_array_equal(line.get_ydata(), found.local["u"].zms[grey])
+    assert line.get_color() == "#999999"
+    # of a typical bin of the large set, something is known
+    assert "grey bin" not in section(page, "Local calibration").split("<h3>")[1]
+    assert "Grey bins cannot be judged" in text_of(page)
 
 
 def as_table(u, features):
@@ -685,8 +972,11 @@ def test_groups_that_are_too_small_are_said_by_the_report_without_a_warning():
     kinds = np.array(["large"] * 1998 + ["small"] * 2)
     with pytest.warns(FewerBinsWarning, match="1 of 2 groups of `kind`"):
         found = ss.validate(error, u, {"kind": kinds})
-    first = cautions(gather(found, recalibrated=found))[1]
-    assert "1 of 2 groups of `kind` have fewer than 5 rows" in first.text
+    said = {c.heading: c.text for c in cautions(gather(found, recalibrated=found))}
+    noted = said["That every bin and group was judged."]
+    assert "1 of 2 groups of `kind` have fewer than 5 rows" in noted
+    # nor can anything be told of them by their label
+    assert "grouped by kind, could be too small by a factor of 6 or more" in said[FEW]
 
 
 def test_cautions_are_on_the_page(page, evidence):

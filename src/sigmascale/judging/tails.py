@@ -336,7 +336,7 @@ def _sentences(found: TailStatistics) -> list[str]:
     said.append(
         f"{100 * share.picp:.3g} % of the errors are within 1.96 u "
         f"[{100 * share.low:.3g}, {100 * share.high:.3g}]: that "
-        f"{'is' if share.valid else 'is not'} 95 % for all purposes."
+        f"{'cannot be told from' if share.valid else 'is not'} 95 %."
     )
     if not found.coverage_is_reliable:
         said.append("With such tails, even that share says little of calibration.")

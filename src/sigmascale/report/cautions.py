@@ -98,6 +98,7 @@ def _few_rows(evidence: Evidence) -> Iterator[Caution]:
         for name, verdict in validation.verdicts.items()
         if name in validation.local and verdict.seen is not None
     }
+    labels = [n for n, x in evidence.features.items() if x.dtype.kind != "f"]
     hidden = any(factor > validation.tolerance for factor in seen.values())
     if rows >= FEW_ROWS and not hidden:
         return
@@ -106,9 +107,10 @@ def _few_rows(evidence: Evidence) -> Iterator[Caution]:
         size = f"nearly a factor of {seen[name]:.3g}"
         if seen[name] > FACTORS[-1]:
             size = f"a factor of {FACTORS[-1]:g} or more"
+        along = "ordered" if name not in labels else "grouped"
         words = (
             f"With {rows:,} rows and errors of this shape, u of a tenth of the rows, "
-            f"ordered by {variable(name)}, could be too small by {size}, and "
+            f"{along} by {variable(name)}, could be too small by {size}, and "
             "no one would have seen it. Fewer rows than a tenth could hide still "
             "larger faults."
         )

@@ -122,9 +122,9 @@ def _tests(evidence: Evidence, cite: Citations) -> str:
         f"errors.{joint} p-values come from {final.n_draws:,} {sets} with "
         f"shuffled z-scores{together}, and are corrected for all questions by "
         f"step-down maxima{cite(STEP_DOWN)}. Where no fault was found, a variable was "
-        "answered "
-        "“yes” only if uncertainties of a random tenth of the rows, side by side along "
-        f"it, that are too small by a factor of {final.tolerance:g} (the tolerance) "
+        "answered “yes” only if uncertainties of a random tenth of the rows, side by "
+        "side along it, that are too small by a factor of "
+        f"{final.tolerance:g} (the tolerance) "
         f"would have been found in at least {percent(POWER)} of shuffled sets, and the "
         "average only if its interval allows no larger factor; otherwise “cannot tell”."
     )
@@ -157,8 +157,8 @@ def _scoring(evidence: Evidence, cite: Citations) -> str:
         f"valid bins have Wilson intervals with continuity correction"
         f"{cite(WILSON, NEWCOMBE)}. Attainable values are means over {draws:,} "
         "simulated, perfectly calibrated sets of the same size, with z-scores "
-        f"{pool}.{_tails(evidence, cite)} ENCE and UCE are defined in"
-        f"{cite(LEVI, FRENKEL)}, confidence curves and their reference "
+        f"{pool}.{_tails(evidence, cite)} ENCE and UCE are defined "
+        f"in{cite(LEVI, FRENKEL)}, confidence curves and their reference "
         f"in{cite(CURVE)}."
     )
 
