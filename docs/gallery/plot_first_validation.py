@@ -17,19 +17,19 @@ data = ss.datasets.make_molecules(10_000, seed=1)
 print(data)
 
 # %%
-# One call answers all three questions: right on average (*calibrated*), right at every
-# level of uncertainty (*consistent*), right for every kind of molecule (*adaptive*).
+# One call answers all questions: are errors unbiased, are uncertainties right on average
+# (*calibrated*), at every level (*consistent*), for every kind of molecule (*adaptive*)?
 
 verdicts = ss.validate(data.error, data.uncertainty, data.features)
 print(verdicts)
 
 # %%
-# The sentences say what is wrong and where it is worst. In the table, **S** is the
-# score of each question and **attainable S** what a perfectly calibrated set of this
-# size would score, with errors of the same shape. **p Holm** is the chance that such a
-# set scores as high; below 0.05 the answer is no. The last columns say the same in
-# terms of bins: which fraction has a confidence interval that contains 1, and which
-# fraction a perfect set would attain.
+# The sentences say what is wrong and where it is worst. In the table, **p** is the
+# chance that a calibrated set looks as bad, corrected for all questions; at or below
+# 0.05 the answer is no. **seen** is what a yes is worth: the smallest factor by which
+# the uncertainties of a tenth of the rows would have to be too small to be found. **S**
+# is a score, with what a perfectly calibrated set of this size would score in
+# parentheses, and the last column is the fraction of bins whose interval contains 1.
 #
 # The picture shows the evidence. Each point is a bin of 100 rows; the vertical line is
 # the confidence interval of its mean squared z-score :math:`\langle Z^2 \rangle`, which
