@@ -55,7 +55,7 @@ OF_PAIRS = {
     "scorecard": lambda e, u: ss.scorecard(e, u, feature_of(u), n_bins=5),
     "local_zms": lambda e, u: ss.local_zms(e, u, n_bins=5, n_resamples=30),
     "validate": lambda e, u: ss.validate(
-        e, u, feature_of(u), n_bins=5, n_resamples=30, n_draws=20
+        e, u, feature_of(u), n_bins=5, n_resamples=30, n_draws=40
     ),
     "reference_scores": lambda e, u: ss.reference_scores(
         u, error=e, n_draws=4, n_bins=5, distribution="empirical"
@@ -477,7 +477,7 @@ BINNED = {
     for name in (*SCORES, "scorecard", "local_zms")
 }
 LOCAL = {"local_zms": BINNED["local_zms"]}
-VALIDATE = {"validate": quick(ss.validate, E, U, n_bins=5, n_draws=20)}
+VALIDATE = {"validate": quick(ss.validate, E, U, n_bins=5, n_draws=40)}
 TAILS = {"tails": quick(ss.tails, E, U, n_draws=4, n_resamples=20)}
 CURVE = {"confidence_curve": quick(ss.confidence_curve, E, U, n_draws=4)}
 REFERENCE = {"reference_scores": quick(ss.reference_scores, U, n_bins=5, n_draws=4)}

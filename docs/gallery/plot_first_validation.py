@@ -17,8 +17,9 @@ data = ss.datasets.make_molecules(10_000, seed=1)
 print(data)
 
 # %%
-# One call answers all questions: are errors unbiased, are uncertainties right on average
-# (*calibrated*), at every level (*consistent*), for every kind of molecule (*adaptive*)?
+# One call answers all questions: are errors unbiased, and are uncertainties right on
+# average (*calibrated*), at every level (*consistent*) and for every kind of molecule
+# (*adaptive*)?
 
 verdicts = ss.validate(data.error, data.uncertainty, data.features)
 print(verdicts)

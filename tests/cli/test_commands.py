@@ -96,7 +96,7 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     assert done.err == ""
     assert "test.csv: 400 rows; error E; uncertainty u; features: mass." in done.out
     assert "Guessed from their names: E, u." in done.out
-    assert "✗ Not calibrated: uncertainties are" in done.out
+    assert "✗ Not consistent: uncertainties are" in done.out
     assert done.out.endswith("\nNot passed.\n")
 
     rng = np.random.default_rng(0)
@@ -153,7 +153,8 @@ def test_formulas_give_features(sigmascale):
     )
     told = json.loads(done.out)
     verdicts = list(told["verdicts"])
-    assert verdicts == ["average", "u", "mass", "heteroatom_fraction", "OxNy"]
+    features = ["mass", "heteroatom_fraction", "OxNy"]
+    assert verdicts == ["bias", "average", "u", *features, "joint", "coverage"]
     same = only_json(sigmascale("check", "test.csv", "--feature", "mass", "--json"))
     scores = [each["verdicts"]["mass"]["score"] for each in (told, same)]
     assert scores[0] == pytest.approx(scores[1], rel=1e-9)
@@ -180,7 +181,7 @@ def test_rows_with_missing_values_are_left_out_on_demand_only(sigmascale):
     )
     assert "--drop-missing" in done.err
     done = sigmascale("check", *options, "--drop-missing")
-    assert done.code in (0, 1)
+    assert done.code in (0, 1, 4)
     assert f"{holes} rows with missing values left out" in done.out.replace("\n", " ")
     told = only_json(sigmascale("check", *options, "--drop-missing", "--json"))
     assert (told["data"]["rows"], told["data"]["dropped"]) == (100 - holes, holes)
@@ -427,10 +428,11 @@ def test_a_process_that_applies_loads_no_slow_library():
 
 def test_compare_shows_every_method_and_both_verdicts(sigmascale):
     done = sigmascale("compare", "calibration.csv", "test.csv", "--feature", "mass")
-    assert (done.code, done.err) == (0, "")
+    assert done.code == 0
+    assert re.fullmatch(r"warning: 400 rows in 40 bins are fewer than 15.*\n", done.err)
     for name in (each for each in methods() if each != "group"):
         assert re.search(rf"^{name} +-?\d", done.out, re.MULTILINE), name
-    assert "Before\n✗ Not calibrated" in done.out
+    assert "Before\n✓ Unbiased" in done.out
     assert "After, with auto\n" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
@@ -440,7 +442,7 @@ def test_compare_tells_machines(sigmascale):
         "compare", "calibration.csv", "test.csv", "--bins", "100", "--json"
     )
     assert done.err.startswith("warning: 100 bins were asked for, but 400 rows")
-    assert done.err.count("\n") == 1  # told once, however often it was warned
+    assert done.err.count("100 bins were asked for") == 1  # however often it was warned
     told = json.loads(done.out)
     assert told["comparison"]["method"][0] == "none"
     assert told["comparison"]["method"][-1] == "auto"
@@ -632,13 +634,39 @@ def test_comparing_a_set_with_itself_is_warned_of(sigmascale):
     assert "calibration.csv holds the rows of calibration.csv" in done.err
 
 
-def test_check_tells_bias_and_few_rows(sigmascale):
+def test_check_tells_bias_and_what_cannot_be_told(sigmascale):
     few = TABLE[:60].with_columns(E=pl.col("u") * np.linspace(3, 5, 60))
     few.write_csv("few.csv")
-    told = sigmascale("check", "few.csv").out
-    assert "The mean of z = E/u is 4.00: the predictions are biased." in told
-    assert "60 rows are few" in told
-    TABLE.sample(2000, with_replacement=True, seed=0).write_csv("many.csv")
-    told = sigmascale("check", "many.csv").out
-    assert "biased" not in told
-    assert "rows are few" not in told
+    done = sigmascale("check", "few.csv")
+    assert done.code == 1
+    assert "✗ Biased: errors are 4 u above 0 on average" in done.out
+    assert sigmascale("check", "few.csv", "--tolerate", "no").code == 0
+    rng = np.random.default_rng(0)
+    u = rng.gamma(4, 0.1, 60)
+    pl.DataFrame({"E": rng.normal(scale=u), "u": u}).write_csv("honest.csv")
+    done = sigmascale("check", "honest.csv")
+    assert done.code == 4
+    assert "? Cannot tell whether consistent: u of a tenth" in done.out
+    assert done.out.splitlines()[-1].startswith("Cannot tell: nothing is plainly wrong")
+    assert sigmascale("check", "honest.csv", "--tolerate", "cannot-tell").code == 0
+    assert sigmascale("check", "honest.csv", "--tolerance", "9").code == 0
+
+
+def test_check_takes_groups_and_confidence(sigmascale):
+    rng = np.random.default_rng(1)
+    group = np.repeat(np.arange(150), 4)
+    u = np.repeat(rng.gamma(4, 0.1, 150), 4)
+    z = 0.95 * np.repeat(rng.normal(size=150), 4) + 0.31 * rng.normal(size=600)
+    table = pl.DataFrame({"E": u * z, "u": u, "sample": group})
+    table.write_csv("repeats.csv")
+    alone = sigmascale("check", "repeats.csv")
+    assert (
+        "look like repeats" in alone.err.replace("\n", " ") or "--groups" in alone.err
+    )
+    together = sigmascale("check", "repeats.csv", "--groups", "sample")
+    assert together.code in (0, 4), together.out
+    assert "groups" not in together.err
+    strict = sigmascale("check", "repeats.csv", "--groups", "nothing")
+    assert strict.code == 2
+    assert "--groups" in strict.err
+    assert sigmascale("check", "repeats.csv", "--confidence", "2").code == 2

@@ -408,7 +408,7 @@ def test_columns_of_one_file_are_compared(sigmascale):
     assert done.code == 0, done.err
     assert max(map(len, done.out.splitlines())) <= 80
     for name in ("u", "two", "v"):
-        assert f"\n{name}\n✗ Not calibrated" in done.out
+        assert f"\n{name}\n✓ Unbiased" in done.out
     found = told(sigmascale(*compare, "--json"))["uncertainties"]
     assert list(found) == ["u", "two", "v"]
     assert found["u"]["scores"] == found["v"]["scores"]
@@ -533,7 +533,7 @@ def test_check_judges_once_and_hands_the_verdicts_to_the_report(
     ((path, found, options),) = reports
     assert str(path) == "a.html"
     assert options == {"title": "Uncertainties of test.csv", "rng": 3}
-    assert list(found.verdicts) == ["average", "u", "mass"]
+    assert list(found.verdicts)[:4] == ["bias", "average", "u", "mass"]
     assert len(judged) == 1
 
 
@@ -542,7 +542,7 @@ def test_compare_hands_what_it_found_to_the_report(sigmascale, reports):
     done = sigmascale(*compare, "--report", "a.html")
     assert done.out.endswith("\nReport: a.html\n")
     ((_, before, options),) = reports
-    assert f"Before\n✗ {before.verdicts['average'].sentence[:30]}" in done.out
+    assert f"Before\n✓ {before.verdicts['bias'].sentence[:20]}" in done.out
     after = options["recalibrated"].verdicts["average"].sentence
     assert after in lines(done)
     nll = {row.name: row.test.nll for row in options["comparison"].rows}

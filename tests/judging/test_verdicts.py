@@ -470,7 +470,7 @@ def test_repeats_raise_no_false_alarms_when_groups_are_given(n_groups, size):
         z = np.repeat(rng.normal(size=n_groups), size) * np.sqrt(0.9)
         z += np.sqrt(0.1) * rng.normal(size=groups.size)
         u, x = (np.repeat(rng.gamma(3, 1, n_groups), size) for _ in range(2))
-        found = validate(u * z, u, {"x": x}, groups=groups, **CHEAP)
+        found = validate(u * z, u, {"x": x}, groups=groups, n_bins=8, **CHEAP)
         no += found.answer == "no"
         with pytest.warns(RepeatedRowsWarning, match="groups"):
             ignored += validate(u * z, u, {"x": x}, **CHEAP).answer == "no"

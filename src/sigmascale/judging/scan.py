@@ -175,7 +175,7 @@ def scan_bins(
 
     measured, references, normal = [], [], ZDistribution("normal")
     for n in track(numbers, "scanning bin numbers", len(numbers)):
-        rows = predict(BinwiseScaling(n, by=by))
+        rows = predict(BinwiseScaling(n, by=by, least_rows=0))
         measured.append(measure_rows(rows))
         references.append(
             simulate_scores(rows, measured[-1].bins, normal, n_draws, rng_from(rng))
@@ -299,7 +299,7 @@ def choose_n_bins(
     losses = {}
     for n in track(numbers, "choosing the bin number", len(numbers)):
         # of one column or two, the last is the one that is binned
-        u = predict_unseen(BinwiseScaling(n, by=-1), rows, fold)
+        u = predict_unseen(BinwiseScaling(n, by=-1, least_rows=0), rows, fold)
         losses[str(n)] = nll_from((rows.errors / u) ** 2 + 2 * np.log(u))
     ranking = rank(losses, rows.groups)
     return BinChoice(

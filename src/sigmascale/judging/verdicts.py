@@ -115,7 +115,7 @@ def validate(
     >>> verdicts.answer
     'no'
     >>> verdicts.verdicts["x"].region.where
-    'x above 70.05'
+    'x above 68.96'
     >>> verdicts.verdicts["average"].answer, verdicts.verdicts["u"].answer
     ('no', 'yes')
     """

@@ -56,7 +56,12 @@ def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
     It is the law of :func:`linear_law` to a few digits, in a hundredth of the time: for
     those who need it as a guide only.
     """
-    slope, floor = float(np.sum(n * e2) / np.sum(n * u2)), 0.0
+    # in units in which both have the mean 1, so that no square overflows
+    u_unit, e_unit = float(np.average(u2, weights=n)), float(np.average(e2, weights=n))
+    if not 0 < e_unit < np.inf:
+        return 0.0, e_unit
+    u2, e2 = u2 / u_unit, e2 / e_unit
+    slope, floor = 1.0, 0.0
     for _ in range(12):
         v = np.maximum(slope * u2 + floor, 1e-12 * np.max(slope * u2 + floor))
         weights = n / v**2
@@ -74,8 +79,8 @@ def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
         if slope < 0:
             slope, floor = 0.0, float(np.average(e2, weights=n))
         elif floor < 0:
-            slope, floor = float(np.average(e2 / u2, weights=n)), 0.0
-    return slope, floor
+            slope, floor = float(np.average(e2 / np.maximum(u2, 1e-12), weights=n)), 0.0
+    return slope * e_unit / u_unit, floor * e_unit
 
 
 def _fit_variance(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
