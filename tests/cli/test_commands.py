@@ -660,9 +660,7 @@ def test_check_takes_groups_and_confidence(sigmascale):
     table = pl.DataFrame({"E": u * z, "u": u, "sample": group})
     table.write_csv("repeats.csv")
     alone = sigmascale("check", "repeats.csv")
-    assert (
-        "look like repeats" in alone.err.replace("\n", " ") or "--groups" in alone.err
-    )
+    assert "groups" in alone.err
     together = sigmascale("check", "repeats.csv", "--groups", "sample")
     assert together.code in (0, 4), together.out
     assert "groups" not in together.err
