@@ -1,6 +1,6 @@
 """How often verdicts are wrong, and what they find.
 
-    python benchmarks/verdicts.py --replications 500 --out docs/verdict_study.md
+    python benchmarks/verdicts.py --replications 500 --out docs/studies/verdicts.md
 
 Each line is a kind of data; each number the share of replications with that answer.
 False alarms are "no" to sets that are perfectly calibrated. At 95 % confidence they
