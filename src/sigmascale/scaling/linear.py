@@ -61,6 +61,7 @@ def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
     if not 0 < e_unit < np.inf:
         return 0.0, e_unit
     u2, e2 = u2 / u_unit, e2 / e_unit
+    no_floor = float(np.average(e2 / np.maximum(u2, 1e-12), weights=n))
     slope, floor = 1.0, 0.0
     for _ in range(12):
         v = np.maximum(slope * u2 + floor, 1e-12 * np.max(slope * u2 + floor))
@@ -76,10 +77,10 @@ def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
         if determinant <= 1e-12 * w * xx:  # all uncertainties are equal
             break
         slope, floor = (w * xy - x * y) / determinant, (xx * y - x * xy) / determinant
-        if slope < 0:
-            slope, floor = 0.0, float(np.average(e2, weights=n))
+        if slope < 0:  # of one kind only, by maximum likelihood
+            slope, floor = 0.0, 1.0
         elif floor < 0:
-            slope, floor = float(np.average(e2 / np.maximum(u2, 1e-12), weights=n)), 0.0
+            slope, floor = no_floor, 0.0
     return slope * e_unit / u_unit, floor * e_unit
 
 
