@@ -22,7 +22,7 @@ import numpy as np
 from sigmascale._support.rows import Rows, judged_rows
 from sigmascale.judging.answers import AVERAGE_SHARE, Answers, Plan
 from sigmascale.judging.average import average_of
-from sigmascale.judging.testing import shuffle_and_test
+from sigmascale.judging.shuffled import shuffle_and_test
 
 Law = Callable[[np.random.Generator, int], np.ndarray]
 

@@ -27,7 +27,7 @@ from .judging.metrics import (
 )
 from .judging.references import ReferenceScores, reference_scores
 from .judging.regions import Region
-from .judging.scan import BinChoice, BinScan, choose_n_bins, scan_bins
+from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
 from .judging.scores import (
     Scorecard,
     calibration_error,

@@ -47,7 +47,7 @@ def bins(
     as_json: AsJson = False,
 ) -> None:
     """Show what the number of bins does, and which one cross-validation prefers."""
-    from ..judging.scan import choose_n_bins, scan_bins
+    from ..judging.bin_numbers import choose_n_bins, scan_bins
     from .pairs import read_pair, score_bins
 
     check_format(format, as_json)

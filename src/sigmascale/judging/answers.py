@@ -21,7 +21,7 @@ from .detectability import smallest_seen
 from .joint import describe_region
 from .regions import most_different, off_by, words_of, worst_region
 from .scans import shift_ratios
-from .testing import Shuffled
+from .shuffled import Shuffled
 from .validation import (
     AVERAGE,
     BIAS,

@@ -24,7 +24,7 @@ from .confidence_intervals import MIN_ROWS, IntervalMethod
 from .local import LocalZMS, check_settings, measure, refuse_one
 from .references import ReferenceScores, ZDistribution, simulate_scores
 from .scores import Scorecard
-from .testing import shuffle_and_test
+from .shuffled import shuffle_and_test
 from .validation import AVERAGE, BIAS, COVERAGE, JOINT, Validation
 
 DOMINATED = 50  # rows from which no error should outweigh all others

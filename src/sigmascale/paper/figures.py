@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.drawing import BLUE, DARK, VERMILION
 from ..judging.confidence_curves import confidence_curve
-from ..judging.scan import BinScan
+from ..judging.bin_numbers import BinScan
 from ..plots import plot_local_zms
 from .study import StudyData, in_notation, measure_set
 

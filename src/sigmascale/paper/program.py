@@ -8,7 +8,7 @@ from pathlib import Path
 from .._support.checks import check_count
 from .._support.files import whole_file, write_text
 from ..datasets import fetch_qm9
-from ..judging.scan import BinScan, scan_bins
+from ..judging.bin_numbers import BinScan, scan_bins
 from . import beyond, deviations, figures, tables
 from .study import StudyData, in_file_order, in_notation, measure_set, run_tables
 

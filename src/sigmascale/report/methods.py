@@ -25,7 +25,7 @@ from .._support.version import __version__
 from ..judging.answers import AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE
 from ..judging.detectability import POWER
 from ..judging.scans import FINE_BINS, LEAST_SHARE
-from ..judging.testing import SHUFFLED_ROWS
+from ..judging.shuffled import SHUFFLED_ROWS
 from ..judging.validation import JOINT, Validation
 from .evidence import Evidence
 from .text import percent

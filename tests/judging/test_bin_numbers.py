@@ -6,7 +6,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError, RepeatedRowsWarning
-from sigmascale.judging import scan as module
+from sigmascale.judging import bin_numbers as module
 from sigmascale.maps import prediction
 from sigmascale.scaling import choice as choosing
 

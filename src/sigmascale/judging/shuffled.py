@@ -12,10 +12,10 @@ from .joint import Learned, learn_jointly
 from .multiplicity import Compared
 from .resampling import shuffled_rows
 from .scans import ScannedRows, ScannedVariable, shift_scan, variance_scan
+from .validation import BIAS, COVERAGE, JOINT
 
 SHUFFLED_ROWS = 50_000  # of shuffled sets: beyond, statistics do not change any more
 KEPT = 200  # shuffled sets whose sums are kept, to see what would be found
-BIAS, JOINT, COVERAGE = "bias", "joint", "coverage"
 
 
 @dataclass(frozen=True, eq=False)
