@@ -26,11 +26,11 @@ from .._support.rows import Rows
 from ..bins.partitions import sum_by_code
 
 SIMULATED = 2500  # means of z² behind the quantiles of a law
-LARGEST_VALUES = 200  # of a simulated sample; the others are summed by their moments
+LARGEST_VALUES = 60  # of a simulated sample; the others are summed by their moments
 LIGHT = 200.0  # degrees of freedom beyond which errors are as good as normal
 MOST_FITTED = 10_000  # rows that a law is fitted to
 REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
-HEAVIER = 6.63  # twice the log-likelihood that the heaviest tail not ruled out may lose
+HEAVIER = 9.0  # twice the log-likelihood that the heaviest tail not ruled out may lose
 
 
 @dataclass(frozen=True)
