@@ -32,7 +32,7 @@ from .validation import (
     Verdict,
 )
 
-DRAWS = 500  # shuffled sets, or what the confidence needs
+DRAWS = 400  # shuffled sets, or what the confidence needs
 FEWEST = 20  # rows, or groups, below which nothing can be told
 # how the error rate is shared out; a reserve is left for what heavy tails hide from
 # the interval of the average
