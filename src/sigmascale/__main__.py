@@ -10,7 +10,10 @@ STOPPED = 128  # and the number of the signal that stopped it
 
 def main() -> NoReturn:
     """Run the command line in a process of its own."""
-    signal.signal(signal.SIGTERM, _stop)  # so that nothing half-written is left
+    for each in ("SIGTERM", "SIGHUP"):  # so that nothing half-written is left
+        number = getattr(signal, each, None)  # Windows has no terminal to hang up
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _stop)
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:

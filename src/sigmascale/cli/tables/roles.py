@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from ...exceptions import DamagedFileError, InvalidInputError
-from .files import listed
+from .sources import listed
 from .values import RawTable
 
 # Names that leave no doubt, in small letters.
