@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -18,6 +19,8 @@ if HAS_LOCKS:
     import fcntl
 
 PREFIX = ".sigmascale-"
+# What systems say where nothing can be written, and never where something is read.
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 _unfinished: set[Path] = set()  # what this process is writing
 
 
@@ -32,7 +35,7 @@ def whole_file(path: Path) -> Iterator[Path]:
     >>> [file.name for file in folder.iterdir()]
     ['a.txt']
     """
-    path = _replaceable(path)
+    given, path = path, _replaceable(path)
     mode = _mode(path)
 
     def make(part: Path) -> int | None:
@@ -44,7 +47,7 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.close(handle)  # Windows renames no file that is open
         return None
 
-    with _temporary(path.parent, path.suffix, make) as part:
+    with _named_if_full(given), _temporary(path.parent, path.suffix, make) as part:
         yield part
         _put_in_place(part, path, mode)
 
@@ -56,19 +59,31 @@ def whole_file_or_folder(path: Path) -> Iterator[Path]:
     For writers that choose for themselves which of the two it is, and that may write
     files of their own beside it.
     """
-    path = _replaceable(path)
+    given, path = path, _replaceable(path)
     mode = _mode(path)
 
     def make(folder: Path) -> int | None:
         folder.mkdir(0o700)
         return os.open(folder, os.O_RDONLY) if HAS_LOCKS else None
 
-    with _temporary(path.parent, "", make) as folder:
+    with _named_if_full(given), _temporary(path.parent, "", make) as folder:
         part = folder / path.name
         yield part
         if part.is_dir() and path.exists():
             path.unlink()  # a folder cannot take the place of a file
         _put_in_place(part, path, mode)
+
+
+@contextmanager
+def _named_if_full(path: Path) -> Iterator[None]:
+    """Say which file could not be written: libraries have errors without its name."""
+    try:
+        yield
+    except Exception as problem:
+        for number in FULL:
+            if os.strerror(number) in str(problem):
+                raise OSError(number, os.strerror(number), str(path)) from problem
+        raise
 
 
 @contextmanager
@@ -102,7 +117,10 @@ def _temporary(
 
 
 def _put_in_place(part: Path, path: Path, mode: int | None) -> None:
-    if part.is_file():
+    if part.is_dir():
+        if mode is not None:  # who may read a file may open a folder of files
+            part.chmod(mode | (mode & 0o444) >> 2)
+    else:
         if mode is not None:
             part.chmod(mode)
         with part.open("rb") as written:
@@ -141,6 +159,19 @@ def as_pattern(path: str | Path) -> str:
         raise InvalidInputError(msg)
     pattern = escape(str(path)) if Path(path).exists() else str(path)
     return str(Path(pattern) / "*.parquet") if Path(path).is_dir() else pattern
+
+
+def is_utf8(name: str) -> bool:
+    r"""Return whether a name is text; names of files may be any bytes.
+
+    >>> is_utf8("a.csv"), is_utf8(os.fsdecode(b"\xff.csv"))
+    (True, False)
+    """
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def write_text(path: Path, text: str) -> None:

@@ -19,7 +19,7 @@ from .options import (
     example,
     gather,
 )
-from .printing import show_json
+from .printing import say, show_json
 from .tables.reading import Engine
 
 
@@ -108,7 +108,7 @@ def apply(
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
-        print(f"Written: {output} ({_in_words(told)}).")
+        say(f"Written: {output} ({_in_words(told)}).")
 
 
 def _in_words(told: dict[str, Any]) -> str:

@@ -7,7 +7,6 @@ number of is written back just as it was.
 from __future__ import annotations
 
 import gzip
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
@@ -16,7 +15,7 @@ from ...exceptions import InvalidInputError
 from .delimited import read_delimited
 from .json_lines import read_json_lines
 from .npz import read_npz, write_npz
-from .sources import STANDARD, find_source, first_line, listed, opened
+from .sources import STANDARD, find_source, first_line, listed, opened, standard_output
 
 if TYPE_CHECKING:
     import polars as pl
@@ -147,8 +146,9 @@ def write_table(
     try:
         if path == STANDARD:
             # older versions of Polars would not say that the disk behind it is full
-            sys.stdout.buffer.write(frame.write_csv(**style).encode())
-            sys.stdout.buffer.flush()
+            output = standard_output()
+            output.write(frame.write_csv(**style).encode())
+            output.flush()
             return
         with whole_file(Path(path)) as part, part.open("wb") as raw:
             if path.lower().endswith(".gz"):

@@ -47,6 +47,8 @@ class Reading:
             msg = f"--decimal must be a point or a comma; found {self.decimal!r}."
             raise InvalidInputError(msg)
         mark = self.separator
-        if mark is not None and (len(mark.encode()) != 1 or mark in '"\r\n'):
+        if mark is not None and (
+            len(mark) != 1 or not mark.isascii() or mark in '"\r\n'
+        ):
             msg = f"--separator must be one character; found {mark!r}."
             raise InvalidInputError(msg)

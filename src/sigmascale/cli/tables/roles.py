@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from typing import Any
 
+from ..._support.files import is_utf8
 from ...exceptions import DamagedFileError, InvalidInputError
 from .sources import listed
 from .values import RawTable
@@ -319,6 +320,9 @@ def free_names(
     name = name or f"{roles.uncertainty}{RECALIBRATED}"
     found = [name, *(f"{name}{end}" for end in LIMITS if with_limits)]
     for each in found:
+        if not is_utf8(each):
+            msg = f"--name {each!r} is no text in UTF-8. Choose another name."
+            raise InvalidInputError(msg)
         if each in names:
             msg = f"there is a column {each!r} already. Choose another with --name."
             raise InvalidInputError(msg)

@@ -11,6 +11,7 @@ import zlib
 from pathlib import Path
 from typing import BinaryIO
 
+from ..._support.files import is_utf8
 from ..._support.render import shorten
 from ...exceptions import InvalidInputError
 
@@ -51,24 +52,19 @@ def find_source(path: str) -> tuple[Source, bytes]:
     return io.BytesIO(content), content[:HEAD]
 
 
+def standard_output() -> BinaryIO:
+    """Return standard output, for data; it must be open."""
+    if getattr(sys.stdout, "name", "") == os.devnull:  # what stands for a closed one
+        msg = "-: standard output is closed. Name a file to write."
+        raise InvalidInputError(msg)
+    return sys.stdout.buffer
+
+
 def opened(source: Source) -> BinaryIO:
     """Return a file to read from the start, and to close."""
     if isinstance(source, Path):
         return source.open("rb")
     return io.BytesIO(source.getvalue())  # which copies nothing
-
-
-def is_utf8(name: str) -> bool:
-    r"""Return whether a name is text; names of files may be any bytes.
-
-    >>> is_utf8("a.csv"), is_utf8(os.fsdecode(b"\xff.csv"))
-    (True, False)
-    """
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def first_line(problem: BaseException) -> str:
