@@ -118,7 +118,7 @@ class RawTable:
         """Return whether a column holds numbers."""
         import polars as pl
 
-        dtype = self.frame.schema[name]
+        dtype = self.frame[name].dtype  # a schema would be made of all columns
         if dtype != pl.String:
             return bool(dtype.is_numeric())
         try:
