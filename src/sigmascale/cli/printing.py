@@ -83,13 +83,13 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
+    console.width = max(NARROWEST, console.width)  # or nothing would be shown
     if title:
         console.print(Text(visible(title, keep=""), style="bold"))
     for verdict in validation.verdicts.values():
         mark, style = MARKS[verdict.answer]
         sentence = visible(f"  {verdict.sentence}", keep="")
-        width = max(NARROWEST, console.width - 1)
-        words = fill(sentence, width, subsequent_indent="  ")
+        words = fill(sentence, console.width - 1, subsequent_indent="  ")
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 
 

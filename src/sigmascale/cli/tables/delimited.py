@@ -60,7 +60,7 @@ def _check_head(path: str, head: bytes) -> None:
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
         msg = f"{path}: is UTF-16 or no text at all. Save it as CSV in UTF-8."
         raise InvalidInputError(msg)
-    if b"\r" in head and b"\n" not in head:
+    if b"\r" in head.rstrip(b"\r") and b"\n" not in head:  # it may end within "\r\n"
         msg = (
             f"{path}: its lines end in carriage returns alone. Convert it: "
             f"tr '\\r' '\\n' < {path}"

@@ -88,8 +88,9 @@ def _known(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if unit not in ("ns", "us", "ms") and array.dtype.str[1:] != "M8[D]":
             finer = array.astype(f"{array.dtype.kind}8[ms]")
             again = finer.astype(array.dtype)
-            if not np.array_equal(again.view("i8"), array.view("i8")):
-                msg = f"{array.dtype} out of range"
+            inexact = array.dtype.kind == "m" and unit in ("Y", "M", "generic")
+            if inexact or not np.array_equal(again.view("i8"), array.view("i8")):
+                msg = f"{array.dtype} is not exact in any type that is known here"
                 raise ValueError(msg)
             return finer
     if array.dtype == np.longdouble:
