@@ -2,16 +2,24 @@
 
 import io
 import struct
+import subprocess
+import sys
 import zipfile
 from contextlib import suppress
+from itertools import product
 
+import duckdb
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sigmascale.cli.tables.files import write_table
 from sigmascale.cli.tables.npz import read_npz
+from sigmascale.cli.tables.parquet_claims import Thrift, check_claims
 from sigmascale.exceptions import InvalidInputError
 
 ROWS = 40
@@ -133,8 +141,6 @@ def test_a_column_of_durations_is_no_label_and_does_no_harm(
     monkeypatch.chdir(tmp_path)
     frame = pl.DataFrame({"E": [1.0, -1.0] * 20, "u": [2.0] * 40})
     frame = frame.with_columns(t=pl.duration(seconds=1), g=pl.lit("a"))
-    from sigmascale.cli.tables.files import write_table
-
     write_table(frame, f"a.{ending}")
     lazily = [()] if ending != "parquet" else [(), ("--engine", "polars")]
     for engine in lazily:
@@ -167,3 +173,120 @@ def test_changed_bytes_of_an_archive_are_read_or_refused(data):
         content[place:end] = data.draw(st.binary(max_size=8))
     with suppress(InvalidInputError):  # nothing else may be raised
         read_npz("a.npz", io.BytesIO(bytes(content)))
+
+
+# --- Parquet
+
+
+CHANGE = """
+import io, random, sys
+from contextlib import suppress
+from pathlib import Path
+from sigmascale.cli.tables.files import read_part
+from sigmascale.exceptions import InvalidInputError
+
+content, first, last = Path("good.parquet").read_bytes(), *map(int, sys.argv[1:])
+read = 0
+for seed in range(first, last):
+    rng, changed = random.Random(seed), bytearray(content)
+    for _ in range(rng.choice([1, 1, 2, 8])):
+        place = rng.randrange(len(changed) if seed % 2 else 300)
+        place = len(changed) - 1 - place if seed % 2 == 0 else place  # in the footer
+        end = place + rng.choice([0, 1, 1, 1, 8])
+        changed[place:end] = rng.randbytes(rng.choice([0, 1, 1, 1, 8]))
+    Path("a.parquet").write_bytes(changed)
+    with suppress(InvalidInputError):  # nothing else may be raised
+        read_part("a.parquet")
+        read += 1
+print(read)
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [(0, 600), pytest.param(600, 10_000, marks=pytest.mark.slow)],
+)
+def test_changed_bytes_of_parquet_are_read_or_refused(first, last, tmp_path):
+    """In a process of its own: a reader that is denied memory would end all tests."""
+    pl.DataFrame(COLUMNS).write_parquet(tmp_path / "good.parquet")
+    done = subprocess.run(
+        [sys.executable, "-c", CHANGE, str(first), str(last)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert 0 < int(done.stdout) < last - first
+
+
+def test_a_page_that_claims_what_cannot_be_is_refused_before_it_is_read(
+    tmp_path, sigmascale
+):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame(COLUMNS).write_parquet(path, compression="uncompressed")
+    content = bytearray(path.read_bytes())
+    reader = Thrift(content, 4)
+    reader.structure()  # the header of the first page
+    place = content.index(b"\x15\x50", 4, reader.place)  # 40 values, as Thrift has it
+    content[place + 1] = 0x4F  # -40 values
+    path.write_bytes(content)
+    for engine in ("memory", "polars", "duckdb"):
+        done = sigmascale("check", path, "--engine", engine)
+        assert (done.code, done.out) == (2, "")
+        assert "a.parquet: cannot be read as PARQUET: its pages are not" in done.err
+
+
+def parquet_files(folder):
+    """Write Parquet files of all kinds of pages; yield their paths."""
+    path = folder / "a.parquet"
+    frame = pl.DataFrame(
+        {
+            "x": RNG.random(2000),
+            "text": ["a", "bb", None, ""] * 500,
+            "list": [[1, 2], [], None, [3]] * 500,
+            "flag": [True, None] * 1000,
+        }
+    )
+    for compression in ("zstd", "lz4", "uncompressed"):
+        frame.write_parquet(path, compression=compression, row_group_size=300)
+        yield path
+    for table in (frame[:0], frame.select(pl.lit(None).alias("none"))):
+        table.write_parquet(path)
+        yield path
+    for version, dictionary in product(("1.0", "2.0"), (True, False)):
+        pq.write_table(
+            frame.to_arrow(),
+            path,
+            data_page_version=version,
+            use_dictionary=dictionary,
+            data_page_size=500,
+            write_page_index=True,
+        )
+        yield path
+    categories = pa.DictionaryArray.from_arrays([0, 1], [str(i) for i in range(999)])
+    for table in (pa.table({"c": categories}), frame[:0].to_arrow()):
+        pq.write_table(table, path)
+        yield path
+    duckdb.sql(f"copy (select i, 'a' as t from range(5000) t(i)) to '{path}'")
+    yield path
+
+
+def test_every_good_parquet_file_passes(tmp_path):
+    for path in parquet_files(tmp_path):
+        check_claims("a.parquet", path)
+        check_claims("a.parquet", io.BytesIO(path.read_bytes()))
+
+
+@pytest.mark.parametrize("cut", [5, 100, 900, -1, -100])
+@pytest.mark.parametrize("engine", ["memory", "polars"])
+def test_a_cut_parquet_file_is_refused_in_one_sentence(
+    cut, engine, tmp_path, sigmascale
+):
+    path = tmp_path / "a.parquet"
+    pl.DataFrame(COLUMNS).write_parquet(path)
+    path.write_bytes(path.read_bytes()[:cut])
+    done = sigmascale("check", path, "--engine", engine)
+    assert (done.code, done.out) == (2, "")
+    assert "a.parquet: cannot be read as" in done.err
+    assert done.err.count("\n") == 1

@@ -135,8 +135,10 @@ def test_what_others_are_writing_is_left_alone(tmp_path, writer):
 def test_what_others_took_for_abandoned_before_it_was_locked_is_made_anew(
     writer, tmp_path, monkeypatch
 ):
-    def flock(handle, how, real=files.fcntl.flock, removed=iter([True])):
-        if how == files.fcntl.LOCK_EX and next(removed, False):
+    real, first = files.fcntl.flock, iter([True])
+
+    def flock(handle, how):
+        if how == files.fcntl.LOCK_EX and next(first, False):
             for left in parts(tmp_path):
                 left.rmdir() if left.is_dir() else left.unlink()
         real(handle, how)
@@ -180,7 +182,7 @@ def test_a_full_disk_is_told_with_the_name_of_the_output(writer, number, tmp_pat
         msg = f"while sinking: {os.strerror(number)} (os error {number})"
         raise EngineError(msg)
 
-    with pytest.raises(OSError, match="a.csv") as found, writer(tmp_path / "a.csv"):
+    with pytest.raises(OSError, match=r"a\.csv") as found, writer(tmp_path / "a.csv"):
         fail()
     assert found.value.errno == number
     assert names(tmp_path) == []

@@ -35,7 +35,9 @@ def main() -> NoReturn:
         except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
             _tell(_words(problem))
             sys.exit(BAD_INPUT)
-        except Exception:
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # panics of libraries in Rust are no exceptions
             print(visible(traceback.format_exc()), end="", file=sys.stderr)
             _tell("this is a defect of sigmascale, not of your data: please report it.")
             sys.exit(DEFECT)

@@ -15,6 +15,7 @@ from ...exceptions import InvalidInputError
 from .delimited import read_delimited
 from .json_lines import read_json_lines
 from .npz import read_npz, write_npz
+from .parquet_claims import check_claims
 from .sources import STANDARD, find_source, first_line, listed, opened, standard_output
 
 if TYPE_CHECKING:
@@ -111,10 +112,11 @@ def read_part(
         return read_npz(path, source), kind
     try:
         if kind == "parquet":
+            check_claims(path, source)
             return pl.read_parquet(source, glob=False), kind
         with opened(source) as file:
             return pl.read_ipc(file), kind
-    except MemoryError:
+    except (InvalidInputError, MemoryError):
         raise
     except (Exception, pl.exceptions.PanicException) as problem:
         what = first_line(problem)

@@ -6,13 +6,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..._support.progress import working
 from ...exceptions import InvalidInputError
 from ..outputs import refuse_input
 from .files import format_of
-from .filesets import about, named
+from .filesets import about, matching, named
+from .parquet_claims import check_claims
 from .reading import Engine, Reading
 from .roles import Choice, Expected, Roles, free_names
 from .sources import first_line
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
-    "narwhals",
+    *("narwhals", "pyo3_runtime"),
 )
 SOME_ROWS = "Make a file of some of them"
 UNCERTAINTY = "__uncertainty__"  # a column that is computed
@@ -257,6 +259,8 @@ class LazyTable:
     @contextmanager
     def _querying(self, doing: str) -> Iterator[None]:
         """Show that files are queried, and say what an engine has against them."""
+        import polars as pl
+
         with about(self.file), working(doing):
             try:
                 yield
@@ -265,7 +269,7 @@ class LazyTable:
                     raise
                 msg = f"{problem} --drop-missing leaves out rows with missing values."
                 raise InvalidInputError(msg) from problem
-            except Exception as problem:
+            except (Exception, pl.exceptions.PanicException) as problem:
                 if type(problem).__module__.split(".")[0] not in ENGINES:
                     raise
                 msg = (
@@ -303,6 +307,9 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         )
         raise InvalidInputError(msg)
     engine: Any = Engine.polars if reading.engine is None else reading.engine
+    for path in matching([file for file in files if "://" not in file]):
+        if Path(path).is_file():
+            check_claims(path, Path(path))
     try:
         lazy = nw.from_native(
             frames.scan(list(files), engine=engine.value, scheduler=reading.scheduler)
