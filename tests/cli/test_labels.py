@@ -192,6 +192,17 @@ def test_numbers_become_numbers_and_those_of_the_fit_do_in_any_case():
     assert found["y"].to_list() == [0.5, None]
 
 
+def test_columns_may_have_the_names_of_arguments(tmp_path, sigmascale):
+    names = ["self", "exprs", "E", "u"]
+    write_rows(tmp_path / "a.csv", [names, *[["01", "a", "1", "2"]] * 20])
+    scaler, out = tmp_path / "s.json", tmp_path / "o.parquet"
+    fit = ("fit", tmp_path / "a.csv", "--method", "temperature", "-o", scaler)
+    assert sigmascale(*fit).code == 0
+    apply = ("apply", scaler, tmp_path / "a.csv", "-o", out, "--name", "named_exprs")
+    assert sigmascale(*apply).code == 0
+    assert read_table(str(out)).columns == [*names, "named_exprs"]
+
+
 # --- headers
 
 

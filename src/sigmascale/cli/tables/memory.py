@@ -248,6 +248,8 @@ class MemoryTable:
         self, saved: SavedMap, name: str | None, coverage: float | None
     ) -> MemoryTable:
         """Return the table with new columns: uncertainties, and limits if asked for."""
+        import polars as pl
+
         names = self.rows.frame.columns
         with about(self.file), working("recalibrating"):
             new = free_names(name, self.roles, names, with_limits=coverage is not None)
@@ -259,8 +261,8 @@ class MemoryTable:
                 )
                 value = 0.0 if self.prediction is None else self.prediction
                 columns += [value + limits[:, 0], value + limits[:, 1]]
-        added = dict(zip(new, columns, strict=True))
-        frame = self.rows.frame.with_columns(**added)
+        added = map(pl.Series, new, columns)
+        frame = self.rows.frame.with_columns(added)
         return replace(self, rows=replace(self.rows, frame=frame), new=tuple(new))
 
     def write(self, output: str, fitted: Roles) -> dict[str, Any]:

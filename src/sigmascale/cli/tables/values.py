@@ -97,7 +97,7 @@ class RawTable:
             if found[name].dtype == schema[name]:
                 with suppress(InvalidInputError):  # where it is not used
                     found[name] = self.numbers(name)
-        return self.frame.with_columns(**found)
+        return self.frame.with_columns(found.values())
 
     def _typed(self, name: str) -> pl.Series:
         import polars as pl
