@@ -297,6 +297,7 @@ class LazyTable:
 def _scan(files: Sequence[str], reading: Reading) -> Any:
     """Return Parquet files as a lazy frame of Narwhals."""
     import narwhals as nw
+    import polars as pl
 
     from ... import frames
 
@@ -307,13 +308,14 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         )
         raise InvalidInputError(msg)
     engine: Any = Engine.polars if reading.engine is None else reading.engine
-    for path in matching([file for file in files if "://" not in file]):
-        if Path(path).is_file():
-            check_claims(path, Path(path))
     try:
-        lazy = nw.from_native(
-            frames.scan(list(files), engine=engine.value, scheduler=reading.scheduler)
-        ).lazy()
+        native = frames.scan(
+            list(files), engine=engine.value, scheduler=reading.scheduler
+        )
+        for path in matching([file for file in files if "://" not in file]):
+            if Path(path).is_file():
+                check_claims(path, Path(path))
+        lazy = nw.from_native(native).lazy()
         lazy.collect_schema()
     except InvalidInputError:
         raise
@@ -322,7 +324,8 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         remedy = f'pip install "sigmascale[{extra}]"'
         msg = f"{problem}, which --engine {engine.value} needs: {remedy}"
         raise InvalidInputError(msg) from problem
-    except Exception as problem:  # each engine has errors of its own
+    except (Exception, pl.exceptions.PanicException) as problem:
+        # each engine has errors of its own
         words = first_line(problem)
         msg = f"{named(files)}: cannot be read as Parquet files ({words})."
         raise InvalidInputError(msg) from problem
