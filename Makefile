@@ -4,6 +4,7 @@
 PYTHON ?= python3
 PYTEST_ARGS ?=
 BENCH_ARGS ?=
+TORTURE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +18,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint docs paper review bench clean
+.PHONY: help demo test test-spark torture lint docs paper review bench clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -47,6 +48,11 @@ test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs 
 	@$(BIN)/python -m pip install --quiet --editable ".[spark]"
 	@SIGMASCALE_SPARK=1 $(ONE_THREAD) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 	@echo "== test-spark: done"
+
+torture: $(VENV)/.installed-dev  ## save from six processes at once, and kill commands while they write
+	@echo "== torture: 20,000 saves into one folder, and 100 kills; takes minutes"
+	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
+	@echo "== torture: done; no save failed, no file is torn, nothing is left"
 
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
 	@echo "== lint: ruff check"

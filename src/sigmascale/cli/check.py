@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from .._support.progress import working
+from .._support.terminal import visible
 from .app import CANNOT_TELL, FAILED, PASSED, app
 from .options import (
     COLUMNS,
@@ -25,6 +26,7 @@ from .options import (
 from .outputs import HTML, check_output
 from .printing import (
     check_format,
+    say,
     show_json,
     show_table,
     show_verdicts,
@@ -110,7 +112,7 @@ def check(
         from ..report import write_report
 
         with working("writing the report"):
-            title = f"Uncertainties of {data.file}"
+            title = f"Uncertainties of {visible(data.file)}"
             write_report(report, found, title=title, rng=seed)
     if as_json:
         show_json({"data": data.to_dict(), **found.to_dict()})
@@ -118,10 +120,10 @@ def check(
         show_table(found, format)
     else:
         tell_guesses(choice, data)
-        print()
+        say()
         show_verdicts(found)
-        print("\n" + str(found).split("\n\n", 1)[1])
-        print(f"\n{CLOSING[found.answer]}")
+        say("\n" + str(found).split("\n\n", 1)[1])
+        say(f"\n{CLOSING[found.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(found.answer, tolerate))
 

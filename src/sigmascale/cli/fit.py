@@ -23,7 +23,7 @@ from .options import (
     gather,
 )
 from .outputs import check_output
-from .printing import show_json, show_words, tell_guesses
+from .printing import say, show_json, show_words, tell_guesses
 
 CALIBRATION = "sigmascale fit demo-output/calibration.csv"
 
@@ -79,8 +79,10 @@ def fit(
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
     from .tables.opening import open_table
+    from .tables.sources import standard_output
 
-    check_output(output, (".json",), files)
+    if output != "-":
+        check_output(output, (".json",), files)
     data = open_table(files, reading, replace(choice, by=tuple(by)))
     if method == AUTO:
         data.require_memory("--method auto", "Name another method, such as raked")
@@ -102,7 +104,7 @@ def fit(
         told["held_back"] = held_back.n_rows
     source = data.roles.to_dict()
     if output == "-":
-        print(dumps(scaler, source), end="")
+        standard_output().write(dumps(scaler, source).encode())
         return
     save(scaler, output, source=source)
     factors = data.factors(scaler)
@@ -117,15 +119,15 @@ def fit(
         return
     tell_guesses(choice, data)
     if has_chosen:
-        print(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
-    print()
+        say(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
+    say()
     show_words(words)
     if factors:
         show_words(_range_in_words(factors))
     if "held_back" in told:
         show_words(f"Held back for intervals: {told['held_back']} rows.")
-    print(f"\nSaved: {output}. Judge it on other rows than these:")
-    print(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
+    say(f"\nSaved: {output}. Judge it on other rows than these:")
+    say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
 
 
 def _range_in_words(factors: dict[str, float]) -> str:
