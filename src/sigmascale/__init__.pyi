@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, exceptions, frames, maps, plots, report
+from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
 from .judging.confidence_curves import ConfidenceCurve, confidence_curve
@@ -103,6 +103,7 @@ __all__ = [
     "datasets",
     "ence",
     "exceptions",
+    "export",
     "frames",
     "interval_score",
     "interval_scores",

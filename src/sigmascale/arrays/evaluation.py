@@ -58,6 +58,7 @@ class Program:
     """
 
     def __init__(self, root: Node, *, positions_of_text: bool = False) -> None:
+        self._made_from = root, positions_of_text
         nodes = in_order(root)
         place = {id(node): i for i, node in enumerate(nodes)}
         self.constants: Constants = []
@@ -73,6 +74,10 @@ class Program:
             which = slice(start, len(self.constants))
             self._steps.append((None, kernel, which, inputs))
 
+    def __reduce__(self) -> Any:
+        """Say how to make it again: functions cannot be copied to another process."""
+        return _program, self._made_from
+
     def __call__(
         self, xp: Any, constants: Sequence[Array], columns: Sequence[Array]
     ) -> Array:
@@ -85,6 +90,10 @@ class Program:
                 given = [values[i] for i in inputs]
                 values.append(kernel(xp, constants[which], *given))
         return values[-1]
+
+
+def _program(root: Node, positions_of_text: bool) -> Program:
+    return Program(root, positions_of_text=positions_of_text)
 
 
 def _kernel(node: Node, positions_of_text: bool) -> tuple[Constants, Kernel]:

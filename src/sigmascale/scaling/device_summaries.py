@@ -21,7 +21,7 @@ from ..exceptions import InvalidInputError
 from .crossfit import phase
 from .summaries import Cap, Levels, Partition, Variances
 
-MAX_LEVELS = 2**16  # of u that come to the host: more are pooled
+MAX_LEVELS = 2**14  # of u that come to the host: more are pooled
 MAX_CELLS = 20_000_000  # joint cells of raking that may come to the host
 
 
