@@ -62,6 +62,7 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -84,6 +85,7 @@ __all__ = [
     "RecalibratedRegressor",
     "ReferenceScores",
     "Region",
+    "RunningScores",
     "Scorecard",
     "SelectedScaling",
     "StudentShape",

@@ -32,7 +32,7 @@ from ..maps import (
     Trees,
     in_order,
 )
-from ..maps.trees import CELL_BITS, cell_lookups
+from ..maps.trees import CELL_BITS
 from .libraries import Array
 
 Constants = list[npt.NDArray[Any]]
@@ -214,7 +214,7 @@ def _interpolation(node: Interpolation) -> tuple[Constants, Kernel]:
 
 
 def _tables_of_trees(trees: Trees) -> tuple[Constants, Kernel]:
-    lookups = cell_lookups(trees)
+    lookups = trees.lookups
     constants: Constants = []
     for numbers, sums_of_cells in lookups:
         constants += [*numbers, *sums_of_cells]

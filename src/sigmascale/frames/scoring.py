@@ -279,11 +279,11 @@ def _bin(
             binned[column] = _groups(rows, column, terms)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
-            binned[column] = _equal_bins(taken[column], feasible)
+            binned[column] = equal_bins(taken[column], feasible)
     return binned
 
 
-def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
     ranks = cut_positions(fine.n_rows, n_bins)
     parts, starts = fine.split(ranks)
     sizes = np.diff(ranks, append=fine.n_rows)

@@ -92,6 +92,11 @@ class Trees(Node):
         return bool(self.feature.shape[1] <= CELL_BITS)
 
     @cached_property
+    def lookups(self) -> list[tuple[Ints, list[Floats]]]:
+        """Tables to look sums up by the cells of rows, for shallow trees."""
+        return _cell_lookups(self)
+
+    @cached_property
     def bunches(self) -> list[slice]:
         """Which trees are taken together, so that there are few enough cells.
 
@@ -173,7 +178,7 @@ def _sums_by_row(trees: Trees) -> Callable[..., Floats]:
 
 def _sums_by_cell(trees: Trees) -> Callable[..., Floats]:
     """Look the sum of each bunch up by the cell of a row."""
-    lookups = cell_lookups(trees)
+    lookups = trees.lookups
 
     def sums(*columns: Ints) -> Floats:
         total = np.zeros(columns[0].size)
@@ -189,7 +194,7 @@ def _sums_by_cell(trees: Trees) -> Callable[..., Floats]:
     return sums
 
 
-def cell_lookups(trees: Trees) -> list[tuple[Ints, list[Floats]]]:
+def _cell_lookups(trees: Trees) -> list[tuple[Ints, list[Floats]]]:
     """Return tables to look sums up by the cells of rows, for shallow trees.
 
     A row's cell is a sum of numbers, one for each column. The numbers of several
