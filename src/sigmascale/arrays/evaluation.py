@@ -151,7 +151,7 @@ def _find_label(labels: npt.NDArray[Any]) -> tuple[Constants, Kernel]:
     numbers = labels[~np.isnan(labels)]
     missing_code = labels.size if numbers.size < labels.size else 0
     # one that no number equals, so that there always is something to compare with
-    known = np.append(numbers, np.inf)
+    known = np.append(numbers, np.nan)
 
     def find(xp: Any, c: Sequence[Array], x: Array, ties: Array | None = None) -> Array:
         found = xp.searchsorted(c[0][:-1], x, side="left")
@@ -167,7 +167,7 @@ def _find_pair(
     limits: npt.NDArray[Any], tie_limits: npt.NDArray[Any]
 ) -> tuple[Constants, Kernel]:
     steps = limits.size.bit_length()
-    beyond = np.full(2**steps - 1 - limits.size, np.inf)
+    beyond = np.full(2**steps - 1 - limits.size, np.nan)  # which no number reaches
     constants = [np.append(limits, beyond), np.append(tie_limits, beyond)]
 
     def find(xp: Any, c: Sequence[Array], x: Array, ties: Array) -> Array:

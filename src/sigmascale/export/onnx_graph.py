@@ -173,10 +173,11 @@ class Graph:
 
         `reached` says, of the places of limits, whether rows have reached these.
         """
+        # beyond the last there is NaN, which no number reaches
         steps = limits.shape[-1].bit_length()
         beyond = 2**steps - 1 - limits.shape[-1]
         padded = np.pad(
-            limits, [(0, 0)] * (limits.ndim - 1) + [(0, beyond)], constant_values=np.inf
+            limits, [(0, 0)] * (limits.ndim - 1) + [(0, beyond)], constant_values=np.nan
         )
         found = self.constant(np.zeros(1, dtype=np.int64))
         for step in (2**k for k in reversed(range(steps))):
@@ -233,7 +234,7 @@ class Graph:
         numbers = labels[~np.isnan(labels)]
         found = self._search(numbers, self._reached(x))
         # before the first there is what no number equals
-        known = self.constant(np.append(np.inf, numbers))
+        known = self.constant(np.append(np.nan, numbers))
         equal = self.node("Equal", x, self.node("Gather", known, found))
         none = self.constant(np.int64(0))
         code = self.node("Where", equal, found, none)

@@ -9,10 +9,36 @@ import torch
 
 from .._support.checks import LARGEST, SMALLEST
 from ..arrays.evaluation import Program
-from ..arrays.libraries import Library
 from ..bins.partitions import LabelBins
 from ..maps import Code, Column, Lookup, in_order
 from .learned import Learned
+
+
+class _Functions:
+    """PyTorch's functions by the names that the array API standard has for them.
+
+    They do without array-api-compat, which compilers of PyTorch do not look into.
+    """
+
+    int64 = torch.int64
+    arange = staticmethod(torch.arange)
+    clip = staticmethod(torch.clamp)
+    exp = staticmethod(torch.exp)
+    isnan = staticmethod(torch.isnan)
+    reshape = staticmethod(torch.reshape)
+    searchsorted = staticmethod(torch.searchsorted)
+    sqrt = staticmethod(torch.sqrt)
+    stack = staticmethod(torch.stack)
+    where = staticmethod(torch.where)
+    zeros_like = staticmethod(torch.zeros_like)
+
+    @staticmethod
+    def astype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+        return x.to(dtype)
+
+    @staticmethod
+    def take(x: torch.Tensor, indices: torch.Tensor, axis: int) -> torch.Tensor:
+        return torch.index_select(x, axis, indices)
 
 
 class Recalibration(torch.nn.Module):
@@ -80,10 +106,9 @@ class Recalibration(torch.nn.Module):
         u = torch.where(u == 0, self._smallest, u)
         columns[0] = torch.clamp(u, SMALLEST, LARGEST)
         constants = [getattr(self, f"constant{i}") for i in range(self._n_constants)]
-        xp = Library.of(X).xp
         dtype = X.dtype if X.dtype.is_floating_point else torch.float64
         bounds = torch.finfo(dtype)
-        found = self._program(xp, constants, columns)
+        found = self._program(_Functions, constants, columns)
         found = torch.clamp(found, bounds.smallest_normal, bounds.max)
         found = torch.where(good, found, torch.nan)
         if not self._has_limits:
@@ -97,6 +122,6 @@ class Recalibration(torch.nn.Module):
                 getattr(self, f"group{i}") for i in range(len(self._groups.constants))
             ]
             labels = by_group.to(torch.float64).contiguous()
-            group = self._groups(xp, constants, [labels])
+            group = self._groups(_Functions, constants, [labels])
         limits = self.limits[group.to(torch.int64)] * found[:, None]
         return found.to(dtype), limits.to(dtype)
