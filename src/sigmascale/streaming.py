@@ -150,7 +150,12 @@ class RunningScores:
             keys = bits >> _SHIFT
         found, codes = xp.unique_inverse(keys)
         sums = sums_of_codes(
-            library, codes, found.shape[0], rows.errors, rows.uncertainty, _TERMS
+            library,
+            codes,
+            found.shape[0],
+            rows.errors,
+            rows.uncertainty,
+            (*_TERMS, "x_min"),
         )
         return library.to_host(found).astype(np.int64), sums
 

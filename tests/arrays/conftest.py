@@ -29,7 +29,7 @@ class Arrays:
         if self.name == "jax":
             import jax
 
-            with jax.enable_x64(True):
+            with Library.of(jax.numpy.zeros(1)).in_64_bits():
                 return jax.numpy.asarray(values, dtype=dtype)
         import array_api_strict as xp
 

@@ -4,9 +4,12 @@ import copy
 import io
 import json
 import pickle
+import re
+import runpy
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -332,3 +335,33 @@ def test_the_command_line_writes_an_onnx_file(sigmascale, fitted, data_of, tmp_p
     done = sigmascale("export", scaler, "--coverage", "0.9")
     assert done.code == 2
     assert "`coverage` needs rows" in done.err
+
+
+@quiet
+def test_the_code_of_the_page_runs(tmp_path, monkeypatch, capsys):
+    pytest.importorskip("torch")
+    pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    page = Path(__file__).parents[2] / "docs" / "devices.md"
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text("utf-8"), re.S | re.M)
+    assert len(blocks) == 4
+    monkeypatch.chdir(tmp_path)
+    scope = {}
+    for block in blocks:
+        exec(compile(block, str(page), "exec"), scope)
+    printed = capsys.readouterr().out.splitlines()
+    assert float(printed[0]) > 1
+    assert printed[-1].startswith("100000 ")
+    assert (tmp_path / "scaler.onnx").exists()
+
+
+@quiet
+def test_the_example_of_the_gallery_makes_an_ensemble_honest(monkeypatch):
+    pytest.importorskip("torch")
+    mpl = pytest.importorskip("matplotlib")
+    mpl.use("agg")
+    example = Path(__file__).parents[2] / "docs" / "gallery" / "plot_torch_ensemble.py"
+    scope = runpy.run_path(str(example))
+    error = scope["error"]
+    assert ss.zms(error, scope["u"]) > 2
+    assert ss.zms(error, scope["honest"]) == pytest.approx(1, abs=0.2)

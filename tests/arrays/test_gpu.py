@@ -127,7 +127,9 @@ def _jax():
         pytest.skip("JAX finds no GPU")
 
     def make(values):
-        with jax.enable_x64(True):
+        from sigmascale.arrays.libraries import Library
+
+        with Library.of(jax.numpy.zeros(1)).in_64_bits():
             return jax.numpy.asarray(values)
 
     return make, jax.Array

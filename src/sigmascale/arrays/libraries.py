@@ -74,10 +74,12 @@ class Library:
     def in_64_bits(self) -> contextlib.AbstractContextManager[Any]:
         """Return a context in which 64-bit numbers are what they should be."""
         if self.name == "jax":  # which has 32 bits unless it is told otherwise
-            context: contextlib.AbstractContextManager[Any] = sys.modules[
-                "jax"
-            ].enable_x64(True)
-            return context
+            jax = sys.modules["jax"]
+            if not hasattr(jax, "enable_x64"):  # where it was before version 0.8
+                from jax.experimental import enable_x64
+
+                return enable_x64()  # type: ignore[no-any-return]
+            return jax.enable_x64(True)  # type: ignore[no-any-return]
         return contextlib.nullcontext()
 
     def is_real(self, array: Array) -> bool:

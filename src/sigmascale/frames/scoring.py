@@ -284,6 +284,7 @@ def _bin(
 
 
 def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+    """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
     parts, starts = fine.split(ranks)
     sizes = np.diff(ranks, append=fine.n_rows)
