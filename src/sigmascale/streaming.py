@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from ._support.checks import Floats, Ints, check_column, check_count
+from ._support.checks import Floats, Ints, check_column
 from ._support.rows import judged_rows
 from .arrays.libraries import Library
 from .arrays.rows import DeviceRows, on_device
 from .arrays.sums import sums_of_codes
-from .bins.partitions import EqualSizeBins
+from .bins.partitions import EqualSizeBins, bins_of
 from .bins.sums import BinSums
 from .exceptions import InvalidInputError
 from .frames.fine_bins import FineBins
@@ -37,8 +37,9 @@ class RunningScores:
     ----------
     limits : dict of str to array, optional
         The ascending limits between the bins of "u" and of every feature.
-    n_bins : int, default 100
-        Number of equal-size bins, if there are no `limits`.
+    n_bins : int, optional
+        Number of equal-size bins, if there are no `limits`. By default as many of 30
+        rows or more as there can be, up to 100.
 
     Examples
     --------
@@ -54,9 +55,10 @@ class RunningScores:
     """
 
     def __init__(
-        self, *, limits: Mapping[str, Any] | None = None, n_bins: int = 100
+        self, *, limits: Mapping[str, Any] | None = None, n_bins: int | None = None
     ) -> None:
-        self.n_bins = check_count(n_bins, "n_bins")
+        bins_of(n_bins, 1)  # checks it
+        self.n_bins = n_bins
         self.limits = None
         if limits is not None:
             if "u" not in limits:
@@ -233,7 +235,7 @@ class RunningScores:
             n_bins = max(limits.size + 1 for limits in self.limits.values())
             sums = {name: sums for name, (_, sums) in self._sums.items()}
             return Scorecard.from_sums(sums, n_bins)
-        n_bins = min(self.n_bins, self.n_rows)
+        n_bins = min(bins_of(self.n_bins, self.n_rows), self.n_rows)
         binned = {
             name: equal_bins(_fine_bins(keys, sums), n_bins).sums
             for name, (keys, sums) in self._sums.items()
