@@ -25,7 +25,7 @@ def measure(n):
 
 
 # %%
-# Five networks, trained from different starts. The mean is the prediction, and the
+# Five networks, trained from different starts on rows drawn again. The mean is the prediction, and the
 # standard deviation the uncertainty; a recalibrator, if there is one, has the last
 # word.
 
@@ -54,10 +54,14 @@ class DeepEnsemble(torch.nn.Module):
 
 model = DeepEnsemble().double().to(device)
 x, y = measure(300)
+resampled = torch.randint(300, (len(model.members), 300), device=device)
 optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
 for _ in range(300):
     optimizer.zero_grad()
-    loss = sum(((member(x)[:, 0] - y) ** 2).mean() for member in model.members)
+    loss = sum(
+        ((member(x[some])[:, 0] - y[some]) ** 2).mean()
+        for member, some in zip(model.members, resampled, strict=True)
+    )
     loss.backward()
     optimizer.step()
 
@@ -80,7 +84,7 @@ with torch.no_grad():
     prediction, honest = model(x)
     u = torch.stack([member(x)[:, 0] for member in model.members]).std(dim=0)
 error = y - prediction
-fig, axes = plt.subplots(1, 2, figsize=(8, 3.2), sharey=True, layout="constrained")
+fig, axes = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 for ax, uncertainty, title in zip(
     axes, (u, honest), ("spread", "recalibrated"), strict=True
 ):
