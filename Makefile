@@ -18,7 +18,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark torture lint docs paper review bench clean
+.PHONY: help demo test test-spark test-torch test-gpu torture lint docs paper review \
+	bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -54,6 +55,18 @@ torture: $(VENV)/.installed-dev  ## save from six processes at once, and kill co
 	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
 	@echo "== torture: done; no save failed, no file is torn, nothing is left"
 
+test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the tests of arrays
+	@$(BIN)/python -m pip install --quiet torch \
+		--index-url https://download.pytorch.org/whl/cpu \
+		--extra-index-url https://pypi.org/simple
+	@$(ONE_THREAD) $(BIN)/python -m pytest tests/arrays $(PYTEST_ARGS)
+	@echo "== test-torch: done"
+
+test-gpu:  ## run the tests that need a GPU, with the packages at hand; else skip them
+	@PYTHONPATH=src $(PYTHON) -m pytest -o filterwarnings=default --durations=5 \
+		--confcutdir=tests/arrays tests/arrays/test_gpu.py $(PYTEST_ARGS) \
+		|| test $$? -eq 5  # all were skipped
+
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
 	@echo "== lint: ruff check"
 	@$(BIN)/python -m ruff check .
@@ -80,6 +93,9 @@ bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quic
 	@echo "== bench: ratios of times within this run, and growth with the number of rows"
 	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
 		$(BENCH_ARGS)
+
+bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
+	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)
 
 clean:  ## remove .venv, all output, the built documentation and all caches
 	rm -rf $(VENV) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis

@@ -18,9 +18,8 @@ from .._support.checks import (
 )
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.by_bin import large_groups
-from ..judging.confidence_intervals import MIN_ROWS, moments_interval
-from ..judging.local import BinSettings, LocalZMS, check_settings, refuse_one_row
+from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
 from ..judging.scores import Scorecard
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
@@ -292,11 +291,12 @@ def _bin(
             binned[column] = _groups(rows, column, terms)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
-            binned[column] = _equal_bins(taken[column], feasible)
+            binned[column] = equal_bins(taken[column], feasible)
     return binned
 
 
-def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+    """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
     parts, starts = fine.split(ranks)
     sizes = np.diff(ranks, append=fine.n_rows)
@@ -340,24 +340,5 @@ def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Sco
 
 
 def _local(name: str, binned: _Binned, settings: BinSettings) -> LocalZMS:
-    sums, confidence = binned.sums, settings.confidence
-    total = sums.total
-    refuse_one_row(int(total.n[0]))
-    which = np.ones(sums.n.size, dtype=bool)
-    if binned.low.dtype.kind != "f":
-        which = large_groups(sums.n, name)
-    low, high = moments_interval(
-        sums.n, sums.z2, sums.z4, sums.z6, confidence=confidence
-    )
-    all_low, all_high = moments_interval(
-        total.n, total.z2, total.z4, total.z6, confidence=confidence
-    )
-    return LocalZMS.from_limits(
-        name,
-        sums.zms[which],
-        (low[which], high[which]),
-        sums.n[which],
-        (binned.low[which], binned.middle[which], binned.high[which]),
-        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
-        settings,
-    )
+    values = binned.low, binned.middle, binned.high
+    return local_zms_of_sums(name, binned.sums, values, settings)
