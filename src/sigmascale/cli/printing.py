@@ -29,7 +29,7 @@ def check_format(format: TableFormat | None, as_json: bool) -> None:
 
 def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
     """Print a result for machines."""
-    text = json.dumps(_finite(result), indent=1, ensure_ascii=False)
+    text = json.dumps(finite(result), indent=1, ensure_ascii=False)
     print(text, file=sys.stderr if to_stderr else sys.stdout)
 
 
@@ -50,12 +50,12 @@ def tell_written(report: Path | None) -> None:
         print(f"\nReport: {report}")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value that JSON can hold: it knows no infinite numbers."""
     if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value.item() if hasattr(value, "item") else value
