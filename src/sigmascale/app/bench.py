@@ -412,12 +412,16 @@ def _column(
     return {
         "name": name,
         "role": role,
-        "type": "text" if texts else str(column.dtype),
+        "type": "number" if raw.is_numeric(name) else _kind(column.dtype),
         "numeric": column.dtype.is_numeric(),
         "missing": int(missing.sum()),
         "bad": 0 if bad is None else int(bad.sum()),
         "values": values,
     }
+
+
+def _kind(dtype: pl.DataType) -> str:
+    return "text" if dtype == pl.String else str(dtype).lower()
 
 
 def _bad_cells(raw: RawTable, roles: dict[str, str]) -> dict[str, pl.Series]:

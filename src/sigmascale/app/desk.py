@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 import shutil
 import time
 from contextlib import suppress
@@ -152,6 +153,13 @@ class Desk:
         self.slots[slot] = Slot(name, path.stat().st_size)
         self._changed()
 
+    def copy_table(self, slot: str) -> None:
+        """Put the table into another slot as well, to be read otherwise."""
+        table = self._slot("table")
+        incoming = self.incoming / secrets.token_hex(8)
+        shutil.copyfile(self.work / table.file, incoming)
+        self.take(slot, incoming, self.name_for(slot, table.file))
+
     def clear(self, slot: str) -> None:
         """Forget a table, and all that was found out about it."""
         old = self.slots.pop(slot, None)
@@ -225,10 +233,7 @@ class Desk:
         """Look at a table again, with other settings."""
         table = self._slot(slot)
         checked = TableSettings.parse(table.file, settings).to_dict()
-        if self.job is not None:
-            self.cancel()
-            while self.job is not None:
-                await asyncio.sleep(0.01)
+        await self.idle()
         try:
             found, _ = await self.ask(
                 "reading the table", slot, "examine", file=table.file, settings=checked
@@ -286,6 +291,12 @@ class Desk:
             msg = "There is no such result yet."
             raise InvalidInputError(msg)
         return {**result["test"], "scaler": result["scaler"] if after else None}
+
+    async def idle(self) -> None:
+        """Stop what is going on, and wait until it has ended."""
+        self.cancel()
+        while self.job is not None:
+            await asyncio.sleep(0.01)
 
     def cancel(self) -> None:
         """Stop what is going on."""

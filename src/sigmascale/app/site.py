@@ -70,10 +70,7 @@ def make_site(desk: Desk) -> Starlette:
         incoming = desk.incoming / secrets.token_hex(8)
         try:
             await receive(request, incoming, desk.largest)
-            if desk.job is not None:
-                desk.cancel()
-                while desk.job is not None:
-                    await asyncio.sleep(0.01)
+            await desk.idle()
             name = desk.name_for(slot, request.query_params.get("name", ""))
             desk.take(slot, incoming, name)
         finally:
@@ -89,15 +86,19 @@ def make_site(desk: Desk) -> Starlette:
     async def clear(request: Request) -> Response:
         if request.path_params["slot"] not in SLOTS:
             return Response(status_code=404)
-        if desk.job is not None:
-            desk.cancel()
-            while desk.job is not None:
-                await asyncio.sleep(0.01)
+        await desk.idle()
         desk.clear(request.path_params["slot"])
         return JSONResponse(desk.state())
 
     async def demo(_: Request) -> Response:
+        await desk.idle()
         await desk.demo()
+        return JSONResponse(desk.state())
+
+    async def same(_: Request) -> Response:
+        await desk.idle()
+        desk.copy_table("other")
+        await desk.examine("other", {})
         return JSONResponse(desk.state())
 
     async def judge(request: Request) -> Response:
@@ -172,6 +173,7 @@ def make_site(desk: Desk) -> Starlette:
         ("/api/table/{slot}", clear, "DELETE"),
         ("/api/settings/{slot}", settings, "POST"),
         ("/api/demo", demo, "POST"),
+        ("/api/same", same, "POST"),
         ("/api/judge/{slot}", judge, "POST"),
         ("/api/report/{slot}", report, "POST"),
         ("/api/recalibrate", recalibrate, "POST"),
