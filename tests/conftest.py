@@ -1,4 +1,4 @@
-"""What the tests share: data, golden values, the command line, a browser, Hypothesis."""
+"""What the tests share: data, golden values, the command line, a browser."""
 
 import io
 import json

@@ -6,6 +6,7 @@ import asyncio
 import secrets
 import shutil
 import time
+import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -107,6 +108,26 @@ class Desk:
 
     def path_of(self, name: str) -> Path | None:
         """Return where a file for download is, if it is one."""
+        path = self.work / name
+        return path if name in self._downloads() and path.is_file() else None
+
+    def archive(self) -> Path:
+        """Return a new archive of all files for download."""
+        path = self.incoming / secrets.token_hex(8)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(self._downloads()):
+                # without the time, so that the same files give the same archive
+                entry = zipfile.ZipInfo(name)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                with (
+                    (self.work / name).open("rb") as source,
+                    archive.open(entry, "w", force_zip64=True) as target,
+                ):
+                    shutil.copyfileobj(source, target, 1 << 20)
+        return path
+
+    def _downloads(self) -> set[str]:
+        """Return the files that were made for the person."""
         allowed: set[str] = set()
         for result in self.results.values():
             files = [result.get("report"), *result.get("files", {}).values()]
@@ -116,8 +137,7 @@ class Desk:
                     allowed.add(f"{result['parts']}/{picture['name']}.{kind}")
             if result.get("parts"):
                 allowed.add(f"{result['parts']}/methods.txt")
-        path = self.work / name
-        return path if name in allowed and path.is_file() else None
+        return allowed
 
     # -- files ----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.background import BackgroundTask
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Route
@@ -142,6 +143,15 @@ def make_site(desk: Desk) -> Starlette:
         )
         return JSONResponse(found)
 
+    async def archive(_: Request) -> Response:
+        path = await asyncio.to_thread(desk.archive)
+        return FileResponse(
+            path,
+            filename="sigmascale.zip",
+            media_type="application/zip",
+            background=BackgroundTask(path.unlink),
+        )
+
     async def download(request: Request) -> Response:
         name = request.path_params["name"]
         path = desk.path_of(name)
@@ -180,6 +190,7 @@ def make_site(desk: Desk) -> Starlette:
         ("/api/cancel", cancel, "POST"),
         ("/api/bins", bins, "POST"),
         ("/api/rows", rows, "POST"),
+        ("/all.zip", archive, "GET"),
         ("/files/{name:path}", download, "GET"),
     ]
     return Starlette(

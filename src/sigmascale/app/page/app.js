@@ -1,7 +1,8 @@
 // The page: four steps, drawn from what the server knows.
 
+import { narrow } from "./chart.js";
 import { bytes, count, el, show, table } from "./dom.js";
-import { file, get, post, put, remove } from "./server.js";
+import { address, file, get, post, put, remove } from "./server.js";
 import { panel, stageCard, scoreTable } from "./results.js";
 import { columnsOf, dropZone, readingOf, unusable } from "./tables.js";
 import { loadWords, term } from "./tips.js";
@@ -55,13 +56,22 @@ async function poll() {
   timer = setTimeout(poll, state && state.job ? 250 : 1500);
 }
 
+// What is about to change is taken from the page first: its pictures will be gone.
+function forget(...names) {
+  for (const name of names) delete full.results[name];
+  full.revision = -1;
+  draw();
+}
+
+const changedBy = (slot) => ({ table: ["table", "recalibrated"], known: ["recalibrated"], other: ["other"] })[slot];
+
 const send = (slot, chosen) =>
   act(slot, async () => {
     if (chosen.size > state.largest) {
       throw new Error(`${chosen.name} has ${bytes(chosen.size)}; this page takes up to ${bytes(state.largest)}. Use the command line, which knows no limit.`);
     }
     sending = { slot, name: chosen.name };
-    drawBusy();
+    forget(...changedBy(slot));
     try {
       await put(`api/table/${slot}?name=${encodeURIComponent(chosen.name)}`, chosen);
     } finally {
@@ -69,20 +79,32 @@ const send = (slot, chosen) =>
     }
   });
 const settle = (slot, change) =>
-  act(slot, () => post(`api/settings/${slot}`, { ...full.tables[slot].settings, ...change }));
+  act(slot, () => {
+    forget(...changedBy(slot));
+    return post(`api/settings/${slot}`, { ...full.tables[slot].settings, ...change });
+  });
 const judge = (slot) => act(slot, () => post(`api/judge/${slot}`)).then(poll);
+const takeDemo = () =>
+  act("table", () => {
+    forget("table", "other", "recalibrated");
+    return post("api/demo");
+  });
 const picture = (slot) => act(slot, () => post(`api/report/${slot}`)).then(poll);
-const recalibrate = () => act("recalibrated", () => post("api/recalibrate", planned())).then(poll);
+const recalibrate = () =>
+  act("recalibrated", () => {
+    forget("recalibrated");
+    return post("api/recalibrate", planned());
+  }).then(poll);
 
 // -- drawing --------------------------------------------------------------------------
 
 function draw() {
   drawBusy();
   remember();
-  const now = JSON.stringify([full.revision, state.slots, state.problems, failures, ui, Boolean(state.job)]);
+  const now = JSON.stringify([narrow.matches, full.revision, state.slots, state.problems, failures, ui, Boolean(state.job)]);
   if (now === drawn) return;
   drawn = now;
-  document.body.dataset.revision = full.revision;
+  document.body.dataset.revision = full.revision; // what is shown, for whoever waits
   place("about").textContent = `sigmascale ${state.version}. Everything on this page is computed on this machine.`;
   show(place("table"), ...tableStep());
   show(place("verdict"), ...verdictStep());
@@ -123,7 +145,7 @@ function drawBusy() {
 
 const problem = (words, ...more) => words && el("div.problem", { role: "alert" }, el("p", {}, words), more);
 const failure = (name) => problem(failures[name] || (state.problems[name] !== "Stopped." && state.problems[name]));
-const stopped = (name) => state.problems[name] === "Stopped." && el("p.hint", { role: "status" }, "Stopped. Nothing was changed; start it again when you like.");
+const stopped = (name) => state.problems[name] === "Stopped." && el("p.hint", { role: "status" }, "Stopped. Start it again when you like.");
 const ready = (slot) => full.tables[slot] && !full.tables[slot].problem && full.tables[slot].columns.length;
 
 const REMEDIES = {
@@ -133,7 +155,7 @@ const REMEDIES = {
 };
 
 function openedTable(slot) {
-  const found = full.tables[slot];
+  const found = state.slots[slot] && full.tables[slot];
   if (!found) return [failure(slot), stopped(slot)];
   const fixes = Object.entries(found.remedies || {});
   return [
@@ -154,7 +176,9 @@ function openedTable(slot) {
         ),
     ),
     unusable(found),
-    columnsOf(slot, found, settle),
+    slot === "table"
+      ? columnsOf(slot, found, settle)
+      : found.columns.length > 0 && el("details", { "data-key": `columns ${slot}`, open: Boolean(found.problem) }, el("summary", {}, "Columns"), columnsOf(slot, found, settle)),
     readingOf(slot, found, settle),
   ];
 }
@@ -168,7 +192,7 @@ function tableStep() {
       largest: state.largest,
       small: Boolean(found),
       send,
-      more: el("button", { type: "button", "data-key": "demo", onclick: () => act("table", () => post("api/demo")) }, "Take the demo"),
+      more: el("button", { type: "button", "data-key": "demo", onclick: takeDemo }, "Take the demo"),
     }),
     ...openedTable("table"),
     ready("table") &&
@@ -179,8 +203,8 @@ function tableStep() {
 function verdictStep() {
   const found = full.results.table;
   const failed = [failure("table-judge"), full.tables.table && !full.tables.table.problem && failure("table"), stopped("table")];
-  if (!found) return [...failed, el("p.hint", {}, ready("table") ? "Not judged yet: see step 1." : "First, a table.")];
-  const other = full.results.other;
+  if (!found || !state.slots.table) return [...failed, el("p.hint", {}, ready("table") ? "Not judged yet: see step 1." : "First, a table.")];
+  const other = state.slots.other && full.results.other;
   const stages = [{ name: state.slots.table.file, found: found.found, result: "table", after: false }];
   if (other) stages.push({ name: state.slots.other.file, found: other.found, result: "other", after: false });
   return [
@@ -370,7 +394,7 @@ function recalibrated(found) {
     found.factors && el("p", {}, found.factors),
     chosen && [
       el("h3", {}, "Why this method"),
-      table(chosen.header, chosen.rows.map((row, i) => [chosen.chosen[i] ? el("span", {}, row[0], " ", el("span.tick", { role: "img", "aria-label": "chosen" }, "✓")) : row[0], ...row.slice(1)]), { caption: "Candidates and the reason of the choice" }),
+      el("div.candidates", {}, table(chosen.header, chosen.rows.map((row, i) => [chosen.chosen[i] ? el("span", {}, row[0], " ", el("span.tick", { role: "img", "aria-label": "chosen" }, "✓")) : row[0], ...row.slice(1)]), { caption: "Candidates and the reason of the choice" })),
     ],
     el("h3", {}, "Scores"),
     scoreTable(stages),
@@ -443,6 +467,7 @@ function takeStep() {
         : el("p", {}, el("button", { type: "button", "data-key": "make report", disabled: Boolean(state.job), onclick: () => picture("table") }, "Make the report and its pictures")),
     );
   }
+  if (found || verdict.report) made.push(el("p", {}, el("a", { href: address("all.zip"), download: "sigmascale.zip" }, "All of these files in one (ZIP)")));
   const commands = [...(verdict ? [verdict.command] : []), ...(found ? found.commands : [])];
   made.push(copied("The same by the command line", commands.join("\n"), "copy commands"));
   if (found) made.push(copied("The same in Python", found.python, "copy python"));
@@ -454,6 +479,7 @@ function takeStep() {
 // -- beginning ------------------------------------------------------------------------
 
 place("cancel").addEventListener("click", () => act("cancel", () => post("api/cancel")));
+narrow.addEventListener("change", draw);
 addEventListener("dragover", (event) => event.preventDefault());
 addEventListener("drop", (event) => {
   event.preventDefault();

@@ -2,9 +2,9 @@
 
 import { count, el, number, svg } from "./dom.js";
 
-const WIDTH = 560;
 const HEIGHT = 320;
-const EDGE = { left: 52, right: 30, top: 12, bottom: 46 };
+const EDGE = { left: 56, right: 30, top: 12, bottom: 46 };
+export const narrow = matchMedia("(max-width: 40rem)"); // where letters must not shrink
 
 const logHelps = (values) => {
   const positive = values.filter((x) => x > 0);
@@ -66,6 +66,7 @@ export function range(locals) {
 }
 
 export function chart(local, { xLog, yLog, limits, pick, label }) {
+  const WIDTH = narrow.matches ? 360 : 560;
   const [bottom, top] = limits;
   const useLog = yLog !== "linear";
   const yLow = useLog ? bottom : 0;
@@ -76,7 +77,7 @@ export function chart(local, { xLog, yLog, limits, pick, label }) {
   if (local.grouped) {
     xs = local.x.map((_, i) => i);
     x = scale(-0.5, xs.length - 0.5, plot.left, plot.right, false);
-    const step = Math.ceil(xs.length / 8);
+    const step = Math.ceil((xs.length * 70) / WIDTH);
     xTicks = xs.filter((i) => i % step === 0).map((i) => [i, short(String(local.x[i]), 9)]);
   } else {
     xs = local.x;
@@ -87,7 +88,7 @@ export function chart(local, { xLog, yLog, limits, pick, label }) {
     const room = isLog ? (high / low) ** 0.04 : (high - low) * 0.04;
     [low, high] = isLog ? [low / room, high * room] : [low - room, high + room];
     x = scale(low, high, plot.left, plot.right, isLog);
-    xTicks = (isLog ? logTicks(low, high) : linearTicks(low, high)).map((t) => [t, number(t)]);
+    xTicks = (isLog ? logTicks(low, high) : linearTicks(low, high, WIDTH / 110)).map((t) => [t, number(t)]);
   }
   const yTicks = useLog ? logTicks(bottom, top) : linearTicks(0, top);
   const tip = el("div.tip", { hidden: true, "aria-hidden": "true" });
@@ -125,7 +126,7 @@ export function chart(local, { xLog, yLog, limits, pick, label }) {
       svg("text", { x: x(t), y: plot.bottom + 18, class: "middle" }, name),
     ]),
     svg("path", { class: "axis", d: `M${plot.left} ${plot.top}V${plot.bottom}H${plot.right}` }),
-    svg("text", { x: (plot.left + plot.right) / 2, y: HEIGHT - 8, class: "middle name" }, short(shownName(local.name), 60)),
+    svg("text", { x: (plot.left + plot.right) / 2, y: HEIGHT - 8, class: "middle name" }, short(shownName(local.name), WIDTH / 9)),
     svg("text", { x: 0, y: 0, class: "middle name", transform: `translate(13 ${(plot.top + plot.bottom) / 2}) rotate(-90)` }, "local ⟨Z²⟩"),
     svg(
       "g",

@@ -26,7 +26,7 @@ export function stageCard(stage, pick) {
           el(
             "div",
             {},
-            el("strong", {}, verdict.question, word && [" ", term(word, "?")]),
+            el("strong", {}, verdict.question, word && ["\u00a0", term(word, "?")]),
             el("span.sentence", {}, verdict.sentence),
             verdict.note && el("small", {}, verdict.note),
             verdict.region && el("button.link", { type: "button", "data-key": `rows ${stage.name} ${verdict.name}`, onclick: () => pick(verdict.region) }, "Show these rows"),
@@ -38,8 +38,19 @@ export function stageCard(stage, pick) {
 }
 
 export function scoreTable(stages) {
+  const isLesser = (score) => /^(ENCE|UCE)_/.test(score.name);
+  const part = (wanted) => stages[0].found.scores.filter((score) => isLesser(score) === wanted);
+  return el(
+    "div",
+    {},
+    scoreRows(stages, part(false)),
+    el("details", { "data-key": `lesser ${stages[0].name}` }, el("summary", {}, "ENCE and UCE"), scoreRows(stages, part(true))),
+  );
+}
+
+function scoreRows(stages, scores) {
   const header = ["score", ...stages.flatMap((stage) => [stage.name, "attainable"])];
-  const rows = stages[0].found.scores.map((score) => {
+  const rows = scores.map((score) => {
     const cells = stages.flatMap((stage) => {
       const same = stage.found.scores.find((each) => each.name === score.name);
       return same ? [same.value, same.attainable] : ["–", "–"];

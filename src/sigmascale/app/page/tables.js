@@ -78,7 +78,7 @@ export function columnsOf(slot, found, settle) {
   return el(
     "div",
     {},
-    el("h3", {}, "Columns"),
+    slot === "table" && el("h3", {}, "Columns"),
     el("p.hint", {}, "What each was taken for. Change it by a click: ", term("uncertainty"), ", ", term("feature"), ", ", term("groups"), "."),
     el("div.columns", {}, table(["column", "taken for", "type", "missing", "unusable"], rows, { caption: "Columns and what they were taken for" })),
     el(
