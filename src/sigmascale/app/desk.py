@@ -35,6 +35,7 @@ class Slot:
     size: int
     settings: dict[str, Any] = field(default_factory=dict)
     examined: dict[str, Any] | None = None
+    is_demo: bool = False
 
 
 @dataclass
@@ -156,6 +157,8 @@ class Desk:
 
     def take(self, slot: str, incoming: Path, name: str) -> None:
         """Put a file that has arrived into a slot, instead of the one there."""
+        for other in [name for name, each in self.slots.items() if each.is_demo]:
+            self.clear(other)  # it belongs to the demo's own table
         self.clear(slot)
         size = incoming.stat().st_size
         target = self.work / name
@@ -335,7 +338,8 @@ class Desk:
             self.clear(slot)
         files, _ = await self.ask("making the demo", "table", "demo")
         for slot, file in files.items():
-            self.slots[slot] = Slot(file, (self.work / file).stat().st_size)
+            size = (self.work / file).stat().st_size
+            self.slots[slot] = Slot(file, size, is_demo=slot == "known")
         self._changed()
         for slot in ("known", "table"):
             await self.examine(slot, {})
