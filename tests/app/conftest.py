@@ -226,11 +226,11 @@ class Person:
                 (folder / name).unlink()
         return names
 
-    def picture(self, path):
-        """Take a picture of the whole page."""
-        height = self.run("document.documentElement.scrollHeight")
+    def picture(self, path, top=0, height=None):
+        """Take a picture of the page, or of a part of it."""
+        whole = self.run("document.documentElement.scrollHeight")
         width = self.run("innerWidth")
-        clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
+        clip = {"x": 0, "y": top, "width": width, "height": height or whole, "scale": 1}
         shot = self.browser.call(
             "Page.captureScreenshot", captureBeyondViewport=True, clip=clip
         )

@@ -406,12 +406,12 @@ function recalibrated(found) {
 
 const link = (name, words) => el("li", {}, el("a", { href: file(name), download: name.split("/").pop() }, words || name));
 
-function copied(title, text, key) {
+function copied(title, text, key, kind = "pre") {
   return el(
     "div.copy",
     {},
     el("h3", {}, title),
-    el("pre", { tabindex: "0", "aria-label": title }, text),
+    el(kind, { tabindex: "0", "aria-label": title }, text),
     el("button", {
       type: "button",
       "data-key": key,
@@ -472,7 +472,7 @@ function takeStep() {
   made.push(copied("The same by the command line", commands.join("\n"), "copy commands"));
   if (found) made.push(copied("The same in Python", found.python, "copy python"));
   const methods = (found || verdict).methods;
-  if (methods) made.push(copied("Methods, for a paper", methods, "copy methods"));
+  if (methods) made.push(copied("Methods, for a paper", methods, "copy methods", "pre.prose"));
   return made;
 }
 

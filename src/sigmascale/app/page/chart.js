@@ -6,10 +6,14 @@ const HEIGHT = 320;
 const EDGE = { left: 56, right: 30, top: 12, bottom: 46 };
 export const narrow = matchMedia("(max-width: 40rem)"); // where letters must not shrink
 
+// As the pictures of the report decide it: does it bring the median to the middle?
 const logHelps = (values) => {
-  const positive = values.filter((x) => x > 0);
-  if (positive.length < values.length || !values.length) return false;
-  return Math.max(...positive) / Math.min(...positive) > 20;
+  const sorted = [...values].sort((a, b) => a - b);
+  const [low, middle, high] = [sorted[0], sorted[Math.floor(sorted.length / 2)], sorted[sorted.length - 1]];
+  if (!(low > 0) || high < 3 * low) return false;
+  const linear = Math.abs((middle - low) / (high - low) - 0.5);
+  const log = Math.abs(Math.log(middle / low) / Math.log(high / low) - 0.5);
+  return log < (high > 30 * low ? linear + 0.1 : linear - 0.1);
 };
 
 function scale(low, high, from, to, log) {

@@ -57,6 +57,9 @@ export function columnsOf(slot, found, settle) {
     roles[name] = role;
     settle(slot, { roles });
   };
+  const anyMissing = found.columns.some((column) => column.missing);
+  const anyBad = found.columns.some((column) => column.bad);
+  const header = ["column", "taken for", "type", ...(anyMissing ? ["missing"] : []), ...(anyBad ? ["unusable"] : [])];
   const rows = found.columns.map((column) => [
     column.name,
     el(
@@ -71,8 +74,8 @@ export function columnsOf(slot, found, settle) {
       Object.entries(ROLES).map(([role, words]) => el("option", { value: role, selected: role === column.role }, words)),
     ),
     column.type,
-    column.missing ? column.missing.toLocaleString("en") : "",
-    column.bad ? el("span.bad-count", {}, column.bad.toLocaleString("en")) : "",
+    ...(anyMissing ? [column.missing ? column.missing.toLocaleString("en") : ""] : []),
+    ...(anyBad ? [column.bad ? el("span.bad-count", {}, column.bad.toLocaleString("en")) : ""] : []),
   ]);
   const head = found.head;
   return el(
@@ -80,7 +83,7 @@ export function columnsOf(slot, found, settle) {
     {},
     slot === "table" && el("h3", {}, "Columns"),
     el("p.hint", {}, "What each was taken for. Change it by a click: ", term("uncertainty"), ", ", term("feature"), ", ", term("groups"), "."),
-    el("div.columns", {}, table(["column", "taken for", "type", "missing", "unusable"], rows, { caption: "Columns and what they were taken for" })),
+    el("div.columns", {}, table(header, rows, { caption: "Columns and what they were taken for" })),
     el(
       "details",
       { "data-key": `head ${slot}`, open: slot === "table" },
