@@ -48,7 +48,7 @@ def bins(
 ) -> None:
     """Show what the number of bins does, and which one cross-validation prefers."""
     from ..judging.bin_numbers import choose_n_bins, scan_bins
-    from .pairs import read_pair, score_bins
+    from .pairs import read_pair
 
     check_format(format, as_json)
     choice = replace(choice, by=(by,) if by else ())
@@ -60,7 +60,6 @@ def bins(
         (judged.X, judged.error),
         n_bins=[int(n) for n in best.candidates],
         by=column,
-        score_bins=score_bins(learned_from, judged),
         n_draws=SIMULATED_SETS,
         rng=seed,
     )

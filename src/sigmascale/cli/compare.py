@@ -148,7 +148,7 @@ def _show_recalibrators(
 
     from ..comparison import compare as compare_scalers
     from ..judging.verdicts import validate
-    from .pairs import read_pair, score_bins
+    from .pairs import read_pair
     from .tables.filesets import about
 
     calibration, test = files
@@ -160,7 +160,6 @@ def _show_recalibrators(
             UserWarning,
             stacklevel=1,
         )
-    bins = bins or score_bins(learned_from, judged)
     scalers: dict[str, Any] = {
         each: make_scaler(each, learned_from.roles, seed=seed)
         for each in methods()
@@ -187,6 +186,7 @@ def _show_recalibrators(
                 u,
                 judged.features,
                 groups=together[1][0] if together[1] else None,
+                n_bins=bins,
                 ties=judged.uncertainty,
                 rng=seed,
             )

@@ -121,10 +121,11 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
             features=("mass", "hetero"),
         )
     print(table)
+    n_bins = table["none"].test.n_bins
     print(
         "\nNLL and S: lower is better. S_u is consistency, S_mass and S_hetero are\n"
-        "adaptivity. Valid: percentage of 100 bins of u, of mass and of hetero whose\n"
-        "<Z²> agrees with 1; 95 is ideal.\n\n"
+        f"adaptivity. Valid: percentage of {n_bins} bins of u, of mass and of "
+        "hetero whose\n<Z²> agrees with 1; 95 is ideal.\n\n"
         "How far the uncertainty typically is from the truth, which is known here:"
     )
     u = test["u"].to_numpy()

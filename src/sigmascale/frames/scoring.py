@@ -16,7 +16,7 @@ from .._support.checks import (
     check_count,
     refuse_reserved,
 )
-from ..bins.partitions import cut_positions, feasible_bins
+from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
 from ..judging.by_bin import large_groups
 from ..judging.confidence_intervals import MIN_ROWS, moments_interval
@@ -49,7 +49,7 @@ def scorecard(
     error: str,
     uncertainty: str,
     features: Any = (),
-    n_bins: int = 100,
+    n_bins: int | None = None,
 ) -> Scorecard:
     """Return the scores of a lazy frame, see :func:`sigmascale.scorecard`.
 
@@ -61,8 +61,9 @@ def scorecard(
         The columns of errors and uncertainties.
     features : list of str, optional
         The columns of features; text is scored by group.
-    n_bins : int, default 100
-        Number of equal-size bins of each numeric variable.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
 
     Returns
     -------
@@ -77,10 +78,10 @@ def scorecard(
     0.0
     """
     rows = read_rows(frame, error, uncertainty, _scored(features))
-    n_bins = check_count(n_bins, "n_bins")
+    count = _bins_of(n_bins, rows)
     terms = ("z2", "e2", "u2", "log_u2")
-    binned = _bin(rows, rows.columns, n_bins, terms, lean=True)
-    return _scorecard(binned, n_bins, ["u", *rows.names[1:]])
+    binned = _bin(rows, rows.columns, count, terms, lean=True)
+    return _scorecard(binned, count, ["u", *rows.names[1:]])
 
 
 def local_zms(
@@ -90,7 +91,7 @@ def local_zms(
     uncertainty: str,
     by: str | None = None,
     groups: str | None = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     confidence: float = 0.95,
 ) -> LocalZMS:
     """Return <Z²> of each bin of a lazy frame, see :func:`sigmascale.local_zms`.
@@ -108,8 +109,9 @@ def local_zms(
     groups : str, optional
         The column of labels that rows which belong together have in common. Intervals
         then count groups rather than rows; sums by bin and group come into memory.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     confidence : float, default 0.95
         Coverage of the intervals.
 
@@ -125,14 +127,16 @@ def local_zms(
     >>> ss.frames.local_zms(frame, error="E", uncertainty="u", n_bins=1).zms
     array([1.4])
     """
-    settings = check_settings(n_bins, "moments", confidence, 1500)
     features = [] if by is None or by == uncertainty else [by]
+    together = [] if groups is None else [groups]
+    rows = read_rows(
+        frame, error, uncertainty, [*features, *together], categorical=together
+    )
+    count = _bins_of(n_bins, rows)
+    settings = check_settings(count, "moments", confidence, 1500)
     if groups is not None:
-        named = [*features, groups]
-        rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
         column, group = rows.columns[-2:]
         return local_zms_of_groups(rows, column, group, settings)
-    rows = read_rows(frame, error, uncertainty, features)
     column = rows.columns[-1]
     binned = _bin(rows, [column], settings.n_bins, TERMS, min_size=MIN_ROWS)[column]
     return _local("by" if features else "u", binned, settings)
@@ -227,6 +231,14 @@ def validate(
         n_bins=judged.scores.n_bins,
     )
     return replace(judged, scores=whole)
+
+
+def _bins_of(n_bins: Any, rows: LazyRows) -> int:
+    """Return the number of bins; rows are counted only if nobody asks for one."""
+    n_rows = 0
+    if n_bins is None:
+        n_rows = int(collect(rows.frame.select(n=nw.len()))["n"][0])
+    return bins_of(n_bins, n_rows)
 
 
 def _share_of(rows: LazyRows, n_rows: int, most: int, groups: str | None) -> Any:

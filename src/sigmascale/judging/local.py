@@ -19,6 +19,7 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.rows import Rows
+from ..bins.partitions import bins_of
 from ..exceptions import InvalidInputError
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 from .by_bin import ByBin, first_middle_last, rows_of_bins
@@ -126,7 +127,7 @@ def local_zms(
     *,
     by: Any = None,
     groups: Any = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     method: IntervalMethod = "bca",
     ties: Any = None,
     confidence: float = 0.95,
@@ -148,9 +149,10 @@ def local_zms(
         Labels; rows with the same label belong together, as repeats of one sample do.
         Intervals then count groups rather than rows. Without them, all rows count as
         independent.
-    n_bins : int, default 100
-        Number of bins; fewer, with a warning, where a bin would have under 5 rows, or
-        rows of under 5 of `groups`. Labels of `by` with fewer are left out, with a
+    n_bins : int, optional
+        Number of bins; by default they have 30 rows or more, and there are at most 100.
+        Fewer, with a warning, where a bin would have under 5 rows, or rows of under 5
+        of `groups`. Labels of `by` with fewer are left out, with a
         warning.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals are made. "moments" needs no resampling and agrees with "bca";
@@ -182,7 +184,8 @@ def local_zms(
     0.95
     """
     rows, position = judged_by(error, uncertainty, by, groups)
-    settings = check_settings(n_bins, method, confidence, n_resamples)
+    count = bins_of(n_bins, rows.n_rows)
+    settings = check_settings(count, method, confidence, n_resamples)
     order, generator = check_ties(ties, rows.errors), rng_from(rng)
     refuse_one(rows)
     bins = bin_variable(
@@ -212,11 +215,11 @@ class BinSettings:
 
 
 def check_settings(
-    n_bins: Any, method: Any, confidence: Any = 0.95, n_resamples: Any = 1500
+    n_bins: int, method: Any, confidence: Any = 0.95, n_resamples: Any = 1500
 ) -> BinSettings:
     """Return checked settings."""
     return BinSettings(
-        check_count(n_bins, "n_bins"),
+        n_bins,
         check_choice(method, "method", METHODS),  # type: ignore[arg-type]
         check_fraction(confidence, "confidence"),
         check_count(n_resamples, "n_resamples", least=20),

@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .._support.checks import check_count, check_pair
+from .._support.checks import check_pair
 from .._support.render import html_table
 from .._support.rows import Rows, judged_rows
+from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
@@ -26,9 +27,9 @@ def _local_sums(
     error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any
 ) -> BinSums:
     rows, position = judged_by(error, uncertainty, by)
-    n_bins = check_count(n_bins, "n_bins")
+    count = bins_of(n_bins, rows.n_rows)
     order = check_ties(ties, rows.errors)
-    return sums_of(rows, bin_variable(rows, position, n_bins, ties=order))
+    return sums_of(rows, bin_variable(rows, position, count, ties=order))
 
 
 def sums_of(rows: Rows, bins: VariableBins) -> BinSums:
@@ -98,7 +99,12 @@ def calibration_error(error: Any, uncertainty: Any) -> float:
 
 
 def local_calibration_error(
-    error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int | None = None,
+    ties: Any = None,
 ) -> float:
     """Return S_x, the mean over bins of abs(ln <Z²>); best is small but not 0.
 
@@ -114,8 +120,9 @@ def local_calibration_error(
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
         default the uncertainty (consistency); pass a feature for adaptivity.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
 
@@ -138,7 +145,12 @@ def local_calibration_error(
 
 
 def ence(
-    error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int | None = None,
+    ties: Any = None,
 ) -> float:
     """Return the expected normalised calibration error; best is small but not 0.
 
@@ -153,8 +165,9 @@ def ence(
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by; by default the uncertainty.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
 
@@ -171,7 +184,12 @@ def ence(
 
 
 def uce(
-    error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int | None = None,
+    ties: Any = None,
 ) -> float:
     """Return the uncertainty calibration error (error units squared); best is small.
 
@@ -186,8 +204,9 @@ def uce(
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by; by default the uncertainty.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
 
@@ -305,7 +324,7 @@ def scorecard(
     uncertainty: Any,
     features: Any = None,
     *,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     ties: Any = None,
 ) -> Scorecard:
     """Return NLL, S_cal, and S_x, ENCE_x, UCE_x for u and every feature.
@@ -323,8 +342,9 @@ def scorecard(
     features : data frame, dict or array of shape (n, n_features), optional
         Input features; columns of an array are named X1, X2, ... A column of labels
         is scored by group.
-    n_bins : int, default 100
-        Number of equal-size bins of each numeric variable.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
         The order of ties alone can move a score as much as many a ranking's margin.
@@ -343,9 +363,9 @@ def scorecard(
     (0.11, 0.24)
     """
     rows = judged_rows(error, uncertainty, features)
-    n_bins = check_count(n_bins, "n_bins")
+    count = bins_of(n_bins, rows.n_rows)
     order = check_ties(ties, rows.errors)
-    return score(rows, bin_variables(rows, n_bins, ties=order), n_bins)
+    return score(rows, bin_variables(rows, count, ties=order), count)
 
 
 def score(rows: Rows, bins: Mapping[str, VariableBins], n_bins: int) -> Scorecard:
