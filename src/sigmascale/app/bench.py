@@ -34,7 +34,6 @@ from ..datasets import make_molecules
 from ..exceptions import InvalidInputError
 from ..judging.confidence_intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
-from ..judging.verdicts import default_bins
 from ..persistence import load, save
 from ..report.parts import CONTENTS, METHODS
 from .plan import Plan, ending, verdict_files
@@ -148,7 +147,7 @@ class Bench:
             "told": str(data),
             "data": data.to_dict(),
             "found": validation_view(judged.found),
-            "bins": default_bins(data.n_rows),
+            "bins": judged.found.local["u"].n.size,
             "most_bins": max(2, min(200, data.n_rows // MIN_ROWS)),
             "command": check_command(table),
         }
@@ -303,7 +302,7 @@ class Bench:
             "candidates": candidates_view(told),
             "before": validation_view(judged.found),
             "after": validation_view(judged.recalibrated),
-            "bins": default_bins(judged_data.n_rows),
+            "bins": judged.found.local["u"].n.size,
             "most_bins": max(2, min(200, judged_data.n_rows // MIN_ROWS)),
             "test": {"file": test.file, "settings": test.to_dict()},
             "scaler": wanted.scaler,

@@ -14,9 +14,7 @@ from .printing import show_json
 
 @app.command(
     epilog=example(
-        "sigmascale divide demo-output/test.csv --calibration cal.csv --test rest.csv",
-        'sigmascale divide demo-output/test.csv --first-where "mass < 120" '
-        "--calibration light.csv --test heavy.csv",
+        "sigmascale divide demo-output/test.csv --calibration a.csv --test b.csv",
     )
 )
 @gather(reading=IN_MEMORY)
