@@ -3,6 +3,7 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+APP_ARGS ?=
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 
@@ -18,7 +19,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-torch test-gpu torture lint docs paper review \
+.PHONY: help app demo test test-spark test-torch test-gpu torture lint docs paper review \
 	bench bench-gpu clean
 .DELETE_ON_ERROR:
 
@@ -31,6 +32,9 @@ demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-
 	@echo "== demo: comparing the recalibrators on built-in data"
 	@$(BIN)/sigmascale demo --out $(OUT)
 	@echo "== demo: done; the output is in $(CURDIR)/$(OUT)"
+
+app: $(VENV)/.installed-app  ## install and open the app in the browser
+	@$(BIN)/sigmascale app $(APP_ARGS)
 
 test: lint  ## install and run all checks: ruff, mypy, tests and doctests
 	@if [ -n "$$SIGMASCALE_QM9" ]; then \
@@ -109,10 +113,15 @@ $(VENV)/.installed-cli: pyproject.toml $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	@touch $@
 
+$(VENV)/.installed-app: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and its extra app into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[app]"
+	@touch $@ $(VENV)/.installed-cli
+
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group dev
-	@touch $@ $(VENV)/.installed-cli
+	@$(BIN)/python -m pip install --quiet --editable ".[app]" --group dev
+	@touch $@ $(VENV)/.installed-cli $(VENV)/.installed-app
 
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what builds its documentation into $(VENV)"

@@ -36,7 +36,7 @@ def say(words: Any = "") -> None:
 
 def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
     """Print a result for machines."""
-    text = json.dumps(_finite(result), indent=1, ensure_ascii=False)
+    text = json.dumps(finite(result), indent=1, ensure_ascii=False)
     # what JSON leaves of control characters, and bytes that are no text
     safe = INVISIBLE.sub(lambda found: _escaped(found[0]), text)
     print(safe, file=sys.stderr if to_stderr else sys.stdout)
@@ -63,12 +63,12 @@ def tell_written(report: Path | None) -> None:
         say(f"\nReport: {report}")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value that JSON can hold: it knows no infinite numbers."""
     if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value.item() if hasattr(value, "item") else value
