@@ -25,9 +25,9 @@ def measure(n):
 
 
 # %%
-# Five networks, trained from different starts on rows drawn again. The mean is the prediction, and the
-# standard deviation the uncertainty; a recalibrator, if there is one, has the last
-# word.
+# Five networks, trained from different starts on rows drawn again. The mean is the
+# prediction, and the standard deviation the uncertainty; a recalibrator, if there is
+# one, has the last word.
 
 
 class DeepEnsemble(torch.nn.Module):
