@@ -41,7 +41,8 @@ def typed(line, sigmascale):
 
 
 def test_every_command_has_an_example():
-    commands = {"demo", "check", "fit", "apply", "show", "compare", "bins", "paper"}
+    commands = {"demo", "check", "fit", "apply", "show", "export", "compare", "bins"}
+    commands |= {"paper"}
     assert set(EXAMPLES) == commands
     assert all(EXAMPLES.values())
 
@@ -49,7 +50,7 @@ def test_every_command_has_an_example():
 @pytest.mark.parametrize(
     "command",
     [
-        *("check", "fit", "apply", "show", "compare", "bins"),
+        *("check", "fit", "apply", "show", "export", "compare", "bins"),
         pytest.param("paper", marks=pytest.mark.slow),
     ],
 )
