@@ -3,7 +3,9 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+APP_ARGS ?=
 BENCH_ARGS ?=
+TORTURE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,8 +19,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark test-torch test-gpu lint docs paper review bench \
-	bench-gpu clean
+.PHONY: help app demo test test-spark test-torch test-gpu torture lint docs paper review \
+	bench bench-gpu clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -30,6 +32,9 @@ demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-
 	@echo "== demo: comparing the recalibrators on built-in data"
 	@$(BIN)/sigmascale demo --out $(OUT)
 	@echo "== demo: done; the output is in $(CURDIR)/$(OUT)"
+
+app: $(VENV)/.installed-app  ## install and open the app in the browser
+	@$(BIN)/sigmascale app $(APP_ARGS)
 
 test: lint  ## install and run all checks: ruff, mypy, tests and doctests
 	@if [ -n "$$SIGMASCALE_QM9" ]; then \
@@ -48,6 +53,11 @@ test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs 
 	@$(BIN)/python -m pip install --quiet --editable ".[spark]"
 	@SIGMASCALE_SPARK=1 $(ONE_THREAD) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 	@echo "== test-spark: done"
+
+torture: $(VENV)/.installed-dev  ## save from six processes at once, and kill commands while they write
+	@echo "== torture: 20,000 saves into one folder, and 100 kills; takes minutes"
+	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
+	@echo "== torture: done; no save failed, no file is torn, nothing is left"
 
 test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the tests of arrays
 	@$(BIN)/python -m pip install --quiet torch \
@@ -103,10 +113,15 @@ $(VENV)/.installed-cli: pyproject.toml $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	@touch $@
 
+$(VENV)/.installed-app: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and its extra app into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[app]"
+	@touch $@ $(VENV)/.installed-cli
+
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group dev
-	@touch $@ $(VENV)/.installed-cli
+	@$(BIN)/python -m pip install --quiet --editable ".[app]" --group dev
+	@touch $@ $(VENV)/.installed-cli $(VENV)/.installed-app
 
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what builds its documentation into $(VENV)"
