@@ -17,7 +17,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint docs paper review bench clean
+.PHONY: help demo test test-spark lint docs paper review bench recalibration clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -73,6 +73,10 @@ review: $(VENV)/.installed-dev  ## install and check the repository with sp-repo
 bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quick: less)
 	@echo "== bench: ratios of times within this run, and growth with the number of rows"
 	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
+		$(BENCH_ARGS)
+
+recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on many sets
+	@$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(BENCH_OUT) \
 		$(BENCH_ARGS)
 
 clean:  ## remove .venv, all output, the built documentation and all caches
