@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from .methods import METHODS, without_missing
-from .page import draw_ranks, write_csv, write_page
+from .page import draw_ranks, write_csv, write_page, write_wins
 from .running import known_methods, work
 from .scoring import Outcome
 from .sets import BUILT_IN, files_of
@@ -68,6 +68,7 @@ def main() -> None:
     if options.sets is not None:
         command = f"RECALIBRATION_SETS=FOLDER {command}"
     write_csv(outcomes, base.with_suffix(".csv"))
+    write_wins(outcomes, options.out / "recalibration_wins.csv")
     write_page(outcomes, skipped, command, base.with_suffix(".md"))
     draw_ranks(outcomes, base.with_suffix(".png"))
     print(base.with_suffix(".md").read_text(encoding="utf-8"))

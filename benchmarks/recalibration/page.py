@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,18 @@ def write_csv(outcomes: Sequence[Outcome], path: Path) -> None:
             table.writerow([each.set, each.method, *numbers, seconds, each.problem])
 
 
+def write_wins(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Write how often each method beats each other, by each proper score."""
+    found = Standings.of(outcomes)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["score", "method", "against", "wins", "low", "high"])
+        for score in ("nll", "crps", "interval"):
+            for one, other in permutations(found.methods, 2):
+                wins = [f"{x:.3f}" for x in found.wins(one, other, score)]
+                table.writerow([score, one, other, *wins])
+
+
 def write_page(
     outcomes: Sequence[Outcome], skipped: dict[str, str], command: str, path: Path
 ) -> None:
@@ -37,7 +50,7 @@ def write_page(
         _standing(found),
         *_against_default(found),
         _lost(found),
-        "#### NLL of each set",
+        "### NLL of each set",
         _by_set(found),
         _failures(outcomes, skipped),
     ]
@@ -84,7 +97,7 @@ def _against_default(found: Standings) -> list[str]:
         wins = [found.wins(DEFAULT, other, s) for s in ("nll", "crps", "interval")]
         shares = [_interval(each, 2) for each in wins]
         lines.append([other, str(better), str(worse), *shares])
-    return [f"#### `{DEFAULT}`, the default, against each of the others", _table(lines)]
+    return [f"### `{DEFAULT}`, the default, against each of the others", _table(lines)]
 
 
 def _lost(found: Standings) -> str:
@@ -103,7 +116,7 @@ def _lost(found: Standings) -> str:
             f"- `{found.sets[j]}`: NLL {mine[j]:.3f}, where {winner} has {best[j]:.3f}"
         )
     words = (
-        f"#### Where the default loses\n\nIn {len(lines)} of {len(found.sets)} sets "
+        f"### Where the default loses\n\nIn {len(lines)} of {len(found.sets)} sets "
         f"another method is better by more than {MARGIN}"
     )
     clipped = np.minimum(mine - best, 5)
@@ -132,7 +145,7 @@ def _failures(outcomes: Sequence[Outcome], skipped: dict[str, str]) -> str:
         for each in outcomes
         if each.problem
     ]
-    return "#### Skipped and failed\n\n" + "\n".join(lines) if lines else ""
+    return "### Skipped and failed\n\n" + "\n".join(lines) if lines else ""
 
 
 def draw_ranks(outcomes: Sequence[Outcome], path: Path) -> None:

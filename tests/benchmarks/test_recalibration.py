@@ -172,3 +172,6 @@ def test_one_command_runs_methods_of_a_file_over_a_folder(tmp_path):
     nll = dict(found.filter(pl.col("set") == "one").select("method", "nll").iter_rows())
     assert nll["half"] < nll["none"]
     assert (tmp_path / "out" / "recalibration.png").stat().st_size > 5000
+    wins = pl.read_csv(tmp_path / "out" / "recalibration_wins.csv")
+    pair = (pl.col("method") == "half") & (pl.col("against") == "none")
+    assert wins.filter(pair & (pl.col("score") == "nll"))["wins"].to_list() == [1.0]
