@@ -1,8 +1,9 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, exceptions, frames, maps, plots, report
+from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
+from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
 from .judging.confidence_curves import ConfidenceCurve, confidence_curve
 from .judging.confidence_intervals import wilson_interval
 from .judging.coverage import (
@@ -27,7 +28,6 @@ from .judging.metrics import (
 )
 from .judging.references import ReferenceScores, reference_scores
 from .judging.regions import Region
-from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
 from .judging.scores import (
     Scorecard,
     calibration_error,
@@ -63,6 +63,7 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -86,6 +87,7 @@ __all__ = [
     "RecalibratedRegressor",
     "ReferenceScores",
     "Region",
+    "RunningScores",
     "Scorecard",
     "SelectedScaling",
     "StudentShape",
@@ -105,6 +107,7 @@ __all__ = [
     "datasets",
     "ence",
     "exceptions",
+    "export",
     "frames",
     "interval_score",
     "interval_scores",

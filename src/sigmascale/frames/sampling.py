@@ -20,7 +20,7 @@ from .lazy_rows import Arrays, Frame, LazyRows, collect
 SAMPLE = 1_000_000  # rows that are fitted or judged
 HASH = "hash of the row"
 HASHED_FEATURES = 8  # of those that are numbers
-GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927  # multiples are spread out
+GOLDEN = 0.6180339887498949  # whose multiples are spread out
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,20 @@ def draw(rows: LazyRows, most: int, groups: str | None = None) -> Sample:
     return Sample(_grouped(found, groups), n_rows, smallest, frame.filter(~inside))
 
 
-def with_hash(frame: Frame, means: Mapping[str, float], seed: int = 0) -> Frame:
+def with_hash(frame: Frame, means: Mapping[str, float]) -> Frame:
     """Return the frame with a number in [0, 1) in each row, as good as random.
 
-    It depends on the columns that are named, each with the mean size of its values, and
-    on the seed. One after the other, they are added to what has become of the others,
-    multiplied by something large, and what is left of the point is cut off. Units are
-    powers of two: the last bits of a mean depend on the order in which an engine adds
-    up, and powers of two do not.
+    It depends on the columns that are named, each with the mean size of its values. One
+    after the other, they are added to what has become of the others, multiplied by
+    something large, and what is left of the point is cut off. Units are powers of two:
+    the last bits of a mean depend on the order in which an engine adds up, and powers
+    of two do not.
     """
     frame = frame.with_columns(nw.lit(GOLDEN).alias(HASH))
     value = nw.col(HASH)
     for k, (name, mean) in enumerate(means.items()):
         unit = 2.0 ** -np.round(np.log2(mean)) if mean > 1e-290 else 1.0
-        many = 1e7 * (1 + (k * GOLDEN + seed * PLASTIC) % 1.0)
+        many = 1e7 * (1 + (k * GOLDEN) % 1.0)
         x = nw.col(name).fill_null(0.0) * float(many * unit)
         frame = frame.with_columns((value + (x - x.floor())).alias(HASH))
         mixed = value * (9973.0 * (1 + GOLDEN))

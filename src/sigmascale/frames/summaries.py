@@ -17,6 +17,7 @@ from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..scaling.base import warn_of_zero_errors
+from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
 from .lazy_rows import (
@@ -29,7 +30,6 @@ from .lazy_rows import (
     with_terms,
 )
 from .lookups import pick_by_label, pick_by_limits
-from .sampling import HASH, with_hash
 
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory
 
@@ -182,10 +182,8 @@ class LazySummaries(NamedColumns):
                 zip(columns, partitions, strict=True)
             )
         }
-        sizes = {name: np.sqrt(totals[f"{name}2"] / n_rows) for name in ("e", "u")}
-        hashed = with_hash(self._rows.frame, sizes, seed)
         keys["fold"] = pick_by_limits(
-            nw.col(HASH),
+            uniform(totals["e2"] / n_rows, totals["u2"] / n_rows, seed),
             np.arange(1, n_folds) / n_folds,
             range(n_folds),
         )
@@ -193,7 +191,9 @@ class LazySummaries(NamedColumns):
         nonzero = n_rows if silent else int(totals["nonzero"])
         most = cap(n_rows, nonzero, 1.0 if silent else totals["z2"] / n_rows)
         capped = nw.when(nw.col("z2") > most).then(most).otherwise(nw.col("z2"))
-        frame = with_terms(hashed, ("z2",)).with_columns(**keys, capped=capped)
+        frame = with_terms(self._rows.frame, ("z2",)).with_columns(
+            **keys, capped=capped
+        )
         found = collect(frame.group_by(*keys).agg(**sums_of(("z2", "capped"))))
         if silent:
             found |= {"z2": found["n"], "capped": found["n"]}
@@ -277,3 +277,9 @@ def _code(x: nw.Expr, partition: Partition) -> nw.Expr:
         return pick_by_label(x, partition.labels, known, 0)
     found = pick_by_limits(x, partition.limits, known)
     return nw.when(is_missing(x)).then(nw.lit(0)).otherwise(found)
+
+
+def uniform(e2: float, u2: float, seed: int = 0) -> nw.Expr:
+    """Return a number in [0, 1) for each row, as good as random but always the same."""
+    found: nw.Expr = phase(nw.col("e"), nw.col("u"), e2, u2, seed)
+    return found - found.floor()

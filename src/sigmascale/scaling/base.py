@@ -29,11 +29,16 @@ from .._support.rows import (
     read_table,
     with_target,
 )
+from ..arrays.libraries import to_numpy
+from ..arrays.prediction import interval as interval_device
+from ..arrays.prediction import recalibrate as recalibrate_device
+from ..arrays.rows import DeviceRows, on_device
 from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..maps import Constant, Node, Product
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import in_range, recalibrate
+from . import device_summaries
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
@@ -79,7 +84,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether sums do not do, so that lazy frames are fitted by a sample."""
+        """Whether sums do not do, so that a sample of a lazy frame is fitted."""
         return type(self)._learn_from_sums is VarianceScaler._learn_from_sums
 
     def _learned_words(self) -> str:
@@ -107,12 +112,30 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self
         """
         self._forget()
+        if on_device(X, y):
+            return self._fit_device(X, y, groups)
         rows = self._read(X, fitting=True)
         u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
         rows = with_target(rows, y, groups, type(self).__name__)
         warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
         return self._fit_rows(rows.with_uncertainty(in_range(u)))
+
+    def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
+        """Fit rows on a device; what sums do not determine is learned on the host."""
+        rows = self._read_device(X, fitting=True)
+        with rows.library.in_64_bits():
+            rows = rows.detached().with_target(y).nonnegative(smallest=None)
+            if groups is not None or self.needs_rows:
+                host = rows.to_host()
+                return self.fit(np.column_stack(host.columns), host.errors, groups)
+            rows, all_zero = device_summaries.informative(rows)
+            if all_zero:
+                warn_of_zero_errors(rows.n_rows)
+            data = device_summaries.DeviceSummaries(rows)
+            self.map_ = self._learn_from_sums(data)
+            self.n_samples_fit_, self.min_uncertainty_ = data.seen()
+        return self
 
     def fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory.
@@ -198,6 +221,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        if on_device(X):
+            table = self._read_device(X, fitting=False)
+            return recalibrate_device(self.map_, table, smallest=self.min_uncertainty_)
         rows = self._read(X, fitting=False)
         return recalibrate(self.map_, rows, smallest=self.min_uncertainty_)
 
@@ -252,6 +278,11 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self
         """
         predicted = self.predict(X)
+        if on_device(predicted):  # the scores of held-out rows are kept on the host
+            predicted, error, by_group = (
+                None if each is None else to_numpy(each)
+                for each in (predicted, error, by_group)
+            )
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
         self.conformal_ = ConformalScores.learn(errors, predicted, labels)
@@ -264,7 +295,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         *,
         asymmetric: bool = False,
         by_group: Any = None,
-    ) -> Floats:
+    ) -> Any:
         """Return limits that hold an error with at least the probability asked for.
 
         The limits are the recalibrated uncertainty times quantiles of the z-scores
@@ -322,6 +353,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             )
             raise NotFittedError(msg)
         predicted = self.predict(X)
+        if on_device(predicted):
+            return interval_device(
+                self.conformal_,
+                predicted,
+                coverage,
+                asymmetric=asymmetric,
+                by_group=by_group,
+            )
         return self.conformal_.interval(
             predicted,
             coverage,
@@ -344,14 +383,31 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             Errors, reference minus prediction.
         """
         predicted = self.predict(X)
+        if on_device(predicted):
+            judged = DeviceRows.judged(y, predicted)
+            with judged.library.in_64_bits():
+                return -judged.total(("z2", "log_u2")).nll()
         error = check_target(y, predicted.size, type(self).__name__)
         return -BinSums.of_all(*check_pair(error, predicted)).nll()
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Return the rows of a table whose columns are those seen in `fit`."""
+        rows = read_table(X)
+        self._compare_columns(X, rows, fitting=fitting)
+        return rows
+
+    def _read_device(self, X: Any, *, fitting: bool) -> DeviceRows:
+        """Return the rows of a table on a device."""
+        rows = DeviceRows.table(X)
+        self._compare_columns(X, rows, fitting=fitting)
+        return rows
+
+    def _compare_columns(
+        self, X: Any, rows: Rows | DeviceRows, *, fitting: bool
+    ) -> None:
+        """Remember the columns of a table in `fit`, and compare them after it."""
         from sklearn.utils.validation import validate_data
 
-        rows = read_table(X)
         if not fitting and len(rows.columns) == 1 < self.n_features_in_:
             msg = (
                 f"X has 1 features, but {type(self).__name__} is expecting "
@@ -364,7 +420,6 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
-        return rows
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""
