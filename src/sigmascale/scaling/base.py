@@ -15,6 +15,7 @@ from .._support.checks import (
     LARGEST_Z,
     SMALLEST,
     Floats,
+    Ints,
     Labels,
     check_errors,
     check_groups,
@@ -69,6 +70,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         Rows are checked, their uncertainties positive, and their errors not all 0.
         """
         return self._learn_from_sums(RowSummaries(rows))
+
+    def _learn_in_folds(self, rows: Rows, fold: Ints) -> tuple[Node, Floats] | None:
+        """Return the map, and what it would be for rows of each fold without them.
+
+        A method that cross-fits anyway returns both, the uncertainties of unseen rows
+        at the average of its map; one that does not returns nothing.
+        """
+        return None
 
     def _learn_from_sums(self, data: Summaries) -> Node:
         """Return the map that was learned from sums, of rows in memory or elsewhere."""

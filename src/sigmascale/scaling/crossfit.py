@@ -34,8 +34,15 @@ def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
     variance really is large still gets it, because f grows until r is below the cap.
     """
     r = ratio * np.exp(np.minimum(-log_factor, 600))  # where it would overflow, r is 0
-    beyond = cap * (1 + np.log(np.maximum(r, cap) / cap))
-    return np.where(r <= cap, r, beyond) + log_factor
+    return capped(r, cap) + log_factor
+
+
+def capped(r: Floats, cap: float) -> Floats:
+    """Return h(r), which is r up to `cap` and grows as its logarithm beyond."""
+    h = np.minimum(r, cap)
+    beyond = np.flatnonzero(r > cap)
+    h[beyond] += cap * np.log(r[beyond] / cap)
+    return h
 
 
 def make_folds(

@@ -127,8 +127,9 @@ class Summaries(Protocol):
 class RowSummaries:
     """The answers of rows in memory."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Rows, fold: Ints | None = None) -> None:
         self._rows = rows
+        self._fold = fold
         self.names = rows.names
         self.position, self.positions = rows.position, rows.positions
 
@@ -190,9 +191,9 @@ class RowSummaries:
         max_labels: int,
     ) -> list[Partition]:
         """Return a partition of each column, by quantiles or by frequent labels."""
-        self._values = coded_columns(self._rows, labelled)
+        self.coded_columns = coded_columns(self._rows, labelled)
         found: list[Partition] = []
-        for values, wanted in zip(self._values, n_bins, strict=True):
+        for values, wanted in zip(self.coded_columns, n_bins, strict=True):
             feasible = most_bins(self._rows.n_rows, wanted, least_rows)
             found.append(learn_partition(values, feasible, max_labels))
         return found
@@ -202,16 +203,21 @@ class RowSummaries:
     ) -> CellSums:
         """Return sums over the joint cells of all columns, by fold."""
         error, u = self._rows.errors, self._rows.uncertainty
-        order = canonical_order([column.values for column in self._values], error)
+        order = canonical_order([c.values for c in self.coded_columns], error)
         codes = np.column_stack(
             [
                 partition.coded(column.values)
-                for partition, column in zip(partitions, self._values, strict=True)
+                for partition, column in zip(
+                    partitions, self.coded_columns, strict=True
+                )
             ]
         )[order]
         z2 = (error[order] / u[order]) ** 2
-        groups = None if self._rows.groups is None else self._rows.groups[order]
-        fold = make_folds(z2, n_folds, np.random.default_rng(seed), groups)
+        if self._fold is None:
+            groups = None if self._rows.groups is None else self._rows.groups[order]
+            fold = make_folds(z2, n_folds, np.random.default_rng(seed), groups)
+        else:
+            fold = self._fold[order]
         most = cap(z2.size, int(np.count_nonzero(z2)), float(z2.mean()))
         return CellSums.from_rows(codes, fold, z2, most)
 
