@@ -54,6 +54,7 @@ from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
+    ComponentScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
@@ -70,6 +71,7 @@ __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
     "Comparison",
+    "ComponentScaling",
     "ConfidenceCurve",
     "CoverageAt95",
     "Estimate",

@@ -17,6 +17,7 @@ from .options import (
     FormatOption,
     Groups,
     Report,
+    SampleSize,
     Seed,
     TableFormat,
     example,
@@ -28,6 +29,7 @@ from .printing import (
     show_json,
     show_table,
     show_verdicts,
+    show_words,
     tell_guesses,
     tell_written,
 )
@@ -85,6 +87,7 @@ def check(
         int | None, typer.Option(help="Bins of each variable.", min=1, metavar="N")
     ] = None,
     report: Report = None,
+    sample: SampleSize = None,
     seed: Seed = 0,
     format: FormatOption = None,
     as_json: AsJson = False,
@@ -100,9 +103,7 @@ def check(
     check_format(format, as_json)
     if report is not None:
         check_output(report, HTML, files)
-    data = open_table(files, reading, choice)
-    if report is not None:
-        data.require_memory("--report", "Report on some of them")
+    data = open_table(files, reading, choice, sample)
     found = data.validate(
         bins, seed, groups=groups, tolerance=tolerance, confidence=confidence
     )
@@ -121,6 +122,8 @@ def check(
         print()
         show_verdicts(found)
         print("\n" + str(found).split("\n\n", 1)[1])
+        if found.sampled:
+            show_words(found.sampled)
         print(f"\n{CLOSING[found.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(found.answer, tolerate))

@@ -18,6 +18,7 @@ from .options import (
     Groups,
     Loss,
     MethodName,
+    SampleSize,
     Seed,
     example,
     gather,
@@ -73,6 +74,7 @@ def fit(
             metavar="SHARE",
         ),
     ] = None,
+    sample: SampleSize = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -81,9 +83,7 @@ def fit(
     from .tables.opening import open_table
 
     check_output(output, (".json",), files)
-    data = open_table(files, reading, replace(choice, by=tuple(by)))
-    if method == AUTO:
-        data.require_memory("--method auto", "Name another method, such as raked")
+    data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
     scaler: Any = make_scaler(
         method,
         data.roles,

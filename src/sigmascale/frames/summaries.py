@@ -29,6 +29,7 @@ from .lazy_rows import (
     with_terms,
 )
 from .lookups import pick_by_label, pick_by_limits
+from .sampling import HASH, with_hash
 
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory
 
@@ -181,8 +182,10 @@ class LazySummaries(NamedColumns):
                 zip(columns, partitions, strict=True)
             )
         }
+        sizes = {name: np.sqrt(totals[f"{name}2"] / n_rows) for name in ("e", "u")}
+        hashed = with_hash(self._rows.frame, sizes, seed)
         keys["fold"] = pick_by_limits(
-            uniform(totals["e2"] / n_rows, totals["u2"] / n_rows, seed),
+            nw.col(HASH),
             np.arange(1, n_folds) / n_folds,
             range(n_folds),
         )
@@ -190,9 +193,7 @@ class LazySummaries(NamedColumns):
         nonzero = n_rows if silent else int(totals["nonzero"])
         most = cap(n_rows, nonzero, 1.0 if silent else totals["z2"] / n_rows)
         capped = nw.when(nw.col("z2") > most).then(most).otherwise(nw.col("z2"))
-        frame = with_terms(self._rows.frame, ("z2",)).with_columns(
-            **keys, capped=capped
-        )
+        frame = with_terms(hashed, ("z2",)).with_columns(**keys, capped=capped)
         found = collect(frame.group_by(*keys).agg(**sums_of(("z2", "capped"))))
         if silent:
             found |= {"z2": found["n"], "capped": found["n"]}
@@ -276,21 +277,3 @@ def _code(x: nw.Expr, partition: Partition) -> nw.Expr:
         return pick_by_label(x, partition.labels, known, 0)
     found = pick_by_limits(x, partition.limits, known)
     return nw.when(is_missing(x)).then(nw.lit(0)).otherwise(found)
-
-
-def uniform(e2: float, u2: float, seed: int = 0) -> nw.Expr:
-    """Return a number in [0, 1) for each row, as good as random but always the same.
-
-    It is the fractional part of multiples of E² and u², whose means are given. Units
-    are powers of two: the last bits of a mean depend on the order in which an engine
-    adds up, and powers of two do not.
-    """
-    parts = [nw.lit(0.7548776662466927 * seed)]
-    for name, mean, irrational in (
-        ("e", e2, 0.6180339887498949),
-        ("u", u2, 0.4142135623730951),
-    ):
-        unit = 2.0 ** -np.round(np.log2(max(mean, 1e-290)))
-        parts.append(nw.col(name) * nw.col(name) * float(1e4 * irrational * unit))
-    phase = parts[0] + parts[1] + parts[2]
-    return phase - phase.floor()

@@ -32,7 +32,7 @@ from .._support.rows import (
 )
 from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..maps import Node
+from ..maps import Constant, Node, Product
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import in_range, recalibrate
 from .summaries import RowSummaries, Summaries
@@ -60,6 +60,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """Whom to cite for it."""
 
     map_: Node
+    n_sample_: int
+    level_: float
     min_uncertainty_: float
     n_samples_fit_: int
     conformal_: ConformalScores
@@ -81,12 +83,13 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     def _learn_from_sums(self, data: Summaries) -> Node:
         """Return the map that was learned from sums, of rows in memory or elsewhere."""
-        msg = (
-            f"{type(self).__name__} cannot be fitted from sums, as a lazy frame "
-            "needs. Collect a sample of the rows and fit it to that, or use "
-            "RakedScaling."
-        )
-        raise InvalidInputError(msg)
+        msg = f"{type(self).__name__} must learn from sums, or from rows."
+        raise NotImplementedError(msg)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums do not do, so that lazy frames are fitted by a sample."""
+        return type(self)._learn_from_sums is VarianceScaler._learn_from_sums
 
     def _learned_words(self) -> str:
         """Return what was learned in a sentence or two; nothing if it is too much."""
@@ -112,7 +115,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self._forget_intervals()
+        self._forget()
         rows = self._read(X, fitting=True)
         u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
         rows = with_target(rows, y, groups, type(self).__name__)
@@ -133,12 +136,48 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self._forget_intervals()
+        self._forget()
         self.map_ = self._learn_from_sums(data)
         self.n_samples_fit_, self.min_uncertainty_ = data.seen()
         self.n_features_in_ = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    def fit_sample(self, rows: Rows, n_rows: int, smallest_uncertainty: float) -> Self:
+        """Learn from rows that stand for many others.
+
+        Parameters
+        ----------
+        rows : Rows
+            Checked rows, with errors.
+        n_rows : int
+            How many rows they stand for; `set_level` says what those not seen want.
+        smallest_uncertainty : float
+            The smallest one of all these.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        self.min_uncertainty_ = smallest_uncertainty
+        self.n_features_in_ = len(rows.names)
+        self.feature_names_in_ = np.array(rows.names, dtype=object)
+        self._fit_rows(rows)
+        if n_rows > rows.n_rows:
+            self.n_sample_, self.n_samples_fit_ = rows.n_rows, n_rows
+        return self
+
+    def set_level(self, level: float) -> None:
+        """Multiply what was learned by a factor that all other rows want.
+
+        Parameters
+        ----------
+        level : float
+            The factor of the uncertainties.
+        """
+        self.level_ = level
+        self.map_ = Product((Constant(level), self.map_))
 
     def _fit_rows(self, rows: Rows) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
@@ -146,10 +185,11 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.map_ = self._learn(informative(rows))
         return self
 
-    def _forget_intervals(self) -> None:
-        """Forget the z-scores of another fit: they guarantee nothing."""
-        if hasattr(self, "conformal_"):
-            del self.conformal_
+    def _forget(self) -> None:
+        """Forget what not every fit has, such as z-scores that guarantee nothing."""
+        for name in ("conformal_", "n_sample_", "level_"):
+            if hasattr(self, name):
+                delattr(self, name)
 
     def predict(self, X: Any) -> Any:
         """Return recalibrated uncertainties, finite and positive.
@@ -192,7 +232,17 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         does = f"{self.does[0].upper()}{self.does[1:]}."
-        return f"{does} {self._learned_words()}".strip()
+        return " ".join(filter(None, [does, self._learned_words(), self._sampled()]))
+
+    def _sampled(self) -> str:
+        """Return that a sample was fitted, in words; nothing if all rows were."""
+        if not hasattr(self, "level_"):
+            return ""
+        return (
+            f"It was learned from a sample of {self.n_sample_} of "
+            f"{self.n_samples_fit_} rows; all others set the average, by a factor of "
+            f"{self.level_:.4g}."
+        )
 
     def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.

@@ -135,6 +135,11 @@ class BinwiseScaling(VarianceScaler):
             self._optimise(rows, self.partition_.codes(*columns))
         return scaled(self._lookup(positions))
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums do not do: they give the log-likelihood alone."""
+        return self.loss != "nll"
+
     def _filled_up(self) -> Floats:
         """Return the factors, those of thin bins shrunk towards the average one."""
         least = check_count(self.least_rows, "least_rows", least=0)

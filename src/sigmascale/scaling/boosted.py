@@ -149,7 +149,7 @@ class BoostedScaling(VarianceScaler):
         columns = coded_columns(
             rows, set(rows.positions(self.categorical, "categorical"))
         )
-        self.base_ = LinearScaling().fit(rows.uncertainty, rows.errors)
+        self.base_ = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
         base = rescale(self.base_.map_, rows)
         z2 = (rows.errors / base) ** 2
         ratio = (z2 / z2.mean() + FLOOR) / (1 + FLOOR)

@@ -17,14 +17,17 @@ from ..maps import (
     UNCERTAINTY,
     Code,
     Column,
+    Constant,
     Exponential,
     Lookup,
     Node,
+    Product,
     Sum,
-    scaled,
 )
+from ..maps.prediction import rescale
 from .base import VarianceScaler
 from .crossfit import largest_ratio_of
+from .linear import LinearScaling
 from .raking import CrossRaking, UnseenSums, rake, telling
 from .summaries import RowSummaries, Summaries
 
@@ -50,6 +53,9 @@ class RakedScaling(VarianceScaler):
     n_bins : int or dict of int or str to int, default 20
         Number of equal-size bins of each numeric column of X; a dict says it for some
         columns. Each label of a text column is a bin, as is a missing value.
+    base : {"u", "linear"}, default "u"
+        What the factors multiply: u as it is, or that of :class:`LinearScaling`, which
+        is safer where some u are much too small.
     pairs : list of pairs of int or str, optional
         Pairs of columns whose joint bins get factors of their own as well.
     shrinkage : float or "auto", default "auto"
@@ -98,12 +104,14 @@ class RakedScaling(VarianceScaler):
         self,
         n_bins: int | dict[int | str, int] = 20,
         *,
+        base: Literal["u", "linear"] = "u",
         pairs: list[tuple[int | str, int | str]] | None = None,
         shrinkage: float | Literal["auto"] = "auto",
         categorical: list[int | str] | None = None,
         random_state: int = 0,
     ) -> None:
         self.n_bins = n_bins
+        self.base = base
         self.pairs = pairs
         self.shrinkage = shrinkage
         self.categorical = categorical
@@ -115,8 +123,16 @@ class RakedScaling(VarianceScaler):
     )
     references = (RAKING,)
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums do not do: those of z² need another scale than u."""
+        return self.base == "linear"
+
+    def _learn(self, rows: Rows) -> Node:
+        return self._learn_in_folds(rows, None)[0]
+
     def _learn_from_sums(self, data: Summaries) -> Node:
-        return self._rake(self._sum(data))[0]
+        return self._rake(self._sum(data), UNCERTAINTY)[0]
 
     def _sum(self, data: Summaries) -> CellSums:
         """Return the sums of joint cells, in bins that are learned."""
@@ -149,9 +165,19 @@ class RakedScaling(VarianceScaler):
             lambda n_rows, n_nonzero, mean: largest_ratio_of(n_rows, n_nonzero) * mean,
         )
 
-    def _learn_in_folds(self, rows: Rows, fold: Ints) -> tuple[Node, Floats]:
-        data = RowSummaries(rows, fold)
-        node, unseen = self._rake(self._sum(data))
+    def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
+        if self.base not in ("u", "linear"):
+            msg = f'`base` must be "u" or "linear"; found {self.base!r}.'
+            raise InvalidInputError(msg)
+        base: Node = UNCERTAINTY
+        if self.base == "linear":
+            law = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
+            base = law.map_
+        start = rescale(base, rows)
+        data = RowSummaries(rows, fold, start)
+        cells = self._sum(data)
+        fold = data.fold
+        node, unseen = self._rake(cells, base)
         columns = [
             partition.coded(column.values)
             for partition, column in zip(
@@ -161,7 +187,7 @@ class RakedScaling(VarianceScaler):
         for first, second in self.pairs_:
             columns.append(columns[first] * self.n_codes_[second] + columns[second])
         codes = np.column_stack(columns)
-        predicted = self.scale_ * rows.uncertainty
+        predicted = self.scale_ * start
         for k, raking in zip(unseen.folds, unseen.rakings, strict=True):
             out = np.flatnonzero(fold == k)
             f = raking.log_variance_factor(codes[out]) - raking.log_mean
@@ -185,10 +211,10 @@ class RakedScaling(VarianceScaler):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "n_codes_")
-        self.map_ = self._rake(cells)[0]
+        self.map_ = self._rake(cells, UNCERTAINTY)[0]
         return self
 
-    def _rake(self, cells: CellSums) -> tuple[Node, CrossRaking]:
+    def _rake(self, cells: CellSums, base: Node) -> tuple[Node, CrossRaking]:
         """Learn the factors; return the map, and the same without each of the folds."""
         from sklearn.exceptions import ConvergenceWarning
 
@@ -228,7 +254,8 @@ class RakedScaling(VarianceScaler):
             joint = codes[first], codes[second]
             shape = [code.n_codes for code in joint]
             lookups.append(Lookup(joint, half.reshape(shape)))
-        return scaled(self.scale_, Exponential(Sum(tuple(lookups)))), unseen
+        factors = Constant(self.scale_), Exponential(Sum(tuple(lookups)))
+        return Product((*factors, base)), unseen
 
     def _code(self, position: int, partition: EqualSizeBins | LabelBins) -> Code:
         if position == 0:
@@ -277,8 +304,8 @@ class RakedScaling(VarianceScaler):
 
         # of equals, min takes the first: the one that shrinks most
         best = min([(k,) * p for k in reversed(GRID)], key=loss)
-        # Freedom for each variable, to be left out or to have a shrinkage of its own, was
-        # tried: unseen rows seem to gain by it, and new ones lose.
+        # Freedom for each variable, to be left out or to have a shrinkage of its own,
+        # was tried: unseen rows seem to gain by it, and new ones lose.
         return best, [
             min(tried, key=lambda pseudo: tried[pseudo].deviance(without=fold))
             for fold in range(n_folds)

@@ -23,6 +23,7 @@ from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
 from .choice import Ranking, predict_unseen, rank
+from .component import ComponentScaling
 from .crossfit import canonical_order, deviance, largest_ratio, make_folds
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
@@ -39,13 +40,19 @@ FOOTNOTE = "Differences count an enormous error up to a cap; NLL counts it in fu
 
 
 def default_candidates(
-    categorical: list[int | str] | None, random_state: int
+    categorical: list[int | str] | None,
+    random_state: int,
+    components: list[int | str] | None = None,
 ) -> dict[str, VarianceScaler]:
     """Return the candidates, the simplest first."""
+    several: dict[str, VarianceScaler] = {}
+    if components is not None:
+        several = {"component": ComponentScaling(components)}
     return {
         "none": NoScaling(),
         "temperature": TemperatureScaling(),
         "linear": LinearScaling(),
+        **several,
         "binwise 10": BinwiseScaling(10),
         "isotonic": IsotonicScaling(),
         "binwise 20": BinwiseScaling(20),
@@ -71,6 +78,9 @@ class SelectedScaling(VarianceScaler):
     candidates : dict of str to recalibrator, optional
         What to choose from, the simplest first. By default: none, temperature, linear,
         10 bins of u, isotonic, 20 and 40 bins of u, raked and boosted.
+    components : list of int or str, optional
+        Columns of X that are parts of the uncertainty, as aleatoric and epistemic ones:
+        :class:`ComponentScaling` of these is a candidate, after linear.
     n_folds : int, default 5
         Number of folds.
     categorical : list of int or str, optional
@@ -101,11 +111,13 @@ class SelectedScaling(VarianceScaler):
         self,
         candidates: dict[str, VarianceScaler] | None = None,
         *,
+        components: list[int | str] | None = None,
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
     ) -> None:
         self.candidates = candidates
+        self.components = components
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
@@ -120,6 +132,7 @@ class SelectedScaling(VarianceScaler):
         # what is wrong with the columns is the caller's to mend, not a candidate's
         labelled = set(rows.positions(self.categorical, "categorical"))
         coded_columns(rows, labelled)
+        rows.positions(self.components, "components")
         given: Any = self.candidates
         if given is not None and not (isinstance(given, dict) and given):
             msg = (
@@ -127,7 +140,9 @@ class SelectedScaling(VarianceScaler):
                 f"{given!r}. Pass a dict."
             )
             raise InvalidInputError(msg)
-        candidates = self.candidates or default_candidates(self.categorical, seed)
+        candidates = self.candidates or default_candidates(
+            self.categorical, seed, self.components
+        )
         one_group = rows.groups is not None and np.unique(rows.groups).size == 1
         if rows.n_rows < 2 * n_folds or one_group:
             found = f"{rows.n_rows} rows" + (" of one group" if one_group else "")
