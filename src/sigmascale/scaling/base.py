@@ -185,6 +185,18 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.map_ = self._learn(informative(rows))
         return self
 
+    def _fit_in_folds(self, rows: Rows, fold: Ints) -> Floats | None:
+        """Fit checked rows, and return what rows of each fold get without them.
+
+        Nothing is done or returned by a method that does not cross-fit.
+        """
+        found = self._learn_in_folds(informative(rows), fold)
+        if found is None:
+            return None
+        self.n_samples_fit_ = rows.n_rows
+        self.map_, unseen = found
+        return unseen
+
     def _forget(self) -> None:
         """Forget what not every fit has, such as z-scores that guarantee nothing."""
         for name in ("conformal_", "n_sample_", "level_"):

@@ -254,8 +254,8 @@ class RakedScaling(VarianceScaler):
             joint = codes[first], codes[second]
             shape = [code.n_codes for code in joint]
             lookups.append(Lookup(joint, half.reshape(shape)))
-        factors = Constant(self.scale_), Exponential(Sum(tuple(lookups)))
-        return Product((*factors, base)), unseen
+        joint_factor = Exponential(Sum(tuple(lookups)))
+        return Product((Constant(self.scale_), joint_factor, base)), unseen
 
     def _code(self, position: int, partition: EqualSizeBins | LabelBins) -> Code:
         if position == 0:
