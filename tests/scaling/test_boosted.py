@@ -10,6 +10,7 @@ from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
 from sigmascale.maps import Clip, Trees, evaluate, in_order
 from sigmascale.maps.trees import tree_sums
 from sigmascale.scaling import boosted
+from sigmascale.scaling.crossfit import largest_counted
 from sigmascale.scaling.trees import Grower
 
 
@@ -238,18 +239,6 @@ def test_qm9_reaches_consistency_and_adaptivity_together(qm9):
         assert found.fraction_valid >= 0.83
 
 
-@pytest.mark.xfail(
-    reason="0.559: this test set has 4 % smaller errors on average than the "
-    "calibration set, within the noise of both, and every local score pays for it"
-)
-def test_qm9_reaches_the_hoped_for_total_score(qm9):
-    test = qm9.test
-    scaler = BoostedScaling().fit(qm9.calibration.X, qm9.calibration.error)
-    predicted = scaler.predict(test.X)
-    card = scorecard(test.error, predicted, test.features, ties=test.uncertainty)
-    assert card.s_tot <= 0.52
-
-
 def test_qm9_becomes_adaptive_which_isotonic_regression_does_not_make_it(qm9):
     test = qm9.test
     scaler = BoostedScaling().fit(qm9.calibration.X, qm9.calibration.error)
@@ -283,7 +272,7 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
         f"S_tot {np.mean(total):.3f} ± {np.std(total, ddof=1):.3f}, "
         f"NLL {np.mean(loss):.4f} ± {np.std(loss, ddof=1):.4f}"
     )
-    assert np.mean(total) <= 0.55
+    assert np.mean(total) <= 0.535
     assert np.mean(loss) <= -3.085
 
 
@@ -326,7 +315,8 @@ def test_trees_learn_from_ratios_of_unseen_folds_up_to_the_cap_and_above_the_flo
     z2 = (error / BoostedScaling(max_trees=0).fit(X, error).base_.predict(X[:, 0])) ** 2
     expected = np.sort((z2 / z2.mean() + 0.01) / 1.01)
     (first, cap), (second, _) = seen
-    assert cap == 0.5 * np.sqrt(3000)
+    assert cap == largest_counted(np.sort(first[0]))
+    assert cap < expected[-1]
     assert first.shape == (5, 3000)
     for ratio in first:
         np.testing.assert_allclose(np.sort(ratio), expected)

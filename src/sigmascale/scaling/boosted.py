@@ -25,7 +25,7 @@ from .base import VarianceScaler
 from .crossfit import (
     canonical_order,
     capped,
-    largest_ratio,
+    largest_counted,
     make_folds,
 )
 from .linear import LinearScaling
@@ -163,7 +163,7 @@ class BoostedScaling(VarianceScaler):
             ]
         )
         trees, out_of_fold = self._boost(
-            codes, partitions, ratio, fold, max_trees, options, largest_ratio(z2)
+            codes, partitions, ratio, fold, max_trees, options, largest_counted(ratio)
         )
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
         # the plain mean: a capped one would leave heavy-tailed errors uncovered

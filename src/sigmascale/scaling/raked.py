@@ -26,10 +26,10 @@ from ..maps import (
 )
 from ..maps.prediction import rescale
 from .base import VarianceScaler
-from .crossfit import largest_ratio_of
+from .crossfit import largest_counted, largest_ratio_of
 from .linear import LinearScaling
 from .raking import CrossRaking, UnseenSums, rake, telling
-from .summaries import RowSummaries, Summaries
+from .summaries import Cap, RowSummaries, Summaries
 
 GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1000.0, np.inf)
 N_FOLDS = 5
@@ -132,9 +132,10 @@ class RakedScaling(VarianceScaler):
         return self._learn_in_folds(rows, None)[0]
 
     def _learn_from_sums(self, data: Summaries) -> Node:
-        return self._rake(self._sum(data), UNCERTAINTY)[0]
+        cells = self._sum(data, _times_the_mean)
+        return self._rake(cells, UNCERTAINTY)[0]
 
-    def _sum(self, data: Summaries) -> CellSums:
+    def _sum(self, data: Summaries, cap: Cap) -> CellSums:
         """Return the sums of joint cells, in bins that are learned."""
         seed = check_count(self.random_state, "random_state", least=0)
         named = self.n_bins if isinstance(self.n_bins, dict) else {}
@@ -162,7 +163,7 @@ class RakedScaling(VarianceScaler):
             self.partitions_,
             N_FOLDS,
             seed,
-            lambda n_rows, n_nonzero, mean: largest_ratio_of(n_rows, n_nonzero) * mean,
+            cap,
         )
 
     def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
@@ -170,12 +171,15 @@ class RakedScaling(VarianceScaler):
             msg = f'`base` must be "u" or "linear"; found {self.base!r}.'
             raise InvalidInputError(msg)
         base: Node = UNCERTAINTY
+        start, cap = rows.uncertainty, _times_the_mean
         if self.base == "linear":
             law = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
             base = law.map_
-        start = rescale(base, rows)
+            start = rescale(base, rows)
+            most = largest_counted((rows.errors / start) ** 2)
+            cap = lambda *_: most  # noqa: E731
         data = RowSummaries(rows, fold, start)
-        cells = self._sum(data)
+        cells = self._sum(data, cap)
         fold = data.fold
         node, unseen = self._rake(cells, base)
         columns = [
@@ -310,6 +314,11 @@ class RakedScaling(VarianceScaler):
             min(tried, key=lambda pseudo: tried[pseudo].deviance(without=fold))
             for fold in range(n_folds)
         ]
+
+
+def _times_the_mean(n_rows: int, n_nonzero: int, mean: float) -> float:
+    """Return up to which z² counts, as far as sums can tell."""
+    return largest_ratio_of(n_rows, n_nonzero) * mean
 
 
 def _is_number(value: Any) -> bool:

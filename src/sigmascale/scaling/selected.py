@@ -37,6 +37,7 @@ CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
 ABSURD = 1e150  # no uncertainty is that large
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
+FOOTNOTE = "Loss: NLL of unseen rows in which an enormous error counts up to a cap."
 DISAGREES = 0.02  # of the NLL, for a word on it
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
 FEW = 0.01  # of all rows
@@ -320,7 +321,7 @@ class SelectedScaling(VarianceScaler):
         ]
         lines = [
             text_table(("candidate", "loss", "NLL", "verdict"), rows),
-            "Loss: NLL of unseen rows in which an enormous error counts up to a cap.",
+            FOOTNOTE,
         ]
         if self.decisive_rows_:
             shown = ", ".join(map(str, self.decisive_rows_[:5]))
