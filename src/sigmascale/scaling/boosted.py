@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.citations import BOOSTING
@@ -33,6 +34,9 @@ from .summaries import Partition, coded_columns, learn_partition
 from .trees import Grower, TreeOptions, TreesInStep
 
 MAX_BINS = 255  # of a column
+LEAST_BINS = 32
+ROWS_PER_BIN = 100  # where there are rows enough: finer limits tell nothing
+MOST_COLUMNS = 30  # that a booster looks at; of more, those that tell most
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
 FLOOR = 0.01  # share of the average z² added to each: bounds factors from below
 MAX_DEPTH = 10  # 1024 leaves: far more than any sensible model has
@@ -48,6 +52,9 @@ class BoostedScaling(VarianceScaler):
     all folds but one. Their number of trees minimises the loss on the rows they have
     not seen, the factor is the geometric mean of theirs, and the average calibration
     is set on the unseen rows.
+
+    Of more than 30 columns, each booster looks at those, at most 30, whose first split
+    gains more than chance explains.
 
     Labels (text columns, or numeric columns named in `categorical`) and missing values
     of features are handled. An enormous error counts only up to a cap, an error of
@@ -155,7 +162,8 @@ class BoostedScaling(VarianceScaler):
         ratio = (z2 / z2.mean() + FLOOR) / (1 + FLOOR)
         if fold is None:
             fold = make_folds(ratio, n_folds, np.random.default_rng(seed), rows.groups)
-        partitions = [learn_partition(c, MAX_BINS, MAX_BINS) for c in columns]
+        n_bins = int(np.clip(rows.n_rows // ROWS_PER_BIN, LEAST_BINS, MAX_BINS))
+        partitions = [learn_partition(c, n_bins, MAX_BINS) for c in columns]
         codes = np.column_stack(
             [
                 partition.coded(column.values)
@@ -212,8 +220,13 @@ class BoostedScaling(VarianceScaler):
         seen = np.ones((len(unseen), fold.size), dtype=bool)
         for own, rows in zip(seen, unseen, strict=True):
             own[rows] = False
-        grower = Grower(codes, partitions, seen, options) if unseen else None
         current = np.tile(ratio, (len(unseen), 1))
+        grower = None
+        if unseen:
+            grower = Grower(codes, partitions, seen, options)
+            if len(partitions) > MOST_COLUMNS:
+                allowed = _telling(grower.first_gains(current, cap), ratio, cap)
+                grower = Grower(codes, partitions, seen, options, allowed)
         grown: list[TreesInStep] = []
         out = np.zeros(ratio.size)
         losses = _centred(ratio, out, cap)
@@ -245,6 +258,18 @@ class BoostedScaling(VarianceScaler):
         self.cv_loss_ = np.array(path)
         self.n_trees_ = best
         return grown[:best], best_out
+
+
+def _telling(gains: Floats, ratio: Floats, cap: float) -> npt.NDArray[np.bool_]:
+    """Return which of very many columns each booster looks at.
+
+    The first split of a column of noise gains half the variance of the ratios times a
+    chi-squared number, and the largest of p such numbers is about 2 ln(p).
+    """
+    counted = np.minimum(ratio, cap)
+    chance = float((counted / counted.mean()).var()) * np.log(gains.shape[1])
+    least = np.sort(gains, axis=1)[:, -MOST_COLUMNS, None]
+    return np.asarray(gains >= np.maximum(least, chance))
 
 
 def _centred(ratio: Floats, log_factor: Floats, cap: float) -> Floats:

@@ -87,6 +87,8 @@ class Grower:
         The rows that each booster learns from.
     options : TreeOptions
         How trees grow.
+    allowed : array of bool, shape (n_boosters, n_columns), optional
+        The columns that each booster may look at; all if not given.
     """
 
     def __init__(
@@ -95,17 +97,23 @@ class Grower:
         columns: Sequence[EqualSizeBins | LabelBins],
         seen: Bools,
         options: TreeOptions,
+        allowed: Bools | None = None,
     ) -> None:
         from scipy.sparse import csc_array
 
         self._options = options
+        self._n_columns = len(columns)
         self._n_codes = max(column.n_codes for column in columns)
+        if allowed is None:
+            allowed = np.ones((seen.shape[0], len(columns)), dtype=bool)
         # a column with one bin, and nothing missing, cannot be split
         self._used = [
             j
             for j, column in enumerate(columns)
-            if column.n_codes > 2 or (column.n_codes > 1 and not codes[:, j].all())
+            if allowed[:, j].any()
+            and (column.n_codes > 2 or (column.n_codes > 1 and not codes[:, j].all()))
         ]
+        self._allowed = allowed[:, self._used]
         self._codes: Bytes = np.asfortranarray(codes[:, self._used].astype(np.uint8))
         self._labelled = np.array(
             [isinstance(columns[j], LabelBins) for j in self._used], dtype=bool
@@ -186,6 +194,33 @@ class Grower:
         trees.value[is_split] = value[is_split]
         return trees
 
+    def first_gains(self, ratio: Floats, cap: float) -> Floats:
+        """Return by how much the best first split of each column reduces the deviance.
+
+        Parameters
+        ----------
+        ratio : array of shape (n_boosters, n_rows)
+            As in :meth:`grow`.
+        cap : float
+            Up to which a ratio counts.
+
+        Returns
+        -------
+        array of shape (n_boosters, n_columns)
+            Of all columns; 0 of those that cannot be split.
+        """
+        gains = np.zeros((ratio.shape[0], self._n_columns))
+        if self._chunks:
+            whole = self._histograms(self._pack(ratio, cap))
+            cuts = self._cuts(whole, whole[:, :, 0].sum(axis=2))
+            width = len(self._used)
+            best = cuts.gain.reshape(*cuts.gain.shape[:2], -1, self._n_codes - 1)
+            best = best.max(axis=3)[:, 0]
+            gains[:, self._used] = best[:, :width]
+            with_missing = np.array(self._used)[self._has_missing]
+            gains[:, with_missing] = np.maximum(gains[:, with_missing], best[:, width:])
+        return np.maximum(gains, 0.0)
+
     def _pack(self, ratio: Floats, cap: float) -> Floats:
         """Return what is summed: of each row and booster, the count and the ratio."""
         packed = np.empty(ratio.shape[::-1])
@@ -234,14 +269,14 @@ class Grower:
         by_booster = sums.transpose(2, 0, 1)
         return by_booster.reshape(n_boosters, n_wanted, width, self._n_codes)
 
-    def _best_splits(self, whole: Floats, sums: Floats) -> _Splits:
-        """Return the best split of each node: the column, and the codes that go left.
+    def _cuts(self, whole: Floats, sums: Floats) -> _Cuts:
+        """Return every split of each node, and by how much it reduces the deviance.
 
         With q = (n + k) / (Σ + k), a leaf reduces the deviance by Σ - n - k + k q +
         n ln q; the first three are the same for every split.
         """
         k = self._options.pseudo_rows
-        n_boosters, n_nodes, width, n_codes = whole.shape
+        n_boosters, n_nodes = whole.shape[:2]
         missing, present = whole[..., :1], whole[..., 1:]
         order = None
         if self._labelled.any():
@@ -253,10 +288,12 @@ class Grower:
             present[:, :, self._labelled] = np.take_along_axis(labels, order, axis=3)
         left = np.cumsum(present, axis=3)
         # where values are missing, each split is tried twice: they may go left, too
-        both = np.flatnonzero(self._has_missing)
-        if both.size:
+        both = self._has_missing
+        allowed = self._allowed
+        if both.any():
             with_missing = left[:, :, both] + missing[:, :, both]
             left = np.concatenate([left, with_missing], axis=2)
+            allowed = np.concatenate([allowed, allowed[:, both]], axis=1)
         left = left.reshape(n_boosters, n_nodes, -1)
         n_left, t_left = self._unpack(left)
         n_all, t_all = self._unpack(sums[:, :, None])
@@ -265,7 +302,18 @@ class Grower:
         gain += self._reduction(n_right, t_right)
         gain -= k + self._reduction(n_all, t_all)
         gain[np.minimum(n_left, n_right) < self._options.min_rows] = -np.inf
+        if not allowed.all():
+            refused = np.repeat(~allowed, present.shape[3], axis=1)
+            gain[np.broadcast_to(refused[:, None], gain.shape)] = -np.inf
+        return _Cuts(gain, left, n_left, n_right, order)
 
+    def _best_splits(self, whole: Floats, sums: Floats) -> _Splits:
+        """Return the best split of each node: its column, and the codes that go left."""
+        width, n_codes = whole.shape[2:]
+        missing = whole[..., :1]
+        cuts = self._cuts(whole, sums)
+        gain, left, order = cuts.gain, cuts.left, cuts.order
+        both = np.flatnonzero(self._has_missing)
         at = np.argmax(gain, axis=2)
         splits = _Splits(
             np.zeros(at.shape, dtype=bool),
@@ -288,7 +336,7 @@ class Grower:
             goes_left[MISSING_CODE] = (
                 line >= width
                 if missing[(*node, column, 0)]
-                else n_left[best] >= n_right[best]
+                else cuts.n_left[best] >= cuts.n_right[best]
             )
             splits.found[node] = True
             splits.column[node] = column
@@ -336,6 +384,29 @@ class Grower:
             missing_left = bool(left[MISSING_CODE])
             here = codes <= n_left if missing_left else codes - np.uint8(1) < n_left
         return here
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """All splits, by booster, node and cut; the cuts of a column follow each other.
+
+    Columns with missing values come twice, the second time with these on the left.
+
+    Attributes
+    ----------
+    gain : array
+        By how much a split reduces the deviance; minus infinity if it is refused.
+    left, n_left, n_right : array
+        The packed sums of rows that go left, and how many go left and right.
+    order : array of int or None
+        Of labels, by booster, node and column of labels.
+    """
+
+    gain: Floats
+    left: Floats
+    n_left: Floats
+    n_right: Floats
+    order: Ints | None
 
 
 @dataclass(frozen=True)
