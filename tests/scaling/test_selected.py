@@ -346,7 +346,7 @@ def choose(predicted, error, verdicts=None):
     names = [*predicted, *(verdicts or {})]
     unseen = {name: Unseen(u, u) for name, u in predicted.items()}
     scaler._choose(names, unseen, verdicts or {}, error)
-    scaler.decisive_rows_ = []
+    scaler.decisive_rows_, scaler.tails_ = [], ""
     return scaler
 
 

@@ -22,7 +22,7 @@ from ..maps import (
     Trees,
 )
 from ..maps.prediction import rescale
-from .base import VarianceScaler
+from .base import Distribution, VarianceScaler
 from .crossfit import (
     canonical_order,
     capped,
@@ -76,6 +76,10 @@ class BoostedScaling(VarianceScaler):
         Numeric columns of X whose values are labels. Text columns always are.
     random_state : int, default 0
         Seed of the folds.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -115,6 +119,7 @@ class BoostedScaling(VarianceScaler):
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.max_trees = max_trees
         self.learning_rate = learning_rate
@@ -123,6 +128,7 @@ class BoostedScaling(VarianceScaler):
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
+        self.distribution = distribution
 
     does = (
         "uncertainties are multiplied by a smooth factor of u and the features, "
@@ -177,6 +183,7 @@ class BoostedScaling(VarianceScaler):
         # the plain mean: a capped one would leave heavy-tailed errors uncovered
         self.scale_ = float(np.sqrt(np.mean(z2 * np.exp(-out_of_fold))))
         unseen: Floats = self.scale_ * np.exp(0.5 * out_of_fold) * base
+        self._unseen_z = rows.errors / unseen
         if not self.n_trees_:
             return Product((Constant(self.scale_), self.base_.map_)), unseen
         inputs = [

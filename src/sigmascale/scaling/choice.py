@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats, Ints, Labels
 from .._support.rows import Rows
-from ..maps import Constant, Node, Product
+from ..maps import multiplied
 from ..maps.prediction import rescale
 from .base import VarianceScaler
 from .none import NoScaling
@@ -50,20 +50,8 @@ class Unseen:
         if self.level is not None:
             typical = np.mean(np.log(rescale(scaler.map_, rows)))
             factor = float(self.level * np.exp(-typical))
-            scaler.map_ = _multiplied(scaler.map_, factor)
+            scaler.map_ = multiplied(scaler.map_, factor)
         return scaler
-
-
-def _multiplied(node: Node, factor: float) -> Node:
-    """Return a map times a number, as flat as it can be."""
-    if abs(factor - 1) < 1e-9:  # it is right already
-        return node
-    if not isinstance(node, Product):
-        return Product((Constant(factor), node))
-    first, *others = node.factors
-    if isinstance(first, Constant):
-        return Product((Constant(factor * first.value), *others))
-    return Product((Constant(factor), first, *others))
 
 
 def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:

@@ -25,7 +25,7 @@ from ..maps import (
     Sum,
 )
 from ..maps.prediction import rescale
-from .base import VarianceScaler
+from .base import Distribution, VarianceScaler
 from .crossfit import largest_counted, largest_ratio_of
 from .linear import LinearScaling
 from .raking import CrossRaking, UnseenSums, rake, telling
@@ -65,6 +65,10 @@ class RakedScaling(VarianceScaler):
         Numeric columns of X whose values are labels.
     random_state : int, default 0
         Seed of the folds.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -109,6 +113,7 @@ class RakedScaling(VarianceScaler):
         shrinkage: float | Literal["auto"] = "auto",
         categorical: list[int | str] | None = None,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.n_bins = n_bins
         self.base = base
@@ -116,6 +121,7 @@ class RakedScaling(VarianceScaler):
         self.shrinkage = shrinkage
         self.categorical = categorical
         self.random_state = random_state
+        self.distribution = distribution
 
     does = (
         "uncertainties are multiplied by factors for their bin of u and of every "
@@ -126,7 +132,7 @@ class RakedScaling(VarianceScaler):
     @property
     def needs_rows(self) -> bool:
         """Whether sums do not do: those of z² need another scale than u."""
-        return self.base == "linear"
+        return self.base == "linear" or super().needs_rows
 
     def _learn(self, rows: Rows) -> Node:
         return self._learn_in_folds(rows, None)[0]
@@ -196,6 +202,7 @@ class RakedScaling(VarianceScaler):
             out = np.flatnonzero(fold == k)
             f = raking.log_variance_factor(codes[out]) - raking.log_mean
             predicted[out] *= np.exp(0.5 * f)
+        self._unseen_z = rows.errors / predicted
         return node, predicted
 
     def _positions(self, data: Summaries, pair: Any) -> tuple[int, int]:

@@ -19,7 +19,8 @@ from ..exceptions import (
     InvalidInputError,
 )
 from ..maps import Node
-from .base import VarianceScaler
+from ..maps.laws import StudentLaw, poor_normal
+from .base import Distribution, VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
 from .choice import Ranking, Unseen, judge_unseen, predict_unseen, rank
@@ -38,6 +39,7 @@ DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor me
 ABSURD = 1e150  # no uncertainty is that large
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 FOOTNOTE = "Loss: NLL of unseen rows in which an enormous error counts up to a cap."
+STUDENT_FOOTNOTE = "Loss: NLL of unseen rows by Student's t; NLL: by a normal law."
 DISAGREES = 0.02  # of the NLL, for a word on it
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
 FEW = 0.01  # of all rows
@@ -91,6 +93,10 @@ class SelectedScaling(VarianceScaler):
         Numeric columns of X whose values are labels. Text columns always are.
     random_state : int, default 0
         Seed of the folds.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -103,6 +109,8 @@ class SelectedScaling(VarianceScaler):
         ranked, the "difference" to the best and its "standard_error", the plain "nll",
         the "average" <Z²> that it would have without a correction, and the "verdict"
         in words.
+    tails_ : str
+        Why a normal law is a poor description of the errors, if it is.
     decisive_rows_ : list of int
         The few rows that make half of the sum of z² of unseen rows; empty if it takes
         more than 1 % of all.
@@ -124,12 +132,14 @@ class SelectedScaling(VarianceScaler):
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.candidates = candidates
         self.components = components
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
+        self.distribution = distribution
 
     does = "the simplest recalibrator that is as good as the best is used"
 
@@ -187,7 +197,10 @@ class SelectedScaling(VarianceScaler):
             raise InvalidInputError(msg)
         names = list(candidates)
         self._choose(names, unseen, verdicts, rows.errors, rows.groups)
-        self._find_decisive(rows.errors / unseen[self.name_].shape, order)
+        self._unseen_z = rows.errors / unseen[self.name_].shape
+        self._find_decisive(self._unseen_z, order)
+        normal = self.distribution == "normal"
+        self.tails_ = poor_normal(self._unseen_z) if normal else ""
         self.scaler_ = unseen[self.name_].fitted(candidates[self.name_], rows)
         self.scaler_.min_uncertainty_ = self.min_uncertainty_
         self.scaler_.n_features_in_ = self.n_features_in_
@@ -199,7 +212,8 @@ class SelectedScaling(VarianceScaler):
         return self.scaler_
 
     def _learned_words(self) -> str:
-        return f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
+        words = f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
+        return f"{words} {self.tails_}".strip()
 
     def _drop_diverged(
         self,
@@ -250,21 +264,29 @@ class SelectedScaling(VarianceScaler):
         ranked = [name for name in names if name in shapes and name not in verdicts]
         cap = largest_ratio(error)
         half = {name: np.log(shapes[name]) for name in ranked}
-        ranking = rank(
-            {name: half[name] + 0.5 * capped(z2[name], cap) for name in ranked},
-            groups,
-            {name: half[name] + 0.5 * z2[name] for name in ranked},
-        )
+        if self.distribution == "student":
+            z = {name: error / shapes[name] for name in ranked}
+            ranking = rank(
+                {n: half[n] + StudentLaw.learn(z[n]).losses(z[n]) for n in ranked},
+                groups,
+            )
+        else:
+            ranking = rank(
+                {name: half[name] + 0.5 * capped(z2[name], cap) for name in ranked},
+                groups,
+                {name: half[name] + 0.5 * z2[name] for name in ranked},
+            )
         nll = {
             name: float(nll_from(np.mean(z2[name] + 2 * np.log(shapes[name]))))
             for name in shapes
         }
+        constant = 0.0 if self.distribution == "student" else HALF_LOG_2_PI
         self.best_name_ = ranking.best
         self.name_ = next(name for name in ranked if ranking.is_as_good(name))
         self.cv_results_: dict[str, list[Any]] = {
             "candidate": names,
             "loss": [
-                None if n not in ranking.loss else ranking.loss[n] + HALF_LOG_2_PI
+                None if n not in ranking.loss else ranking.loss[n] + constant
                 for n in names
             ],
             "difference": [ranking.difference.get(n) for n in names],
@@ -321,7 +343,7 @@ class SelectedScaling(VarianceScaler):
         ]
         lines = [
             text_table(("candidate", "loss", "NLL", "verdict"), rows),
-            FOOTNOTE,
+            FOOTNOTE if self.distribution == "normal" else STUDENT_FOOTNOTE,
         ]
         if self.decisive_rows_:
             shown = ", ".join(map(str, self.decisive_rows_[:5]))
@@ -333,6 +355,8 @@ class SelectedScaling(VarianceScaler):
                 "says little. Look at them.",
                 WIDTH,
             )
+        if self.tails_:
+            lines += wrap(self.tails_, WIDTH)
         return "\n".join(lines)
 
 

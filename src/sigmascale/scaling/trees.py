@@ -308,7 +308,7 @@ class Grower:
         return _Cuts(gain, left, n_left, n_right, order)
 
     def _best_splits(self, whole: Floats, sums: Floats) -> _Splits:
-        """Return the best split of each node: its column, and the codes that go left."""
+        """Return the best split of each node: its column, and which codes go left."""
         width, n_codes = whole.shape[2:]
         missing = whole[..., :1]
         cuts = self._cuts(whole, sums)
