@@ -73,6 +73,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """What it does to uncertainties, in words; a clause without a full stop."""
     references: ClassVar[tuple[str, ...]] = ()
     """Whom to cite for it."""
+    learns_average: ClassVar[bool] = True
+    """Whether it sets the average of the uncertainties, which unseen rows then judge."""
 
     map_: Node
     n_sample_: int
