@@ -3,6 +3,7 @@
 from . import chemistry, datasets, exceptions, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
+from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
 from .judging.confidence_curves import ConfidenceCurve, confidence_curve
 from .judging.confidence_intervals import wilson_interval
 from .judging.coverage import (
@@ -27,7 +28,6 @@ from .judging.metrics import (
 )
 from .judging.references import ReferenceScores, reference_scores
 from .judging.regions import Region
-from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
 from .judging.scores import (
     Scorecard,
     calibration_error,

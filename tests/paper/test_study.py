@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.judging.local import check_settings
 from sigmascale.judging.bin_numbers import scan_bins
+from sigmascale.judging.local import check_settings
 from sigmascale.paper import beyond, deviations, figures, program, study, tables
 from sigmascale.paper.study import SCORES, StudyData, StudyRow, published_rows
 from sigmascale.scaling import (

@@ -55,6 +55,27 @@ class BinSums:
     x_min: Floats
     x_max: Floats
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the parts fit together, for those that come from a file."""
+        n, *sums = (getattr(self, each.name) for each in fields(self))
+        *totals, log_u2, x_min, x_max = sums
+        if not all(
+            isinstance(each, np.ndarray) and each.shape == (n.size,)
+            for each in (n, *sums)
+        ):
+            return False
+        filled = n > 0
+        return bool(
+            n.dtype.kind == "i"
+            and all(each.dtype == float for each in sums)
+            and (n >= 0).all()
+            and all((np.isfinite(each) & (each >= 0)).all() for each in totals)
+            and np.isfinite(log_u2).all()
+            and np.isfinite(np.append(x_min[filled], x_max[filled])).all()
+            and (x_min <= x_max)[filled].all()
+        )
+
     def __post_init__(self) -> None:
         for each in fields(self):
             view = getattr(self, each.name).view()

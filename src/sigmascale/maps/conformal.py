@@ -99,11 +99,18 @@ class ConformalScores:
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""
+        groups: Any = self.groups
+        arrays: tuple[Any, ...] = (self.z, self.sizes)
+        if not isinstance(groups, LabelBins | None) or not all(
+            isinstance(each, np.ndarray) and each.ndim == 1 for each in arrays
+        ):
+            return False
         n_groups = 1 if self.groups is None else self.groups.labels.size
         return bool(
-            self.z.ndim == self.sizes.ndim == 1
+            self.z.dtype == np.float64
+            and self.sizes.dtype == np.int64
             and self.sizes.size == n_groups
-            and (self.sizes > 0).all()
+            and ((self.sizes > 0) & (self.sizes <= self.z.size)).all()
             and self.sizes.sum() == self.z.size
             and all((z[1:] >= z[:-1]).all() for z in self._by_group())
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .._support.drawing import BLUE, DARK, VERMILION
-from ..judging.confidence_curves import confidence_curve
 from ..judging.bin_numbers import BinScan
+from ..judging.confidence_curves import confidence_curve
 from ..plots import plot_local_zms
 from .study import StudyData, in_notation, measure_set
 
