@@ -94,9 +94,8 @@ def mutate(document, rng):
         case "inside":
             values = old["values"] if isinstance(old, dict) else old
             if isinstance(values, list) and values:
-                values[rng.randrange(len(values))] = deepcopy(
-                    rng.choice(NUMBERS + OTHERS)
-                )
+                new = rng.choice(NUMBERS + OTHERS)
+                values[rng.randrange(len(values))] = deepcopy(new)
         case "reshape":
             sizes = [0, 1, 3, 10**9, 3 * 10**9, 2**62, -1, True, 2.0, "4"]
             old["shape"] = rng.choices(sizes, k=rng.randrange(4))
@@ -362,7 +361,7 @@ LOOP = {"is": "Sum", "terms": [0, 0]}
         (
             "linear",
             lambda d: d["map"].insert(0, d["map"][0]),
-            "the map: node . is of no use",
+            "node . is of no use",
         ),
         ("linear", _learned("a_", "1.5"), "recalibrator"),
         ("linear", _learned("a_", [NAN]), "'a_': it holds a number that is not one"),
@@ -487,7 +486,7 @@ def test_the_attack_finds_a_map_that_is_not_checked(saved, monkeypatch):
     found = set()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for seed in range(3000):
+        for seed in range(600):
             try:
                 attack(saved["isotonic"], seed)
             except Exception as problem:
