@@ -8,7 +8,6 @@ have rows of their own (`frames.lazy_rows`), which answer to the same names.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -36,6 +35,7 @@ from .checks import (
     refuse_lazy,
     refuse_values,
 )
+from .telling import warn
 
 Data = tuple[Any, Any] | tuple[Any, Any, Any]  # (X, y), or (X, y, groups)
 
@@ -340,7 +340,7 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
             )
             raise InvalidInputError(msg)
         smallest = float(u[u > 0].min())
-    warnings.warn(
+    warn(
         f"{zeros} of {u.size} uncertainties are exactly 0; they were raised to "
         f"{smallest:g}, the smallest positive one seen in fit.",
         ZeroUncertaintyWarning,

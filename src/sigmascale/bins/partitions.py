@@ -9,7 +9,6 @@ rows, which is what scores need: every bin has its share of rows, whatever the t
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
+from .._support.telling import warn
 from ..exceptions import FewerBinsWarning
 from .quantiles import (
     Scale,
@@ -55,7 +55,7 @@ def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
-        warnings.warn(
+        warn(
             f"{n_bins} bins were asked for, but {n_rows} rows give at most {feasible} "
             f"of {min_size} or more rows; {feasible} are used.",
             FewerBinsWarning,
@@ -67,7 +67,7 @@ def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
 def warn_of_ties(n_bins: int, n_distinct: int) -> None:
     """Say so if equal values leave fewer bins than were asked for."""
     if n_distinct < n_bins:
-        warnings.warn(
+        warn(
             f"{n_bins} bins were asked for, but equal values of the binning "
             f"variable leave {n_distinct} distinct bins; these are used.",
             FewerBinsWarning,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import reduce
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints
+from .._support.telling import warn
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .partitions import BinnedRows
 from .quantiles import chunks
@@ -194,7 +194,7 @@ class BinSums:
         filled = self.n > 0
         silent = int(np.count_nonzero(filled & (self.z2 == 0)))
         if silent:
-            warnings.warn(
+            warn(
                 f"All errors are exactly 0 in {silent} of {filled.sum()} bins: their "
                 "|ln <Z²>|, and so the score, is infinite. Use fewer bins.",
                 ZeroErrorBinWarning,

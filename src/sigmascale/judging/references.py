@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -21,6 +20,7 @@ from .._support.checks import (
 )
 from .._support.render import html_table, text_table
 from .._support.rows import Rows, judged_rows
+from .._support.telling import warn
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .binning import VariableBins, bin_variables, check_ties
@@ -353,7 +353,7 @@ def _scores_of_draws(
 def _warn_of_silent(log_local: Floats) -> None:
     silent = int(np.count_nonzero(np.isinf(log_local).any(axis=0)))
     if silent:
-        warnings.warn(
+        warn(
             f"{silent} of {log_local.shape[1]} simulated sets have a bin in which all "
             "errors are exactly 0: their scores S are infinite. Use fewer bins.",
             ZeroErrorBinWarning,

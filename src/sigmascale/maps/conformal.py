@@ -9,7 +9,6 @@ whatever the distribution of errors, and whether or not uncertainties are right.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints, Labels, check_fraction
+from .._support.telling import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
@@ -186,7 +186,7 @@ class ConformalScores:
             ]
             more = [f"and {names.size - _SHOWN} more"] if names.size > _SHOWN else []
             message += f" of a group; {', '.join([*found, *more])}."
-        warnings.warn(
+        warn(
             f"{message[0].upper()}{message[1:]} The limits of {few.size} of "
             f"{codes.size} rows are infinite. Hold out more rows, or ask for less "
             "coverage.",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.rows import Rows, check_nonnegative_uncertainty
+from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenGroupWarning
 from .evaluation import evaluate
@@ -73,7 +73,7 @@ def _warn_of_unseen(root: Node, rows: Rows, columns: list[Any]) -> None:
         position = node.x.position
         unseen = node.partition.unseen(columns[position])
         if unseen.size:
-            warnings.warn(
+            warn(
                 f"{unseen.size} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[position]!r} that was not seen in fit; they take the "
                 "average factor.",

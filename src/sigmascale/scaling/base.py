@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -29,6 +28,7 @@ from .._support.rows import (
     read_table,
     with_target,
 )
+from .._support.telling import warn
 from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..maps import Node
@@ -343,7 +343,7 @@ def informative(rows: Rows) -> Rows:
 
 def warn_of_zero_errors(n_rows: int) -> None:
     """Say that errors which are all 0 teach nothing."""
-    warnings.warn(
+    warn(
         f"All {n_rows} errors are 0: nothing can be learned from them, and "
         "uncertainties will be left as they are.",
         DegenerateFitWarning,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.base import clone
 
 from .._support.checks import Floats, Ints, Labels
 from .._support.rows import Rows
+from .._support.telling import quiet
 from ..maps.prediction import rescale
 from .base import VarianceScaler
 
@@ -22,8 +22,7 @@ def predict_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
     predicted = np.empty(rows.n_rows)
     for k in np.unique(fold):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             fitted = clone(candidate)._fit_rows(
                 rows.take(seen if seen.size else unseen)
             )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal
 
 import numpy as np
 
 from .._support.checks import check_count
 from .._support.citations import RAKING
+from .._support.telling import warn
 from ..bins.cells import CellSums
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..exceptions import InvalidInputError
@@ -174,7 +174,7 @@ class RakedScaling(VarianceScaler):
         self.n_iter_ = raking.n_sweeps
         self.converged_ = raking.change < TOLERANCE
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"Raking moved a factor by {raking.change:.1g} in its last of "
                 f"{raking.n_sweeps} cycles. Use fewer bins or more shrinkage.",
                 ConvergenceWarning,
