@@ -114,7 +114,7 @@ def test_bca_agrees_with_scipy_up_to_the_noise_of_the_bootstrap(confidence):
             n_resamples=4000,
             method="BCa",
             vectorized=True,
-            rng=np.random.default_rng(100 + s),
+            random_state=np.random.default_rng(100 + s),
         ).confidence_interval
         for s in range(10)
     ]
