@@ -33,6 +33,7 @@ from .checks import (
     from_series,
     number_or_text,
     refuse_lazy,
+    refuse_other_order,
     refuse_values,
 )
 from .telling import warn
@@ -192,6 +193,9 @@ def judged_rows(
     error: Any, uncertainty: Any, features: Any = None, groups: Any = None
 ) -> Rows:
     """Return rows that are scored or judged: everything is checked."""
+    refuse_other_order(
+        error=error, uncertainty=uncertainty, features=features, groups=groups
+    )
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     labels = check_together(groups, e, "error")
@@ -246,6 +250,7 @@ def read_pair(data: Any, name: str) -> Rows:
             "(X, y, groups), with labels of rows that belong together."
         )
         raise InvalidInputError(msg) from problem
+    refuse_other_order(X=X, y=y, groups=groups)
     rows = read_table(X)
     u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
     return with_target(rows.with_uncertainty(u), y, groups, "compare")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
 from .._support.progress import working
+from ..exceptions import SharedRowsWarning
 from .app import CANNOT_TELL, FAILED, PASSED, app
+from .methods import load_saved
 from .options import (
     COLUMNS,
     READING,
@@ -39,6 +43,8 @@ class Tolerated(StrEnum):
     cannot_tell = "cannot-tell"
     no = "no"
 
+
+SHARED = 0.02  # of the calibration set: rows that are the same by chance are rare
 
 CLOSING = {
     "yes": "Passed.",
@@ -84,6 +90,14 @@ def check(
     bins: Annotated[
         int | None, typer.Option(help="Bins of each variable.", min=1, metavar="N")
     ] = None,
+    scaler: Annotated[
+        str | None,
+        typer.Option(
+            help="The recalibrator that the uncertainties come from, a file of fit: "
+            "rows that it was fitted on are told.",
+            metavar="JSON",
+        ),
+    ] = None,
     report: Report = None,
     seed: Seed = 0,
     format: FormatOption = None,
@@ -103,6 +117,9 @@ def check(
     data = open_table(files, reading, choice)
     if report is not None:
         data.require_memory("--report", "Report on some of them")
+    if scaler is not None:
+        data.require_memory("--scaler", "Check some of them")
+        _warn_of_shared(scaler, files, reading, choice)
     found = data.validate(
         bins, seed, groups=groups, tolerance=tolerance, confidence=confidence
     )
@@ -124,6 +141,29 @@ def check(
         print(f"\n{CLOSING[found.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(found.answer, tolerate))
+
+
+def _warn_of_shared(scaler: str, files: Any, reading: Any, choice: Any) -> None:
+    """Warn if rows are among those that the recalibrator was fitted on."""
+    from .._support.rows import read_table
+    from .tables.memory import MemoryTable
+    from .tables.roles import Choice, Expected
+
+    saved, roles = load_saved(scaler)
+    errors = Choice(
+        error=choice.error, reference=choice.reference, prediction=choice.prediction
+    )
+    table = MemoryTable.open(files, reading, Expected(roles, errors, with_error=True))
+    rows = replace(read_table(table.X), error=table.error)
+    shared = 0.0 if saved.seen is None else saved.seen.shared(rows)
+    if shared >= SHARED:
+        warnings.warn(
+            f"About {shared:.0%} of the rows that {scaler} was fitted on are among "
+            "those to be judged, where it is better than on new ones. Judge it on "
+            "other rows.",
+            SharedRowsWarning,
+            stacklevel=2,
+        )
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:

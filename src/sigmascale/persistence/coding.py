@@ -23,6 +23,7 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node, in_order
 from ..maps.conformal import ConformalScores
 from ..maps.ranges import check_map
+from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 _PARTS: dict[str, type[Any]] = {
     each.__name__: each
-    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins)
+    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins, Seen)
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -40,7 +41,7 @@ DEEPEST = 100  # nodes from a column to the root
 _PADDING = 2**20  # bytes that text may take beyond what a file has for it
 # What a fitted recalibrator has beside its parameters and is written elsewhere.
 ELSEWHERE = (
-    *("map_", "conformal_", "min_uncertainty_", "n_samples_fit_"),
+    *("map_", "conformal_", "min_uncertainty_", "n_samples_fit_", "seen_"),
     *("n_features_in_", "feature_names_in_"),
 )
 

@@ -35,6 +35,7 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import recalibrate
+from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
 from .coding import ELSEWHERE, Decoder, Encoder, place, refuse
 
@@ -45,7 +46,9 @@ FORMAT = "sigmascale recalibrator"
 VERSION = 2
 _CONTENT = ("calibration", "words", "map", "conformal", "recalibrator")
 _KEYS = {"format", "version", "library", "sha256", *_CONTENT}
-_CALIBRATION = {"rows", "n_columns", "columns", "smallest_uncertainty", "source"}
+_CALIBRATION = {
+    *("rows", "n_columns", "columns", "smallest_uncertainty", "seen", "source")
+}
 MOST_COLUMNS = 100_000  # names are made for so many, however small a file is
 LETTERS_A_PART, LETTERS_A_STRING = 20, 6  # at least, on average over a large file
 _FEW_LETTERS = 20_000  # for which parts may be as small as they like
@@ -70,6 +73,8 @@ class SavedMap:
         The smallest one seen in `fit`, which stands for those of 0.
     n_rows : int
         Rows that it was fitted on.
+    seen : Seen or None
+        What new rows are compared with.
     conformal : ConformalScores or None
         What prediction intervals are made from.
     words : str
@@ -87,6 +92,7 @@ class SavedMap:
     n_columns: int
     smallest_uncertainty: float
     n_rows: int
+    seen: Seen | None
     conformal: ConformalScores | None
     words: str
     method: str
@@ -105,7 +111,13 @@ class SavedMap:
 
     def predict(self, rows: Rows) -> Floats:
         """Return the recalibrated uncertainties of rows with the right columns."""
-        return recalibrate(self.root, rows, smallest=self.smallest_uncertainty)
+        return recalibrate(
+            self.root,
+            rows,
+            smallest=self.smallest_uncertainty,
+            seen=self.seen,
+            n_fit=self.n_rows,
+        )
 
 
 def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> None:
@@ -204,6 +216,7 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
             "n_columns": int(scaler.n_features_in_),
             "columns": None if columns is None else [str(name) for name in columns],
             "smallest_uncertainty": scaler.min_uncertainty_,
+            "seen": encoder(getattr(scaler, "seen_", None)),
             "source": source,
         },
         "words": scaler.describe(),
@@ -288,10 +301,15 @@ def _saved_map(document: dict[str, Any]) -> SavedMap:
                 refuse("it has columns of the same name.")
         if type(smallest) not in (int, float) or not 0 < smallest < math.inf:
             refuse(f"its smallest uncertainty is {smallest!r}.")
+        decode = Decoder(n_columns)
+        seen = decode(about["seen"])
+        if seen is not None and (
+            not isinstance(seen, Seen) or seen.positions[-1] >= n_columns
+        ):
+            refuse("what was seen is not that of its columns.")
     words, library = document["words"], document["library"]
     if not isinstance(words, str) or not isinstance(library, str):
         refuse("its words are not text.")
-    decode = Decoder(n_columns)
     root = decode.nodes(document["map"])
     with place("what intervals are made from"):
         scores = decode(document["conformal"])
@@ -303,6 +321,7 @@ def _saved_map(document: dict[str, Any]) -> SavedMap:
         n_columns=n_columns,
         smallest_uncertainty=float(smallest),
         n_rows=n_rows,
+        seen=seen,
         conformal=scores,
         words=words,
         method=str(document["recalibrator"]["is"]),
@@ -336,6 +355,8 @@ def _scaler(document: dict[str, Any], saved: SavedMap) -> VarianceScaler:
             scaler.feature_names_in_ = np.array(saved.columns, dtype=object)
         if saved.conformal is not None:
             scaler.conformal_ = saved.conformal
+        if saved.seen is not None:
+            scaler.seen_ = saved.seen
         # what was learned beside the map is what words are made of
         if scaler.describe() != saved.words:
             refuse("its words are not those of what was learned.")

@@ -19,6 +19,7 @@ from .._support.checks import (
     check_groups,
     check_pair,
     largest_size,
+    refuse_other_order,
 )
 from .._support.repeats import warn_of_repeats
 from .._support.rows import (
@@ -28,12 +29,14 @@ from .._support.rows import (
     read_table,
     with_target,
 )
+from .._support.slips import warn_of_slips
 from .._support.telling import warn
 from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import in_range, recalibrate
+from ..maps.seen import Seen
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
@@ -61,6 +64,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     map_: Node
     min_uncertainty_: float
     n_samples_fit_: int
+    seen_: Seen
+    column_numbers_: list[int]
     conformal_: ConformalScores
 
     def _learn(self, rows: Rows) -> Node:
@@ -104,11 +109,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self
         """
         self._forget_intervals()
+        refuse_other_order(X=X, y=y, groups=groups)
         rows = self._read(X, fitting=True)
         u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
         rows = with_target(rows, y, groups, type(self).__name__)
         warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
+        self.seen_ = Seen.of(rows.with_uncertainty(u))
+        warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
         return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
     def fit_sums(self, data: Summaries) -> Self:
@@ -126,7 +134,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget_intervals()
         self.map_ = self._learn_from_sums(data)
-        self.n_samples_fit_, self.min_uncertainty_ = data.seen()
+        self.n_samples_fit_, *of_uncertainty = data.seen()
+        self.min_uncertainty_ = of_uncertainty[0]
+        self.seen_ = Seen.of_range(*of_uncertainty)
         self.n_features_in_ = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
@@ -159,7 +169,13 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         rows = self._read(X, fitting=False)
-        return recalibrate(self.map_, rows, smallest=self.min_uncertainty_)
+        return recalibrate(
+            self.map_,
+            rows,
+            smallest=self.min_uncertainty_,
+            seen=getattr(self, "seen_", None),
+            n_fit=self.n_samples_fit_,
+        )
 
     @property
     def chosen(self) -> VarianceScaler:
@@ -201,6 +217,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
+        refuse_other_order(X=X, error=error, by_group=by_group)
         predicted = self.predict(X)
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
@@ -293,6 +310,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
+        refuse_other_order(X=X, y=y)
         predicted = self.predict(X)
         error = check_target(y, predicted.size, type(self).__name__)
         return -BinSums.of_all(*check_pair(error, predicted)).nll()
@@ -314,7 +332,34 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
+        self._compare_numbered(X, fitting=fitting)
         return rows
+
+    def _compare_numbered(self, X: Any, *, fitting: bool) -> None:
+        """Refuse columns that are named by numbers, in another order than in `fit`.
+
+        scikit-learn compares the names of columns only if all of them are text.
+        """
+        numbers = [
+            int(name)
+            for name in getattr(X, "columns", ())
+            if isinstance(name, (int, np.integer))
+        ]
+        if fitting:
+            self.__dict__.pop("column_numbers_", None)
+            if numbers:
+                self.column_numbers_ = numbers
+        elif numbers and hasattr(self, "column_numbers_"):
+            fitted = self.column_numbers_
+            moved = [n for n, m in zip(fitted, numbers, strict=False) if n != m]
+            if set(moved) & set(numbers):
+                msg = (
+                    "X must have its columns in the order of fit, "
+                    f"{', '.join(map(str, fitted))}; found "
+                    f"{', '.join(map(str, numbers))}. Select them in that order: "
+                    f"X[{fitted}]."
+                )
+                raise InvalidInputError(msg)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""
