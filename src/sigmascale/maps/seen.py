@@ -143,9 +143,10 @@ class Seen:
             if told:
                 warn(
                     f"{told} of {size} rows ({told / size:.0%}) lie outside the "
-                    f"{name!r} that was seen in fit: {_range(low, high)} here, {_range(*quantiles[[0, -1]])} "
-                    f"there{_most(quantiles)}. Are units and population the same? What "
-                    "was learned does not reach that far.",
+                    f"{name!r} that was seen in fit: {_range(low, high)} here, "
+                    f"{_range(quantiles[0], quantiles[-1])} there{_most(quantiles)}. "
+                    "Are units and population the same? What was learned does not "
+                    "reach that far.",
                     ExtrapolationWarning,
                     stacklevel=4,
                 )
