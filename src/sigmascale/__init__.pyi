@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, exceptions, frames, maps, plots, report
+from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
 from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
@@ -62,6 +62,7 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -84,6 +85,7 @@ __all__ = [
     "RecalibratedRegressor",
     "ReferenceScores",
     "Region",
+    "RunningScores",
     "Scorecard",
     "SelectedScaling",
     "StudentShape",
@@ -103,6 +105,7 @@ __all__ = [
     "datasets",
     "ence",
     "exceptions",
+    "export",
     "frames",
     "interval_score",
     "interval_scores",

@@ -182,9 +182,7 @@ def test_the_small_print_has_what_a_verdict_rests_on():
     seen = f"a factor of {passed.seen:.3g} in a tenth of the rows would have been seen"
     assert seen in small_print(passed, 0.95)
     average = small_print(AFTER.verdicts["average"], 0.95)
-    assert average.startswith(
-        "interval at 98.75\u00a0%; u could be off by a factor of "
-    )
+    assert average.startswith("interval at 99\u00a0%; u could be off by a factor of ")
     assert "p =" not in average
     assert "S_cal" not in average
     assert "S = " not in small_print(AFTER.verdicts["joint"], 0.95)
@@ -648,18 +646,18 @@ def test_methods_state_the_actual_numbers(evidence):
         "800 predictions",
         "z = E/u",
         "7 questions share an error rate of 5 %",
-        "A share of 25 % is the average's",
-        "the 98.75 % interval of ⟨Z²⟩",
+        "A share of 20 % is the average's",
+        "the 99 % interval of ⟨Z²⟩",
         "a Student's t fitted to z",
         "A share of 5 % is that of bias",
         "the 99.75 % interval of the mean of z contains 0",
-        "The rest, 70 %, is that of scans",
+        "A share of 60 % is that of scans",
         "up to 50 bins, equal values together",
         "by the gamma law",
         "at least 8 % of the rows (over sets of labels)",
         f"beyond {AFTER.reach:.3g}u, the multiple of u that holds 95 % of all errors",
         "trees by gradient boosting",
-        "from 500 sets with shuffled z-scores, and are corrected",
+        "from 400 sets with shuffled z-scores, and are corrected",
         "step-down maxima",
         "too small by a factor of 2 (the tolerance)",
         "seed 0",

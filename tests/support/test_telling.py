@@ -74,8 +74,8 @@ def test_fits_in_threads_leave_the_filters_of_warnings_as_they_are():
 
 
 def test_no_part_of_the_library_changes_the_filters_of_warnings():
-    # but for the command line, a process of its own, and pictures, whose library has
-    # settings of the whole process, too
+    # but for the command line and the worker of the app, processes of their own, and
+    # pictures, whose library has settings of the whole process, too
     from pathlib import Path
 
     root = Path(ss.__file__).parent
@@ -84,4 +84,6 @@ def test_no_part_of_the_library_changes_the_filters_of_warnings():
         for path in root.rglob("*.py")
         if "catch_warnings(" in path.read_text("utf-8")
     }
-    assert users == {"cli/process.py", "cli/demo.py", "report/svg.py"}
+    assert users == {
+        *("app/worker.py", "cli/process.py", "cli/demo.py", "report/svg.py")
+    }

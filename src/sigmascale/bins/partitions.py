@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import Floats, Ints, Labels
+from .._support.checks import Floats, Ints, Labels, check_count
 from .._support.telling import warn
 from ..exceptions import FewerBinsWarning
 from .quantiles import (
@@ -46,9 +46,26 @@ def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
     return np.asarray(sums, dtype=np.float64)
 
 
+MOST_BINS, ROWS_OF_A_BIN = 100, 30  # if nobody asks for a number of bins
+
+
 def most_bins(n_rows: int, n_bins: int, min_size: int) -> int:
     """Return :func:`feasible_bins`, without a warning if these are fewer."""
     return max(1, min(n_bins, n_rows // min_size))
+
+
+def bins_of(n_bins: Any, n_rows: int, name: str = "n_bins") -> int:
+    """Return the number of bins that was asked for, or as many as suit the rows.
+
+    If nobody asks for a number, there are as many bins of 30 rows or more as there can
+    be, up to 100: for all scores, intervals and pictures, so that they can be compared.
+
+    >>> bins_of(None, 400), bins_of(None, 10**6), bins_of(None, 12), bins_of(7, 400)
+    (13, 100, 1, 7)
+    """
+    if n_bins is None:
+        return most_bins(n_rows, MOST_BINS, ROWS_OF_A_BIN)
+    return check_count(n_bins, name)
 
 
 def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:

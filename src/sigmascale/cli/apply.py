@@ -19,7 +19,7 @@ from .options import (
     example,
     gather,
 )
-from .printing import show_json
+from .printing import say, show_json
 from .tables.reading import Engine
 
 
@@ -94,14 +94,13 @@ def apply(
                 "and there were none. Fit with --conformal-share 0.2."
             )
             raise InvalidInputError(msg)
-    is_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
-    reading = replace(reading, as_text=is_text)
+    format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)
     choice = Choice(uncertainty=uncertainty, variance=variance, prediction=prediction)
     expected = Expected(roles, choice, with_prediction=coverage is not None)
     data = open_table(files, reading, expected).recalibrate(saved, name, coverage)
-    told = data.write(output) | {"column": data.new[0], "output": output}
+    told = data.write(output, roles) | {"column": data.new[0], "output": output}
     limits = list(data.new[1:])
     if limits:
         of = "error" if data.roles.prediction is None else "value"
@@ -109,7 +108,7 @@ def apply(
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
-        print(f"Written: {output} ({_in_words(told)}).")
+        say(f"Written: {output} ({_in_words(told)}).")
 
 
 def _in_words(told: dict[str, Any]) -> str:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
-from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from .._support.progress import working
-from ..exceptions import SharedRowsWarning
+from ..exceptions import InvalidInputError
 from .app import CANNOT_TELL, FAILED, PASSED, app
-from .methods import load_saved
 from .options import (
     COLUMNS,
     READING,
@@ -20,6 +16,7 @@ from .options import (
     Files,
     FormatOption,
     Groups,
+    Parts,
     Report,
     Seed,
     TableFormat,
@@ -29,6 +26,7 @@ from .options import (
 from .outputs import HTML, check_output
 from .printing import (
     check_format,
+    say,
     show_json,
     show_table,
     show_verdicts,
@@ -43,8 +41,6 @@ class Tolerated(StrEnum):
     cannot_tell = "cannot-tell"
     no = "no"
 
-
-SHARED = 0.02  # of the calibration set: rows that are the same by chance are rare
 
 CLOSING = {
     "yes": "Passed.",
@@ -93,12 +89,20 @@ def check(
     scaler: Annotated[
         str | None,
         typer.Option(
-            help="The recalibrator that the uncertainties come from, a file of fit: "
-            "rows that it was fitted on are told.",
-            metavar="JSON",
+            help="Judge also what this recalibrator, made by fit, makes of the "
+            "uncertainties; the exit code is about these.",
+            metavar="SCALER",
+        ),
+    ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            help="The set that it was fitted on: the report tells whether they differ.",
+            metavar="CALIBRATION",
         ),
     ] = None,
     report: Report = None,
+    parts: Parts = None,
     seed: Seed = 0,
     format: FormatOption = None,
     as_json: AsJson = False,
@@ -109,61 +113,55 @@ def check(
     nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
     instead of 4, --tolerate no also instead of 1.
     """
+    from .judged import expected_by, judge_table
+    from .tables.memory import MemoryTable
     from .tables.opening import open_table
 
     check_format(format, as_json)
     if report is not None:
         check_output(report, HTML, files)
-    data = open_table(files, reading, choice)
-    if report is not None:
-        data.require_memory("--report", "Report on some of them")
-    if scaler is not None:
-        data.require_memory("--scaler", "Check some of them")
-        _warn_of_shared(scaler, files, reading, choice)
-    found = data.validate(
-        bins, seed, groups=groups, tolerance=tolerance, confidence=confidence
+    for option, value, needs, other in (
+        ("--parts", parts, "--report", report),
+        ("--calibration", calibration, "--scaler", scaler),
+    ):
+        if value is not None and other is None:
+            msg = f"{option} is for {needs}; pass that, too."
+            raise InvalidInputError(msg)
+    expected = choice if scaler is None else expected_by(scaler, choice)
+    data = open_table(files, reading, expected)
+    for option, value in (("--report", report), ("--scaler", scaler)):
+        if value is not None:
+            data.require_memory(option, "Report on some of them")
+    judged = judge_table(
+        data,
+        scaler=scaler,
+        groups=groups,
+        bins=bins,
+        seed=seed,
+        tolerance=tolerance,
+        confidence=confidence,
     )
+    found = judged.found
     if report is not None:
-        from ..report import write_report
-
-        with working("writing the report"):
-            title = f"Uncertainties of {data.file}"
-            write_report(report, found, title=title, rng=seed)
+        learned_from = None
+        if calibration is not None:
+            learned_from = MemoryTable.open([calibration], reading, expected)
+        judged.write_report(report, calibration=learned_from, parts=parts)
     if as_json:
-        show_json({"data": data.to_dict(), **found.to_dict()})
+        show_json(judged.to_dict())
     elif format in (TableFormat.markdown, TableFormat.latex):
-        show_table(found, format)
+        show_table(judged.final, format)
     else:
         tell_guesses(choice, data)
-        print()
-        show_verdicts(found)
-        print("\n" + str(found).split("\n\n", 1)[1])
-        print(f"\n{CLOSING[found.answer]}")
+        say()
+        if judged.recalibrated is not None:
+            show_verdicts(found, "Before")
+            say()
+        show_verdicts(judged.final, "After" if judged.recalibrated else "")
+        say("\n" + str(judged.final).split("\n\n", 1)[1])
+        say(f"\n{CLOSING[judged.final.answer]}")
         tell_written(report)
-    raise typer.Exit(_exit_code(found.answer, tolerate))
-
-
-def _warn_of_shared(scaler: str, files: Any, reading: Any, choice: Any) -> None:
-    """Warn if rows are among those that the recalibrator was fitted on."""
-    from .._support.rows import read_table
-    from .tables.memory import MemoryTable
-    from .tables.roles import Choice, Expected
-
-    saved, roles = load_saved(scaler)
-    errors = Choice(
-        error=choice.error, reference=choice.reference, prediction=choice.prediction
-    )
-    table = MemoryTable.open(files, reading, Expected(roles, errors, with_error=True))
-    rows = replace(read_table(table.X), error=table.error)
-    shared = 0.0 if saved.seen is None else saved.seen.shared(rows)
-    if shared >= SHARED:
-        warnings.warn(
-            f"About {shared:.0%} of the rows that {scaler} was fitted on are among "
-            "those to be judged, where it is better than on new ones. Judge it on "
-            "other rows.",
-            SharedRowsWarning,
-            stacklevel=2,
-        )
+    raise typer.Exit(_exit_code(judged.final.answer, tolerate))
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:

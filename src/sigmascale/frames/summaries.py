@@ -17,6 +17,7 @@ from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..scaling.base import warn_of_zero_errors
+from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
 from .lazy_rows import (
@@ -282,18 +283,6 @@ def _code(x: nw.Expr, partition: Partition) -> nw.Expr:
 
 
 def uniform(e2: float, u2: float, seed: int = 0) -> nw.Expr:
-    """Return a number in [0, 1) for each row, as good as random but always the same.
-
-    It is the fractional part of multiples of E² and u², whose means are given. Units
-    are powers of two: the last bits of a mean depend on the order in which an engine
-    adds up, and powers of two do not.
-    """
-    parts = [nw.lit(0.7548776662466927 * seed)]
-    for name, mean, irrational in (
-        ("e", e2, 0.6180339887498949),
-        ("u", u2, 0.4142135623730951),
-    ):
-        unit = 2.0 ** -np.round(np.log2(max(mean, 1e-290)))
-        parts.append(nw.col(name) * nw.col(name) * float(1e4 * irrational * unit))
-    phase = parts[0] + parts[1] + parts[2]
-    return phase - phase.floor()
+    """Return a number in [0, 1) for each row, as good as random but always the same."""
+    found: nw.Expr = phase(nw.col("e"), nw.col("u"), e2, u2, seed)
+    return found - found.floor()

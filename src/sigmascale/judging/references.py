@@ -21,6 +21,7 @@ from .._support.checks import (
 from .._support.render import html_table, text_table
 from .._support.rows import Rows, judged_rows
 from .._support.telling import warn
+from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .binning import VariableBins, bin_variables, check_ties
@@ -157,7 +158,7 @@ def reference_scores(
     error: Any = None,
     df: float | None = None,
     groups: Any = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     ties: Any = None,
     rng: int | np.random.Generator | None = 0,
 ) -> ReferenceScores:
@@ -189,8 +190,9 @@ def reference_scores(
         Labels; rows with the same label belong together, as repeats of one sample do.
         Whole groups are then resampled, or z-scores drawn that are as alike within
         groups as those of `error`, which is needed.
-    n_bins : int, default 100
-        Number of equal-size bins of each numeric variable.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
     rng : int, Generator or None, default 0
@@ -220,10 +222,10 @@ def reference_scores(
     else:
         rows = judged_rows(error, uncertainty, features, groups)
     order = check_ties(ties, rows.uncertainty)
-    n_bins, n_draws = check_count(n_bins, "n_bins"), check_count(n_draws, "n_draws")
+    count, n_draws = bins_of(n_bins, rows.n_rows), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
     z_scores = ZDistribution.of(distribution, rows, df)
-    bins = bin_variables(rows, n_bins, ties=order)
+    bins = bin_variables(rows, count, ties=order)
     if distribution == "normal_inverse_gamma":
         return _simulate_sets(rows, bins, n_draws, rng_from(rng))
     return simulate_scores(rows, bins, z_scores, n_draws, rng_from(rng))

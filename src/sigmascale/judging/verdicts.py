@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from .._support.checks import Floats, rng_from
 from .._support.repeats import warn_of_repeats
 from .._support.rows import Rows, judged_rows
 from .._support.telling import noted, warn
-from ..bins.partitions import feasible_bins
+from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
 from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan
 from .attainable import attainable_fractions
@@ -79,8 +78,8 @@ def validate(
         Whether to ask what u and the features together say about z².
     n_bins : int, optional
         Number of bins of each numeric variable, for scores and local intervals; labels
-        make one bin each. By default the square root of n, up to 100, and no more than
-        leave 5 rows in each.
+        make one bin each. By default they have 30 rows or more, and there are at most
+        100.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How the intervals of the bins are made, see :func:`local_zms`.
     ties : array-like of shape (n,), optional
@@ -91,7 +90,7 @@ def validate(
     n_resamples : int, default 1500
         Bootstrap draws of "bca" and "bootstrap-t".
     n_draws : int, optional
-        Shuffled sets; by default 500, or as many as the confidence needs.
+        Shuffled sets; by default 400, or as many as the confidence needs.
     rng : int, Generator or None, default 0
         Seed of bootstrap and simulation: the same data get the same verdict.
 
@@ -120,9 +119,8 @@ def validate(
     """
     rows = judged_rows(error, uncertainty, features, groups)
     order = check_ties(ties, rows.errors)
-    if n_bins is None:
-        n_bins = default_bins(rows.n_rows)
-    settings = check_settings(n_bins, method, confidence, n_resamples)
+    count = bins_of(n_bins, rows.n_rows)
+    settings = check_settings(count, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
     refuse_one(rows)
     if groups is None:
@@ -143,7 +141,9 @@ def validate(
         reference = simulate_scores(
             rows, measured.bins, z_scores, REFERENCE_DRAWS, generator
         )
-    attainable = attainable_fractions(z2, measured.local, settings, generator)
+    attainable = attainable_fractions(
+        z2, measured.local, settings, generator, rows.group_codes
+    )
     judged = judge(
         rows,
         plan,
@@ -220,12 +220,3 @@ def _warn_of_dominant(z2: Floats) -> None:
             DominantErrorWarning,
             stacklevel=3,
         )
-
-
-def default_bins(n_rows: int) -> int:
-    """Return how many bins verdicts are based on, if nobody says it.
-
-    >>> default_bins(400), default_bins(10**6), default_bins(12)
-    (20, 100, 2)
-    """
-    return max(1, min(100, round(math.sqrt(n_rows)), n_rows // MIN_ROWS))

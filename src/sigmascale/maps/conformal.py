@@ -128,6 +128,19 @@ class ConformalScores:
     ) -> Floats:
         """Return the limits of the errors of checked rows, shape (n, 2)."""
         level = exact_level(coverage)
+        self.refuse_other_groups(labels)
+        limits = self.limits(level, asymmetric=asymmetric)
+        if self.groups is None or labels is None:
+            codes = np.zeros(uncertainty.size, dtype=np.int64)
+        else:
+            codes = self.groups.codes(labels)
+        self._warn_of_infinite(codes, labels, level, asymmetric=asymmetric)
+        with np.errstate(over="ignore"):
+            result: Floats = limits[codes] * uncertainty[:, None]
+        return result
+
+    def refuse_other_groups(self, labels: Any) -> None:
+        """Refuse labels where there were no groups, and none where there were."""
         if (labels is None) != (self.groups is None):
             had, has = (
                 ("without", "must not be given")
@@ -139,17 +152,8 @@ class ConformalScores:
                 "conformalize again, or call both in the same way."
             )
             raise InvalidInputError(msg)
-        limits = self._limits(level, asymmetric=asymmetric)
-        if self.groups is None or labels is None:
-            codes = np.zeros(uncertainty.size, dtype=np.int64)
-        else:
-            codes = self.groups.codes(labels)
-        self._warn_of_infinite(codes, labels, level, asymmetric=asymmetric)
-        with np.errstate(over="ignore"):
-            result: Floats = limits[codes] * uncertainty[:, None]
-        return result
 
-    def _limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
+    def limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
         """Return the limits of z of each group and, last, of labels never seen."""
         limits = np.full((self.sizes.size + 1, 2), (-np.inf, np.inf))
         for i, z in enumerate(self._by_group()):
@@ -161,6 +165,20 @@ class ConformalScores:
                 largest = np.partition(np.abs(z), rank - 1)[rank - 1]
                 limits[i] = -largest, largest
         return limits
+
+    def warn_of_few(self, n: Ints, level: Fraction, *, asymmetric: bool) -> None:
+        """Say how many rows have infinite limits, of `n` rows by group and unseen."""
+        needed = rows_needed(level, asymmetric=asymmetric)
+        few = int(n[np.append(self.sizes, 0) < needed].sum())
+        if few:
+            warn(
+                f"An interval with coverage {float(level):g} needs at least {needed} "
+                "held-out rows, of each group if there are any. The limits of "
+                f"{few} of {n.sum()} rows are infinite. Hold out more rows, or ask for "
+                "less coverage.",
+                InfiniteIntervalWarning,
+                stacklevel=4,
+            )
 
     def _warn_of_infinite(
         self, codes: Ints, labels: Labels | None, level: Fraction, *, asymmetric: bool

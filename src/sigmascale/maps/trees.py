@@ -101,6 +101,16 @@ class Trees(Node):
         return int(self.value.shape[1]).bit_length() - 1
 
     @property
+    def are_shallow(self) -> bool:
+        """Whether a tree is so small that its cells fit into a table."""
+        return bool(self.feature.shape[1] <= CELL_BITS)
+
+    @cached_property
+    def lookups(self) -> list[tuple[Ints, list[Floats]]]:
+        """Tables to look sums up by the cells of rows, for shallow trees."""
+        return _cell_lookups(self)
+
+    @property
     def bunches(self) -> list[slice]:
         """Which trees are taken together, so that there are few enough cells."""
         return self._bunched[0]
@@ -152,11 +162,10 @@ def _cell_bits(nodes: dict[int, int], ends: dict[int, int]) -> float:
 
 def tree_sums(trees: Trees, n_rows: int) -> Callable[..., Floats]:
     """Return a function of the codes of some rows, by column: their sums of trees."""
-    shallow = trees.feature.shape[1] <= CELL_BITS
     # tables are kept for all cells at once, and are not to outweigh the rows by far
     by_cell = (
         n_rows > FEW
-        and shallow
+        and trees.are_shallow
         and trees.most_cells <= CELLS_IN_ALL + CELLS_A_ROW * n_rows
     )
     sums = _sums_by_cell(trees) if by_cell else _sums_by_row(trees)
@@ -204,14 +213,7 @@ def _sums_by_row(trees: Trees) -> Callable[..., Floats]:
 
 def _sums_by_cell(trees: Trees) -> Callable[..., Floats]:
     """Look the sum of each bunch up by the cell of a row."""
-    tables = [_tables(trees, bunch) for bunch in trees.bunches]
-    # A row's cell is a sum of numbers, one for each column. The numbers of several
-    # bunches share one integer, 15 bits each, so that they are added up together.
-    lookups: list[tuple[Ints, list[Floats]]] = []
-    for i in range(0, len(tables), AT_ONCE):
-        cells, sums_of_cells = zip(*tables[i : i + AT_ONCE], strict=True)
-        shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
-        lookups.append((np.sum(shifted, axis=0), list(sums_of_cells)))
+    lookups = trees.lookups
 
     def sums(*columns: Ints) -> Floats:
         total = np.zeros(columns[0].size)
@@ -225,6 +227,22 @@ def _sums_by_cell(trees: Trees) -> Callable[..., Floats]:
         return total
 
     return sums
+
+
+def _cell_lookups(trees: Trees) -> list[tuple[Ints, list[Floats]]]:
+    """Return tables to look sums up by the cells of rows, for shallow trees.
+
+    A row's cell is a sum of numbers, one for each column. The numbers of several
+    bunches share one integer, 15 bits each, so that they are added up together; the
+    sums of each bunch by cell stand beside them.
+    """
+    tables = [_tables(trees, bunch) for bunch in trees.bunches]
+    lookups: list[tuple[Ints, list[Floats]]] = []
+    for i in range(0, len(tables), AT_ONCE):
+        cells, sums_of_cells = zip(*tables[i : i + AT_ONCE], strict=True)
+        shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
+        lookups.append((np.sum(shifted, axis=0), list(sums_of_cells)))
+    return lookups
 
 
 def _tables(trees: Trees, bunch: slice) -> tuple[Ints, Floats]:

@@ -31,12 +31,17 @@ from .._support.rows import (
 )
 from .._support.slips import warn_of_slips
 from .._support.telling import warn
+from ..arrays.libraries import to_numpy
+from ..arrays.prediction import interval as interval_device
+from ..arrays.prediction import recalibrate as recalibrate_device
+from ..arrays.rows import DeviceRows, on_device
 from ..bins.sums import BinSums
 from ..exceptions import DegenerateFitWarning, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import in_range, recalibrate
 from ..maps.seen import Seen
+from . import device_summaries
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
@@ -110,6 +115,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget_intervals()
         refuse_other_order(X=X, y=y, groups=groups)
+        if on_device(X, y):
+            return self._fit_device(X, y, groups)
         rows = self._read(X, fitting=True)
         u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
         rows = with_target(rows, y, groups, type(self).__name__)
@@ -118,6 +125,26 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.seen_ = Seen.of(rows.with_uncertainty(u))
         warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
         return self._fit_rows(rows.with_uncertainty(in_range(u)))
+
+    def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
+        """Fit rows on a device; what sums do not determine is learned on the host."""
+        rows = self._read_device(X, fitting=True)
+        with rows.library.in_64_bits():
+            rows = rows.detached().with_target(y).nonnegative(smallest=None)
+            if groups is not None or not self._learns_from_sums():
+                host = rows.to_host()
+                return self.fit(np.column_stack(host.columns), host.errors, groups)
+            rows, all_zero = device_summaries.informative(rows)
+            if all_zero:
+                warn_of_zero_errors(rows.n_rows)
+            data = device_summaries.DeviceSummaries(rows)
+            self.map_ = self._learn_from_sums(data)
+            self._keep_seen(data)
+        return self
+
+    @classmethod
+    def _learns_from_sums(cls) -> bool:
+        return cls._learn is VarianceScaler._learn
 
     def fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory.
@@ -134,12 +161,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget_intervals()
         self.map_ = self._learn_from_sums(data)
-        self.n_samples_fit_, *of_uncertainty = data.seen()
-        self.min_uncertainty_ = of_uncertainty[0]
-        self.seen_ = Seen.of_range(*of_uncertainty)
+        self._keep_seen(data)
         self.n_features_in_ = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    def _keep_seen(self, data: Summaries) -> None:
+        """Keep what new rows are compared with, of rows that only sums are known of."""
+        self.n_samples_fit_, smallest, largest = data.seen()
+        self.min_uncertainty_ = smallest
+        self.seen_ = Seen.of_range(smallest, largest)
 
     def _fit_rows(self, rows: Rows) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
@@ -168,6 +199,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        if on_device(X):
+            table = self._read_device(X, fitting=False)
+            return recalibrate_device(self.map_, table, smallest=self.min_uncertainty_)
         rows = self._read(X, fitting=False)
         return recalibrate(
             self.map_,
@@ -219,6 +253,11 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         refuse_other_order(X=X, error=error, by_group=by_group)
         predicted = self.predict(X)
+        if on_device(predicted):  # the scores of held-out rows are kept on the host
+            predicted, error, by_group = (
+                None if each is None else to_numpy(each)
+                for each in (predicted, error, by_group)
+            )
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
         self.conformal_ = ConformalScores.learn(errors, predicted, labels)
@@ -231,7 +270,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         *,
         asymmetric: bool = False,
         by_group: Any = None,
-    ) -> Floats:
+    ) -> Any:
         """Return limits that hold an error with at least the probability asked for.
 
         The limits are the recalibrated uncertainty times quantiles of the z-scores
@@ -289,6 +328,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             )
             raise NotFittedError(msg)
         predicted = self.predict(X)
+        if on_device(predicted):
+            return interval_device(
+                self.conformal_,
+                predicted,
+                coverage,
+                asymmetric=asymmetric,
+                by_group=by_group,
+            )
         return self.conformal_.interval(
             predicted,
             coverage,
@@ -312,14 +359,31 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         refuse_other_order(X=X, y=y)
         predicted = self.predict(X)
+        if on_device(predicted):
+            judged = DeviceRows.judged(y, predicted)
+            with judged.library.in_64_bits():
+                return -judged.total(("z2", "log_u2")).nll()
         error = check_target(y, predicted.size, type(self).__name__)
         return -BinSums.of_all(*check_pair(error, predicted)).nll()
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Return the rows of a table whose columns are those seen in `fit`."""
+        rows = read_table(X)
+        self._compare_columns(X, rows, fitting=fitting)
+        return rows
+
+    def _read_device(self, X: Any, *, fitting: bool) -> DeviceRows:
+        """Return the rows of a table on a device."""
+        rows = DeviceRows.table(X)
+        self._compare_columns(X, rows, fitting=fitting)
+        return rows
+
+    def _compare_columns(
+        self, X: Any, rows: Rows | DeviceRows, *, fitting: bool
+    ) -> None:
+        """Remember the columns of a table in `fit`, and compare them after it."""
         from sklearn.utils.validation import validate_data
 
-        rows = read_table(X)
         if not fitting and len(rows.columns) == 1 < self.n_features_in_:
             msg = (
                 f"X has 1 features, but {type(self).__name__} is expecting "
@@ -333,7 +397,6 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
         self._compare_numbered(X, fitting=fitting)
-        return rows
 
     def _compare_numbered(self, X: Any, *, fitting: bool) -> None:
         """Refuse columns that are named by numbers, in another order than in `fit`.

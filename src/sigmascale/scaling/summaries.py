@@ -53,12 +53,21 @@ class Levels:
         The mean squared error.
     n : array of int
         The number of rows.
+    mean_u2 : array, optional
+        The mean of u², where it is known; else the middle of the range is taken for it.
     """
 
     low: Floats
     high: Floats
     e2: Floats
     n: Ints
+    mean_u2: Floats | None = None
+
+    @property
+    def u2(self) -> Floats:
+        """The mean of u² of each level, or what comes close to it."""
+        middle: Floats = 0.5 * (self.low + self.high)
+        return middle if self.mean_u2 is None else self.mean_u2
 
 
 class Summaries(Protocol):
