@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats, Ints, Labels
 from .._support.rows import Rows
+from .._support.telling import noted, quiet, warn
 from ..maps import multiplied
 from ..maps.prediction import rescale
 from .base import VarianceScaler
@@ -29,7 +29,7 @@ class Unseen:
         The factor that gives a map of all rows this average. None leaves it alone.
     scaler : VarianceScaler or None
         The candidate, fitted to all rows, if that was done on the way.
-    told : tuple of WarningMessage
+    told : tuple of Warning
         What it warned of then.
     """
 
@@ -37,13 +37,13 @@ class Unseen:
     shape: Floats
     level: float | None = None
     scaler: VarianceScaler | None = None
-    told: tuple[warnings.WarningMessage, ...] = ()
+    told: tuple[Warning, ...] = ()
 
     def fitted(self, candidate: VarianceScaler, rows: Rows) -> VarianceScaler:
         """Return the candidate fitted to all rows, right on average for unseen ones."""
         if self.scaler is not None:
             for each in self.told:
-                warnings.warn(each.message, stacklevel=4)
+                warn(str(each), type(each), stacklevel=4)
             return self.scaler
         scaler: VarianceScaler = clone(candidate)._fit_rows(rows)
         if self.level is not None:
@@ -61,8 +61,7 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     enormous error: they are brought to one average, which all unseen rows set.
     """
     once = clone(candidate)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with quiet(), noted() as told:
         predicted = once._fit_in_folds(rows, fold)
     if predicted is not None:
         return Unseen(predicted, predicted, scaler=once, told=tuple(told))
@@ -90,8 +89,7 @@ def _predict_unseen(
     predicted, typical = np.empty(rows.n_rows), np.empty(rows.n_rows)
     for k in np.unique(fold):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             fitted = clone(candidate)._fit_rows(
                 rows.take(seen if seen.size else unseen)
             )

@@ -84,8 +84,8 @@ class Summaries(Protocol):
     def positions(self, keys: Any, argument: str) -> list[int]:
         """Return the positions of several columns."""
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
 
     def rows_for(self, purpose: str) -> Rows:
         """Return the rows themselves, if they are in memory; else refuse."""
@@ -146,9 +146,10 @@ class RowSummaries:
         self.names = rows.names
         self.position, self.positions = rows.position, rows.positions
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
-        return self._rows.n_rows, float(self._rows.uncertainty.min())
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
+        u = self._rows.uncertainty
+        return self._rows.n_rows, float(u.min()), float(u.max())
 
     def rows_for(self, purpose: str) -> Rows:
         """Return the rows."""
