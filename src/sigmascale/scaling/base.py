@@ -77,7 +77,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     references: ClassVar[tuple[str, ...]] = ()
     """Whom to cite for it."""
     learns_average: ClassVar[bool] = True
-    """Whether it sets the average of the uncertainties, which unseen rows then judge."""
+    """Whether it sets the average of uncertainties, which unseen rows then judge."""
 
     map_: Node
     n_sample_: int
