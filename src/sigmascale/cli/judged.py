@@ -13,6 +13,7 @@ from .tables.filesets import about
 from .tables.roles import Choice, Expected
 
 if TYPE_CHECKING:
+    from .._support.checks import Floats
     from ..judging.validation import Validation
     from ..scaling import VarianceScaler
     from .tables.lazy import LazyTable
@@ -129,12 +130,11 @@ def judge_table(
     from ..persistence import load
 
     table: Any = data  # in memory
-    loaded = load(scaler)
     labels = None if groups is None else table.labels(groups, "--groups")
     with about(data.file), working("judging the recalibrated uncertainties"):
         recalibrated = validate(
             table.error,
-            loaded.predict(table.X),
+            rescale(scaler, table),
             table.features,
             groups=labels,
             ties=table.uncertainty,
@@ -142,7 +142,18 @@ def judge_table(
             rng=seed,
             **options,
         )
-    return Judged(data, found, recalibrated, loaded, seed)
+    return Judged(data, found, recalibrated, load(scaler), seed)
+
+
+def rescale(scaler: str, table: MemoryTable) -> Floats:
+    """Return what a saved recalibrator makes of the uncertainties of a table.
+
+    The column may have another name than in `fit`.
+    """
+    from .._support.rows import read_table
+    from ..persistence import load_map
+
+    return load_map(scaler).predict(read_table(table.X))
 
 
 def without_features(choice: Choice) -> Choice:
