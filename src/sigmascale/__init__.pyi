@@ -10,6 +10,7 @@ from .judging.coverage import (
     IntervalScores,
     interval_score,
     interval_scores,
+    law_interval,
     mean_width,
     normal_interval,
     picp,
@@ -49,11 +50,13 @@ from .judging.tail_scores import (
 from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
+from .maps.laws import StudentLaw
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
+    ComponentScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
@@ -71,6 +74,7 @@ __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
     "Comparison",
+    "ComponentScaling",
     "ConfidenceCurve",
     "CoverageAt95",
     "Estimate",
@@ -88,6 +92,7 @@ __all__ = [
     "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "StudentLaw",
     "StudentShape",
     "TailStatistics",
     "TemperatureScaling",
@@ -109,6 +114,7 @@ __all__ = [
     "frames",
     "interval_score",
     "interval_scores",
+    "law_interval",
     "load",
     "local_calibration_error",
     "local_coverage",

@@ -444,11 +444,8 @@ def test_wrong_arguments_are_named(data):
         "must be a lazy frame of Polars, DuckDB, Dask or Spark; found dict": lambda: (
             frames.scorecard({"E": [1.0]}, **NAMES)
         ),
-        "BoostedScaling cannot be fitted from sums": lambda: frames.fit(
-            ss.BoostedScaling(), lazy, **NAMES
-        ),
-        'loss="total" needs rows in memory': lambda: frames.fit(
-            ss.BinwiseScaling(loss="total"), lazy, **NAMES
+        "`sample` must be at least 100; found 5": lambda: frames.fit(
+            ss.BoostedScaling(), lazy, sample=5, **NAMES
         ),
         '`loss` must be one of "nll", "consistency"': lambda: frames.fit(
             ss.BinwiseScaling(loss="least"), lazy, **NAMES

@@ -20,6 +20,7 @@ from ..bins.sums import BinSums
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node, in_order
 from ..maps.conformal import ConformalScores
+from ..maps.laws import StudentLaw
 from ..scaling.registry import scaler_named
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 _PARTS: dict[str, type[Any]] = {
     each.__name__: each
-    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins)
+    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins, StudentLaw)
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

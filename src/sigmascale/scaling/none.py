@@ -17,6 +17,7 @@ class NoScaling(VarianceScaler):
     """
 
     does = "uncertainties are left as they are"
+    learns_average = False
 
     def _learn_from_sums(self, data: Summaries) -> Node:
         return UNCERTAINTY
