@@ -24,6 +24,7 @@ from .._support.checks import (
     check_pair,
     largest_size,
 )
+from .._support.progress import working
 from .._support.repeats import warn_of_repeats
 from .._support.rows import (
     Rows,
@@ -68,6 +69,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """What it does to uncertainties, in words; a clause without a full stop."""
     references: ClassVar[tuple[str, ...]] = ()
     """Whom to cite for it."""
+    sets_average: ClassVar[bool] = True
+    """Whether uncertainties shall be right on average, as nearly always."""
 
     map_: Node
     n_sample_: int
@@ -134,7 +137,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         rows = with_target(rows, y, groups, type(self).__name__)
         warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
-        return self._fit_rows(rows.with_uncertainty(in_range(u)))
+        with working(f"fitting {type(self).__name__}"):
+            return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
     def fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory.

@@ -13,7 +13,6 @@ from .._support.rows import Rows
 from ..maps import multiplied
 from ..maps.prediction import rescale
 from .base import VarianceScaler
-from .none import NoScaling
 
 
 @dataclass(frozen=True)
@@ -68,7 +67,7 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     if predicted is not None:
         return Unseen(predicted, predicted, scaler=once, told=tuple(told))
     predicted, typical = _predict_unseen(candidate, rows, fold)
-    if isinstance(candidate, NoScaling):
+    if not candidate.sets_average:
         return Unseen(predicted, predicted)
     log_shape = np.log(predicted) - typical
     size = np.minimum(np.abs(rows.errors) * np.exp(-log_shape), LARGEST_Z)
