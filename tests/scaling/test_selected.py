@@ -133,7 +133,7 @@ def test_the_cross_validated_likelihood_is_that_of_unseen_rows():
     scaler = SelectedScaling(candidates).fit(X, ERROR)
     inside = nll(ERROR, ss.IsotonicScaling().fit(X, ERROR).predict(X))
     outside = scaler.cv_results_["nll"][2]
-    assert 0 < outside - inside < 0.02
+    assert 0 < outside - inside < 0.05
     # one factor has no shape that unseen rows could tell from another
     inside = nll(ERROR, TemperatureScaling().fit(X, ERROR).predict(X))
     assert scaler.cv_results_["nll"][0] == pytest.approx(inside, rel=1e-12)
@@ -143,13 +143,12 @@ def test_explain_fits_a_terminal():
     scaler = SelectedScaling().fit(X, ERROR)
     lines = scaler.explain().splitlines()
     assert lines[0].split() == ["candidate", "loss", "NLL", "verdict"]
-    assert len(lines) == 9
-    assert "up to a cap" in lines[-1]
+    assert lines[8] == selected.FOOTNOTE
     assert max(map(len, lines)) <= 80
     with pytest.warns(CandidateDroppedWarning, match="no solution no solution"):
         failing = SelectedScaling({**cheap(), "failing": Failing()}).fit(X, ERROR)
     assert max(map(len, failing.explain().splitlines())) <= 80
-    assert failing.explain().splitlines()[-2].endswith(" ...")
+    assert failing.explain().splitlines()[4].endswith(" ...")
 
 
 def test_every_pair_of_default_names_fits_a_terminal():

@@ -56,7 +56,7 @@ def crps(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> floa
     0.8432
     >>> import sigmascale as ss
     >>> round(crps([0.0, 2.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
-    0.8484
+    0.8603
     """
     e, u = check_pair(error, uncertainty)
     return float(np.mean(u * (law or NORMAL).ranked_scores(e / u)))

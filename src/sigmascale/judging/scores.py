@@ -93,7 +93,7 @@ def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float
     1.4189
     >>> import sigmascale as ss
     >>> round(nll([1.0, -1.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
-    1.8018
+    1.8009
     """
     if law is not None:
         e, u = check_pair(error, uncertainty)

@@ -134,8 +134,9 @@ def poor_normal(z: Floats) -> str:
     width = float(law.quantiles(level) / NORMAL.quantiles(level))
     return (
         f"A normal law is a poor description: {100 * TAIL:g} % of the errors are "
-        f"beyond {beyond:.2g} u; intervals of {100 * COVERAGE:g} % from Student's t, "
-        f'ν = {law.df:.2g}, are {width:.2g} times as wide (distribution="student").'
+        f"beyond {beyond:.2g} u; intervals of {100 * COVERAGE:g} % from Student's t "
+        f"with ν = {law.df:.2g} are {width:.2g} times as wide "
+        '(distribution="student").'
     )
 
 

@@ -24,6 +24,7 @@ from .._support.checks import (
     largest_size,
     refuse_other_order,
 )
+from .._support.progress import working
 from .._support.repeats import warn_of_repeats
 from .._support.rows import (
     Rows,
@@ -76,8 +77,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """What it does to uncertainties, in words; a clause without a full stop."""
     references: ClassVar[tuple[str, ...]] = ()
     """Whom to cite for it."""
-    learns_average: ClassVar[bool] = True
-    """Whether it sets the average of uncertainties, which unseen rows then judge."""
+    sets_average: ClassVar[bool] = True
+    """Whether uncertainties shall be right on average, as nearly always."""
 
     map_: Node
     n_sample_: int
@@ -151,7 +152,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.min_uncertainty_ = float(u.min())
         self.seen_ = Seen.of(rows.with_uncertainty(u))
         warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
-        return self._fit_rows(rows.with_uncertainty(in_range(u)))
+        with working(f"fitting {type(self).__name__}"):
+            return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
     def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
         """Fit rows on a device; what sums do not determine is learned on the host."""

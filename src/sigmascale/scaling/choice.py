@@ -66,7 +66,7 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     if predicted is not None:
         return Unseen(predicted, predicted, scaler=once, told=tuple(told))
     predicted, typical = _predict_unseen(candidate, rows, fold)
-    if not candidate.learns_average:
+    if not candidate.sets_average:
         return Unseen(predicted, predicted)
     log_shape = np.log(predicted) - typical
     size = np.minimum(np.abs(rows.errors) * np.exp(-log_shape), LARGEST_Z)

@@ -16,8 +16,8 @@ class NoScaling(VarianceScaler):
     array([1., 2.])
     """
 
+    sets_average = False
     does = "uncertainties are left as they are"
-    learns_average = False
 
     def _learn_from_sums(self, data: Summaries) -> Node:
         return UNCERTAINTY

@@ -8,6 +8,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
+from .._support.progress import track
 from .._support.rows import Rows
 from .._support.telling import warn
 from ..bins.cells import CellSums
@@ -314,7 +315,9 @@ class RakedScaling(VarianceScaler):
             return tried[pseudo].deviance()
 
         # of equals, min takes the first: the one that shrinks most
-        best = min([(k,) * p for k in reversed(GRID)], key=loss)
+        for k in track(reversed(GRID), "raking", len(GRID)):
+            loss((k,) * p)
+        best = min(tried, key=loss)
         # Freedom for each variable, to be left out or to have a shrinkage of its own,
         # was tried: unseen rows seem to gain by it, and new ones lose.
         return best, [
