@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +66,11 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
         predicted = once._fit_in_folds(rows, fold)
     if predicted is not None:
         return Unseen(predicted, predicted, scaler=once, told=tuple(told))
-    predicted, typical = _predict_unseen(candidate, rows, fold)
+    predicted, typical = np.empty(rows.n_rows), np.empty(rows.n_rows)
+    for unseen, fitted in _fits(candidate, rows, fold):
+        found = rescale(fitted.map_, rows)
+        predicted[unseen] = found[unseen]
+        typical[unseen] = np.mean(np.log(found))  # of the same rows for every fold
     if not candidate.sets_average:
         return Unseen(predicted, predicted)
     log_shape = np.log(predicted) - typical
@@ -79,24 +84,23 @@ def predict_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
 
     Where there are too few rows or groups to hold any back, it has seen them all.
     """
-    return _predict_unseen(candidate, rows, fold)[0]
+    predicted = np.empty(rows.n_rows)
+    for unseen, fitted in _fits(candidate, rows, fold):
+        predicted[unseen] = rescale(fitted.map_, rows.take(unseen))
+    return predicted
 
 
-def _predict_unseen(
+def _fits(
     candidate: VarianceScaler, rows: Rows, fold: Ints
-) -> tuple[Floats, Floats]:
-    """Return predictions, and the mean logarithm of the fit of each row's fold."""
-    predicted, typical = np.empty(rows.n_rows), np.empty(rows.n_rows)
+) -> Iterator[tuple[Ints, VarianceScaler]]:
+    """Yield the rows of each fold, and a fit to the others."""
     for k in np.unique(fold):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         with quiet():
             fitted = clone(candidate)._fit_rows(
                 rows.take(seen if seen.size else unseen)
             )
-        found = rescale(fitted.map_, rows)
-        predicted[unseen] = found[unseen]
-        typical[unseen] = np.mean(np.log(found))
-    return predicted, typical
+        yield unseen, fitted
 
 
 @dataclass(frozen=True)
