@@ -49,6 +49,8 @@ from .judging.tail_scores import (
 from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
+from .monitoring.alarm import Alarm
+from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
@@ -65,6 +67,7 @@ from .scaling import (
 
 __all__ = [
     "AdversarialGroupCalibration",
+    "Alarm",
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
@@ -79,6 +82,7 @@ __all__ = [
     "LinearScaling",
     "LocalCoverage",
     "LocalZMS",
+    "Monitor",
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
