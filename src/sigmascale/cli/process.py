@@ -14,7 +14,7 @@ from ..exceptions import InvalidInputError
 from .app import BAD_INPUT, DEFECT, PASSED, app
 
 # Help lists the commands in this order.
-from . import check, fit, apply, show, compare, bins, stories  # noqa: F401  # isort: skip
+from . import check, fit, apply, show, watch, compare, bins, stories  # noqa: F401  # isort: skip
 
 
 def main() -> NoReturn:

@@ -52,7 +52,8 @@ class Alarm:
         """What has happened, since when and how much, in a sentence."""
         when = f"row {self.since}"
         if self.since_time is not None:
-            when += f" (time {self.since_time})"
+            time = self.since_time
+            when += f" (time {time if isinstance(time, str) else f'{time:.10g}'})"
         seen = f"seen at row {self.row}"
         if self.kind == "biased":
             way = "low" if self.size > 0 else "high"

@@ -136,6 +136,12 @@ class Evidence:
         """Return the size of a change that has the most evidence."""
         return int(np.argmax(self.started[kind] + self.stakes[kind]))
 
+    def sums_since(self, kind: int) -> tuple[float, float, float, Floats]:
+        """Return the sums since the likely start: rows, z, abs(z), and the rest."""
+        at = kind, self.best_size(kind)
+        n, z, size, *rest = (self.sums[at] - self.sums_before[at]).tolist()
+        return n, z, size, np.array(rest)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as numbers and lists."""
         return {

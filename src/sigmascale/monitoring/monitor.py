@@ -38,7 +38,8 @@ PIECE = 10_000  # rows that are worked on at once, which bounds the memory neede
 FORMAT, VERSION = "sigmascale monitor", 1
 # What is staked on uncertainties too small, too large, and on a bias up and down.
 _SHARES = np.array([0.36, 0.36, 0.14, 0.14])
-_CLEAR, _PATIENCE = 3.0, 100  # log-odds of the kind; rows to wait for them at most
+_KINDS = ("too small", "too large", "biased", "biased")
+_CLEAR, _PATIENCE = 6.0, 100  # log-odds of the kind; rows to wait for them at most
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
 
@@ -335,25 +336,27 @@ class Monitor:
         """
         assert self._reference is not None
         assert self._crossed is not None
-        where = int(np.argmax([each.max() for each in evidence]))
-        kind = int(evidence[where].argmax())
-        regions = self._regions[where - 1] if where and self._regions else None
-        found = watched[where]
-        at = kind, found.best_size(kind)
-        n, z, size, *counts = found.sums[at] - found.sums_before[at]
         normal = self._reference
-        biased = False
+        where = int(np.argmax([each.max() for each in evidence]))
+        regions = self._regions[where - 1] if where and self._regions else None
+        kind, found = int(evidence[where].argmax()), watched[where]
         if regions is None:
-            odds = normal.shift_or_factor(np.array(counts))
-            biased = odds > 0
-            if abs(odds) < _CLEAR and self._worked_on < self._crossed + _PATIENCE:
+            *_, counts = found.sums_since(kind)
+            odds = normal.shift_or_factor(counts)
+            alike = abs(odds) < _CLEAR and (odds > 0 or evidence[0][2:].max() > 0)
+            in_doubt = alike or any(each.max() > 0 for each in evidence[1:])
+            if in_doubt and self._worked_on < self._crossed + _PATIENCE:
                 return
-        since = int(found.start[at])
-        scale = "too small" if size / n > normal.mean_size else "too large"
+            # the better of too small and too large, or of biased up and down
+            family = 2 if odds > 0 else 0
+            kind = family + int(evidence[0][family : family + 2].argmax())
+        biased = regions is None and kind >= 2
+        n, z, size, _ = found.sums_since(kind)
+        since = int(found.start[kind, found.best_size(kind)])
         self.alarm = Alarm(
-            kind="region" if regions else "biased" if biased else scale,
+            kind="region" if regions else _KINDS[kind],
             since=since,
-            size=float(z / n - normal.mean if biased else size / n / normal.mean_size),
+            size=z / n - normal.mean if biased else size / n / normal.mean_size,
             row=self._worked_on,
             evidence=self.evidence,
             since_time=self._start_times.get(since),
