@@ -97,7 +97,7 @@ def watch(
     saved, roles = load_saved(scaler)
     expected = Expected(roles, choice, with_error=True)
     data = MemoryTable.open(files, reading, expected)
-    times = None if time is None else data.labels(time, "--time")
+    times = None if time is None else _times(data, time)
     normal = None
     if calibration is not None:
         normal = MemoryTable.open([calibration], reading, expected)
@@ -122,6 +122,13 @@ def watch(
         if monitor.alarm is None
         else FAILED
     )
+
+
+def _times(data: MemoryTable, name: str) -> Any:
+    """Return a column as numbers, or else as text."""
+    text = data.labels(name, "--time")
+    is_number = data.rows.is_numeric(name)
+    return data.rows.numbers(name).to_numpy() if is_number else text
 
 
 def _recalibrated(saved: SavedMap, data: MemoryTable) -> Any:

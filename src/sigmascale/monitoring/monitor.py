@@ -344,7 +344,8 @@ class Monitor:
             *_, counts = found.sums_since(kind)
             odds = normal.shift_or_factor(counts)
             alike = abs(odds) < _CLEAR and (odds > 0 or evidence[0][2:].max() > 0)
-            in_doubt = alike or any(each.max() > 0 for each in evidence[1:])
+            lead = max(0.0, evidence[0].max() - _CLEAR)
+            in_doubt = alike or any(each.max() > lead for each in evidence[1:])
             if in_doubt and self._worked_on < self._crossed + _PATIENCE:
                 return
             # the better of too small and too large, or of biased up and down
