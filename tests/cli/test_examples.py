@@ -42,14 +42,14 @@ def typed(line, sigmascale):
 
 def test_every_command_has_an_example():
     commands = {"demo", "check", "fit", "apply", "show", "compare", "bins", "paper"}
-    assert set(EXAMPLES) == commands
+    assert set(EXAMPLES) == commands | {"watch"}
     assert all(EXAMPLES.values())
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        *("check", "fit", "apply", "show", "compare", "bins"),
+        *("check", "fit", "apply", "show", "watch", "compare", "bins"),
         pytest.param("paper", marks=pytest.mark.slow),
     ],
 )

@@ -171,6 +171,28 @@ def test_a_region_of_numbers_or_a_label_is_named():
     assert "phase = solid" in alarm.words
 
 
+def test_a_region_that_was_wrong_from_the_first_is_no_change_if_that_is_known():
+    rng = np.random.default_rng(8)
+
+    def rows(n, factor):
+        X, z = rng.random((n, 2)), rng.normal(size=n)
+        return np.where(X[:, 1] > 0.8, factor * z, z), X
+
+    z, X = rows(2000, 1.6)
+    knows, does_not = ss.Monitor(z, X), ss.Monitor(z)
+    z, X = rows(4003, 1.6)
+    assert does_not.update(z, np.ones(z.size), X=X).alarm.kind == "region"
+    assert knows.update(z, np.ones(z.size), X=X).alarm is None
+    loaded = ss.Monitor.from_dict(json.loads(json.dumps(knows.to_dict())))
+    z, X = rows(3000, 3.2)
+    for monitor in (knows, loaded):
+        alarm = monitor.update(z, np.ones(z.size), X=X).alarm
+        assert (alarm.kind, alarm.feature) == ("region", "X2")
+        assert alarm.size == pytest.approx(2, rel=0.3)
+        assert abs(alarm.since - 4003) < 100
+    assert knows.alarm == loaded.alarm
+
+
 def test_a_recalibrator_recalibrates_and_its_held_back_rows_are_normal(tmp_path):
     fit, held, new = (ss.datasets.make_molecules(2000, seed=i) for i in (1, 2, 4))
     scaler = ss.RakedScaling().fit(fit.X, fit.error).conformalize(held.X, held.error)
@@ -240,6 +262,7 @@ def test_errors_of_exactly_0_and_other_ties_are_no_change():
         (lambda: ss.Monitor(confidence=1.0), "`confidence` must lie"),
         (lambda: ss.Monitor(burn_in=3), "`burn_in` must be at least 20"),
         (lambda: ss.Monitor(ss.TemperatureScaling()), "fitted recalibrator"),
+        (lambda: ss.Monitor(X=np.zeros(30)), "z-scores of its rows"),
         (lambda: ss.Monitor().update([1.0], [0.0]), "strictly positive"),
         (lambda: ss.Monitor().update([1.0, 2.0], [1.0]), "same number of rows"),
         (lambda: ss.Monitor().update([1.0], [1.0], time=[1, 2]), "same number of rows"),

@@ -147,7 +147,7 @@ def _monitor(
         return Monitor.load(state)
     if normal is not None:
         z = normal.error / _recalibrated(saved, normal)
-        return Monitor(z, confidence=confidence)
+        return Monitor(z, normal.features, confidence=confidence)
     held_back = None if saved.conformal is None else saved.conformal.z
     return Monitor(held_back, confidence=confidence)
 

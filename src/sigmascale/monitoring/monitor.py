@@ -62,6 +62,10 @@ class Monitor:
         :meth:`conformalize` has seen such rows. Uncertainties that are passed to
         :meth:`update` are then recalibrated first. If there are no such z-scores, the
         first rows of the stream stand for them, see `burn_in`.
+    X : array-like or data frame of shape (m, n_features), optional
+        Features of a calibration set of z-scores. Each region of them is then compared
+        with its own rows of that set; otherwise with all of it, as if z-scores had the
+        same law everywhere.
     confidence : float, default 0.95
         One minus the probability that a stream without a change ever raises an alarm.
     burn_in : int, default 200
@@ -106,12 +110,13 @@ class Monitor:
     >>> monitor.update(u * rng.normal(size=3000), u).alarm
     >>> alarm = monitor.update(1.5 * u * rng.normal(size=3000), u).alarm
     >>> alarm.kind, alarm.since, alarm.row, round(alarm.size, 1)
-    ('too small', 3000, 3090, 1.5)
+    ('too small', 3000, 3140, 1.4)
     """
 
     def __init__(
         self,
         calibration: Any = None,
+        X: Any = None,
         *,
         confidence: float = 0.95,
         burn_in: int = 200,
@@ -143,7 +148,20 @@ class Monitor:
             scores = getattr(self.scaler, "conformal_", None)
             z = None if scores is None else scores.z
         if z is not None:
-            self._reference = self._normal(check_column(z, "calibration"))
+            z = check_column(z, "calibration")
+            self._reference = self._normal(z)
+        if X is None:
+            return
+        if z is None or self.scaler is not None:
+            msg = (
+                "`X` must come with z-scores of its rows as `calibration`; a "
+                "recalibrator keeps them in another order. Pass error / predict(...)."
+            )
+            raise InvalidInputError(msg)
+        features = check_features(X, z)
+        self._columns = list(features)
+        columns = {name: as_column(column) for name, column in features.items()}
+        self._learn_regions(Arrivals(z, columns), own=True)
 
     @property
     def evidence(self) -> float:
@@ -259,13 +277,16 @@ class Monitor:
                     self._learn_regions(self._first)
                     self._first = Arrivals()
 
-    def _learn_regions(self, first: Arrivals) -> None:
+    def _learn_regions(self, first: Arrivals, *, own: bool = False) -> None:
+        """Learn where regions are; if asked to, also what is normal in each."""
         share = _FOR_REGIONS / max(1, len(first.features))
         found = (
             Regions.learn(name, column, share, self._worked_on)
             for name, column in first.features.items()
         )
         self._regions = [regions for regions in found if regions is not None]
+        for regions in self._regions if own else []:
+            regions.learn_normal(first.z, first.features[regions.feature], self._rng)
 
     def _look_at(self, rows: Arrivals) -> int:
         """Bet on rows, a whole number of blocks, up to the one that shows a change.
@@ -284,10 +305,13 @@ class Monitor:
         counts = np.bincount(blocks * n_bins + bins, minlength=n_blocks * n_bins)
         whole = sums.reshape(n_blocks, BLOCK, 3).sum(axis=1)
         totals = [np.hstack([whole, counts.reshape(n_blocks, n_bins)])[:, None]]
-        watched = [self._overall]
+        watched, payments = [self._overall], []
         for regions in self._regions or []:
             codes = regions.parts(rows.features[regions.feature])
-            paid = regions.totals(codes, blocks, np.log(ratios[:, _IN_REGIONS]))
+            own = regions.pay(z, codes, self._rng)
+            logs = np.log(ratios if own is None else own.ratios)[:, _IN_REGIONS]
+            paid = regions.totals(codes, blocks, logs)
+            payments.append(own)
             growth.append(np.concatenate([paid[..., :2], paid[..., 2:]], axis=1))
             totals.append(np.tile(regions.totals(codes, blocks, sums), (1, 2, 1)))
             watched.append(regions.evidence)
@@ -300,6 +324,9 @@ class Monitor:
         for each, path, paid, total in zip(watched, paths, growth, totals, strict=True):
             each.keep(path.until(end), paid[:end], total[:end], self._worked_on, BLOCK)
         self._reference.keep(payment, end * BLOCK)
+        for regions, own in zip(self._regions or [], payments, strict=True):
+            if own is not None:
+                regions.keep(own, end * BLOCK)
         self._remember(rows, paths, watched, end)
         self._worked_on += end * BLOCK
         self._log_evidence = float(best[end - 1])
@@ -352,12 +379,14 @@ class Monitor:
             family = 2 if odds > 0 else 0
             kind = family + int(evidence[0][family : family + 2].argmax())
         biased = regions is None and kind >= 2
+        usual = regions.mean_size(kind) if regions else None
+        usual = usual or normal.mean_size
         n, z, size, _ = found.sums_since(kind)
         since = int(found.start[kind, found.best_size(kind)])
         self.alarm = Alarm(
             kind="region" if regions else _KINDS[kind],
             since=since,
-            size=z / n - normal.mean if biased else size / n / normal.mean_size,
+            size=z / n - normal.mean if biased else size / n / usual,
             row=self._worked_on,
             evidence=self.evidence,
             since_time=self._start_times.get(since),

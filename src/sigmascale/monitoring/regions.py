@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._support.checks import Floats, Ints, Labels
 from .evidence import Evidence
+from .reference import N_BETS, Payment, Reference
 
 N_TENTHS = 10
 MOST_LABELS = 20  # the most frequent ones are watched
 SIZES = (0.5, 0.5)  # the stakes of the two factors that are bet on in a region
+LEAST = 20  # rows of a calibration set in a part; with fewer nothing is bet on it
+
+
+class OwnPayment(NamedTuple):
+    """What rows pay, each relative to what is normal in its own part.
+
+    `parts` has the payments of each part that is bet on, and which rows are its own.
+    """
+
+    ratios: Floats
+    parts: dict[int, tuple[Ints, Payment]]
 
 
 @dataclass
@@ -30,12 +42,16 @@ class Regions:
     evidence : Evidence
         That of each region, for uncertainties that are too small, and then for those
         that are too large.
+    normal : dict of int to Reference
+        What is normal in each part, if the calibration set has the feature; otherwise
+        it is what is normal for all rows.
     """
 
     feature: str
     limits: Floats | None
     labels: list[str] | None
     evidence: Evidence
+    normal: dict[int, Reference] = field(default_factory=dict)
 
     @classmethod
     def learn(
@@ -92,6 +108,44 @@ class Regions:
         place = {label: i for i, label in enumerate(self.labels or [])}
         return np.array([place.get(str(each), len(place)) for each in values])
 
+    def learn_normal(self, z: Floats, values: Labels, rng: np.random.Generator) -> None:
+        """Learn what is normal in each part from the rows of a calibration set."""
+        codes = self.parts(values)
+        for part in range(self.n_parts):
+            own = z[codes == part]
+            if own.size >= LEAST and own.any():
+                self.normal[part] = Reference.of(own, rng)
+
+    def pay(
+        self, z: Floats, codes: Ints, rng: np.random.Generator
+    ) -> OwnPayment | None:
+        """Return what rows pay relative to their own parts, if these are known."""
+        if not self.normal:
+            return None
+        ratios, parts = np.ones((z.size, N_BETS)), {}
+        for part, reference in self.normal.items():
+            rows = np.flatnonzero(codes == part)
+            if rows.size:
+                payment = reference.pay(z[rows], rng)
+                parts[part] = rows, payment
+                ratios[rows] = payment.ratios
+        return OwnPayment(ratios, parts)
+
+    def keep(self, paid: OwnPayment, n: int) -> None:
+        """Remember the first n rows of those that have paid."""
+        for part, (rows, payment) in paid.parts.items():
+            kept = int(np.searchsorted(rows, n))
+            if kept:
+                self.normal[part].keep(payment, kept)
+
+    def mean_size(self, kind: int) -> float | None:
+        """Return the usual mean of abs(z) in the region of a kind, if it is known."""
+        members = np.flatnonzero(self.members[:, kind % self.members.shape[1]])
+        known = [self.normal[part] for part in members.tolist() if part in self.normal]
+        sizes = [each.size.n_values for each in known]
+        means = [each.mean_size for each in known]
+        return float(np.average(means, weights=sizes)) if known else None
+
     def totals(self, codes: Ints, blocks: Ints, values: Floats) -> Floats:
         """Return sums of columns of values by block and region, shape (b, r, c)."""
         n_blocks, n_codes = int(blocks[-1]) + 1, self.n_parts + 1
@@ -122,6 +176,7 @@ class Regions:
             "limits": None if self.limits is None else self.limits.tolist(),
             "labels": self.labels,
             "evidence": self.evidence.to_dict(),
+            "normal": [[part, each.to_dict()] for part, each in self.normal.items()],
         }
 
     @classmethod
@@ -133,6 +188,7 @@ class Regions:
             None if limits is None else np.array(limits, dtype=float),
             None if labels is None else [str(each) for each in labels],
             Evidence.from_dict(found["evidence"]),
+            {int(part): Reference.from_dict(each) for part, each in found["normal"]},
         )
         wanted = 2 * regions.members.shape[1], len(SIZES)
         if regions.evidence.stakes.shape != wanted or (
