@@ -146,8 +146,7 @@ def main():
         print(line, flush=True)
         lines.append(line)
     if options.out is not None:
-        text = "\n".join(lines) + "\n"
-        options.out.write_text(f"# Study of the monitor\n\n{text}", "utf-8")
+        options.out.write_text("\n".join(lines) + "\n", "utf-8")
 
 
 if __name__ == "__main__":
