@@ -37,7 +37,7 @@ exclude_patterns = [
     "auto_examples/*.ipynb",
     "gallery",  # its examples become pages of auto_examples
     "paper/beyond.md",  # included by beyond.md
-    "studies/*.md",  # included by verdicts.md
+    "studies/*.md",  # included by verdicts.md and drift.md
 ]
 nitpicky = True
 

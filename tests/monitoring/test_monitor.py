@@ -1,5 +1,6 @@
 """False alarms, delays, names and states of monitors."""
 
+import datetime
 import importlib.util
 import json
 import re
@@ -119,6 +120,18 @@ def test_it_does_not_matter_how_rows_are_divided(batch):
     assert parts.alarm.words == whole.alarm.words
     assert parts.alarm.evidence == pytest.approx(whole.alarm.evidence, rel=1e-6)
     assert parts.history.rows == whole.history.rows
+
+
+def test_a_row_may_come_as_numbers_with_named_features_and_a_date():
+    monitor = ss.Monitor(burn_in=20)
+    for day in range(1, 25):
+        features = {"mass": 3.0 * day, "phase": "gas" if day % 2 else "solid"}
+        monitor.update(0.1 * day, 1.0, X=features, time=datetime.date(2024, 1, day))
+    assert monitor.n_rows == 24
+    assert monitor.knows_normal
+    assert json.loads(json.dumps(monitor.to_dict()))["waiting"]["times"] == [
+        f"2024-01-{day}" for day in range(21, 25)
+    ]
 
 
 def test_a_scaled_stream_with_scaled_uncertainties_is_the_same():

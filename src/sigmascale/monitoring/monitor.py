@@ -59,7 +59,7 @@ class Monitor:
     calibration : recalibrator or array-like of shape (m,), optional
         What is normal. Either z-scores, error / uncertainty, of a calibration set that
         the uncertainties were not fitted on; or a fitted recalibrator, whose
-        :meth:`conformalize` has seen such rows. Uncertainties that are passed to
+        `conformalize` has seen such rows. Uncertainties that are passed to
         :meth:`update` are then recalibrated first. If there are no such z-scores, the
         first rows of the stream stand for them, see `burn_in`.
     X : array-like or data frame of shape (m, n_features), optional
@@ -199,7 +199,12 @@ class Monitor:
         error, uncertainty = np.atleast_1d(error), np.atleast_1d(uncertainty)
         e, u = check_pair(error, uncertainty)
         if X is not None and e.size == 1 and not hasattr(X, "columns"):
-            X = X if isinstance(X, dict) else np.reshape(X, (1, -1))
+            named = isinstance(X, dict)
+            X = (
+                {name: np.atleast_1d(value) for name, value in X.items()}
+                if named
+                else np.reshape(X, (1, -1))
+            )
         features = check_features(X, e)
         if self._columns is None:
             self._columns = list(features)
