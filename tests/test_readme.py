@@ -7,6 +7,7 @@ README = Path(__file__).parents[1] / "README.md"
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("error")
 def test_the_examples_of_the_readme_run_and_end_as_they_say(
     tmp_path, monkeypatch, capsys
 ):

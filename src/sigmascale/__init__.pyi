@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, exceptions, frames, maps, plots, report
+from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
 from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
@@ -10,6 +10,7 @@ from .judging.coverage import (
     IntervalScores,
     interval_score,
     interval_scores,
+    law_interval,
     mean_width,
     normal_interval,
     picp,
@@ -49,6 +50,7 @@ from .judging.tail_scores import (
 from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
+from .maps.laws import StudentLaw
 from .monitoring.alarm import Alarm
 from .monitoring.monitor import Monitor
 from .persistence import load, save
@@ -56,6 +58,7 @@ from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
+    ComponentScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
@@ -64,6 +67,7 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -73,6 +77,7 @@ __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
     "Comparison",
+    "ComponentScaling",
     "ConfidenceCurve",
     "CoverageAt95",
     "Estimate",
@@ -88,8 +93,10 @@ __all__ = [
     "RecalibratedRegressor",
     "ReferenceScores",
     "Region",
+    "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "StudentLaw",
     "StudentShape",
     "TailStatistics",
     "TemperatureScaling",
@@ -107,9 +114,11 @@ __all__ = [
     "datasets",
     "ence",
     "exceptions",
+    "export",
     "frames",
     "interval_score",
     "interval_scores",
+    "law_interval",
     "load",
     "local_calibration_error",
     "local_coverage",

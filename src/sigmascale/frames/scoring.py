@@ -18,19 +18,17 @@ from .._support.checks import (
 )
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.by_bin import large_groups
-from ..judging.confidence_intervals import MIN_ROWS, moments_interval
-from ..judging.local import BinSettings, LocalZMS, check_settings, refuse_one_row
+from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
 from ..judging.scores import Scorecard
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
 from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
-from .summaries import uniform
+from .sampling import SAMPLE, draw
 
 SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
-SAMPLE = 1_000_000  # rows that are judged
 
 
 @dataclass(frozen=True)
@@ -156,7 +154,7 @@ def validate(
     """Return verdicts on a lazy frame, see :func:`sigmascale.validate`.
 
     Up to `sample` rows are collected and judged in memory. Of a larger frame the engine
-    draws that many, by a hash of error and uncertainty, or of whole groups; so many
+    draws that many, by a hash of their numbers, or whole groups; so many
     rows show all that matters. The scores are those of all rows.
 
     Parameters
@@ -200,28 +198,17 @@ def validate(
         names if isinstance(names, str) else [*names, *together],
         categorical=together,
     )
-    most = check_count(sample, "sample", least=100)
-    seen = collect(rows.frame.select(n=nw.len(), usable=nw.col("u").count()))
-    n_rows = int(seen["n"][0])
-    if int(seen["usable"][0]) < n_rows or not n_rows:
-        rows.refuse()
-    chosen = rows.frame
-    if n_rows > most:
-        chosen = _share_of(rows, n_rows, most, groups)
-    found = collect(chosen)
-    by_name = {
-        name: found[column]
-        for name, column in zip(rows.names[1:], rows.columns[1:], strict=True)
-    }
+    drawn = draw(rows, check_count(sample, "sample", least=100), groups)
+    found = drawn.rows
     judged = validate_rows(
-        found["e"].astype(np.float64),
-        found["u"].astype(np.float64),
-        {name: by_name[name] for name in names},
-        groups=None if groups is None else as_labels(by_name[groups]),
+        found.errors,
+        found.uncertainty,
+        {name: found.columns[found.names.index(name)] for name in names},
+        groups=found.groups,
         rng=rng,
         **options,
     )
-    if n_rows <= most:
+    if drawn.outside is None:
         return judged
     whole = scorecard(
         frame,
@@ -239,22 +226,6 @@ def _bins_of(n_bins: Any, rows: LazyRows) -> int:
     if n_bins is None:
         n_rows = int(collect(rows.frame.select(n=nw.len()))["n"][0])
     return bins_of(n_bins, n_rows)
-
-
-def _share_of(rows: LazyRows, n_rows: int, most: int, groups: str | None) -> Any:
-    """Return about so many of the rows: by a hash of each, or every so many groups."""
-    if groups is not None:
-        column = rows.columns[rows.names.index(groups)]
-        labels = np.sort(as_labels(collect(rows.frame.select(column).unique())[column]))
-        kept = labels[:: -(-n_rows // most)].tolist()
-        return rows.frame.filter(nw.col(column).is_in(kept))
-    sums = collect(
-        with_terms(rows.frame, ("e2", "u2")).select(
-            e2=nw.col("e2").sum(), u2=nw.col("u2").sum()
-        )
-    )
-    e2, u2 = (float(sums[name][0]) / n_rows for name in ("e2", "u2"))
-    return rows.frame.filter(uniform(e2, u2) < most / n_rows)
 
 
 def _scored(features: Any) -> Any:
@@ -292,11 +263,12 @@ def _bin(
             binned[column] = _groups(rows, column, terms)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
-            binned[column] = _equal_bins(taken[column], feasible)
+            binned[column] = equal_bins(taken[column], feasible)
     return binned
 
 
-def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+    """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
     parts, starts = fine.split(ranks)
     sizes = np.diff(ranks, append=fine.n_rows)
@@ -340,24 +312,5 @@ def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Sco
 
 
 def _local(name: str, binned: _Binned, settings: BinSettings) -> LocalZMS:
-    sums, confidence = binned.sums, settings.confidence
-    total = sums.total
-    refuse_one_row(int(total.n[0]))
-    which = np.ones(sums.n.size, dtype=bool)
-    if binned.low.dtype.kind != "f":
-        which = large_groups(sums.n, name)
-    low, high = moments_interval(
-        sums.n, sums.z2, sums.z4, sums.z6, confidence=confidence
-    )
-    all_low, all_high = moments_interval(
-        total.n, total.z2, total.z4, total.z6, confidence=confidence
-    )
-    return LocalZMS.from_limits(
-        name,
-        sums.zms[which],
-        (low[which], high[which]),
-        sums.n[which],
-        (binned.low[which], binned.middle[which], binned.high[which]),
-        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
-        settings,
-    )
+    values = binned.low, binned.middle, binned.high
+    return local_zms_of_sums(name, binned.sums, values, settings)

@@ -17,6 +17,7 @@ from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..scaling.base import warn_of_zero_errors
+from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
 from .lazy_rows import (
@@ -42,10 +43,10 @@ class LazySummaries(NamedColumns):
     def __init__(self, rows: LazyRows) -> None:
         self._rows = rows
         self.names = rows.names
-        self._seen: tuple[int, float] | None = None
+        self._seen: tuple[int, float, float] | None = None
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
         if self._seen is None:
             self.total()
         assert self._seen is not None
@@ -72,7 +73,8 @@ class LazySummaries(NamedColumns):
         fine = replace(fine, sums=_informative(fine.n, fine.sums))
         bins, cuts = equal_size_bins(fine, n_bins, ties=ties)
         sums = fine.bin_sums(cuts)
-        self._seen = int(sums.n.sum()), float(sums.x_min.min())
+        u_range = float(sums.x_min.min()), float(sums.x_max.max())
+        self._seen = int(sums.n.sum()), *u_range
         return bins, sums
 
     def by_cells(
@@ -118,7 +120,7 @@ class LazySummaries(NamedColumns):
     def _by_uncertainty(self) -> tuple[FineBins, dict[str, Floats]]:
         survey = Survey(terms=("z2", "e2", "u2"))
         fine = survey.take(self._rows, {"u": _no_ranks})["u"]
-        self._seen = fine.n_rows, float(fine.low[0])
+        self._seen = fine.n_rows, float(fine.low[0]), float(fine.high[-1])
         return fine, _informative(fine.n, fine.sums)
 
     def partitions(
@@ -139,7 +141,8 @@ class LazySummaries(NamedColumns):
         terms = ("z2", "e2", "u2", "nonzero")
         survey = Survey(terms, missing_allowed=True, u_range=False, feature_terms=())
         taken = survey.take(rows, ranks)
-        self._seen = taken["u"].n_rows, float(taken["u"].low[0])
+        u = taken["u"]
+        self._seen = u.n_rows, float(u.low[0]), float(u.high[-1])
         self._totals = {
             name: float(values.sum()) for name, values in taken["u"].sums.items()
         }
@@ -224,7 +227,8 @@ class LazySummaries(NamedColumns):
         )
         if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
             rows.refuse()
-        self._seen = int(found["n"].sum()), float(found["x_min"].min())
+        u_range = float(found["x_min"].min()), float(found["x_max"].max())
+        self._seen = int(found["n"].sum()), *u_range
         return _informative(found["n"], found)
 
 
@@ -279,18 +283,6 @@ def _code(x: nw.Expr, partition: Partition) -> nw.Expr:
 
 
 def uniform(e2: float, u2: float, seed: int = 0) -> nw.Expr:
-    """Return a number in [0, 1) for each row, as good as random but always the same.
-
-    It is the fractional part of multiples of E² and u², whose means are given. Units
-    are powers of two: the last bits of a mean depend on the order in which an engine
-    adds up, and powers of two do not.
-    """
-    parts = [nw.lit(0.7548776662466927 * seed)]
-    for name, mean, irrational in (
-        ("e", e2, 0.6180339887498949),
-        ("u", u2, 0.4142135623730951),
-    ):
-        unit = 2.0 ** -np.round(np.log2(max(mean, 1e-290)))
-        parts.append(nw.col(name) * nw.col(name) * float(1e4 * irrational * unit))
-    phase = parts[0] + parts[1] + parts[2]
-    return phase - phase.floor()
+    """Return a number in [0, 1) for each row, as good as random but always the same."""
+    found: nw.Expr = phase(nw.col("e"), nw.col("u"), e2, u2, seed)
+    return found - found.floor()

@@ -11,21 +11,38 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .._support.checks import check_pair
 from .._support.render import html_table
 from .._support.rows import Rows, judged_rows
+from ..arrays.rows import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
+from ..maps.laws import StudentLaw
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
+_LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 
-def _global_sums(error: Any, uncertainty: Any) -> BinSums:
+
+def _global_sums(error: Any, uncertainty: Any, *terms: str) -> BinSums:
+    """Return the sums of all rows; of those on a device, the terms asked for."""
+    if on_device(error, uncertainty):
+        rows = DeviceRows.judged(error, uncertainty)
+        with rows.library.in_64_bits():
+            return rows.total(terms)
     return BinSums.of_all(*check_pair(error, uncertainty))
 
 
 def _local_sums(
     error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any
 ) -> BinSums:
+    if on_device(error, uncertainty, by):
+        features = None if by is None else {"by": by}
+        judged = DeviceRows.judged(error, uncertainty, features)
+        count = bins_of(n_bins, judged.n_rows)
+        with judged.library.in_64_bits():
+            return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
     rows, position = judged_by(error, uncertainty, by)
     count = bins_of(n_bins, rows.n_rows)
     order = check_ties(ties, rows.errors)
@@ -52,14 +69,14 @@ def zms(error: Any, uncertainty: Any) -> float:
     >>> zms([1.0, -1.0, 2.0], [1.0, 1.0, 2.0])
     1.0
     """
-    return float(_global_sums(error, uncertainty).zms[0])
+    return float(_global_sums(error, uncertainty, "z2").zms[0])
 
 
-def nll(error: Any, uncertainty: Any) -> float:
-    """Return the mean negative log-likelihood of normal errors; lower is better.
+def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float:
+    """Return the mean negative log-likelihood of the errors; lower is better.
 
-    NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that are right on
-    average and, among these, the sharp ones.
+    For normal errors, NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that
+    are right on average and, among these, the sharp ones.
 
     Parameters
     ----------
@@ -67,13 +84,21 @@ def nll(error: Any, uncertainty: Any) -> float:
         Errors, reference minus prediction.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    law : StudentLaw, optional
+        The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
 
     Examples
     --------
     >>> round(nll([1.0, -1.0], [1.0, 1.0]), 4)
     1.4189
+    >>> import sigmascale as ss
+    >>> round(nll([1.0, -1.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
+    1.8009
     """
-    return _global_sums(error, uncertainty).nll()
+    if law is not None:
+        e, u = check_pair(error, uncertainty)
+        return float(np.mean(law.losses(e / u) + np.log(u)))
+    return _global_sums(error, uncertainty, "z2", "log_u2").nll()
 
 
 def calibration_error(error: Any, uncertainty: Any) -> float:
@@ -95,7 +120,7 @@ def calibration_error(error: Any, uncertainty: Any) -> float:
     >>> calibration_error([1.0, -1.0], [1.0, 1.0])
     0.0
     """
-    return _global_sums(error, uncertainty).local_calibration_error()
+    return _global_sums(error, uncertainty, "z2").local_calibration_error()
 
 
 def local_calibration_error(
@@ -362,10 +387,27 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
+    if on_device(error, uncertainty, features):
+        return _score_device(error, uncertainty, features, n_bins, ties)
     rows = judged_rows(error, uncertainty, features)
     count = bins_of(n_bins, rows.n_rows)
     order = check_ties(ties, rows.errors)
     return score(rows, bin_variables(rows, count, ties=order), count)
+
+
+def _score_device(
+    error: Any, uncertainty: Any, features: Any, n_bins: Any, ties: Any
+) -> Scorecard:
+    rows = DeviceRows.judged(error, uncertainty, features)
+    count = bins_of(n_bins, rows.n_rows)
+    with rows.library.in_64_bits():
+        sums = {
+            name: rows.ranked_sums(
+                position, count, _LOCAL if position else (*_LOCAL, "log_u2"), ties
+            )
+            for position, name in enumerate(rows.names)
+        }
+    return Scorecard.from_sums(sums, count)
 
 
 def score(rows: Rows, bins: Mapping[str, VariableBins], n_bins: int) -> Scorecard:

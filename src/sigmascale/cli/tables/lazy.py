@@ -6,15 +6,20 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add, and_
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..._support.progress import working
 from ...exceptions import InvalidInputError
 from ..outputs import refuse_input
 from .files import format_of
-from .filesets import about, named
+from .filesets import about, matching, named
+from .parquet_claims import check_claims
 from .reading import Engine, Reading
 from .roles import Choice, Expected, Roles, free_names
+from .sources import first_line
 from .values import RawTable
 
 if TYPE_CHECKING:
@@ -26,7 +31,7 @@ if TYPE_CHECKING:
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
-    "narwhals",
+    *("narwhals", "pyo3_runtime"),
 )
 SOME_ROWS = "Make a file of some of them"
 UNCERTAINTY = "__uncertainty__"  # a column that is computed
@@ -52,6 +57,8 @@ class LazyTable:
         Columns that were added, the recalibrated uncertainty first.
     may_be_missing : tuple of str
         Features that a recalibrator takes even where they are missing.
+    sample : int or None
+        Rows that are drawn where sums do not do; None is as many as by default.
     """
 
     files: tuple[str, ...]
@@ -61,10 +68,15 @@ class LazyTable:
     n_rows: int | None = None
     new: tuple[str, ...] = ()
     may_be_missing: tuple[str, ...] = ()
+    sample: int | None = None
 
     @classmethod
     def open(
-        cls, files: Sequence[str], reading: Reading, choice: Choice | Expected
+        cls,
+        files: Sequence[str],
+        reading: Reading,
+        choice: Choice | Expected,
+        sample: int | None = None,
     ) -> LazyTable:
         """Find the columns of files; nothing else is read."""
         import narwhals as nw
@@ -81,7 +93,7 @@ class LazyTable:
                 {name: [] for name in schema}, schema=schema, backend="polars"
             )
             roles = choice.find(RawTable(empty.to_native()))
-            table = cls(tuple(files), reading, roles, lazy)
+            table = cls(tuple(files), reading, roles, lazy, sample=sample)
             if roles.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
             if reading.drop_missing:
@@ -107,11 +119,14 @@ class LazyTable:
         self.require_memory("--conformal-share")
 
     def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
-        """Fit a recalibrator from sums."""
+        """Fit a recalibrator from sums, or from a sample of rows where it needs them.
+
+        Rows with equal values of `groups` stay together.
+        """
         from ... import frames
 
-        if groups is not None:
-            self.require_memory("--groups")
+        if groups is not None and not scaler.needs_rows:
+            self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
             frames.fit(
                 scaler,
@@ -119,6 +134,8 @@ class LazyTable:
                 error=self._error,
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
+                groups=groups,
+                **self._sample_size,
             )
         self.n_rows = scaler.n_samples_fit_
 
@@ -146,10 +163,16 @@ class LazyTable:
                 groups=groups,
                 n_bins=n_bins,
                 rng=seed,
+                **self._sample_size,
                 **options,
             )
         self.n_rows = found.scores.n_rows
         return found
+
+    @property
+    def _sample_size(self) -> dict[str, int]:
+        """How many rows to draw, if anybody said it."""
+        return {} if self.sample is None else {"sample": self.sample}
 
     @property
     def _error(self) -> str:
@@ -158,20 +181,21 @@ class LazyTable:
 
     def _with_error(self) -> Any:
         """Return the frame with standard deviations, labels and errors in it."""
-        import narwhals as nw
-
-        from ...frames.lazy_rows import number
+        from ...frames.lazy_rows import difference, label, number
 
         schema = self.frame.collect_schema()
-        parts = [number(schema, name) for name in self.roles.error]
-        error = parts[0] if len(parts) == 1 else parts[0] - parts[1]
-        labels = [nw.col(name).cast(nw.String) for name in self.roles.labels]
-        u = _standard_deviation(schema, self.roles).alias(self.roles.uncertainty)
-        return (
-            self.frame.with_columns(error.alias(self._error))
-            .with_columns(u, *labels)
-            .to_native()
-        )
+        find = number if len(self.roles.error) == 1 else difference
+        error = find(schema, *self.roles.error)
+        labels = [
+            label(self.frame, schema, name).alias(name) for name in self.roles.labels
+        ]
+        total, *parts = _standard_deviations(schema, self.roles)
+        parts = [
+            part.alias(name)
+            for part, name in zip(parts, self.roles.components, strict=True)
+        ]
+        made = [error.alias(self._error), total.alias(self.roles.uncertainty)]
+        return self.frame.with_columns(*made, *parts, *labels).to_native()
 
     def recalibrate(
         self, saved: SavedMap, name: str | None, coverage: float | None
@@ -180,20 +204,24 @@ class LazyTable:
         import narwhals as nw
 
         from ... import frames
+        from ...frames.lazy_rows import label
         from ...maps.nodes import columns_of
 
         roles, names = self.roles, list(self.frame.collect_schema())
         with self._querying("recalibrating"):
             new = free_names(name, roles, names, with_limits=coverage is not None)
-            u = _standard_deviation(self.frame.collect_schema(), roles)
-            labels = {each: f"__{each}__" for each in roles.labels}
-            texts = [nw.col(a).cast(nw.String).alias(b) for a, b in labels.items()]
+            schema = self.frame.collect_schema()
+            u, *parts = _standard_deviations(schema, roles)
+            values = dict(zip(roles.components, parts, strict=True))
+            values |= {each: label(self.frame, schema, each) for each in roles.labels}
+            made = {each: f"__{each}__" for each in values}
+            others = [value.alias(made[each]) for each, value in values.items()]
             frame = nw.from_native(
                 frames.predict(
                     saved,
-                    self.frame.with_columns(u.alias(UNCERTAINTY), *texts).to_native(),
+                    self.frame.with_columns(u.alias(UNCERTAINTY), *others).to_native(),
                     uncertainty=UNCERTAINTY,
-                    features=[labels.get(each, each) for each in roles.features],
+                    features=[made.get(each, each) for each in roles.features],
                     name=new[0],
                 )
             )
@@ -231,8 +259,11 @@ class LazyTable:
             limits = [value + each for each in limits]
         return [limit.alias(each) for limit, each in zip(limits, new[1:], strict=True)]
 
-    def write(self, output: str) -> dict[str, Any]:
-        """Write the rows with all their columns; return what is told of them."""
+    def write(self, output: str, fitted: Roles) -> dict[str, Any]:
+        """Write the rows with all their columns; return what is told of them.
+
+        All columns have types of their own, whatever the `fitted` roles.
+        """
         from ... import frames
 
         if format_of(output) != "parquet":
@@ -251,6 +282,8 @@ class LazyTable:
     @contextmanager
     def _querying(self, doing: str) -> Iterator[None]:
         """Show that files are queried, and say what an engine has against them."""
+        import polars as pl
+
         with about(self.file), working(doing):
             try:
                 yield
@@ -259,11 +292,11 @@ class LazyTable:
                     raise
                 msg = f"{problem} --drop-missing leaves out rows with missing values."
                 raise InvalidInputError(msg) from problem
-            except Exception as problem:
+            except (Exception, pl.exceptions.PanicException) as problem:
                 if type(problem).__module__.split(".")[0] not in ENGINES:
                     raise
                 msg = (
-                    f"cannot be queried ({_first_line(problem)}). Files that are read "
+                    f"cannot be queried ({first_line(problem)}). Files that are read "
                     "together must have the same columns, of the same types."
                 )
                 raise InvalidInputError(msg) from problem
@@ -287,6 +320,7 @@ class LazyTable:
 def _scan(files: Sequence[str], reading: Reading) -> Any:
     """Return Parquet files as a lazy frame of Narwhals."""
     import narwhals as nw
+    import polars as pl
 
     from ... import frames
 
@@ -298,9 +332,13 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         raise InvalidInputError(msg)
     engine: Any = Engine.polars if reading.engine is None else reading.engine
     try:
-        lazy = nw.from_native(
-            frames.scan(list(files), engine=engine.value, scheduler=reading.scheduler)
-        ).lazy()
+        native = frames.scan(
+            list(files), engine=engine.value, scheduler=reading.scheduler
+        )
+        for path in matching([file for file in files if "://" not in file]):
+            if Path(path).is_file():
+                check_claims(path, Path(path))
+        lazy = nw.from_native(native).lazy()
         lazy.collect_schema()
     except InvalidInputError:
         raise
@@ -309,15 +347,12 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         remedy = f'pip install "sigmascale[{extra}]"'
         msg = f"{problem}, which --engine {engine.value} needs: {remedy}"
         raise InvalidInputError(msg) from problem
-    except Exception as problem:  # each engine has errors of its own
-        words = _first_line(problem)
+    except (Exception, pl.exceptions.PanicException) as problem:
+        # each engine has errors of its own
+        words = first_line(problem)
         msg = f"{named(files)}: cannot be read as Parquet files ({words})."
         raise InvalidInputError(msg) from problem
     return lazy
-
-
-def _first_line(problem: Exception) -> str:
-    return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
 
 
 def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]:
@@ -334,16 +369,20 @@ def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]
     return lazy
 
 
-def _standard_deviation(schema: nw.Schema, roles: Roles) -> nw.Expr:
-    """Return the uncertainty; what is negative stays so."""
+def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
+    """Return the uncertainty, and its components; what is negative stays so."""
     import narwhals as nw
 
     from ...frames.lazy_rows import number
 
-    u = number(schema, roles.uncertainty)
+    found = [number(schema, name) for name in roles.of_uncertainty]
     if roles.is_variance:  # engines differ in the root of a negative number
-        u = nw.when(u >= 0).then(u.sqrt()).otherwise(u)
-    return u
+        found = [nw.when(u >= 0).then(u.sqrt()).otherwise(u) for u in found]
+    if not roles.components:
+        return found
+    usable = reduce(and_, (u >= 0 for u in found))
+    total = reduce(add, (u * u for u in found)).sqrt()
+    return [nw.when(usable).then(total).otherwise(-1.0), *found]
 
 
 def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:
