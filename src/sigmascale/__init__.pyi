@@ -51,6 +51,8 @@ from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
 from .maps.laws import StudentLaw
+from .monitoring.alarm import Alarm
+from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
@@ -69,6 +71,7 @@ from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
+    "Alarm",
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
@@ -84,6 +87,7 @@ __all__ = [
     "LinearScaling",
     "LocalCoverage",
     "LocalZMS",
+    "Monitor",
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
