@@ -50,7 +50,8 @@ class StudentLaw:
         """Return the law of the highest likelihood for z-scores that are not all 0."""
         from scipy import optimize, special
 
-        z2 = z**2
+        unit = float(np.abs(z).max())  # of which squares neither overflow nor vanish
+        z2 = (z / unit) ** 2
         mean = float(z2.mean())
         z2 = z2 / mean
         # with fewer degrees of freedom, errors of exactly 0 would have all the
@@ -64,12 +65,12 @@ class StudentLaw:
             return float(expected - np.log1p(z2 / (df * _best_scale2(z2, df))).mean())
 
         if least >= _MOST_DF or slope(np.log(_MOST_DF)) >= 0:
-            return cls(float("inf"), float(np.sqrt(mean)))
+            return cls(float("inf"), unit * float(np.sqrt(mean)))
         df = least
         if slope(np.log(least)) > 0:
             bounds = np.log(least), np.log(_MOST_DF)
             df = float(np.exp(optimize.brentq(slope, *bounds, xtol=1e-13)))
-        return cls(df, float(np.sqrt(mean * _best_scale2(z2, df))))
+        return cls(df, unit * float(np.sqrt(mean * _best_scale2(z2, df))))
 
     def quantiles(self, levels: Any) -> Floats:
         """Return quantiles of the error in units of u.

@@ -171,8 +171,10 @@ def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
         low, high, values = np.log(low), np.log(high), np.log(values)
         median = None if median is None else np.log(median)
     if median is None:
-        median = (low + high) / 2
-    n_far = np.count_nonzero((values > 2 * high - median) | (values < 2 * low - median))
+        median = low / 2 + high / 2
+    with np.errstate(over="ignore", invalid="ignore"):  # near the largest numbers
+        far = (values > 2 * high - median) | (values < 2 * low - median)
+    n_far = np.count_nonzero(far)
     expected = x.size / (n_fit + 1)
     least = max(OUTSIDE * expected, LEAST_SHARE * x.size, LEAST_ROWS)
     return n_outside if n_far > FAR * expected or n_outside > least else 0
