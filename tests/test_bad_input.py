@@ -310,9 +310,7 @@ CANNOT = {
     ("reference_scores", "tiny errors"): NO_ERRORS,
     ("validate", "tiny errors"): NO_ERRORS,
     ("student_shape", "only zero errors"): NO_ERRORS,
-    ("student_shape", "tiny errors"): NO_ERRORS,
     ("tails", "only zero errors"): NO_ERRORS,
-    ("tails", "tiny errors"): NO_ERRORS,
     ("tails", "two rows"): "at least 5 rows for tails; found 2",
     ("choose_n_bins", "two rows"): "`cv` must not exceed .* found 5 for 2 rows",
 }
