@@ -546,7 +546,7 @@ def test_a_selection_shows_every_candidate_with_its_verdict():
     ):
         assert name in about
         assert verdict in about
-    assert "selected among 9 candidates" in text_of(page)
+    assert "selected among 6 candidates" in text_of(page)
 
 
 def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():

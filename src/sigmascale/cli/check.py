@@ -114,7 +114,8 @@ def check(
             title = f"Uncertainties of {data.file}"
             write_report(report, found, title=title, rng=seed)
     if as_json:
-        show_json({"data": data.to_dict(), **found.to_dict()})
+        told = {"data": data.to_dict(), **found.to_dict()}
+        show_json(told | {"tails": data.tail_words()})
     elif format in (TableFormat.markdown, TableFormat.latex):
         show_table(found, format)
     else:
@@ -122,8 +123,9 @@ def check(
         print()
         show_verdicts(found)
         print("\n" + str(found).split("\n\n", 1)[1])
-        if found.sampled:
-            show_words(found.sampled)
+        for words in (found.sampled, data.tail_words()):
+            if words:
+                show_words(words)
         print(f"\n{CLOSING[found.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(found.answer, tolerate))

@@ -177,19 +177,20 @@ def tabulate_selection(evidence: Evidence) -> TableView:
     results = evidence.selection
     assert results is not None
     chosen = getattr(evidence.scaler, "name_", None)
-    columns = ("candidate", "verdict", "nll", "difference", "standard_error")
+    columns = ("candidate", "verdict", "loss", "nll", "difference", "standard_error")
     rows = []
-    for name, verdict, nll, worse, error in zip(
+    for name, verdict, loss, nll, worse, error in zip(
         *(results[column] for column in columns), strict=True
     ):
-        tried = nll is not None
         cells = [
-            Cell(f"{nll:.4f}" if tried else "–"),
-            Cell(f"{worse:.4f} ± {error:.4f}" if tried else "–"),
+            Cell("–" if loss is None else f"{loss:.4f}"),
+            Cell("–" if loss is None else f"{worse:.4f} ± {error:.4f}"),
+            Cell("–" if nll is None else f"{nll:.4f}"),
             Cell(verdict, name == chosen, prose=True),
         ]
         rows.append((str(name), "", cells))
-    return TableView(["candidate", "NLL of unseen rows", "difference", "verdict"], rows)
+    header = ["candidate", "loss", "difference", "NLL of unseen rows", "verdict"]
+    return TableView(header, rows)
 
 
 def tabulate_comparison(comparison: Comparison) -> TableView:

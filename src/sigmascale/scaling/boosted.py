@@ -34,7 +34,7 @@ from .summaries import Partition, coded, coded_columns, learn_partition
 from .trees import Forest, Grower, TreeOptions
 
 MAX_BINS = 255  # of a column
-LEAST_BINS = 32
+LEAST_BINS = 64
 ROWS_PER_BIN = 100  # where there are rows enough: finer limits tell nothing
 MOST_COLUMNS = 30  # that a booster looks at; of more, those that tell most
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little

@@ -316,8 +316,8 @@ class Grower:
         left = left.reshape(n_boosters, n_nodes, -1)
         n_left, t_left = self._unpack(left)
         n_all, t_all = self._unpack(sums[:, :, None])
-        n_right, t_right = n_all - n_left, t_all - t_left
         gain = self._reduction(n_left, t_left)
+        n_right, t_right = n_all - n_left, np.subtract(t_all, t_left, out=t_left)
         gain += self._reduction(n_right, t_right)
         gain -= k + self._reduction(n_all, t_all)
         gain[np.minimum(n_left, n_right) < self._options.min_rows] = -np.inf

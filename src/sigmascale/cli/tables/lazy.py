@@ -140,6 +140,10 @@ class LazyTable:
         """Return nothing: what uncertainties are multiplied by takes rows to see."""
         return {}
 
+    def tail_words(self) -> str:
+        """Return nothing: tails take rows to see."""
+        return ""
+
     def validate(
         self,
         n_bins: int | None,

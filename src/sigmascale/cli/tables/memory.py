@@ -219,6 +219,12 @@ class MemoryTable:
         values = np.quantile(factors, list(SHARES.values())).tolist()
         return dict(zip(SHARES, values, strict=True))
 
+    def tail_words(self) -> str:
+        """Return why a normal law describes these errors poorly, if it does."""
+        from ...maps.laws import poor_normal
+
+        return poor_normal(self.error / self.uncertainty)
+
     def validate(
         self,
         n_bins: int | None,
