@@ -3,10 +3,13 @@
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
+APP_ARGS ?=
 BENCH_ARGS ?=
+TORTURE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 OUT := demo-output
 SITE := docs/_build/html
 BENCH_OUT := bench-output
@@ -17,7 +20,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-spark lint docs paper review bench clean
+.PHONY: help app demo test test-oldest test-spark test-torch test-gpu torture lint \
+	docs paper review bench bench-gpu recalibration clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -30,6 +34,9 @@ demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-
 	@$(BIN)/sigmascale demo --out $(OUT)
 	@echo "== demo: done; the output is in $(CURDIR)/$(OUT)"
 
+app: $(VENV)/.installed-app  ## install and open the app in the browser
+	@$(BIN)/sigmascale app $(APP_ARGS)
+
 test: lint  ## install and run all checks: ruff, mypy, tests and doctests
 	@if [ -n "$$SIGMASCALE_QM9" ]; then \
 		echo "== test: pytest, with the QM9 data in $$SIGMASCALE_QM9"; \
@@ -39,6 +46,13 @@ test: lint  ## install and run all checks: ruff, mypy, tests and doctests
 	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 	@echo "== test: done; ruff, mypy, tests and doctests passed"
 
+test-oldest: $(OLDEST)/.installed  ## install the oldest versions allowed and run the tests
+	@echo "== test-oldest: pytest, with the lower bounds of pyproject.toml"
+	@# newer packages that the old ones depend on deprecate what these call
+	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning \
+		$(PYTEST_ARGS)
+	@echo "== test-oldest: done"
+
 test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs Java)
 	@command -v java >/dev/null || { \
 		echo "Spark needs Java, which was not found."; \
@@ -47,6 +61,23 @@ test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs 
 	@$(BIN)/python -m pip install --quiet --editable ".[spark]"
 	@SIGMASCALE_SPARK=1 $(ONE_THREAD) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 	@echo "== test-spark: done"
+
+torture: $(VENV)/.installed-dev  ## save from six processes at once, and kill commands while they write
+	@echo "== torture: 20,000 saves into one folder, and 100 kills; takes minutes"
+	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
+	@echo "== torture: done; no save failed, no file is torn, nothing is left"
+
+test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the tests of arrays
+	@$(BIN)/python -m pip install --quiet torch \
+		--index-url https://download.pytorch.org/whl/cpu \
+		--extra-index-url https://pypi.org/simple
+	@$(ONE_THREAD) $(BIN)/python -m pytest tests/arrays $(PYTEST_ARGS)
+	@echo "== test-torch: done"
+
+test-gpu:  ## run the tests that need a GPU, with the packages at hand; else skip them
+	@PYTHONPATH=src $(PYTHON) -m pytest -o filterwarnings=default --durations=5 \
+		--confcutdir=tests/arrays tests/arrays/test_gpu.py $(PYTEST_ARGS) \
+		|| test $$? -eq 5  # all were skipped
 
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
 	@echo "== lint: ruff check"
@@ -75,8 +106,15 @@ bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quic
 	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
 		$(BENCH_ARGS)
 
-clean:  ## remove .venv, all output, the built documentation and all caches
-	rm -rf $(VENV) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
+recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on many sets
+	@$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(BENCH_OUT) \
+		$(BENCH_ARGS)
+
+bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
+	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)
+
+clean:  ## remove environments, all output, the built documentation and all caches
+	rm -rf $(VENV) $(OLDEST) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -87,10 +125,15 @@ $(VENV)/.installed-cli: pyproject.toml $(VENV)/.made
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]"
 	@touch $@
 
+$(VENV)/.installed-app: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and its extra app into $(VENV)"
+	@$(BIN)/python -m pip install --quiet --editable ".[app]"
+	@touch $@ $(VENV)/.installed-cli
+
 $(VENV)/.installed-dev: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and its development tools into $(VENV)"
-	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group dev
-	@touch $@ $(VENV)/.installed-cli
+	@$(BIN)/python -m pip install --quiet --editable ".[app]" --group dev
+	@touch $@ $(VENV)/.installed-cli $(VENV)/.installed-app
 
 $(VENV)/.installed-docs: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what builds its documentation into $(VENV)"
@@ -101,6 +144,16 @@ $(VENV)/.installed-bench: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what it is measured against into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group bench
 	@touch $@ $(VENV)/.installed-cli
+
+# uv finds the lowest versions that fit together; those of the dependencies' own
+# dependencies are the newest.
+$(OLDEST)/.installed: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and the oldest versions of all it needs into $(OLDEST)"
+	@$(BIN)/python -m pip install --quiet "uv>=0.8"
+	@$(PYTHON) -m venv --clear $(OLDEST)
+	@$(BIN)/python -m uv pip install --quiet --python $(OLDEST)/bin/python \
+		--resolution lowest-direct --editable ".[cli]" --group test
+	@touch $@
 
 $(VENV)/.made:
 	@command -v $(PYTHON) >/dev/null || { \

@@ -27,6 +27,7 @@ from threadpoolctl import threadpool_limits
 import sigmascale as ss
 
 QM9_ROWS = 13_885  # the size of the test set of the published study
+VALIDATED_ROWS = 10_000
 N_RESAMPLES, N_DRAWS = 1500, 1000
 TOLERANCE = 0.05  # of a measured exponent
 
@@ -139,7 +140,7 @@ def metric(function: Callable[..., object], **options: int) -> Callable[[Sample]
 def validate(data: Sample) -> Task:
     """Judge by u and two features, with as few simulated sets as there may be."""
     return partial(
-        ss.validate, data.error, data.u, data.features, n_draws=30, n_resamples=20
+        ss.validate, data.error, data.u, data.features, n_draws=40, n_resamples=20
     )
 
 
@@ -272,6 +273,30 @@ def against_bootstrap(quick: bool) -> list[Row]:
     ]
 
 
+def against_intervals(quick: bool) -> list[Row]:
+    """Compare verdicts, with three features, with the intervals of the bins of u."""
+    data = sample(VALIDATED_ROWS)
+    features = {
+        **data.features,
+        "noise": np.random.default_rng(1).normal(size=data.u.size),
+    }
+    judge = partial(ss.validate, data.error, data.u, features)
+    seconds = best_seconds(
+        {
+            "intervals": local_zms("bca")(data),
+            "verdicts": partial(judge, joint=False),
+            "joint": judge,
+        },
+        budget=2 if quick else 15,
+    )
+    name = f"validate, {VALIDATED_ROWS} rows / local_zms, bca"
+    # before verdicts looked for regions, they took 33 times as long as the intervals
+    return [
+        quotient(f"{name}, not jointly", seconds, "verdicts", "intervals", at_most=50),
+        quotient(f"{name}, jointly", seconds, "joint", "intervals", at_most=133),
+    ]
+
+
 def against_drawing(quick: bool) -> list[Row]:
     """Compare simulated scores with drawing the random numbers that they need."""
     data = sample(QM9_ROWS)
@@ -331,7 +356,7 @@ IN_MEMORY: dict[str, tuple[Callable[[Sample], Task], tuple[int, ...]]] = {
     "RakedScaling.fit": (fit(ss.RakedScaling()), FEWER),
     "BoostedScaling.fit, 5 trees": (fit(ss.BoostedScaling(max_trees=5)), FEWER),
     "BoostedScaling.predict": (predict(ss.BoostedScaling()), MANY),
-    "validate, two features, 30 draws": (validate, MANY),
+    "validate, two features, 40 draws": (validate, MANY),
     "choose_n_bins": (choose_n_bins, FEWER),
     "SelectedScaling.fit": (fit(ss.SelectedScaling()), FEW),
 }
@@ -433,6 +458,7 @@ def quotient(
 SECTIONS: list[Callable[[bool], list[Row]]] = [
     against_sorting,
     against_bootstrap,
+    against_intervals,
     against_drawing,
     against_uncertainty_toolbox,
     growth_with_rows,

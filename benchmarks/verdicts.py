@@ -13,6 +13,7 @@ import argparse
 import collections
 import warnings
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -234,8 +235,13 @@ def answers(rows: Rows, tolerance: float, rng: np.random.Generator) -> dict[str,
     return found | {"joint": asked.joint().answer, "coverage": asked.coverage().answer}
 
 
-def study(case: Case, replications: int, seed: int) -> list[str]:
-    """Return a line of the table."""
+STUDIES = {"Calibrated": false_alarms, "Wrong": failures}
+
+
+def study(title: str, number: int, replications: int, seed: int) -> list[str]:
+    """Return a line of a table."""
+    warnings.simplefilter("ignore")
+    case = STUDIES[title]()[number]
     rng = np.random.default_rng(seed)
     count: collections.Counter[str] = collections.Counter()
     runs = max(20, replications // case.fewer)
@@ -274,19 +280,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replications", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
     text = ""
-    for title, cases in (("Calibrated", false_alarms()), ("Wrong", failures())):
-        text += (
-            f"\n### {title}\n\n| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}\n"
-        )
-        print(title, flush=True)
-        for case in cases:
-            line = study(case, options.replications, options.seed)
-            text += f"| {' | '.join(line)} |\n"
-            print("  " + "  ".join(line), flush=True)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        for title, cases in STUDIES.items():
+            text += f"\n### {title}\n\n| {' | '.join(HEADER)} |\n"
+            text += f"|{' --- |' * len(HEADER)}\n"
+            print(title, flush=True)
+            count = len(cases())
+            settings = zip(
+                *((title, i, options.replications, options.seed) for i in range(count)),
+                strict=True,
+            )
+            for line in pool.map(study, *settings):
+                text += f"| {' | '.join(line)} |\n"
+                print("  " + "  ".join(line), flush=True)
     if options.out is not None:
         options.out.write_text(text.lstrip(), encoding="utf-8")
 

@@ -233,7 +233,7 @@ def test_scores_and_valid_fractions_of_a_set_share_one_partition_of_each_variabl
 def test_bins_with_too_few_rows_are_merged_for_scores_as_for_intervals(frames):
     few = tuple((X[:60], error[:60]) for X, error in frames)
     with pytest.warns(FewerBinsWarning, match="12 are used"):
-        found = ss.compare([], *few)["none"]
+        found = ss.compare([], *few, n_bins=100)["none"]
     assert found.test_local["u"].n.size == 12
     X, error = few[1]
     features = {name: X[name] for name in ("mass", "hetero")}

@@ -20,7 +20,8 @@ ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 # public as a whole
 SUBMODULES = (
-    *("chemistry", "datasets", "exceptions", "frames", "maps", "plots", "report"),
+    *("chemistry", "datasets", "exceptions", "export", "frames", "maps", "plots"),
+    "report",
 )
 PAGES = sorted(
     path

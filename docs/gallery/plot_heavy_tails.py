@@ -49,7 +49,7 @@ for name, found in fractions.items():
 attainable = {name: [] for name in shapes}
 for name, df in shapes.items():
     for _ in range(12):
-        verdicts = ss.validate(draw(df), u, n_bins=70, method="moments", n_draws=30)
+        verdicts = ss.validate(draw(df), u, n_bins=70, method="moments", n_draws=40)
         attainable[name].append(verdicts.verdicts["u"].attainable)
     mean, sd = np.mean(attainable[name]), np.std(attainable[name])
     print(f"{name:<16} attainable {mean:.2f} ± {sd:.2f}")

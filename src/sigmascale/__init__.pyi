@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, exceptions, frames, maps, plots, report
+from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import Comparison, compare
 from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
@@ -51,6 +51,8 @@ from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
 from .maps.laws import StudentLaw
+from .monitoring.alarm import Alarm
+from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
@@ -65,9 +67,11 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
+    "Alarm",
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
@@ -83,11 +87,13 @@ __all__ = [
     "LinearScaling",
     "LocalCoverage",
     "LocalZMS",
+    "Monitor",
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
     "ReferenceScores",
     "Region",
+    "RunningScores",
     "Scorecard",
     "SelectedScaling",
     "StudentLaw",
@@ -108,6 +114,7 @@ __all__ = [
     "datasets",
     "ence",
     "exceptions",
+    "export",
     "frames",
     "interval_score",
     "interval_scores",

@@ -10,7 +10,11 @@ STOPPED = 128  # and the number of the signal that stopped it
 
 def main() -> NoReturn:
     """Run the command line in a process of its own."""
-    signal.signal(signal.SIGTERM, _stop)  # so that nothing half-written is left
+    _open_streams()
+    for each in ("SIGTERM", "SIGHUP"):  # so that nothing half-written is left
+        number = getattr(signal, each, None)  # Windows has no terminal to hang up
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _stop)
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
@@ -29,6 +33,17 @@ def main() -> NoReturn:
             print("error: interrupted.", file=sys.stderr, flush=True)
             os._exit(end.code)  # threads that still compute would make Python abort
         raise
+
+
+def _open_streams() -> None:
+    """Open closed standard streams, which are None, or files would take their place.
+
+    Nothing comes from standard input then, and nobody reads what is told.
+    """
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
 
 
 def _stop(number: int, frame: Any) -> NoReturn:

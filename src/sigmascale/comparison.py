@@ -14,6 +14,7 @@ from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
 from ._support.render import TableFormat, as_table, html_table, shorten
 from ._support.rows import Data, Rows, judged_rows, read_pair, some_features
+from .bins.partitions import bins_of
 from .exceptions import InvalidInputError
 from .judging.confidence_intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
@@ -164,7 +165,7 @@ def compare(
     test: Data,
     *,
     features: Sequence[int | str] | None = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     method: IntervalMethod = "bca",
     rng: int = 0,
 ) -> Comparison:
@@ -181,9 +182,10 @@ def compare(
         count groups rather than rows.
     features : list of int or str, optional
         Columns of X to score adaptivity for; by default all but the first.
-    n_bins : int, default 100
-        Number of bins of the local scores and of the valid fractions; fewer, with a
-        warning, where a bin would have under 5 rows, or rows of under 5 groups.
+    n_bins : int, optional
+        Number of bins of the local scores and of the valid fractions. By default they
+        have 30 rows or more, and there are at most 100. Fewer, with a warning, where a
+        bin would have under 5 rows, or rows of under 5 groups.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals of the local <Z²> are made.
     rng : int, default 0
@@ -215,10 +217,12 @@ def compare(
             "uncertainties as they came. Rename it."
         )
         raise InvalidInputError(msg)
-    settings = check_settings(n_bins, method)
     sets = [
         _JudgedSet.read(calibration, "calibration", features),
         _JudgedSet.read(test, "test", features),
+    ]
+    settings = [
+        check_settings(bins_of(n_bins, each.rows.n_rows), method) for each in sets
     ]
     rows = []
     everything = {UNSCALED: None, **named}
@@ -231,8 +235,8 @@ def compare(
             seconds = time.perf_counter() - started
             outputs = [fitted.predict(each.X) for each in sets]
         learned, judged = (
-            each.measure(u, settings, rng)
-            for each, u in zip(sets, outputs, strict=True)
+            each.measure(u, how, rng)
+            for each, u, how in zip(sets, outputs, settings, strict=True)
         )
         rows.append(
             ComparisonRow(

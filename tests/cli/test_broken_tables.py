@@ -131,7 +131,7 @@ BROKEN = {
         "missing values, by column: 'u' 1",
     ),
     "an open quote": (cell(2, '"oops'), "a quote in line 18 is never closed"),
-    "an open quote in the header": (csv('E,u,"mass'), "but no rows"),
+    "an open quote in the header": (csv('E,u,"mass'), "a quote is never closed"),
     "lines of an old Mac": (csv(end="\r"), "carriage returns alone"),
     "cut gzip": (("a.csv.gz", gzip.compress(GOOD)[:-20]), "cannot be unpacked"),
     "damaged gzip": (

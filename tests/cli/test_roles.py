@@ -213,3 +213,24 @@ def test_roles_come_back_from_json_and_nothing_else_does():
     ):
         with pytest.raises(DamagedFileError, match="damaged"):
             Roles.from_dict(bad)
+
+
+def test_no_column_is_looked_for_among_all_others(monkeypatch):
+    """What is done once a column must not take longer the more columns there are."""
+    made = []
+    schema = pl.DataFrame.schema
+
+    def count(frame):
+        made.append(frame.width)
+        return schema.fget(frame)
+
+    monkeypatch.setattr(pl.DataFrame, "schema", property(count))
+    looks = []
+    for width in (50, 100):
+        made.clear()
+        table = RawTable(FRAME.with_columns(**{f"x{i}": 1 for i in range(width)}))
+        roles = Choice(all_features=True).find(table)
+        assert len(roles.numbers) > width
+        Expected(roles, Choice()).find(table)
+        looks.append(len(made))
+    assert looks[0] == looks[1]

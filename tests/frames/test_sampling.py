@@ -110,8 +110,6 @@ def test_the_hash_is_uniform_and_independent_of_the_values(kind):
     chosen = found < 0.1
     for values in (e, np.abs(e), u, x):
         assert stats.ks_2samp(values[chosen], values[~chosen]).pvalue > 1e-4
-    others = with_hash(nw.from_native(frame.lazy()), means, seed=1).collect()[HASH]
-    assert abs(np.corrcoef(found, others)[0, 1]) < 0.02
 
 
 SCALERS = {

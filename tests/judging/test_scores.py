@@ -300,7 +300,7 @@ def test_dates_are_neither_numbers_nor_labels(data, dates):
 def test_fewer_rows_than_bins_are_announced(data):
     error, u, _ = data
     with pytest.warns(FewerBinsWarning, match="100 bins were asked for, but 30 rows"):
-        found = ss.ence(error[:30], u[:30])
+        found = ss.ence(error[:30], u[:30], n_bins=100)
     assert found == ss.ence(error[:30], u[:30], n_bins=30)
 
 
@@ -475,12 +475,16 @@ def count_steps(function):
 @pytest.mark.parametrize(
     "compute",
     [
-        lambda e, u, x: ss.scorecard(e, u, {"x": x, "u rounded": np.round(u, 1)}),
+        lambda e, u, x: ss.scorecard(
+            e, u, {"x": x, "u rounded": np.round(u, 1)}, n_bins=20
+        ),
         lambda e, u, x: ss.TemperatureScaling().fit(u, e).predict(u),
         lambda e, u, x: ss.IsotonicScaling().fit(u, e).predict(u),
         lambda e, u, x: ss.BinwiseScaling(20, by=1).fit(np.stack([u, x], 1), e),
         lambda e, u, x: ss.GroupScaling().fit(np.stack([u, x], 1), e),
-        lambda e, u, x: ss.scorecard(pl.Series(e), pd.Series(u), pa.table({"x": x})),
+        lambda e, u, x: ss.scorecard(
+            pl.Series(e), pd.Series(u), pa.table({"x": x}), n_bins=20
+        ),
     ],
 )
 def test_no_loop_in_python_is_taken_over_rows_of_numbers(compute):

@@ -182,13 +182,16 @@ def test_the_attainable_fraction_of_valid_bins_is_the_coverage_of_their_interval
 
 
 @pytest.mark.parametrize(
-    ("n", "expected"), [(2, 1), (5, 1), (18, 3), (100, 10), (400, 20), (20_000, 100)]
+    ("n", "expected"), [(2, 1), (59, 1), (100, 3), (400, 13), (20_000, 100)]
 )
-def test_there_are_as_many_bins_as_the_root_of_the_rows_up_to_100(n, expected):
+def test_bins_have_30_rows_or_more_and_are_the_same_for_scores(n, expected):
     rng = np.random.default_rng(n)
     u = rng.uniform(1, 2, n)
-    found = validate(u * rng.normal(size=n), u, **CHEAP)
+    error = u * rng.normal(size=n)
+    found = validate(error, u, **CHEAP)
     assert found.local["u"].n.size == expected
+    assert found.scores == scorecard(error, u)
+    assert local_zms(error, u).n.size == expected
 
 
 def test_the_scale_of_errors_and_uncertainties_does_not_matter():
@@ -327,8 +330,8 @@ def test_a_feature_cannot_take_the_name_of_another_verdict_or_score(name):
         ),
         ({"n_bins": 0}, "`n_bins` must be at least 1; found 0"),
         ({"n_resamples": 5}, "`n_resamples` must be at least 20; found 5"),
-        ({"n_draws": 5}, "`n_draws` must be at least 29 for confidence=0.95"),
-        ({"n_draws": 999, "confidence": 0.999}, "at least 1429 for confidence=0.999"),
+        ({"n_draws": 5}, "`n_draws` must be at least 34 for confidence=0.95"),
+        ({"n_draws": 999, "confidence": 0.999}, "at least 1667 for confidence=0.999"),
         ({"tolerance": 1.0}, "`tolerance` must be a factor .* above 1; found 1.0"),
         ({"tolerance": "2"}, "`tolerance` must be a factor .* above 1; found '2'"),
         ({"groups": MASS[:5]}, "must have the same number of rows"),

@@ -10,8 +10,11 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale._support import files
 from sigmascale._support.files import (
+    FULL,
     PREFIX,
+    as_pattern,
     whole_file,
     whole_file_or_folder,
     write_text,
@@ -126,6 +129,85 @@ def test_what_others_are_writing_is_left_alone(tmp_path, writer):
         assert a.read_text() == "a"
     assert names(tmp_path) == ["a.csv", "b.csv"]
     assert (tmp_path / "a.csv").read_text() == "a"
+
+
+@pytest.mark.parametrize("writer", [whole_file, whole_file_or_folder])
+def test_what_others_took_for_abandoned_before_it_was_locked_is_made_anew(
+    writer, tmp_path, monkeypatch
+):
+    real, first = files.fcntl.flock, iter([True])
+
+    def flock(handle, how):
+        if next(first, False):  # that of the writer
+            for left in parts(tmp_path):
+                left.rmdir() if left.is_dir() else left.unlink()
+        real(handle, how)
+
+    monkeypatch.setattr(files.fcntl, "flock", flock)
+    with writer(tmp_path / "a.csv") as part:
+        part.write_text("whole")
+    assert names(tmp_path) == ["a.csv"]
+    assert (tmp_path / "a.csv").read_text() == "whole"
+
+
+@pytest.mark.parametrize("writer", [whole_file, whole_file_or_folder])
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444, 0o666])
+def test_permissions_of_a_file_that_is_replaced_stay(writer, mode, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("old")
+    path.chmod(mode)
+    with writer(path) as part:
+        part.write_text("new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_a_folder_in_place_of_a_private_file_is_private(tmp_path):
+    path = tmp_path / "a.parquet"
+    path.write_text("old")
+    path.chmod(0o600)
+    with whole_file_or_folder(path) as part:
+        part.mkdir()
+        (part / "1").write_text("new")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+
+
+@pytest.mark.parametrize("writer", [whole_file, whole_file_or_folder])
+@pytest.mark.parametrize("number", FULL)
+def test_a_full_disk_is_told_with_the_name_of_the_output(writer, number, tmp_path):
+    class EngineError(Exception):
+        pass
+
+    def fail():
+        msg = f"while sinking: {os.strerror(number)} (os error {number})"
+        raise EngineError(msg)
+
+    with pytest.raises(OSError, match=r"a\.csv") as found, writer(tmp_path / "a.csv"):
+        fail()
+    assert found.value.errno == number
+    assert names(tmp_path) == []
+
+
+def test_an_empty_name_is_not_the_current_folder():
+    with pytest.raises(InvalidInputError, match="name of a file is empty"):
+        as_pattern("")
+    with pytest.raises(InvalidInputError, match="name of a file is empty"):
+        ss.frames.scan("")
+
+
+TORTURE = Path(__file__).parents[1] / "torture.py"
+
+
+@pytest.mark.parametrize(
+    ("saves", "kills"),
+    [(1200, 0), (0, 5), pytest.param(20_000, 100, marks=pytest.mark.slow)],
+)
+def test_many_processes_and_kills_leave_whole_files_and_no_others(saves, kills):
+    sizes = ("--saves", str(saves), "--kills", str(kills), "--rows", "50000")
+    done = subprocess.run(
+        [sys.executable, TORTURE, *sizes], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow

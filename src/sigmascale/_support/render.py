@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .terminal import visible
+
 WIDTH = 80  # characters in a line of a terminal
 TableFormat = Literal["text", "markdown", "latex"]
 _LATEX = {
@@ -27,7 +29,7 @@ def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
     One that is wider than a terminal goes on below, with the first column again.
     """
-    lines = [list(header), *[list(row) for row in rows]]
+    lines = [[visible(cell, keep="") for cell in row] for row in (header, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
     blocks: list[list[int]] = [[]]
     room = WIDTH - widths[0]

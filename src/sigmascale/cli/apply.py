@@ -20,7 +20,7 @@ from .options import (
     gather,
     make_choice,
 )
-from .printing import show_json
+from .printing import say, show_json
 from .tables.reading import Engine
 
 
@@ -95,14 +95,13 @@ def apply(
                 "and there were none. Fit with --conformal-share 0.2."
             )
             raise InvalidInputError(msg)
-    is_text = format_of(output) in ("csv", "tsv")  # nothing else is changed then
-    reading = replace(reading, as_text=is_text)
+    format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)
     choice = make_choice(uncertainty, variance, prediction=prediction)
     expected = Expected(roles, choice, with_prediction=coverage is not None)
     data = open_table(files, reading, expected).recalibrate(saved, name, coverage)
-    told = data.write(output) | {"column": data.new[0], "output": output}
+    told = data.write(output, roles) | {"column": data.new[0], "output": output}
     limits = list(data.new[1:])
     if limits:
         of = "error" if data.roles.prediction is None else "value"
@@ -110,7 +109,7 @@ def apply(
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
-        print(f"Written: {output} ({_in_words(told)}).")
+        say(f"Written: {output} ({_in_words(told)}).")
 
 
 def _in_words(told: dict[str, Any]) -> str:

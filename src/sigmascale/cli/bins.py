@@ -20,7 +20,7 @@ from .options import (
     example,
     gather,
 )
-from .printing import check_format, show_json, show_table, tell_guesses
+from .printing import check_format, say, show_json, show_table, tell_guesses
 
 SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
 
@@ -48,7 +48,7 @@ def bins(
 ) -> None:
     """Show what the number of bins does, and which one cross-validation prefers."""
     from ..judging.bin_numbers import choose_n_bins, scan_bins
-    from .pairs import read_pair, score_bins
+    from .pairs import read_pair
 
     check_format(format, as_json)
     choice = replace(choice, by=(by,) if by else ())
@@ -60,7 +60,6 @@ def bins(
         (judged.X, judged.error),
         n_bins=[int(n) for n in best.candidates],
         by=column,
-        score_bins=score_bins(learned_from, judged),
         n_draws=SIMULATED_SETS,
         rng=seed,
     )
@@ -71,7 +70,7 @@ def bins(
         show_table(scan, format)
         return
     tell_guesses(choice, learned_from)
-    print(f"\nScores on {test} of bin-wise scaling, by its number of bins:\n")
-    print(scan)
+    say(f"\nScores on {test} of bin-wise scaling, by its number of bins:\n")
+    say(scan)
     chosen = "1 bin" if best.n_bins == 1 else f"{best.n_bins} bins"
-    print(f"\nCross-validation on {calibration} alone prefers {chosen}.")
+    say(f"\nCross-validation on {calibration} alone prefers {chosen}.")

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .._support.progress import working
+from ..exceptions import InvalidInputError
 from .app import CANNOT_TELL, FAILED, PASSED, app
 from .options import (
     COLUMNS,
@@ -16,6 +16,7 @@ from .options import (
     Files,
     FormatOption,
     Groups,
+    Parts,
     Report,
     SampleSize,
     Seed,
@@ -26,6 +27,7 @@ from .options import (
 from .outputs import HTML, check_output
 from .printing import (
     check_format,
+    say,
     show_json,
     show_table,
     show_verdicts,
@@ -86,7 +88,23 @@ def check(
     bins: Annotated[
         int | None, typer.Option(help="Bins of each variable.", min=1, metavar="N")
     ] = None,
+    scaler: Annotated[
+        str | None,
+        typer.Option(
+            help="Judge also what this recalibrator, made by fit, makes of the "
+            "uncertainties; the exit code is about these.",
+            metavar="SCALER",
+        ),
+    ] = None,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            help="The set that it was fitted on: the report tells whether they differ.",
+            metavar="CALIBRATION",
+        ),
+    ] = None,
     report: Report = None,
+    parts: Parts = None,
     sample: SampleSize = None,
     seed: Seed = 0,
     format: FormatOption = None,
@@ -98,37 +116,57 @@ def check(
     nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
     instead of 4, --tolerate no also instead of 1.
     """
+    from .judged import expected_by, judge_table
+    from .tables.memory import MemoryTable
     from .tables.opening import open_table
 
     check_format(format, as_json)
     if report is not None:
         check_output(report, HTML, files)
-    data = open_table(files, reading, choice, sample)
-    found = data.validate(
-        bins, seed, groups=groups, tolerance=tolerance, confidence=confidence
+    for option, value, needs, other in (
+        ("--parts", parts, "--report", report),
+        ("--calibration", calibration, "--scaler", scaler),
+    ):
+        if value is not None and other is None:
+            msg = f"{option} is for {needs}; pass that, too."
+            raise InvalidInputError(msg)
+    expected = choice if scaler is None else expected_by(scaler, choice)
+    data = open_table(files, reading, expected, sample)
+    if scaler is not None:
+        data.require_memory("--scaler", "Judge some of them")
+    judged = judge_table(
+        data,
+        scaler=scaler,
+        groups=groups,
+        bins=bins,
+        seed=seed,
+        tolerance=tolerance,
+        confidence=confidence,
     )
+    found = judged.found
     if report is not None:
-        from ..report import write_report
-
-        with working("writing the report"):
-            title = f"Uncertainties of {data.file}"
-            write_report(report, found, title=title, rng=seed)
+        learned_from = None
+        if calibration is not None:
+            learned_from = MemoryTable.open([calibration], reading, expected)
+        judged.write_report(report, calibration=learned_from, parts=parts)
     if as_json:
-        told = {"data": data.to_dict(), **found.to_dict()}
-        show_json(told | {"tails": data.tail_words()})
+        show_json(judged.to_dict())
     elif format in (TableFormat.markdown, TableFormat.latex):
-        show_table(found, format)
+        show_table(judged.final, format)
     else:
         tell_guesses(choice, data)
-        print()
-        show_verdicts(found)
-        print("\n" + str(found).split("\n\n", 1)[1])
-        for words in (found.sampled, data.tail_words()):
+        say()
+        if judged.recalibrated is not None:
+            show_verdicts(found, "Before")
+            say()
+        show_verdicts(judged.final, "After" if judged.recalibrated else "")
+        say("\n" + str(judged.final).split("\n\n", 1)[1])
+        for words in (judged.final.sampled, judged.tails):
             if words:
                 show_words(words)
-        print(f"\n{CLOSING[found.answer]}")
+        say(f"\n{CLOSING[judged.final.answer]}")
         tell_written(report)
-    raise typer.Exit(_exit_code(found.answer, tolerate))
+    raise typer.Exit(_exit_code(judged.final.answer, tolerate))
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:

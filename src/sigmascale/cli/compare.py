@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._support.progress import working
+from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
 from .app import app
@@ -29,6 +30,7 @@ from .options import (
 from .outputs import HTML, check_output
 from .printing import (
     check_format,
+    say,
     show_json,
     show_table,
     show_verdicts,
@@ -148,7 +150,7 @@ def _show_recalibrators(
 
     from ..comparison import compare as compare_scalers
     from ..judging.verdicts import validate
-    from .pairs import read_pair, score_bins
+    from .pairs import read_pair
     from .tables.filesets import about
 
     calibration, test = files
@@ -160,7 +162,6 @@ def _show_recalibrators(
             UserWarning,
             stacklevel=1,
         )
-    bins = bins or score_bins(learned_from, judged)
     scalers: dict[str, Any] = {
         each: make_scaler(each, learned_from.roles, seed=seed)
         for each in methods()
@@ -187,6 +188,7 @@ def _show_recalibrators(
                 u,
                 judged.features,
                 groups=together[1][0] if together[1] else None,
+                n_bins=bins,
                 ties=judged.uncertainty,
                 rng=seed,
             )
@@ -203,7 +205,9 @@ def _show_recalibrators(
                 scaler=auto,
                 calibration=(learned_from.X, learned_from.error),
                 comparison=table,
-                title=f"Uncertainties of {test}, recalibrated with {calibration}",
+                title=visible(
+                    f"Uncertainties of {test}, recalibrated with {calibration}"
+                ),
                 rng=seed,
             )
     if as_json:
@@ -222,11 +226,11 @@ def _show_recalibrators(
         show_table(table, format)
         return
     tell_guesses(choice, learned_from)
-    print(f"\nScores on {test}, with {bins} bins:\n\n{table}")
-    print("NLL and S: lower is better. Valid bins: 95 % is ideal.")
-    print(f"\nauto is: {auto.name_}, chosen by cross-validation on {calibration}.\n")
+    say(f"\nScores on {test}, with {bins} bins:\n\n{table}")
+    say("NLL and S: lower is better. Valid bins: 95 % is ideal.")
+    say(f"\nauto is: {auto.name_}, chosen by cross-validation on {calibration}.\n")
     show_verdicts(before, "Before")
-    print()
+    say()
     show_verdicts(after, "After, with auto")
     tell_written(report)
 
@@ -252,8 +256,8 @@ def _show_side_by_side(
         show_table(found, format)
         return
     tell_guesses(choices[0], found.first)
-    print(f"\n{found}")
-    print("NLL and S: lower is better.")
+    say(f"\n{found}")
+    say("NLL and S: lower is better.")
     for name, each in found.validations.items():
-        print()
+        say()
         show_verdicts(each, name)

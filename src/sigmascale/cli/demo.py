@@ -29,6 +29,7 @@ from ..scaling import (
     RakedScaling,
     TemperatureScaling,
 )
+from .printing import say
 from .tables.files import write_table
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     calibration, test = halves(data)
     write_table(calibration, str(out / "calibration.csv"))
     write_table(test, str(out / "test.csv"))
-    print(
+    say(
         f"{rows} synthetic molecules (seed {seed}). Their uncertainties are too large "
         "on\naverage, wrong at both ends and blind to composition. Fitted on one half,"
         "\nscored on the other.\n"
@@ -120,15 +121,16 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
             pair(test),
             features=("mass", "hetero"),
         )
-    print(table)
-    print(
+    say(table)
+    n_bins = table["none"].test.n_bins
+    say(
         "\nNLL and S: lower is better. S_u is consistency, S_mass and S_hetero are\n"
-        "adaptivity. Valid: percentage of 100 bins of u, of mass and of hetero whose\n"
-        "<Z²> agrees with 1; 95 is ideal.\n\n"
+        f"adaptivity. Valid: percentage of {n_bins} bins of u, of mass and of "
+        "hetero whose\n<Z²> agrees with 1; 95 is ideal.\n\n"
         "How far the uncertainty typically is from the truth, which is known here:"
     )
     u = test["u"].to_numpy()
-    print(distances(data.true_sigma[rows // 2 :], {"none": u, **results}))
+    say(distances(data.true_sigma[rows // 2 :], {"none": u, **results}))
     error, features = test["E"], test.select("mass", "hetero")
     before, after = "Before", f"After {SHOWN}"
     stages = {
@@ -136,7 +138,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
         for what, each in ((before, u), (after, results[SHOWN]))
     }
     for what, found in stages.items():
-        print("\n" + textwrap.fill(f"{what}: {found.summary}", 78))
+        say("\n" + textwrap.fill(f"{what}: {found.summary}", 78))
     with working("drawing pictures"):
         write_picture(stages, out / "local_zms.png")
         write_report(
@@ -148,6 +150,6 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
             comparison=table,
             title="Synthetic molecules, recalibrated",
         )
-    print("\nWritten: the two halves, the picture of both stages, and the report:")
+    say("\nWritten: the two halves, the picture of both stages, and the report:")
     for name in ("calibration.csv", "test.csv", "local_zms.png", "report.html"):
-        print(f"  {out / name}")
+        say(f"  {out / name}")

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from .app import app
-from .methods import AUTO, make_scaler
+from .learned import range_in_words
+from .methods import AUTO
 from .options import (
     COLUMNS,
     READING,
@@ -25,7 +26,7 @@ from .options import (
     gather,
 )
 from .outputs import check_output
-from .printing import show_json, show_words, tell_guesses
+from .printing import say, show_json, show_words, tell_guesses
 
 
 class Law(StrEnum):
@@ -96,60 +97,43 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
+    from .learned import learn
     from .tables.opening import open_table
+    from .tables.sources import standard_output
 
-    check_output(output, (".json",), files)
+    if output != "-":
+        check_output(output, (".json",), files)
     data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
-    scaler: Any = make_scaler(
+    learned = learn(
+        data,
         method,
-        data.roles,
         bins=bins,
         by=by,
         loss=None if loss is None else loss.value,
         distribution=None if distribution is None else distribution.value,
+        groups=groups,
+        conformal_share=conformal_share,
         seed=seed,
     )
-    told: dict[str, Any] = {"method": method, "output": output}
-    if conformal_share is None:
-        data.fit(scaler, groups)
-    else:
-        rest, held_back = data.hold_back(conformal_share, groups, seed)
-        rest.fit(scaler, groups)
-        held_back.conformalize(scaler)
-        told["held_back"] = held_back.n_rows
+    scaler: Any = learned.scaler
     source = data.roles.to_dict()
     if output == "-":
-        print(dumps(scaler, source), end="")
+        standard_output().write(dumps(scaler, source).encode())
         return
     save(scaler, output, source=source)
-    factors = data.factors(scaler)
-    words = scaler.describe()
-    has_chosen = scaler.chosen is not scaler
+    told = learned.to_dict() | {"output": output}
     if as_json:
-        told |= {"data": data.to_dict(), "words": words}
-        told |= {"factors": factors} if factors else {}
-        if has_chosen:
-            told |= {"chosen": scaler.name_, "candidates": scaler.cv_results_}
         show_json(told)
         return
     tell_guesses(choice, data)
-    if has_chosen:
-        print(f"\nChosen by cross-validation: {scaler.name_}.\n\n{scaler.explain()}")
-    print()
-    show_words(words)
-    if factors:
-        show_words(_range_in_words(factors))
+    if "chosen" in told:
+        say(f"\nChosen by cross-validation: {told['chosen']}.\n")
+        say(scaler.explain())
+    say()
+    show_words(told["words"])
+    if "factors" in told:
+        show_words(range_in_words(told["factors"]))
     if "held_back" in told:
         show_words(f"Held back for intervals: {told['held_back']} rows.")
-    print(f"\nSaved: {output}. Judge it on other rows than these:")
-    print(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
-
-
-def _range_in_words(factors: dict[str, float]) -> str:
-    least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
-    if least == most:
-        return f"All uncertainties are multiplied by {median}."
-    return (
-        f"Uncertainties are multiplied by {least} to {most}: 90 % of them by "
-        f"{low} to {high}, by {median} in the median."
-    )
+    say(f"\nSaved: {output}. Judge it on other rows than these:")
+    say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")

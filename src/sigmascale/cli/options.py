@@ -304,6 +304,13 @@ SampleSize = Annotated[
 Report = Annotated[
     Path | None, typer.Option(help="Write a report to this HTML file.", metavar="HTML")
 ]
+Parts = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write the report's pictures (SVG, PNG) and methods to this folder, too.",
+        metavar="FOLDER",
+    ),
+]
 By = Annotated[
     list[str],
     typer.Option(

@@ -16,13 +16,8 @@ HTML = (".html", ".htm")
 def check_output(
     output: str | Path, endings: tuple[str, ...], inputs: Sequence[str]
 ) -> None:
-    """Refuse an output that is one of the inputs, or that has another's ending.
-
-    Standard output, ``-``, is neither.
-    """
+    """Refuse an output that is one of the inputs, or that has another's ending."""
     path = Path(output)
-    if str(output) == "-":
-        return
     if path.suffix.lower() not in endings:
         msg = (
             f"{output}: is written as {endings[0][1:].upper()}. Name it *{endings[0]}."

@@ -6,8 +6,6 @@ from .tables.memory import MemoryTable
 from .tables.reading import Reading
 from .tables.roles import Choice, Expected
 
-SCORE_BINS = 100
-
 
 def read_pair(
     calibration: str, test: str, choice: Choice, reading: Reading
@@ -19,10 +17,3 @@ def read_pair(
     for data in (learned_from, judged):
         data.refuse_zeros()
     return learned_from, judged
-
-
-def score_bins(*sets: MemoryTable) -> int:
-    """Return how many bins the scores of some sets have, if nobody says it."""
-    from ..judging.confidence_intervals import MIN_ROWS
-
-    return max(1, min(SCORE_BINS, *(data.n_rows // MIN_ROWS for data in sets)))

@@ -8,6 +8,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
+from .._support.terminal import INVISIBLE, visible
 from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from .tables.roles import Choice
 
 WIDTH = 79
+NARROWEST = 20  # characters in a line, however narrow the terminal says that it is
 
 
 def check_format(format: TableFormat | None, as_json: bool) -> None:
@@ -27,35 +29,46 @@ def check_format(format: TableFormat | None, as_json: bool) -> None:
         raise InvalidInputError(msg)
 
 
+def say(words: Any = "") -> None:
+    """Print words, with whatever a terminal would act upon made visible."""
+    print(visible(str(words)))
+
+
 def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
     """Print a result for machines."""
-    text = json.dumps(_finite(result), indent=1, ensure_ascii=False)
-    print(text, file=sys.stderr if to_stderr else sys.stdout)
+    text = json.dumps(finite(result), indent=1, ensure_ascii=False)
+    # what JSON leaves of control characters, and bytes that are no text
+    safe = INVISIBLE.sub(lambda found: _escaped(found[0]), text)
+    print(safe, file=sys.stderr if to_stderr else sys.stdout)
+
+
+def _escaped(mark: str) -> str:
+    return mark if mark == "\n" else f"\\u{ord(mark):04x}"
 
 
 def show_table(result: Any, format: TableFormat) -> None:
     """Print the table of a result alone, so that it can be pasted."""
-    print(result.to_table(format.value).rstrip("\n"))
+    say(result.to_table(format.value).rstrip("\n"))
 
 
 def show_words(*paragraphs: str) -> None:
     """Print paragraphs that fit a terminal."""
     for words in paragraphs:
-        print(fill(words, WIDTH))
+        say(fill(words, WIDTH))
 
 
 def tell_written(report: Path | None) -> None:
     """Print where the report is."""
     if report is not None:
-        print(f"\nReport: {report}")
+        say(f"\nReport: {report}")
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value that JSON can hold: it knows no infinite numbers."""
     if isinstance(value, dict):
-        return {str(key): _finite(each) for key, each in value.items()}
+        return {str(key): finite(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return value.item() if hasattr(value, "item") else value
@@ -70,11 +83,13 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
     from rich.text import Text
 
     console = Console(highlight=False)
+    console.width = max(NARROWEST, console.width)  # or nothing would be shown
     if title:
-        console.print(Text(title, style="bold"))
+        console.print(Text(visible(title, keep=""), style="bold"))
     for verdict in validation.verdicts.values():
         mark, style = MARKS[verdict.answer]
-        words = fill(f"  {verdict.sentence}", console.width - 1, subsequent_indent="  ")
+        sentence = visible(f"  {verdict.sentence}", keep="")
+        words = fill(sentence, console.width - 1, subsequent_indent="  ")
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 
 
@@ -86,9 +101,9 @@ def tell_guesses(choice: Choice, data: MemoryTable | LazyTable) -> None:
     if choice.uncertainty is None and choice.variance is None:
         guessed.append(roles.uncertainty)
     if guessed:
-        print(f"Guessed from their names: {', '.join(guessed)}.")
+        say(f"Guessed from their names: {', '.join(guessed)}.")
     if roles.left_out:
         names = ", ".join(roles.left_out)
         show_words(f"Left out, as their names say that they are no features: {names}.")
     if not roles.features:
-        print("No features: --feature COLUMN or --all-features would use some.")
+        say("No features: --feature COLUMN or --all-features would use some.")

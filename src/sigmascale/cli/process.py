@@ -10,11 +10,13 @@ from collections.abc import Callable
 from io import TextIOWrapper
 from typing import Any, NoReturn
 
+from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from .app import BAD_INPUT, DEFECT, PASSED, app
 
 # Help lists the commands in this order.
-from . import check, fit, apply, show, compare, bins, stories  # noqa: F401  # isort: skip
+from . import check, divide, fit, apply, show, export, watch  # noqa: F401  # isort: skip
+from . import compare, bins, browse, stories  # noqa: F401  # isort: skip
 
 
 def main() -> NoReturn:
@@ -34,8 +36,10 @@ def main() -> NoReturn:
         except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
             _tell(_words(problem))
             sys.exit(BAD_INPUT)
-        except Exception:
-            traceback.print_exc()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # panics of libraries in Rust are no exceptions
+            print(visible(traceback.format_exc()), end="", file=sys.stderr)
             _tell("this is a defect of sigmascale, not of your data: please report it.")
             sys.exit(DEFECT)
     sys.exit(PASSED)
@@ -47,7 +51,7 @@ def _warn_once() -> Callable[..., None]:
     def warn(message: Warning | str, *_: Any, **__: Any) -> None:
         if str(message) not in told:
             told.add(str(message))
-            print(f"warning: {message}", file=sys.stderr)
+            print(f"warning: {visible(str(message))}", file=sys.stderr)
 
     return warn
 
@@ -70,4 +74,4 @@ def _words(problem: Exception) -> str:
 
 
 def _tell(words: str) -> None:
-    print(f"error: {' '.join(words.split())}", file=sys.stderr)
+    print(f"error: {visible(' '.join(words.split()))}", file=sys.stderr)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from .app import app
 from .options import AsJson, SavedScaler, example
-from .printing import show_json, show_words
+from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
@@ -34,11 +34,11 @@ def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
         show_json(_to_dict(scaler, saved, roles))
         return
     show_words(f"{scaler}: {saved.words}")
-    print(f"\nMethod: {saved.method}, fitted on {saved.n_rows} rows.")
+    say(f"\nMethod: {saved.method}, fitted on {saved.n_rows} rows.")
     show_words(f"Columns: {_columns(saved, roles)}.")
-    print(f"Smallest uncertainty: {saved.smallest_uncertainty:g}.")
+    say(f"Smallest uncertainty: {saved.smallest_uncertainty:g}.")
     show_words(f"Intervals: {_intervals(saved)}.")
-    print(f"Written by sigmascale {saved.library}.")
+    say(f"Written by sigmascale {saved.library}.")
 
 
 def _columns(saved: SavedMap, roles: Roles | None) -> str:

@@ -23,6 +23,8 @@ from ..exceptions import InvalidInputError, NotANumberError
 
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")
 
+HALF = 2**32  # of the range of a whole number of 64 bits
+
 Frame = nw.LazyFrame[Any]
 Arrays = dict[str, npt.NDArray[Any]]  # columns of a small result
 
@@ -207,6 +209,45 @@ def number(schema: nw.Schema, name: str) -> nw.Expr:
         )
         raise NotANumberError(msg)
     return nw.col(name).cast(nw.Float64)
+
+
+def label(frame: Frame, schema: nw.Schema, name: str) -> nw.Expr:
+    """Return a column as text that does not depend on the engine, or refuse it.
+
+    Engines differ in how they write real numbers and dates; Polars writes them as it
+    does for tables in memory.
+    """
+    x, kind = nw.col(name), schema[name]
+    if is_text(kind):
+        return x.cast(nw.String)
+    if kind.is_integer():
+        # Dask reads whole numbers as real ones where some are missing
+        return x.cast(nw.String).str.replace_all(r"\.0$", "")
+    if kind == nw.Boolean:
+        text = nw.when(x).then(nw.lit("true")).otherwise(nw.lit("false"))
+        return nw.when(~x.is_null()).then(text)
+    written = kind.is_numeric() or kind in (nw.Date, nw.Datetime, nw.Time)
+    if written and frame.implementation.is_polars():
+        return x.cast(nw.String)
+    remedy = "Store text or whole numbers." if written else "Convert it first."
+    msg = f"`{name}` must hold labels; it is a column of {kind}. {remedy}"
+    raise InvalidInputError(msg)
+
+
+def difference(schema: nw.Schema, minuend: str, subtrahend: str) -> nw.Expr:
+    """Return the difference of two columns, of whole numbers without loss."""
+    if not (schema[minuend].is_integer() and schema[subtrahend].is_integer()):
+        return number(schema, minuend) - number(schema, subtrahend)
+    # float64 holds the upper and the lower half of a whole number, but not all of it
+    x, y = nw.col(minuend), nw.col(subtrahend)
+    upper, lower = (
+        first.cast(nw.Float64) - second.cast(nw.Float64)
+        for first, second in (
+            (x // HALF, y // HALF),
+            (x - x // HALF * HALF, y - y // HALF * HALF),  # engines differ in %
+        )
+    )
+    return upper * float(HALF) + lower
 
 
 def is_finite(x: nw.Expr) -> nw.Expr:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from .._support.checks import check_choice
-from .._support.files import as_pattern, whole_file_or_folder
+from .._support.files import as_pattern, is_utf8, whole_file_or_folder
 from ..exceptions import InvalidInputError
 from .lazy_rows import as_lazy
 
@@ -83,11 +83,22 @@ def scan(
 
 def _pattern(path: str | Path) -> str:
     """Return the pattern of Parquet files, of which there must be some."""
-    pattern = as_pattern(path)
+    pattern = _as_text(as_pattern(path))
     if "://" not in pattern and not glob(pattern, recursive=True):
         msg = f"{path}: no Parquet file is there. Is the path right?"
         raise InvalidInputError(msg)
     return pattern
+
+
+def _as_text(path: str) -> str:
+    """Return the name of a file, which engines take as text only."""
+    if not is_utf8(path):
+        msg = (
+            f"{path}: engines read and write files with names in UTF-8 only, and this "
+            "is none. Rename it, or its folder."
+        )
+        raise InvalidInputError(msg)
+    return path
 
 
 def sink(frame: Any, path: str | Path) -> None:
@@ -114,6 +125,7 @@ def sink(frame: Any, path: str | Path) -> None:
     ['new.parquet']
     """
     lazy = as_lazy(frame)
+    _as_text(str(path))
     if "://" in str(path):
         _write(lazy, str(path))
         return

@@ -20,7 +20,7 @@ from .lazy_rows import Arrays, Frame, LazyRows, collect
 SAMPLE = 1_000_000  # rows that are fitted or judged
 HASH = "hash of the row"
 HASHED_FEATURES = 8  # of those that are numbers
-GOLDEN, PLASTIC = 0.6180339887498949, 0.7548776662466927  # multiples are spread out
+GOLDEN = 0.6180339887498949  # whose multiples are spread out
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,8 @@ class Sample:
     Attributes
     ----------
     rows : Rows
-        The rows that were drawn, or all where these are few enough, in an order that
-        depends on them alone.
+        The rows that were drawn, in an order that depends on them alone; or all, as
+        they come, where these are few enough.
     n_rows : int
         Rows of the frame.
     smallest_uncertainty : float
@@ -56,7 +56,7 @@ def draw(rows: LazyRows, most: int, groups: str | None = None) -> Sample:
     n_rows = int(seen["n"][0])
     smallest = float(seen["smallest"][0])
     if n_rows <= most:
-        everything = _sorted(in_memory(rows, rows.frame), groups)
+        everything = _grouped(in_memory(rows, rows.frame), groups)
         return Sample(everything, n_rows, smallest, None)
     means = {column: float(seen[f"size {column}"][0]) for column in _hashed(rows)}
     frame = with_hash(rows.frame, means)
@@ -69,7 +69,8 @@ def draw(rows: LazyRows, most: int, groups: str | None = None) -> Sample:
         inside = nw.col(column).is_in(kept)
     # rows that are alike are drawn or left together: more may come than was asked for
     drawn = frame.filter(inside).head(2 * most + 1)
-    found = _sorted(in_memory(rows, drawn), groups)
+    found = in_memory(rows, drawn)
+    found = found.take(np.lexsort([*found.columns[::-1], found.errors]))
     if not most / 2 <= found.n_rows <= 2 * most and groups is None:
         msg = (
             f"`frame` has rows that are too much alike to be sampled: of {n_rows}, "
@@ -78,23 +79,23 @@ def draw(rows: LazyRows, most: int, groups: str | None = None) -> Sample:
             "collect a sample of your own."
         )
         raise InvalidInputError(msg)
-    return Sample(found, n_rows, smallest, frame.filter(~inside))
+    return Sample(_grouped(found, groups), n_rows, smallest, frame.filter(~inside))
 
 
-def with_hash(frame: Frame, means: Mapping[str, float], seed: int = 0) -> Frame:
+def with_hash(frame: Frame, means: Mapping[str, float]) -> Frame:
     """Return the frame with a number in [0, 1) in each row, as good as random.
 
-    It depends on the columns that are named, each with the mean size of its values, and
-    on the seed. One after the other, they are added to what has become of the others,
-    multiplied by something large, and what is left of the point is cut off. Units are
-    powers of two: the last bits of a mean depend on the order in which an engine adds
-    up, and powers of two do not.
+    It depends on the columns that are named, each with the mean size of its values. One
+    after the other, they are added to what has become of the others, multiplied by
+    something large, and what is left of the point is cut off. Units are powers of two:
+    the last bits of a mean depend on the order in which an engine adds up, and powers
+    of two do not.
     """
     frame = frame.with_columns(nw.lit(GOLDEN).alias(HASH))
     value = nw.col(HASH)
     for k, (name, mean) in enumerate(means.items()):
         unit = 2.0 ** -np.round(np.log2(mean)) if mean > 1e-290 else 1.0
-        many = 1e7 * (1 + (k * GOLDEN + seed * PLASTIC) % 1.0)
+        many = 1e7 * (1 + (k * GOLDEN) % 1.0)
         x = nw.col(name).fill_null(0.0) * float(many * unit)
         frame = frame.with_columns((value + (x - x.floor())).alias(HASH))
         mixed = value * (9973.0 * (1 + GOLDEN))
@@ -133,9 +134,8 @@ def in_memory(rows: LazyRows, frame: Frame) -> Rows:
     return Rows(tuple(columns), rows.names, found["e"].astype(np.float64))
 
 
-def _sorted(rows: Rows, groups: str | None) -> Rows:
-    """Return rows in an order that depends on their values alone, and their groups."""
-    rows = rows.take(np.lexsort([*rows.columns[::-1], rows.errors]))
+def _grouped(rows: Rows, groups: str | None) -> Rows:
+    """Return rows whose groups are the labels of a column."""
     if groups is None:
         return rows
     return replace(rows, groups=rows.columns[rows.names.index(groups)])

@@ -16,11 +16,10 @@ from .._support.checks import (
     check_count,
     refuse_reserved,
 )
-from ..bins.partitions import cut_positions, feasible_bins
+from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.by_bin import large_groups
-from ..judging.confidence_intervals import MIN_ROWS, moments_interval
-from ..judging.local import BinSettings, LocalZMS, check_settings, refuse_one_row
+from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
 from ..judging.scores import Scorecard
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
@@ -48,7 +47,7 @@ def scorecard(
     error: str,
     uncertainty: str,
     features: Any = (),
-    n_bins: int = 100,
+    n_bins: int | None = None,
 ) -> Scorecard:
     """Return the scores of a lazy frame, see :func:`sigmascale.scorecard`.
 
@@ -60,8 +59,9 @@ def scorecard(
         The columns of errors and uncertainties.
     features : list of str, optional
         The columns of features; text is scored by group.
-    n_bins : int, default 100
-        Number of equal-size bins of each numeric variable.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
 
     Returns
     -------
@@ -76,10 +76,10 @@ def scorecard(
     0.0
     """
     rows = read_rows(frame, error, uncertainty, _scored(features))
-    n_bins = check_count(n_bins, "n_bins")
+    count = _bins_of(n_bins, rows)
     terms = ("z2", "e2", "u2", "log_u2")
-    binned = _bin(rows, rows.columns, n_bins, terms, lean=True)
-    return _scorecard(binned, n_bins, ["u", *rows.names[1:]])
+    binned = _bin(rows, rows.columns, count, terms, lean=True)
+    return _scorecard(binned, count, ["u", *rows.names[1:]])
 
 
 def local_zms(
@@ -89,7 +89,7 @@ def local_zms(
     uncertainty: str,
     by: str | None = None,
     groups: str | None = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     confidence: float = 0.95,
 ) -> LocalZMS:
     """Return <Z²> of each bin of a lazy frame, see :func:`sigmascale.local_zms`.
@@ -107,8 +107,9 @@ def local_zms(
     groups : str, optional
         The column of labels that rows which belong together have in common. Intervals
         then count groups rather than rows; sums by bin and group come into memory.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     confidence : float, default 0.95
         Coverage of the intervals.
 
@@ -124,14 +125,16 @@ def local_zms(
     >>> ss.frames.local_zms(frame, error="E", uncertainty="u", n_bins=1).zms
     array([1.4])
     """
-    settings = check_settings(n_bins, "moments", confidence, 1500)
     features = [] if by is None or by == uncertainty else [by]
+    together = [] if groups is None else [groups]
+    rows = read_rows(
+        frame, error, uncertainty, [*features, *together], categorical=together
+    )
+    count = _bins_of(n_bins, rows)
+    settings = check_settings(count, "moments", confidence, 1500)
     if groups is not None:
-        named = [*features, groups]
-        rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
         column, group = rows.columns[-2:]
         return local_zms_of_groups(rows, column, group, settings)
-    rows = read_rows(frame, error, uncertainty, features)
     column = rows.columns[-1]
     binned = _bin(rows, [column], settings.n_bins, TERMS, min_size=MIN_ROWS)[column]
     return _local("by" if features else "u", binned, settings)
@@ -217,6 +220,14 @@ def validate(
     return replace(judged, scores=whole)
 
 
+def _bins_of(n_bins: Any, rows: LazyRows) -> int:
+    """Return the number of bins; rows are counted only if nobody asks for one."""
+    n_rows = 0
+    if n_bins is None:
+        n_rows = int(collect(rows.frame.select(n=nw.len()))["n"][0])
+    return bins_of(n_bins, n_rows)
+
+
 def _scored(features: Any) -> Any:
     """Return the names of features, of which none may be the name of a score."""
     if not isinstance(features, str):
@@ -252,11 +263,12 @@ def _bin(
             binned[column] = _groups(rows, column, terms)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
-            binned[column] = _equal_bins(taken[column], feasible)
+            binned[column] = equal_bins(taken[column], feasible)
     return binned
 
 
-def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+    """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
     parts, starts = fine.split(ranks)
     sizes = np.diff(ranks, append=fine.n_rows)
@@ -300,24 +312,5 @@ def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Sco
 
 
 def _local(name: str, binned: _Binned, settings: BinSettings) -> LocalZMS:
-    sums, confidence = binned.sums, settings.confidence
-    total = sums.total
-    refuse_one_row(int(total.n[0]))
-    which = np.ones(sums.n.size, dtype=bool)
-    if binned.low.dtype.kind != "f":
-        which = large_groups(sums.n, name)
-    low, high = moments_interval(
-        sums.n, sums.z2, sums.z4, sums.z6, confidence=confidence
-    )
-    all_low, all_high = moments_interval(
-        total.n, total.z2, total.z4, total.z6, confidence=confidence
-    )
-    return LocalZMS.from_limits(
-        name,
-        sums.zms[which],
-        (low[which], high[which]),
-        sums.n[which],
-        (binned.low[which], binned.middle[which], binned.high[which]),
-        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
-        settings,
-    )
+    values = binned.low, binned.middle, binned.high
+    return local_zms_of_sums(name, binned.sums, values, settings)

@@ -17,6 +17,7 @@ from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..scaling.base import warn_of_zero_errors
+from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
 from .lazy_rows import (
@@ -29,7 +30,6 @@ from .lazy_rows import (
     with_terms,
 )
 from .lookups import pick_by_label, pick_by_limits
-from .sampling import HASH, with_hash
 
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory
 
@@ -43,10 +43,10 @@ class LazySummaries(NamedColumns):
     def __init__(self, rows: LazyRows) -> None:
         self._rows = rows
         self.names = rows.names
-        self._seen: tuple[int, float] | None = None
+        self._seen: tuple[int, float, float] | None = None
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
         if self._seen is None:
             self.total()
         assert self._seen is not None
@@ -73,7 +73,8 @@ class LazySummaries(NamedColumns):
         fine = replace(fine, sums=_informative(fine.n, fine.sums))
         bins, cuts = equal_size_bins(fine, n_bins, ties=ties)
         sums = fine.bin_sums(cuts)
-        self._seen = int(sums.n.sum()), float(sums.x_min.min())
+        u_range = float(sums.x_min.min()), float(sums.x_max.max())
+        self._seen = int(sums.n.sum()), *u_range
         return bins, sums
 
     def by_cells(
@@ -119,7 +120,7 @@ class LazySummaries(NamedColumns):
     def _by_uncertainty(self) -> tuple[FineBins, dict[str, Floats]]:
         survey = Survey(terms=("z2", "e2", "u2"))
         fine = survey.take(self._rows, {"u": _no_ranks})["u"]
-        self._seen = fine.n_rows, float(fine.low[0])
+        self._seen = fine.n_rows, float(fine.low[0]), float(fine.high[-1])
         return fine, _informative(fine.n, fine.sums)
 
     def partitions(
@@ -140,7 +141,8 @@ class LazySummaries(NamedColumns):
         terms = ("z2", "e2", "u2", "nonzero")
         survey = Survey(terms, missing_allowed=True, u_range=False, feature_terms=())
         taken = survey.take(rows, ranks)
-        self._seen = taken["u"].n_rows, float(taken["u"].low[0])
+        u = taken["u"]
+        self._seen = u.n_rows, float(u.low[0]), float(u.high[-1])
         self._totals = {
             name: float(values.sum()) for name, values in taken["u"].sums.items()
         }
@@ -182,10 +184,8 @@ class LazySummaries(NamedColumns):
                 zip(columns, partitions, strict=True)
             )
         }
-        sizes = {name: np.sqrt(totals[f"{name}2"] / n_rows) for name in ("e", "u")}
-        hashed = with_hash(self._rows.frame, sizes, seed)
         keys["fold"] = pick_by_limits(
-            nw.col(HASH),
+            uniform(totals["e2"] / n_rows, totals["u2"] / n_rows, seed),
             np.arange(1, n_folds) / n_folds,
             range(n_folds),
         )
@@ -193,7 +193,9 @@ class LazySummaries(NamedColumns):
         nonzero = n_rows if silent else int(totals["nonzero"])
         most = cap(n_rows, nonzero, 1.0 if silent else totals["z2"] / n_rows)
         capped = nw.when(nw.col("z2") > most).then(most).otherwise(nw.col("z2"))
-        frame = with_terms(hashed, ("z2",)).with_columns(**keys, capped=capped)
+        frame = with_terms(self._rows.frame, ("z2",)).with_columns(
+            **keys, capped=capped
+        )
         found = collect(frame.group_by(*keys).agg(**sums_of(("z2", "capped"))))
         if silent:
             found |= {"z2": found["n"], "capped": found["n"]}
@@ -225,7 +227,8 @@ class LazySummaries(NamedColumns):
         )
         if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
             rows.refuse()
-        self._seen = int(found["n"].sum()), float(found["x_min"].min())
+        u_range = float(found["x_min"].min()), float(found["x_max"].max())
+        self._seen = int(found["n"].sum()), *u_range
         return _informative(found["n"], found)
 
 
@@ -277,3 +280,9 @@ def _code(x: nw.Expr, partition: Partition) -> nw.Expr:
         return pick_by_label(x, partition.labels, known, 0)
     found = pick_by_limits(x, partition.limits, known)
     return nw.when(is_missing(x)).then(nw.lit(0)).otherwise(found)
+
+
+def uniform(e2: float, u2: float, seed: int = 0) -> nw.Expr:
+    """Return a number in [0, 1) for each row, as good as random but always the same."""
+    found: nw.Expr = phase(nw.col("e"), nw.col("u"), e2, u2, seed)
+    return found - found.floor()

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats
+from .._support.checks import Floats, Ints
 from .confidence_intervals import mean_interval
 from .local import BinSettings, LocalZMS
 
 SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
-SIMULATED_BINS = 2000
+SIMULATED_BINS = 1000
 LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
 
 
@@ -20,20 +20,22 @@ def attainable_fractions(
     local: dict[str, LocalZMS],
     settings: BinSettings,
     rng: np.random.Generator,
-    *,
-    largest_bin: int | None = None,
+    groups: Ints | None = None,
 ) -> dict[str, float]:
     """Return the fraction of bins that would be valid if z2 were the same everywhere.
 
     It depends on the sizes of the bins alone, so variables with the same sizes share
-    one simulation. Bins are simulated with up to `largest_bin` rows.
+    one simulation. Where rows come in groups, numbered by `groups`, a group counts as
+    one row, of their mean.
     """
+    if groups is not None:
+        z2 = np.bincount(groups, z2) / np.bincount(groups)
     mean = float(z2.mean())
     pool = z2 / mean if mean > 0 else np.ones(1)
     by_sizes: dict[tuple[int, ...], float] = {}
     fractions = {}
     for name, result in local.items():
-        n = result.n if largest_bin is None else np.minimum(result.n, largest_bin)
+        n = result.n if result.n_groups is None else result.n_groups
         sizes = tuple(sorted(n.tolist()))
         if sizes not in by_sizes:
             by_sizes[sizes] = _valid_fraction(pool, n, settings, rng)

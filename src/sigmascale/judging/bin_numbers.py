@@ -20,6 +20,7 @@ from .._support.progress import track
 from .._support.render import TableFormat, as_table, html_table, plain, shorten
 from .._support.repeats import warn_of_repeats
 from .._support.rows import Data, Rows, judged_rows, read_pair, some_features
+from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
 from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
@@ -108,7 +109,7 @@ def scan_bins(
     *,
     n_bins: Iterable[int] = range(2, 100),
     by: int | str = 0,
-    score_bins: int = 100,
+    score_bins: int | None = None,
     method: IntervalMethod = "bca",
     n_draws: int = 1000,
     rng: int = 0,
@@ -127,8 +128,9 @@ def scan_bins(
         Numbers of bins to try.
     by : int or str, default 0
         The column of X that is binned; 0 is the uncertainty.
-    score_bins : int, default 100
-        Number of bins of the local scores.
+    score_bins : int, optional
+        Number of bins of the local scores. By default they have 30 rows or more, and
+        there are at most 100.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals of the local <Z²> are made.
     n_draws : int, default 1000
@@ -161,7 +163,8 @@ def scan_bins(
         judged.errors, judged.uncertainty, judged.features, judged.groups
     )
     numbers = check_counts(n_bins, "n_bins")
-    settings = check_settings(check_count(score_bins, "score_bins"), method)
+    count = bins_of(score_bins, judged.n_rows, "score_bins")
+    settings = check_settings(count, method)
     n_draws = check_count(n_draws, "n_draws")
 
     def predict(scaler: VarianceScaler) -> Rows:

@@ -19,9 +19,12 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.rows import Rows
+from ..arrays.rows import DeviceRows, on_device
+from ..bins.partitions import bins_of
+from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
-from .by_bin import ByBin, first_middle_last, rows_of_bins
+from .by_bin import ByBin, first_middle_last, large_groups, rows_of_bins
 from .confidence_intervals import (
     METHODS,
     MIN_ROWS,
@@ -126,7 +129,7 @@ def local_zms(
     *,
     by: Any = None,
     groups: Any = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     method: IntervalMethod = "bca",
     ties: Any = None,
     confidence: float = 0.95,
@@ -148,9 +151,10 @@ def local_zms(
         Labels; rows with the same label belong together, as repeats of one sample do.
         Intervals then count groups rather than rows. Without them, all rows count as
         independent.
-    n_bins : int, default 100
-        Number of bins; fewer, with a warning, where a bin would have under 5 rows, or
-        rows of under 5 of `groups`. Labels of `by` with fewer are left out, with a
+    n_bins : int, optional
+        Number of bins; by default they have 30 rows or more, and there are at most 100.
+        Fewer, with a warning, where a bin would have under 5 rows, or rows of under 5
+        of `groups`. Labels of `by` with fewer are left out, with a
         warning.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How intervals are made. "moments" needs no resampling and agrees with "bca";
@@ -181,8 +185,12 @@ def local_zms(
     >>> result.fraction_valid
     0.95
     """
+    if on_device(error, uncertainty, by, groups):
+        how = (n_bins, method, confidence, n_resamples)
+        return _local_zms_device(error, uncertainty, by, groups, how, ties)
     rows, position = judged_by(error, uncertainty, by, groups)
-    settings = check_settings(n_bins, method, confidence, n_resamples)
+    count = bins_of(n_bins, rows.n_rows)
+    settings = check_settings(count, method, confidence, n_resamples)
     order, generator = check_ties(ties, rows.errors), rng_from(rng)
     refuse_one(rows)
     bins = bin_variable(
@@ -194,6 +202,30 @@ def local_zms(
         in_order=settings.is_resampled,
     )
     return local_zms_of(rows, {bins.name: bins}, settings, generator)[bins.name]
+
+
+def _local_zms_device(
+    error: Any, uncertainty: Any, by: Any, groups: Any, how: tuple[Any, ...], ties: Any
+) -> LocalZMS:
+    rows = DeviceRows.judged(error, uncertainty, None if by is None else {"by": by})
+    n_bins, *others = how
+    settings = check_settings(bins_of(n_bins, rows.n_rows), *others)
+    if settings.method != "moments" or groups is not None:
+        msg = (
+            'Rows on a device are judged by sums: pass method="moments" and no '
+            f"groups; found method={settings.method!r}. Or copy them to NumPy."
+        )
+        raise InvalidInputError(msg)
+    position = len(rows.columns) - 1
+    with rows.library.in_64_bits():
+        terms = ("z2", "z4", "z6")
+        sums = rows.ranked_sums(position, settings.n_bins, terms, ties, MIN_ROWS)
+        ends = np.cumsum(sums.n)
+        ranks = np.array([ends - sums.n, ends - (sums.n + 1) // 2, ends - 1])
+        values = rows.at_ranks(position, ranks)
+    return local_zms_of_sums(
+        rows.names[position], sums, (values[0], values[1], values[2]), settings
+    )
 
 
 @dataclass(frozen=True)
@@ -212,11 +244,11 @@ class BinSettings:
 
 
 def check_settings(
-    n_bins: Any, method: Any, confidence: Any = 0.95, n_resamples: Any = 1500
+    n_bins: int, method: Any, confidence: Any = 0.95, n_resamples: Any = 1500
 ) -> BinSettings:
     """Return checked settings."""
     return BinSettings(
-        check_count(n_bins, "n_bins"),
+        n_bins,
         check_choice(method, "method", METHODS),  # type: ignore[arg-type]
         check_fraction(confidence, "confidence"),
         check_count(n_resamples, "n_resamples", least=20),
@@ -278,6 +310,38 @@ def local_zms_of(
             n_groups,
         )
     return results
+
+
+def local_zms_of_sums(
+    name: str,
+    sums: BinSums,
+    values: tuple[Labels, Labels, Labels],
+    settings: BinSettings,
+) -> LocalZMS:
+    """Return the local <Z²> of rows that were summed elsewhere.
+
+    `values` are the smallest, middle and largest value of each bin, or its label.
+    """
+    total = sums.total
+    refuse_one_row(int(total.n[0]))
+    which = np.ones(sums.n.size, dtype=bool)
+    if values[0].dtype.kind != "f":
+        which = large_groups(sums.n, name)
+    (low, high), (all_low, all_high) = (
+        moments_interval(
+            each.n, each.z2, each.z4, each.z6, confidence=settings.confidence
+        )
+        for each in (sums, total)
+    )
+    return LocalZMS.from_limits(
+        name,
+        sums.zms[which],
+        (low[which], high[which]),
+        sums.n[which],
+        (values[0][which], values[1][which], values[2][which]),
+        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
+        settings,
+    )
 
 
 def _overall(

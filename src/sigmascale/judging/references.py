@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -21,6 +20,8 @@ from .._support.checks import (
 )
 from .._support.render import html_table, text_table
 from .._support.rows import Rows, judged_rows
+from .._support.telling import warn
+from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .binning import VariableBins, bin_variables, check_ties
@@ -157,7 +158,7 @@ def reference_scores(
     error: Any = None,
     df: float | None = None,
     groups: Any = None,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     ties: Any = None,
     rng: int | np.random.Generator | None = 0,
 ) -> ReferenceScores:
@@ -189,8 +190,9 @@ def reference_scores(
         Labels; rows with the same label belong together, as repeats of one sample do.
         Whole groups are then resampled, or z-scores drawn that are as alike within
         groups as those of `error`, which is needed.
-    n_bins : int, default 100
-        Number of equal-size bins of each numeric variable.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
     rng : int, Generator or None, default 0
@@ -220,10 +222,10 @@ def reference_scores(
     else:
         rows = judged_rows(error, uncertainty, features, groups)
     order = check_ties(ties, rows.uncertainty)
-    n_bins, n_draws = check_count(n_bins, "n_bins"), check_count(n_draws, "n_draws")
+    count, n_draws = bins_of(n_bins, rows.n_rows), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
     z_scores = ZDistribution.of(distribution, rows, df)
-    bins = bin_variables(rows, n_bins, ties=order)
+    bins = bin_variables(rows, count, ties=order)
     if distribution == "normal_inverse_gamma":
         return _simulate_sets(rows, bins, n_draws, rng_from(rng))
     return simulate_scores(rows, bins, z_scores, n_draws, rng_from(rng))
@@ -265,16 +267,19 @@ def simulate_scores(
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
     block = max(1, min(64, _BLOCK // u.size))
     draw = _draws(rows, z_scores, rng)
-    parts = []
+    parts, n_silent = [], 0
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
         z2 = draw(min(block, n_draws - first)).T
-        means = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
-        parts.append((z2.mean(axis=0), *np.split(means, 2)))
-    zms, local, mse = (
-        np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)
-    )
-    draws = _scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes)
+        means = gather @ z2
+        means /= np.concatenate([sizes, sizes])[:, None]
+        # scores at once: there may be as many bins as rows, and many draws
+        local, mse = np.split(means, 2)
+        n_silent += int(np.count_nonzero((local == 0).any(axis=0)))
+        zms = z2.mean(axis=0)
+        parts.append(_scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes))
+    _warn_of_silent(n_silent, n_draws)
+    draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
 
 
@@ -330,7 +335,6 @@ def _scores_of_draws(
     """Return every score of each draw from the means of all rows and of each bin."""
     with np.errstate(divide="ignore"):
         s_cal, log_local = np.abs(np.log(zms)), np.abs(np.log(local))
-    _warn_of_silent(log_local)
     ence = np.abs(1 - np.sqrt(mse / mean_variance[:, None]))
     uce = np.abs(mean_variance[:, None] - mse)
     names = [each.name for each in variables]
@@ -350,14 +354,13 @@ def _scores_of_draws(
     return draws | {f"UCE_{name}": each for name, each in by_variable(uce).items()}
 
 
-def _warn_of_silent(log_local: Floats) -> None:
-    silent = int(np.count_nonzero(np.isinf(log_local).any(axis=0)))
+def _warn_of_silent(silent: int, n_draws: int) -> None:
     if silent:
-        warnings.warn(
-            f"{silent} of {log_local.shape[1]} simulated sets have a bin in which all "
+        warn(
+            f"{silent} of {n_draws} simulated sets have a bin in which all "
             "errors are exactly 0: their scores S are infinite. Use fewer bins.",
             ZeroErrorBinWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

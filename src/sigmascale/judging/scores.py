@@ -13,25 +13,40 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_count, check_pair
+from .._support.checks import check_pair
 from .._support.render import html_table
 from .._support.rows import Rows, judged_rows
+from ..arrays.rows import DeviceRows, on_device
+from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
 from ..maps.laws import StudentLaw
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
+_LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 
-def _global_sums(error: Any, uncertainty: Any) -> BinSums:
+
+def _global_sums(error: Any, uncertainty: Any, *terms: str) -> BinSums:
+    """Return the sums of all rows; of those on a device, the terms asked for."""
+    if on_device(error, uncertainty):
+        rows = DeviceRows.judged(error, uncertainty)
+        with rows.library.in_64_bits():
+            return rows.total(terms)
     return BinSums.of_all(*check_pair(error, uncertainty))
 
 
 def _local_sums(
     error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any
 ) -> BinSums:
+    if on_device(error, uncertainty, by):
+        features = None if by is None else {"by": by}
+        judged = DeviceRows.judged(error, uncertainty, features)
+        count = bins_of(n_bins, judged.n_rows)
+        with judged.library.in_64_bits():
+            return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
     rows, position = judged_by(error, uncertainty, by)
-    n_bins = check_count(n_bins, "n_bins")
+    count = bins_of(n_bins, rows.n_rows)
     order = check_ties(ties, rows.errors)
-    return sums_of(rows, bin_variable(rows, position, n_bins, ties=order))
+    return sums_of(rows, bin_variable(rows, position, count, ties=order))
 
 
 def sums_of(rows: Rows, bins: VariableBins) -> BinSums:
@@ -54,7 +69,7 @@ def zms(error: Any, uncertainty: Any) -> float:
     >>> zms([1.0, -1.0, 2.0], [1.0, 1.0, 2.0])
     1.0
     """
-    return float(_global_sums(error, uncertainty).zms[0])
+    return float(_global_sums(error, uncertainty, "z2").zms[0])
 
 
 def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float:
@@ -83,7 +98,7 @@ def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float
     if law is not None:
         e, u = check_pair(error, uncertainty)
         return float(np.mean(law.losses(e / u) + np.log(u)))
-    return _global_sums(error, uncertainty).nll()
+    return _global_sums(error, uncertainty, "z2", "log_u2").nll()
 
 
 def calibration_error(error: Any, uncertainty: Any) -> float:
@@ -105,11 +120,16 @@ def calibration_error(error: Any, uncertainty: Any) -> float:
     >>> calibration_error([1.0, -1.0], [1.0, 1.0])
     0.0
     """
-    return _global_sums(error, uncertainty).local_calibration_error()
+    return _global_sums(error, uncertainty, "z2").local_calibration_error()
 
 
 def local_calibration_error(
-    error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int | None = None,
+    ties: Any = None,
 ) -> float:
     """Return S_x, the mean over bins of abs(ln <Z²>); best is small but not 0.
 
@@ -125,8 +145,9 @@ def local_calibration_error(
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
         default the uncertainty (consistency); pass a feature for adaptivity.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
 
@@ -149,7 +170,12 @@ def local_calibration_error(
 
 
 def ence(
-    error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int | None = None,
+    ties: Any = None,
 ) -> float:
     """Return the expected normalised calibration error; best is small but not 0.
 
@@ -164,8 +190,9 @@ def ence(
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by; by default the uncertainty.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
 
@@ -182,7 +209,12 @@ def ence(
 
 
 def uce(
-    error: Any, uncertainty: Any, *, by: Any = None, n_bins: int = 100, ties: Any = None
+    error: Any,
+    uncertainty: Any,
+    *,
+    by: Any = None,
+    n_bins: int | None = None,
+    ties: Any = None,
 ) -> float:
     """Return the uncertainty calibration error (error units squared); best is small.
 
@@ -197,8 +229,9 @@ def uce(
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by; by default the uncertainty.
-    n_bins : int, default 100
-        Number of bins; groups ignore it.
+    n_bins : int, optional
+        Number of bins; groups ignore it. By default bins have 30 rows or more, and
+        there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
 
@@ -316,7 +349,7 @@ def scorecard(
     uncertainty: Any,
     features: Any = None,
     *,
-    n_bins: int = 100,
+    n_bins: int | None = None,
     ties: Any = None,
 ) -> Scorecard:
     """Return NLL, S_cal, and S_x, ENCE_x, UCE_x for u and every feature.
@@ -334,8 +367,9 @@ def scorecard(
     features : data frame, dict or array of shape (n, n_features), optional
         Input features; columns of an array are named X1, X2, ... A column of labels
         is scored by group.
-    n_bins : int, default 100
-        Number of equal-size bins of each numeric variable.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
         The order of ties alone can move a score as much as many a ranking's margin.
@@ -353,10 +387,27 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
+    if on_device(error, uncertainty, features):
+        return _score_device(error, uncertainty, features, n_bins, ties)
     rows = judged_rows(error, uncertainty, features)
-    n_bins = check_count(n_bins, "n_bins")
+    count = bins_of(n_bins, rows.n_rows)
     order = check_ties(ties, rows.errors)
-    return score(rows, bin_variables(rows, n_bins, ties=order), n_bins)
+    return score(rows, bin_variables(rows, count, ties=order), count)
+
+
+def _score_device(
+    error: Any, uncertainty: Any, features: Any, n_bins: Any, ties: Any
+) -> Scorecard:
+    rows = DeviceRows.judged(error, uncertainty, features)
+    count = bins_of(n_bins, rows.n_rows)
+    with rows.library.in_64_bits():
+        sums = {
+            name: rows.ranked_sums(
+                position, count, _LOCAL if position else (*_LOCAL, "log_u2"), ties
+            )
+            for position, name in enumerate(rows.names)
+        }
+    return Scorecard.from_sums(sums, count)
 
 
 def score(rows: Rows, bins: Mapping[str, VariableBins], n_bins: int) -> Scorecard:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +10,8 @@ import numpy as np
 from .._support.checks import Floats, rng_from
 from .._support.repeats import warn_of_repeats
 from .._support.rows import Rows, judged_rows
-from ..bins.partitions import feasible_bins
+from .._support.telling import noted, warn
+from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
 from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan
 from .attainable import attainable_fractions
@@ -28,6 +25,7 @@ from .shuffled import shuffle_and_test
 from .validation import AVERAGE, BIAS, COVERAGE, JOINT, Validation
 
 DOMINATED = 50  # rows from which no error should outweigh all others
+_ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 REFERENCE_DRAWS = 200  # simulated sets behind what is attainable
 
 
@@ -80,8 +78,8 @@ def validate(
         Whether to ask what u and the features together say about z².
     n_bins : int, optional
         Number of bins of each numeric variable, for scores and local intervals; labels
-        make one bin each. By default the square root of n, up to 100, and no more than
-        leave 5 rows in each.
+        make one bin each. By default they have 30 rows or more, and there are at most
+        100.
     method : {"bca", "bootstrap-t", "student", "moments"}, default "bca"
         How the intervals of the bins are made, see :func:`local_zms`.
     ties : array-like of shape (n,), optional
@@ -92,7 +90,7 @@ def validate(
     n_resamples : int, default 1500
         Bootstrap draws of "bca" and "bootstrap-t".
     n_draws : int, optional
-        Shuffled sets; by default 500, or as many as the confidence needs.
+        Shuffled sets; by default 400, or as many as the confidence needs.
     rng : int, Generator or None, default 0
         Seed of bootstrap and simulation: the same data get the same verdict.
 
@@ -121,9 +119,8 @@ def validate(
     """
     rows = judged_rows(error, uncertainty, features, groups)
     order = check_ties(ties, rows.errors)
-    if n_bins is None:
-        n_bins = default_bins(rows.n_rows)
-    settings = check_settings(n_bins, method, confidence, n_resamples)
+    count = bins_of(n_bins, rows.n_rows)
+    settings = check_settings(count, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
     refuse_one(rows)
     if groups is None:
@@ -131,7 +128,7 @@ def validate(
     generator = rng_from(rng)
 
     z2 = (rows.errors / rows.uncertainty) ** 2
-    with _noted() as notes:
+    with noted() as notes:
         _warn_of_dominant(z2)
         feasible = feasible_bins(rows.n_rows, settings.n_bins, min_size=MIN_ROWS)
         settings = replace(settings, n_bins=feasible)
@@ -144,7 +141,9 @@ def validate(
         reference = simulate_scores(
             rows, measured.bins, z_scores, REFERENCE_DRAWS, generator
         )
-    attainable = attainable_fractions(z2, measured.local, settings, generator)
+    attainable = attainable_fractions(
+        z2, measured.local, settings, generator, rows.group_codes
+    )
     judged = judge(
         rows,
         plan,
@@ -159,7 +158,7 @@ def validate(
         judged,
         seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
         n_resamples=settings.n_resamples if settings.is_resampled else None,
-        notes=tuple(notes),
+        notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
     )
 
 
@@ -211,35 +210,13 @@ def judge(
     )
 
 
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Take notes of what is warned about bins, and warn all the same."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    for each in caught:
-        if issubclass(each.category, (FewerBinsWarning, ZeroErrorBinWarning)):
-            notes.append(str(each.message))
-        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-
-
 def _warn_of_dominant(z2: Floats) -> None:
     row, total = int(np.argmax(z2)), float(z2.sum())
     if z2.size >= DOMINATED and z2[row] > 0.5 * total:
-        warnings.warn(
+        warn(
             f"One error of {z2.size} (row {row}, z = {np.sqrt(z2[row]):.3g}) makes up "
             f"{z2[row] / total:.0%} of the sum of z²: verdicts say little about the "
             "others. Look at that row, and drop it if it is a blunder.",
             DominantErrorWarning,
             stacklevel=3,
         )
-
-
-def default_bins(n_rows: int) -> int:
-    """Return how many bins verdicts are based on, if nobody says it.
-
-    >>> default_bins(400), default_bins(10**6), default_bins(12)
-    (20, 100, 2)
-    """
-    return max(1, min(100, round(math.sqrt(n_rows)), n_rows // MIN_ROWS))

@@ -9,7 +9,6 @@ whatever the distribution of errors, and whether or not uncertainties are right.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints, Labels, check_fraction
+from .._support.telling import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
@@ -99,11 +99,18 @@ class ConformalScores:
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""
+        groups: Any = self.groups
+        arrays: tuple[Any, ...] = (self.z, self.sizes)
+        if not isinstance(groups, LabelBins | None) or not all(
+            isinstance(each, np.ndarray) and each.ndim == 1 for each in arrays
+        ):
+            return False
         n_groups = 1 if self.groups is None else self.groups.labels.size
         return bool(
-            self.z.ndim == self.sizes.ndim == 1
+            self.z.dtype == np.float64
+            and self.sizes.dtype == np.int64
             and self.sizes.size == n_groups
-            and (self.sizes > 0).all()
+            and ((self.sizes > 0) & (self.sizes <= self.z.size)).all()
             and self.sizes.sum() == self.z.size
             and all((z[1:] >= z[:-1]).all() for z in self._by_group())
         )
@@ -121,6 +128,19 @@ class ConformalScores:
     ) -> Floats:
         """Return the limits of the errors of checked rows, shape (n, 2)."""
         level = exact_level(coverage)
+        self.refuse_other_groups(labels)
+        limits = self.limits(level, asymmetric=asymmetric)
+        if self.groups is None or labels is None:
+            codes = np.zeros(uncertainty.size, dtype=np.int64)
+        else:
+            codes = self.groups.codes(labels)
+        self._warn_of_infinite(codes, labels, level, asymmetric=asymmetric)
+        with np.errstate(over="ignore"):
+            result: Floats = limits[codes] * uncertainty[:, None]
+        return result
+
+    def refuse_other_groups(self, labels: Any) -> None:
+        """Refuse labels where there were no groups, and none where there were."""
         if (labels is None) != (self.groups is None):
             had, has = (
                 ("without", "must not be given")
@@ -132,17 +152,8 @@ class ConformalScores:
                 "conformalize again, or call both in the same way."
             )
             raise InvalidInputError(msg)
-        limits = self._limits(level, asymmetric=asymmetric)
-        if self.groups is None or labels is None:
-            codes = np.zeros(uncertainty.size, dtype=np.int64)
-        else:
-            codes = self.groups.codes(labels)
-        self._warn_of_infinite(codes, labels, level, asymmetric=asymmetric)
-        with np.errstate(over="ignore"):
-            result: Floats = limits[codes] * uncertainty[:, None]
-        return result
 
-    def _limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
+    def limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
         """Return the limits of z of each group and, last, of labels never seen."""
         limits = np.full((self.sizes.size + 1, 2), (-np.inf, np.inf))
         for i, z in enumerate(self._by_group()):
@@ -154,6 +165,20 @@ class ConformalScores:
                 largest = np.partition(np.abs(z), rank - 1)[rank - 1]
                 limits[i] = -largest, largest
         return limits
+
+    def warn_of_few(self, n: Ints, level: Fraction, *, asymmetric: bool) -> None:
+        """Say how many rows have infinite limits, of `n` rows by group and unseen."""
+        needed = rows_needed(level, asymmetric=asymmetric)
+        few = int(n[np.append(self.sizes, 0) < needed].sum())
+        if few:
+            warn(
+                f"An interval with coverage {float(level):g} needs at least {needed} "
+                "held-out rows, of each group if there are any. The limits of "
+                f"{few} of {n.sum()} rows are infinite. Hold out more rows, or ask for "
+                "less coverage.",
+                InfiniteIntervalWarning,
+                stacklevel=4,
+            )
 
     def _warn_of_infinite(
         self, codes: Ints, labels: Labels | None, level: Fraction, *, asymmetric: bool
@@ -179,7 +204,7 @@ class ConformalScores:
             ]
             more = [f"and {names.size - _SHOWN} more"] if names.size > _SHOWN else []
             message += f" of a group; {', '.join([*found, *more])}."
-        warnings.warn(
+        warn(
             f"{message[0].upper()}{message[1:]} The limits of {few.size} of "
             f"{codes.size} rows are infinite. Hold out more rows, or ask for less "
             "coverage.",

@@ -37,6 +37,14 @@ class StudentLaw:
     df: float
     scale: float
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether the numbers make a law, for those that come from a file."""
+        both: tuple[Any, ...] = (self.df, self.scale)
+        return all(isinstance(each, float) and each > 0 for each in both) and bool(
+            np.isfinite(self.scale)
+        )
+
     @classmethod
     def learn(cls, z: Floats) -> StudentLaw:
         """Return the law of the highest likelihood for z-scores that are not all 0."""

@@ -78,7 +78,7 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
         f"The standard uncertainties u of {evidence.error.size:,} predictions with "
         "errors E (reference minus prediction) were judged with sigmascale "
         f"{__version__}{seed}, by their z-scores z = E/u.{groups} "
-        f"{len(final.verdicts)} questions share an error rate of {_level(level)}. "
+        f"The {len(final.verdicts)} questions share an error rate of {_level(level)}. "
         f"A share of {percent(AVERAGE_SHARE)} is the average's: uncertainties are "
         f"right on average if the {_level(1 - AVERAGE_SHARE * level)} interval of "
         "⟨Z²⟩, the mean of z², contains 1. Its limits are those of the closed form of "
@@ -110,7 +110,7 @@ def _tests(evidence: Evidence, cite: Citations) -> str:
             "other; the statistic is the gain in likelihood, by the gamma law."
         )
     return (
-        f"The rest, {percent(TESTS_SHARE)}, is that of scans. "
+        f"A share of {percent(TESTS_SHARE)} is that of scans, and the rest a reserve. "
         f"The values of {names} were put in up to {FINE_BINS} bins, equal values "
         "together (labels: one bin each); the statistic is the largest likelihood "
         "ratio, by the gamma law, of the ⟨Z²⟩ of a region and that of the other rows, "

@@ -19,6 +19,7 @@ from ..scaling.selected import FOOTNOTE
 from .cautions import cautions
 from .evidence import Evidence, Seed, gather
 from .methods import parameters, write_methods
+from .parts import Parts
 from .pictures import (
     draw_all,
     plan_curves,
@@ -58,6 +59,7 @@ def report_html(
     comparison: Comparison | None = None,
     names: Mapping[str, str] | None = None,
     title: str = "Are these uncertainties right?",
+    parts: str | os.PathLike[str] | None = None,
     rng: Seed = 0,
 ) -> str:
     """Return a report on the uncertainties of a set as one HTML page.
@@ -86,6 +88,9 @@ def report_html(
         ``{"judged set": "test.csv", "error": "column E"}``.
     title : str, optional
         The title.
+    parts : path-like, optional
+        A folder that the pictures are written to as well, as SVG and PNG, and the
+        methods as text: for a paper, or slides.
     rng : int, Generator or None, default 0
         Seed of the references of the confidence curves.
 
@@ -112,6 +117,7 @@ def report_html(
         rng=rng,
     )
     paragraphs, references = write_methods(evidence)
+    folder = None if parts is None else Parts(parts)
     pictures = draw_all(
         {
             "Local calibration": plan_local(evidence),
@@ -119,8 +125,11 @@ def report_html(
             "Distribution of z": plan_z_scores(evidence),
             "Errors against uncertainties": plan_errors(evidence),
             "Factors": plan_factors(evidence),
-        }
+        },
+        None if folder is None else folder.save,
     )
+    if folder is not None:
+        folder.finish(paragraphs, references)
     page: str = _template().render(
         title=title,
         version=__version__,

@@ -77,21 +77,28 @@ class Plan:
     then: Callable[[list[Axes]], object] = list  # does something to all of them
 
 
-def draw_all(sections: dict[str, list[Plan]]) -> dict[str, list[Row]]:
-    """Draw what was planned, by section."""
+Save = Callable[[str, "Figure", str], None]  # section and heading; caption
+
+
+def draw_all(
+    sections: dict[str, list[Plan]], save: Save | None = None
+) -> dict[str, list[Row]]:
+    """Draw what was planned, by section; `save` is called on each figure."""
     plans = [(section, plan) for section in sections for plan in sections[section]]
     drawn: dict[str, list[Row]] = {section: [] for section in sections}
     with drawing() as new_figure:
         for number, (section, plan) in enumerate(track(plans, "drawing", len(plans))):
-            row = Row(
-                plan.heading, tuple(_draw(plan, new_figure, section, f"p{number}"))
-            )
-            drawn[section].append(row)
+            pictures = _draw(plan, new_figure, section, f"p{number}", save)
+            drawn[section].append(Row(plan.heading, tuple(pictures)))
     return drawn
 
 
 def _draw(
-    plan: Plan, new_figure: Callable[[], Figure], section: str, key: str
+    plan: Plan,
+    new_figure: Callable[[], Figure],
+    section: str,
+    key: str,
+    save: Save | None,
 ) -> Iterator[Picture]:
     figures = [new_figure() for _ in plan.parts]
     axes = [figure.subplots() for figure in figures]
@@ -100,6 +107,8 @@ def _draw(
     plan.then(axes)
     title = f"{section}: {plan.heading}" if plan.heading else section
     for i, (figure, (caption, _)) in enumerate(zip(figures, plan.parts, strict=True)):
+        if save is not None:
+            save(title, figure, caption)
         yield Picture(inline_svg(figure, f"{key}-{i}", title, caption), caption)
 
 

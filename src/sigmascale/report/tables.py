@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from ..comparison import Comparison
 from ..judging.estimates import Estimate
 from ..judging.tail_scores import SKEWED_E2, SKEWED_U2, SKEWED_Z2
 from ..judging.tails import NORMAL_BEYOND, TailStatistics
-from .evidence import Evidence, Stage
+from ..judging.validation import Validation
+from .evidence import Evidence
 from .text import number, percent, scaled, short, with_spread
 
 MANY_FEATURES = 4  # more columns than this do not fit on paper
@@ -44,32 +46,42 @@ def tabulate_scores(
     rows = []
     for name in evidence.final.validation.scores.to_dict():
         if name.startswith(prefixes) == wanted:
-            cells = [c for stage in evidence.stages for c in _score(stage, name)]
-            rows.append((short(name), _meaning(name), cells))
+            cells = [
+                c
+                for stage in evidence.stages
+                for c in score_cells(stage.validation, name)
+            ]
+            rows.append((short(name), meaning_of(name), cells))
     if not wanted:
         for name in evidence.final.validation.local:
-            cells = [c for stage in evidence.stages for c in _valid(stage, name)]
+            cells = [
+                c
+                for stage in evidence.stages
+                for c in valid_cells(stage.validation, name)
+            ]
             rows.append((f"valid bins of {short(name)}", "", cells))
     return TableView(header, rows)
 
 
-def _score(stage: Stage, name: str) -> list[Cell]:
-    validation = stage.validation
+def score_cells(validation: Validation, name: str) -> list[Cell]:
+    """Return a score, and what is attainable."""
     mean, sd = validation.reference.mean[name], validation.reference.sd[name]
     if name.startswith("UCE_"):  # in the unit of the squared error
         return [Cell(scaled(validation.scores[name])), Cell(scaled(mean, sd))]
     return [Cell(number(validation.scores[name])), Cell(with_spread(mean, sd))]
 
 
-def _valid(stage: Stage, name: str) -> list[Cell]:
-    local = stage.validation.local[name]
-    attainable = stage.validation.verdicts[name].attainable
+def valid_cells(validation: Validation, name: str) -> list[Cell]:
+    """Return the share of valid bins of a variable, and what is attainable."""
+    local = validation.local[name]
+    attainable = validation.verdicts[name].attainable
     low, high = local.fraction_interval
     share = f"{percent(local.fraction_valid)} [{100 * low:.0f}, {100 * high:.0f}]"
     return [Cell(share), Cell("" if attainable is None else percent(attainable))]
 
 
-def _meaning(name: str) -> str:
+def meaning_of(name: str) -> str:
+    """Return what a score means, in a few words."""
     fixed = {
         "NLL": "negative log-likelihood; lower is better",
         "ZMS": "⟨Z²⟩ of all rows; 1 is right",
@@ -174,9 +186,13 @@ def _beside(value: float, reference: Estimate) -> str:
 
 def tabulate_selection(evidence: Evidence) -> TableView:
     """Return the candidates of a selection, with the reason of the choice."""
-    results = evidence.selection
-    assert results is not None
+    assert evidence.selection is not None
     chosen = getattr(evidence.scaler, "name_", None)
+    return tabulate_candidates(evidence.selection, chosen)
+
+
+def tabulate_candidates(results: dict[str, list[Any]], chosen: str | None) -> TableView:
+    """Return candidates as a selection keeps them, with a tick at the chosen one."""
     columns = ("candidate", "verdict", "loss", "nll", "difference", "standard_error")
     rows = []
     for name, verdict, loss, nll, worse, error in zip(

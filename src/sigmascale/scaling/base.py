@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
@@ -23,6 +22,7 @@ from .._support.checks import (
     check_groups,
     check_pair,
     largest_size,
+    refuse_other_order,
 )
 from .._support.progress import working
 from .._support.repeats import warn_of_repeats
@@ -33,6 +33,12 @@ from .._support.rows import (
     read_table,
     with_target,
 )
+from .._support.slips import warn_of_slips
+from .._support.telling import warn
+from ..arrays.libraries import to_numpy
+from ..arrays.prediction import interval as interval_device
+from ..arrays.prediction import recalibrate as recalibrate_device
+from ..arrays.rows import DeviceRows, on_device
 from ..bins.sums import BinSums
 from ..exceptions import (
     DegenerateFitWarning,
@@ -43,6 +49,8 @@ from ..maps import Constant, Node, Product, multiplied
 from ..maps.conformal import ConformalScores
 from ..maps.laws import NORMAL, StudentLaw
 from ..maps.prediction import in_range, recalibrate, rescale
+from ..maps.seen import Seen
+from . import device_summaries
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
@@ -77,6 +85,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     level_: float
     min_uncertainty_: float
     n_samples_fit_: int
+    seen_: Seen
+    column_numbers_: list[int]
     conformal_: ConformalScores
     law_: StudentLaw
     distribution: Distribution = "normal"
@@ -132,13 +142,34 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self
         """
         self._forget()
+        refuse_other_order(X=X, y=y, groups=groups)
+        if on_device(X, y):
+            return self._fit_device(X, y, groups)
         rows = self._read(X, fitting=True)
         u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
         rows = with_target(rows, y, groups, type(self).__name__)
         warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
+        self.seen_ = Seen.of(rows.with_uncertainty(u))
+        warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
         with working(f"fitting {type(self).__name__}"):
             return self._fit_rows(rows.with_uncertainty(in_range(u)))
+
+    def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
+        """Fit rows on a device; what sums do not determine is learned on the host."""
+        rows = self._read_device(X, fitting=True)
+        with rows.library.in_64_bits():
+            rows = rows.detached().with_target(y).nonnegative(smallest=None)
+            if groups is not None or self.needs_rows:
+                host = rows.to_host()
+                return self.fit(np.column_stack(host.columns), host.errors, groups)
+            rows, all_zero = device_summaries.informative(rows)
+            if all_zero:
+                warn_of_zero_errors(rows.n_rows)
+            data = device_summaries.DeviceSummaries(rows)
+            self.map_ = self._learn_from_sums(data)
+            self._keep_seen(data)
+        return self
 
     def fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory.
@@ -155,10 +186,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget()
         self.map_ = self._learn_from_sums(data)
-        self.n_samples_fit_, self.min_uncertainty_ = data.seen()
+        self._keep_seen(data)
         self.n_features_in_ = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    def _keep_seen(self, data: Summaries) -> None:
+        """Keep what new rows are compared with, of rows that only sums are known of."""
+        self.n_samples_fit_, smallest, largest = data.seen()
+        self.min_uncertainty_ = smallest
+        self.seen_ = Seen.of_range(smallest, largest)
 
     def fit_sample(self, rows: Rows, n_rows: int, smallest_uncertainty: float) -> Self:
         """Learn from rows that stand for many others.
@@ -178,6 +215,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget()
         self.min_uncertainty_ = smallest_uncertainty
+        self.seen_ = Seen.of(rows)
         self.n_features_in_ = len(rows.names)
         self.feature_names_in_ = np.array(rows.names, dtype=object)
         self._fit_rows(rows)
@@ -218,7 +256,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             self.map_ = multiplied(self.map_, law.scale / root)
             law = StudentLaw(law.df, root)
         else:
-            warnings.warn(
+            warn(
                 f"The tails are so heavy (Student's t with {law.df:.2g} degrees of "
                 "freedom) that the law has no standard deviation: predict returns "
                 "what is right on average for the rows of this set. Use "
@@ -263,8 +301,17 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
+        if on_device(X):
+            table = self._read_device(X, fitting=False)
+            return recalibrate_device(self.map_, table, smallest=self.min_uncertainty_)
         rows = self._read(X, fitting=False)
-        return recalibrate(self.map_, rows, smallest=self.min_uncertainty_)
+        return recalibrate(
+            self.map_,
+            rows,
+            smallest=self.min_uncertainty_,
+            seen=getattr(self, "seen_", None),
+            n_fit=self.n_samples_fit_,
+        )
 
     @property
     def chosen(self) -> VarianceScaler:
@@ -376,7 +423,13 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
+        refuse_other_order(X=X, error=error, by_group=by_group)
         predicted = self.predict(X)
+        if on_device(predicted):  # the scores of held-out rows are kept on the host
+            predicted, error, by_group = (
+                None if each is None else to_numpy(each)
+                for each in (predicted, error, by_group)
+            )
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
         self.conformal_ = ConformalScores.learn(errors, predicted, labels)
@@ -389,7 +442,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         *,
         asymmetric: bool = False,
         by_group: Any = None,
-    ) -> Floats:
+    ) -> Any:
         """Return limits that hold an error with at least the probability asked for.
 
         The limits are the recalibrated uncertainty times quantiles of the z-scores
@@ -453,6 +506,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             )
             raise NotFittedError(msg)
         predicted = self.predict(X)
+        if on_device(predicted):
+            return interval_device(
+                self.conformal_,
+                predicted,
+                coverage,
+                asymmetric=asymmetric,
+                by_group=by_group,
+            )
         return self.conformal_.interval(
             predicted,
             coverage,
@@ -474,7 +535,12 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
+        refuse_other_order(X=X, y=y)
         predicted = self.predict(X)
+        if on_device(predicted):
+            judged = DeviceRows.judged(y, predicted)
+            with judged.library.in_64_bits():
+                return -judged.total(("z2", "log_u2")).nll()
         error = check_target(y, predicted.size, type(self).__name__)
         e, u = check_pair(error, predicted)
         if hasattr(self, "law_"):
@@ -483,9 +549,22 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Return the rows of a table whose columns are those seen in `fit`."""
+        rows = read_table(X)
+        self._compare_columns(X, rows, fitting=fitting)
+        return rows
+
+    def _read_device(self, X: Any, *, fitting: bool) -> DeviceRows:
+        """Return the rows of a table on a device."""
+        rows = DeviceRows.table(X)
+        self._compare_columns(X, rows, fitting=fitting)
+        return rows
+
+    def _compare_columns(
+        self, X: Any, rows: Rows | DeviceRows, *, fitting: bool
+    ) -> None:
+        """Remember the columns of a table in `fit`, and compare them after it."""
         from sklearn.utils.validation import validate_data
 
-        rows = read_table(X)
         if not fitting and len(rows.columns) == 1 < self.n_features_in_:
             msg = (
                 f"X has 1 features, but {type(self).__name__} is expecting "
@@ -498,7 +577,33 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
-        return rows
+        self._compare_numbered(X, fitting=fitting)
+
+    def _compare_numbered(self, X: Any, *, fitting: bool) -> None:
+        """Refuse columns that are named by numbers, in another order than in `fit`.
+
+        scikit-learn compares the names of columns only if all of them are text.
+        """
+        numbers = [
+            int(name)
+            for name in getattr(X, "columns", ())
+            if isinstance(name, (int, np.integer))
+        ]
+        if fitting:
+            self.__dict__.pop("column_numbers_", None)
+            if numbers:
+                self.column_numbers_ = numbers
+        elif numbers and hasattr(self, "column_numbers_"):
+            fitted = self.column_numbers_
+            moved = [n for n, m in zip(fitted, numbers, strict=False) if n != m]
+            if set(moved) & set(numbers):
+                msg = (
+                    "X must have its columns in the order of fit, "
+                    f"{', '.join(map(str, fitted))}; found "
+                    f"{', '.join(map(str, numbers))}. Select them in that order: "
+                    f"X[{fitted}]."
+                )
+                raise InvalidInputError(msg)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""
@@ -527,7 +632,7 @@ def informative(rows: Rows) -> Rows:
 
 def warn_of_zero_errors(n_rows: int) -> None:
     """Say that errors which are all 0 teach nothing."""
-    warnings.warn(
+    warn(
         f"All {n_rows} errors are 0: nothing can be learned from them, and "
         "uncertainties will be left as they are.",
         DegenerateFitWarning,

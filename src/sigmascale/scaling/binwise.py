@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from .._support.checks import Floats, Ints, check_choice, check_count
 from .._support.citations import FRENKEL, SCORES
 from .._support.rows import Rows
+from .._support.telling import warn
 from ..bins.partitions import Cells, EqualSizeBins
 from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarning
@@ -152,7 +151,7 @@ class BinwiseScaling(VarianceScaler):
         factors, n = self.sums_.scaling_factors(), self.sums_.n
         rows, bins = int(n.sum()), n.size
         if rows < least / 2 * bins:
-            warnings.warn(
+            warn(
                 f"{rows} rows in {bins} bins are fewer than {least / 2:g} a bin: the "
                 "average factor outweighs that of a bin's own rows. Use at most "
                 f"{max(1, rows // least)} bins, or least_rows=0 to give every bin its "
@@ -215,7 +214,7 @@ class BinwiseScaling(VarianceScaler):
             max_evaluations=check_count(self.max_evaluations, "max_evaluations"),
         )
         if not np.isfinite(found.start_loss):
-            warnings.warn(
+            warn(
                 f'loss="{self.loss}" is infinite because all errors of a score bin are '
                 'exactly 0; the factors are those of loss="nll".',
                 DegenerateFitWarning,

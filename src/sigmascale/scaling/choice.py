@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats, Ints, Labels
 from .._support.rows import Rows
+from .._support.telling import noted, quiet, warn
 from ..maps import multiplied
 from ..maps.prediction import rescale
 from .base import VarianceScaler
@@ -29,7 +30,7 @@ class Unseen:
         The factor that gives a map of all rows this average. None leaves it alone.
     scaler : VarianceScaler or None
         The candidate, fitted to all rows, if that was done on the way.
-    told : tuple of WarningMessage
+    told : tuple of Warning
         What it warned of then.
     """
 
@@ -37,13 +38,13 @@ class Unseen:
     shape: Floats
     level: float | None = None
     scaler: VarianceScaler | None = None
-    told: tuple[warnings.WarningMessage, ...] = ()
+    told: tuple[Warning, ...] = ()
 
     def fitted(self, candidate: VarianceScaler, rows: Rows) -> VarianceScaler:
         """Return the candidate fitted to all rows, right on average for unseen ones."""
         if self.scaler is not None:
             for each in self.told:
-                warnings.warn(each.message, stacklevel=4)
+                warn(str(each), type(each), stacklevel=4)
             return self.scaler
         scaler: VarianceScaler = clone(candidate)._fit_rows(rows)
         if self.level is not None:
@@ -61,12 +62,15 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     enormous error: they are brought to one average, which all unseen rows set.
     """
     once = clone(candidate)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    with quiet(), noted() as told:
         predicted = once._fit_in_folds(rows, fold)
     if predicted is not None:
         return Unseen(predicted, predicted, scaler=once, told=tuple(told))
-    predicted, typical = _predict_unseen(candidate, rows, fold)
+    predicted, typical = np.empty(rows.n_rows), np.empty(rows.n_rows)
+    for unseen, fitted in _fits(candidate, rows, fold):
+        found = rescale(fitted.map_, rows)
+        predicted[unseen] = found[unseen]
+        typical[unseen] = np.mean(np.log(found))  # of the same rows for every fold
     if not candidate.sets_average:
         return Unseen(predicted, predicted)
     log_shape = np.log(predicted) - typical
@@ -80,25 +84,23 @@ def predict_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
 
     Where there are too few rows or groups to hold any back, it has seen them all.
     """
-    return _predict_unseen(candidate, rows, fold)[0]
+    predicted = np.empty(rows.n_rows)
+    for unseen, fitted in _fits(candidate, rows, fold):
+        predicted[unseen] = rescale(fitted.map_, rows.take(unseen))
+    return predicted
 
 
-def _predict_unseen(
+def _fits(
     candidate: VarianceScaler, rows: Rows, fold: Ints
-) -> tuple[Floats, Floats]:
-    """Return predictions, and the mean logarithm of the fit of each row's fold."""
-    predicted, typical = np.empty(rows.n_rows), np.empty(rows.n_rows)
+) -> Iterator[tuple[Ints, VarianceScaler]]:
+    """Yield the rows of each fold, and a fit to the others."""
     for k in np.unique(fold):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with quiet():
             fitted = clone(candidate)._fit_rows(
                 rows.take(seen if seen.size else unseen)
             )
-        found = rescale(fitted.map_, rows)
-        predicted[unseen] = found[unseen]
-        typical[unseen] = np.mean(np.log(found))
-    return predicted, typical
+        yield unseen, fitted
 
 
 @dataclass(frozen=True)

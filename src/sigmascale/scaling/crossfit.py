@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,6 +80,24 @@ def make_folds(
         of_group[group] = int(np.argmin(filled))
         filled[of_group[group]] += count[group]
     return of_group[code]
+
+
+def phase(e: Any, u: Any, e2: float, u2: float, seed: int = 0) -> Any:
+    """Return a number for each row whose fractional part is as good as random.
+
+    It is a sum of multiples of E² and u², whose means are given, for rows whose order
+    nobody knows: columns of a lazy frame, or arrays of a device. Units are powers of
+    two: the last bits of a mean depend on the order in which an engine adds up, and
+    powers of two do not.
+    """
+    units = [2.0 ** -np.round(np.log2(max(mean, 1e-290))) for mean in (e2, u2)]
+    of_e, of_u = (
+        float(1e4 * irrational * unit)
+        for irrational, unit in zip(
+            (0.6180339887498949, 0.4142135623730951), units, strict=True
+        )
+    )
+    return 0.7548776662466927 * seed + e * e * of_e + u * u * of_u
 
 
 def canonical_order(

@@ -108,7 +108,7 @@ def _shrink(out: Floats, levels: Levels, k: float) -> Floats:
     """Return the steps of an isotonic fit, shrunk towards the linear law."""
     from sklearn.isotonic import isotonic_regression
 
-    u2 = 0.5 * (levels.low + levels.high)
+    u2 = levels.u2
     # equal shares of the rows, so that many rows take no more time than a few
     share = (np.cumsum(levels.n) - 1) * LAW_POINTS // levels.n.sum()
     slope, floor = scored_law(*_means(_runs(share), levels.n, u2, levels.e2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from typing import Any, Literal
 
@@ -12,6 +11,7 @@ from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
 from .._support.progress import track
 from .._support.rows import Rows
+from .._support.telling import warn
 from ..bins.cells import CellSums, with_joint_codes
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..exceptions import InvalidInputError
@@ -228,7 +228,7 @@ class RakedScaling(VarianceScaler):
         self.n_iter_ = raking.n_sweeps
         self.converged_ = raking.change < TOLERANCE
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"Raking moved a factor by {raking.change:.1g} in its last of "
                 f"{raking.n_sweeps} cycles. Use fewer bins or more shrinkage.",
                 ConvergenceWarning,

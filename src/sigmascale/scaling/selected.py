@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from textwrap import shorten, wrap
 from typing import Any
 
@@ -12,6 +11,7 @@ from .._support.checks import LARGEST_Z, Floats, Ints, Labels, check_count
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
 from .._support.rows import Rows
+from .._support.telling import warn
 from ..bins.sums import nll_from
 from ..exceptions import (
     CandidateDroppedWarning,
@@ -167,7 +167,7 @@ class SelectedScaling(VarianceScaler):
         one_group = rows.groups is not None and np.unique(rows.groups).size == 1
         if rows.n_rows < 2 * n_folds or one_group:
             found = f"{rows.n_rows} rows" + (" of one group" if one_group else "")
-            warnings.warn(
+            warn(
                 f"{found} are too few to cross-validate; a single factor is learned "
                 "from them.",
                 DegenerateFitWarning,
@@ -194,7 +194,7 @@ class SelectedScaling(VarianceScaler):
         for name, verdict in verdicts.items():
             if verdict.startswith("dropped"):
                 message = f"candidate {name!r} {verdict}"
-                warnings.warn(message, CandidateDroppedWarning, stacklevel=4)
+                warn(message, CandidateDroppedWarning, stacklevel=4)
         if not unseen:
             msg = "Every candidate failed: " + "; ".join(
                 f"{name} {verdict}" for name, verdict in verdicts.items()
@@ -381,10 +381,10 @@ def _notes(columns: list[CodedColumn], names: tuple[str, ...]) -> list[str]:
         else:
             ranks[name] = codes[:RANKED_ROWS] - codes[:RANKED_ROWS].mean()
     kept: list[str] = []
-    for name, rank in ranks.items():
+    for name, own in ranks.items():
         for other in kept:
-            product = np.linalg.norm(rank) * np.linalg.norm(ranks[other])
-            if product and abs(rank @ ranks[other]) > COPIES * product:
+            product = np.linalg.norm(own) * np.linalg.norm(ranks[other])
+            if product and abs(own @ ranks[other]) > COPIES * product:
                 notes.append(f"Column {name!r} is nearly a copy of {other!r}.")
                 break
         else:

@@ -53,12 +53,21 @@ class Levels:
         The mean squared error.
     n : array of int
         The number of rows.
+    mean_u2 : array, optional
+        The mean of u², where it is known; else the middle of the range is taken for it.
     """
 
     low: Floats
     high: Floats
     e2: Floats
     n: Ints
+    mean_u2: Floats | None = None
+
+    @property
+    def u2(self) -> Floats:
+        """The mean of u² of each level, or what comes close to it."""
+        middle: Floats = 0.5 * (self.low + self.high)
+        return middle if self.mean_u2 is None else self.mean_u2
 
 
 class Summaries(Protocol):
@@ -75,8 +84,8 @@ class Summaries(Protocol):
     def positions(self, keys: Any, argument: str) -> list[int]:
         """Return the positions of several columns."""
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
 
     def rows_for(self, purpose: str) -> Rows:
         """Return the rows themselves, if they are in memory; else refuse."""
@@ -137,9 +146,10 @@ class RowSummaries:
         self.names = rows.names
         self.position, self.positions = rows.position, rows.positions
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
-        return self._rows.n_rows, float(self._rows.uncertainty.min())
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
+        u = self._rows.uncertainty
+        return self._rows.n_rows, float(u.min()), float(u.max())
 
     def rows_for(self, purpose: str) -> Rows:
         """Return the rows."""

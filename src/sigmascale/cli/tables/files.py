@@ -6,24 +6,17 @@ number of is written back just as it was.
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
-import os
-import re
-import stat
-import sys
-import zipfile
-import zlib
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-import numpy as np
-
 from ..._support.files import whole_file
-from ..._support.render import shorten
 from ...exceptions import InvalidInputError
+from .delimited import read_delimited
+from .json_lines import read_json_lines
+from .npz import read_npz, write_npz
+from .parquet_claims import check_claims
+from .sources import STANDARD, find_source, first_line, listed, opened, standard_output
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,8 +31,6 @@ class Style(TypedDict):
     decimal_comma: bool
 
 
-STANDARD = "-"  # standard input or output
-HEAD = 1 << 16  # bytes of a text file that are looked at before it is read
 ENDINGS: dict[str, FileFormat] = {
     ".csv": "csv",
     ".tsv": "tsv",
@@ -60,8 +51,8 @@ MAGIC: dict[bytes, FileFormat] = {
     b"{": "ndjson",
 }
 TEXT = ("csv", "tsv", "ndjson")
-TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
-MOST_NAMES = 12  # of columns in a message
+UNTYPED = ("csv", "tsv")  # these do not say what is a number
+BINARY = ("parquet", "arrow")  # these hold all but objects of Python
 
 
 def format_of(path: str) -> FileFormat:
@@ -82,28 +73,18 @@ def format_of(path: str) -> FileFormat:
     return known
 
 
-def read_table(
-    path: str,
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    as_text: bool = True,
-) -> pl.DataFrame:
+def read_table(path: str, *, separator: str | None = None) -> pl.DataFrame:
     """Return the table of a file, or of standard input where `path` is ``-``.
 
     Parameters
     ----------
     path : str
-        The file. Its format is told by its name, or else by its first bytes.
+        The file. Its format is told by its name, or else by its first bytes. The
+        columns of CSV and TSV files stay text.
     separator : str, optional
         What stands between the columns of a text file; a comma, or a tab in TSV.
-    decimal : str, optional
-        The decimal mark of a text file, a point or a comma.
-    as_text : bool, default True
-        Whether the columns of CSV and TSV files stay text.
     """
-    part, _ = read_part(path, separator, decimal, as_text=as_text)
-    return with_rows(path, part)
+    return with_rows(path, read_part(path, separator)[0])
 
 
 def with_rows(path: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -115,45 +96,32 @@ def with_rows(path: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def read_part(
-    path: str, separator: str | None, decimal: str | None, *, as_text: bool
+    path: str, separator: str | None = None
 ) -> tuple[pl.DataFrame, FileFormat]:
     """Return the table of a file, maybe without rows, and the file's format."""
     import polars as pl
 
-    source, head = _open(path)
+    source, head = find_source(path)
     kind = _kind(path, head)
+    if kind in UNTYPED:
+        between = separator or ("\t" if kind == "tsv" else ",")
+        return read_delimited(path, source, head, between), kind
+    if kind == "ndjson":
+        return read_json_lines(path, source), kind
+    if kind == "npz":
+        return read_npz(path, source), kind
     try:
-        if kind in ("csv", "tsv"):
-            between = separator or ("\t" if kind == "tsv" else ",")
-            _check_header(path, head, between)
-            frame = pl.read_csv(
-                source,
-                separator=between,
-                infer_schema=not as_text,
-                infer_schema_length=None,
-                decimal_comma=decimal == ",",
-                glob=False,  # a name with brackets is no pattern
-            )
-            filled = frame.select(~pl.all_horizontal(pl.all().is_null())).to_series()
-            if not filled.all():  # blank lines at the end are no rows
-                frame = frame[: 1 + max(filled.arg_true(), default=-1)]
-        elif kind == "parquet":
-            frame = pl.read_parquet(source, glob=False)
-        elif kind == "arrow":
-            with _opened(source) as file:
-                frame = pl.read_ipc(file)
-        elif kind == "ndjson":
-            with _opened(source) as file:
-                frame = pl.read_ndjson(file)
-        else:
-            frame = _read_npz(path, source)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
-        what = str(problem).strip().splitlines()[0] + " (Is it a whole file?)"
-        if kind in ("csv", "tsv"):
-            what = _why_unreadable(source, between) or what
-        msg = f"{path}: cannot be read as {kind.upper()}: {what}."
+        if kind == "parquet":
+            check_claims(path, source)
+            return pl.read_parquet(source, glob=False), kind
+        with opened(source) as file:
+            return pl.read_ipc(file), kind
+    except (InvalidInputError, MemoryError):
+        raise
+    except (Exception, pl.exceptions.PanicException) as problem:
+        what = first_line(problem)
+        msg = f"{path}: cannot be read as {kind.upper()}: {what} (Is it a whole file?)."
         raise InvalidInputError(msg) from problem
-    return frame, kind
 
 
 def write_table(
@@ -176,29 +144,51 @@ def write_table(
         "separator": separator or usual,
         "decimal_comma": decimal == ",",
     }
+    _refuse_types(frame, path, kind)
     try:
         if path == STANDARD:
             # older versions of Polars would not say that the disk behind it is full
-            sys.stdout.buffer.write(frame.write_csv(**style).encode())
-            sys.stdout.buffer.flush()
+            output = standard_output()
+            output.write(frame.write_csv(**style).encode())
+            output.flush()
             return
-        with whole_file(Path(path)) as part:
+        with whole_file(Path(path)) as part, part.open("wb") as raw:
             if path.lower().endswith(".gz"):
                 # without the time, so that the same table gives the same bytes
-                with part.open("wb") as raw, gzip.GzipFile("", "wb", 6, raw, 0) as file:
+                with gzip.GzipFile("", "wb", 6, raw, 0) as file:
                     _write(frame, file, kind, style)
             else:
-                _write(frame, part, kind, style)
+                _write(frame, raw, kind, style)
     except pl.exceptions.PolarsError as problem:
-        what = str(problem).strip().splitlines()[0]
-        msg = f"{path}: cannot be written as {kind.upper()} ({what})."
+        msg = f"{path}: cannot be written as {kind.upper()} ({first_line(problem)})."
         raise InvalidInputError(msg) from problem
+
+
+def _refuse_types(frame: pl.DataFrame, path: str, kind: FileFormat) -> None:
+    """Refuse columns of types that a format has no place for."""
+    import polars as pl
+
+    for name, dtype in frame.schema.items():
+        odd = dtype == pl.Object
+        if kind not in BINARY:
+            odd |= "Binary" in str(dtype)  # also within lists
+        if kind in (*UNTYPED, "npz"):
+            odd |= dtype.is_nested()
+        if kind in UNTYPED:
+            odd |= dtype == pl.Duration
+        if odd:
+            msg = (
+                f"{path}: cannot be written as {kind.upper()}, which has no place for "
+                f"{dtype}, as column {name!r} holds. Convert or drop it, or write "
+                ".parquet."
+            )
+            raise InvalidInputError(msg)
 
 
 def _write(frame: pl.DataFrame, file: Any, kind: FileFormat, style: Style) -> None:
     if kind == "npz":
-        _write_npz(frame, file)
-    elif kind in ("csv", "tsv"):
+        write_npz(frame, file)
+    elif kind in UNTYPED:
         frame.write_csv(file, **style)
     elif kind == "parquet":
         frame.write_parquet(file)
@@ -206,40 +196,6 @@ def _write(frame: pl.DataFrame, file: Any, kind: FileFormat, style: Style) -> No
         frame.write_ipc(file)
     else:
         frame.write_ndjson(file)
-
-
-def _open(path: str) -> tuple[Any, bytes]:
-    """Return what to read, a path or unpacked bytes, and its first bytes."""
-    if path != STANDARD and Path(path).is_dir():
-        msg = f"{path}: is a folder. Name a file in it."
-        raise InvalidInputError(msg)
-    if path == STANDARD:
-        content = sys.stdin.buffer.read()
-    else:
-        with Path(path).open("rb") as file:
-            head = file.read(HEAD)
-            seekable = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
-            if seekable and not head.startswith(b"\x1f\x8b"):  # not gzip
-                if not head.strip():
-                    msg = f"{path}: the file is empty."
-                    raise InvalidInputError(msg)
-                return Path(path), head
-            content = head + file.read()
-    if content.startswith(b"\x1f\x8b"):
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as problem:
-            msg = f"{path}: cannot be unpacked ({problem}). Is it a whole file?"
-            raise InvalidInputError(msg) from problem
-    if not content.strip():
-        what = "standard input" if path == STANDARD else "the file"
-        msg = f"{path}: {what} is empty."
-        raise InvalidInputError(msg)
-    return io.BytesIO(content), content[:HEAD]
-
-
-def _opened(source: Any) -> Any:
-    return source.open("rb") if isinstance(source, Path) else source
 
 
 def _kind(path: str, head: bytes) -> FileFormat:
@@ -253,118 +209,3 @@ def _kind(path: str, head: bytes) -> FileFormat:
         return found  # type: ignore[return-value]
     first = head.split(b"\n", 1)[0]
     return "tsv" if b"\t" in first and b"," not in first else "csv"
-
-
-def _check_header(path: str, head: bytes, separator: str) -> None:
-    """Refuse what would be read as something else than its writer meant."""
-    if len(separator.encode()) != 1:
-        msg = f"`--separator` must be one character; found {separator!r}."
-        raise InvalidInputError(msg)
-    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
-        msg = f"{path}: is UTF-16 or no text at all. Save it as CSV in UTF-8."
-        raise InvalidInputError(msg)
-    if b"\r" in head and b"\n" not in head:
-        msg = (
-            f"{path}: its lines end in carriage returns alone. Convert it: "
-            f"tr '\\r' '\\n' < {path}"
-        )
-        raise InvalidInputError(msg)
-    try:
-        line = head.lstrip(b"\r\n").splitlines()[0]
-        text = line.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        msg = (
-            f"{path}: the names of the columns are not UTF-8 "
-            f"(byte {line[problem.start]:#04x}). {TO_UTF8}."
-        )
-        raise InvalidInputError(msg) from problem
-    names = next(csv.reader([text], delimiter=separator))
-    repeated = [name for name, times in Counter(names).items() if times > 1]
-    if repeated:
-        msg = f"{path}: more than one column has the name {listed(repeated)}."
-        raise InvalidInputError(msg)
-    other = [mark for mark in ";\t|," if mark != separator and mark in text]
-    if len(names) == 1 and other:
-        has_commas = other[0] != "," and re.search(rb"\d,\d", head)
-        commas = ", and --decimal , as commas stand in numbers" if has_commas else ""
-        msg = (
-            f"{path}: has one column, {listed(names)}; its columns seem to be "
-            f"separated by {other[0]!r}. Pass --separator {_shell(other[0])}{commas}."
-        )
-        raise InvalidInputError(msg)
-
-
-def _shell(mark: str) -> str:
-    return "$'\\t'" if mark == "\t" else f"'{mark}'"
-
-
-def _read_npz(path: str, source: Any) -> pl.DataFrame:
-    import polars as pl
-
-    try:
-        # np.load itself would leave a broken archive open
-        with _opened(source) as file, np.load(file, allow_pickle=False) as archive:
-            columns = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as problem:
-        msg = (
-            f"{path}: cannot be read as NPZ. It must be a whole file, made by "
-            "numpy.savez from arrays of numbers or text, not of objects."
-        )
-        raise InvalidInputError(msg) from problem
-    # what is in the archive and no array comes as bytes
-    shapes = {name: getattr(each, "shape", None) for name, each in columns.items()}
-    if len(set(shapes.values())) != 1 or len(shapes.popitem()[1] or ()) != 1:
-        found = [f"{name} {getattr(c, 'shape', '?')}" for name, c in columns.items()]
-        msg = (
-            f"{path}: must hold columns, one-dimensional arrays of one length; found "
-            f"{listed(found) or 'nothing'}."
-        )
-        raise InvalidInputError(msg)
-    return pl.DataFrame(columns)
-
-
-def _write_npz(frame: pl.DataFrame, path: Path) -> None:
-    # not by numpy.savez, whose own arguments cannot be names of columns
-    with zipfile.ZipFile(path, "w") as archive:
-        for column in frame:
-            values = column.to_numpy()
-            if values.dtype.kind == "O":
-                values = np.array(["" if c is None else str(c) for c in column])
-            # without the time, so that the same table gives the same bytes
-            entry = zipfile.ZipInfo(f"{column.name}.npy")
-            with archive.open(entry, "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, values, allow_pickle=False)
-
-
-def _why_unreadable(source: Any, separator: str) -> str:
-    """Return what is wrong with a delimited text, and where; nothing if unknown."""
-    raw = source.read_bytes() if isinstance(source, Path) else source.getvalue()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as problem:
-        line = raw.count(b"\n", 0, problem.start) + 1
-        return f"line {line} is not UTF-8. {TO_UTF8}"
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
-    line, width = 1, 0
-    try:
-        for row in rows:
-            width = width or len(row)
-            if len(row) > width:
-                return f"line {line} has {len(row)} fields; the header has {width}"
-            line = rows.line_num + 1
-    except csv.Error as problem:
-        if "end of data" in str(problem):
-            return f"a quote in line {line} is never closed"
-        return f"line {line}: {problem}"
-    return ""
-
-
-def listed(names: list[str]) -> str:
-    """Return names for a message; long ones, and many, are cut short.
-
-    >>> listed(["u", "mass"])
-    "'u', 'mass'"
-    """
-    shown = ", ".join(repr(shorten(name, 40)) for name in names[:MOST_NAMES])
-    more = len(names) - MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -12,20 +12,19 @@ from typing import TYPE_CHECKING
 
 from ..._support.files import as_pattern
 from ...exceptions import InvalidInputError
-from .files import listed, read_part, read_table, with_rows
+from .files import UNTYPED, read_part, with_rows
+from .sources import listed
 
 if TYPE_CHECKING:
     import polars as pl
 
 
 def read_tables(
-    files: Sequence[str],
-    *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    as_text: bool = True,
-) -> pl.DataFrame:
+    files: Sequence[str], *, separator: str | None = None
+) -> tuple[pl.DataFrame, bool]:
     """Return the rows of some files as one table, see `read_table`.
+
+    Also return whether all columns are text that says no types.
 
     Patterns such as ``run/*.parquet``, and folders of Parquet files, stand for the
     files there. All must have the same columns, of the same types, but whole numbers
@@ -33,32 +32,20 @@ def read_tables(
     """
     import polars as pl
 
-    paths = matching(files)
-    if len(paths) == 1:
-        return read_table(
-            paths[0], separator=separator, decimal=decimal, as_text=as_text
-        )
-    read = {path: read_part(path, separator, decimal, as_text=True) for path in paths}
+    read = {path: read_part(path, separator) for path in matching(files)}
+    untyped = all(kind in UNTYPED for _, kind in read.values())
     filled = {path: table for path, (table, _) in read.items() if table.height}
     if not filled:
-        return with_rows(named(files), read[paths[0]][0])
+        return with_rows(named(files), next(iter(read.values()))[0]), untyped
     first, *others = filled
+    if not others:
+        return filled[first], untyped
     for other in others:
         _check_alike(first, filled[first], other, filled[other])
     tables = [table.select(filled[first].columns) for table in filled.values()]
     frame = pl.concat(tables, how="vertical_relaxed")
     _check_exact(named(files), frame, tables)
-    if not as_text and all(kind in ("csv", "tsv") for _, kind in read.values()):
-        # what a column holds is told by all files, not by each
-        text = frame.write_csv(include_header=False).encode()
-        frame = pl.read_csv(
-            text,
-            has_header=False,
-            new_columns=frame.columns,
-            infer_schema_length=None,
-            decimal_comma=decimal == ",",
-        )
-    return frame
+    return frame, untyped
 
 
 def _check_alike(

@@ -8,15 +8,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, and_
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..._support.progress import working
 from ...exceptions import InvalidInputError
 from ..outputs import refuse_input
 from .files import format_of
-from .filesets import about, named
+from .filesets import about, matching, named
+from .parquet_claims import check_claims
 from .reading import Engine, Reading
 from .roles import Choice, Expected, Roles, free_names
+from .sources import first_line
 from .values import RawTable
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
-    "narwhals",
+    *("narwhals", "pyo3_runtime"),
 )
 SOME_ROWS = "Make a file of some of them"
 UNCERTAINTY = "__uncertainty__"  # a column that is computed
@@ -140,10 +143,6 @@ class LazyTable:
         """Return nothing: what uncertainties are multiplied by takes rows to see."""
         return {}
 
-    def tail_words(self) -> str:
-        """Return nothing: tails take rows to see."""
-        return ""
-
     def validate(
         self,
         n_bins: int | None,
@@ -182,14 +181,14 @@ class LazyTable:
 
     def _with_error(self) -> Any:
         """Return the frame with standard deviations, labels and errors in it."""
-        import narwhals as nw
-
-        from ...frames.lazy_rows import number
+        from ...frames.lazy_rows import difference, label, number
 
         schema = self.frame.collect_schema()
-        parts = [number(schema, name) for name in self.roles.error]
-        error = parts[0] if len(parts) == 1 else parts[0] - parts[1]
-        labels = [nw.col(name).cast(nw.String) for name in self.roles.labels]
+        find = number if len(self.roles.error) == 1 else difference
+        error = find(schema, *self.roles.error)
+        labels = [
+            label(self.frame, schema, name).alias(name) for name in self.roles.labels
+        ]
         total, *parts = _standard_deviations(schema, self.roles)
         parts = [
             part.alias(name)
@@ -205,14 +204,16 @@ class LazyTable:
         import narwhals as nw
 
         from ... import frames
+        from ...frames.lazy_rows import label
         from ...maps.nodes import columns_of
 
         roles, names = self.roles, list(self.frame.collect_schema())
         with self._querying("recalibrating"):
             new = free_names(name, roles, names, with_limits=coverage is not None)
-            u, *parts = _standard_deviations(self.frame.collect_schema(), roles)
+            schema = self.frame.collect_schema()
+            u, *parts = _standard_deviations(schema, roles)
             values = dict(zip(roles.components, parts, strict=True))
-            values |= {each: nw.col(each).cast(nw.String) for each in roles.labels}
+            values |= {each: label(self.frame, schema, each) for each in roles.labels}
             made = {each: f"__{each}__" for each in values}
             others = [value.alias(made[each]) for each, value in values.items()]
             frame = nw.from_native(
@@ -258,8 +259,11 @@ class LazyTable:
             limits = [value + each for each in limits]
         return [limit.alias(each) for limit, each in zip(limits, new[1:], strict=True)]
 
-    def write(self, output: str) -> dict[str, Any]:
-        """Write the rows with all their columns; return what is told of them."""
+    def write(self, output: str, fitted: Roles) -> dict[str, Any]:
+        """Write the rows with all their columns; return what is told of them.
+
+        All columns have types of their own, whatever the `fitted` roles.
+        """
         from ... import frames
 
         if format_of(output) != "parquet":
@@ -278,6 +282,8 @@ class LazyTable:
     @contextmanager
     def _querying(self, doing: str) -> Iterator[None]:
         """Show that files are queried, and say what an engine has against them."""
+        import polars as pl
+
         with about(self.file), working(doing):
             try:
                 yield
@@ -286,11 +292,11 @@ class LazyTable:
                     raise
                 msg = f"{problem} --drop-missing leaves out rows with missing values."
                 raise InvalidInputError(msg) from problem
-            except Exception as problem:
+            except (Exception, pl.exceptions.PanicException) as problem:
                 if type(problem).__module__.split(".")[0] not in ENGINES:
                     raise
                 msg = (
-                    f"cannot be queried ({_first_line(problem)}). Files that are read "
+                    f"cannot be queried ({first_line(problem)}). Files that are read "
                     "together must have the same columns, of the same types."
                 )
                 raise InvalidInputError(msg) from problem
@@ -314,6 +320,7 @@ class LazyTable:
 def _scan(files: Sequence[str], reading: Reading) -> Any:
     """Return Parquet files as a lazy frame of Narwhals."""
     import narwhals as nw
+    import polars as pl
 
     from ... import frames
 
@@ -325,9 +332,13 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         raise InvalidInputError(msg)
     engine: Any = Engine.polars if reading.engine is None else reading.engine
     try:
-        lazy = nw.from_native(
-            frames.scan(list(files), engine=engine.value, scheduler=reading.scheduler)
-        ).lazy()
+        native = frames.scan(
+            list(files), engine=engine.value, scheduler=reading.scheduler
+        )
+        for path in matching([file for file in files if "://" not in file]):
+            if Path(path).is_file():
+                check_claims(path, Path(path))
+        lazy = nw.from_native(native).lazy()
         lazy.collect_schema()
     except InvalidInputError:
         raise
@@ -336,15 +347,12 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         remedy = f'pip install "sigmascale[{extra}]"'
         msg = f"{problem}, which --engine {engine.value} needs: {remedy}"
         raise InvalidInputError(msg) from problem
-    except Exception as problem:  # each engine has errors of its own
-        words = _first_line(problem)
+    except (Exception, pl.exceptions.PanicException) as problem:
+        # each engine has errors of its own
+        words = first_line(problem)
         msg = f"{named(files)}: cannot be read as Parquet files ({words})."
         raise InvalidInputError(msg) from problem
     return lazy
-
-
-def _first_line(problem: Exception) -> str:
-    return next(iter(str(problem).strip().splitlines()), type(problem).__name__)
 
 
 def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]:

@@ -14,7 +14,7 @@ from ..._support.progress import working
 from ..._support.rows import read_table
 from ...exceptions import InvalidInputError
 from ..outputs import refuse_input
-from .files import write_table
+from .files import UNTYPED, format_of, write_table
 from .filesets import about, named, read_tables
 from .reading import Reading
 from .roles import FROM_FORMULA, Choice, Expected, Roles, free_names, known
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ...persistence import SavedMap
     from ...scaling import VarianceScaler
 
+EXACT = 2.0**53  # up to this float64 holds all whole numbers
 LEAST_ROWS = 5  # fewer cannot show anything
 SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
 
@@ -108,7 +109,7 @@ class MemoryTable:
                 roles=roles,
                 rows=rows,
                 X=_conditioning_table(rows, roles, values),
-                error=_difference([values[name].to_numpy() for name in roles.error]),
+                error=_errors(rows, roles, values),
                 prediction=None
                 if roles.prediction is None
                 else values[roles.prediction].to_numpy(),
@@ -219,12 +220,6 @@ class MemoryTable:
         values = np.quantile(factors, list(SHARES.values())).tolist()
         return dict(zip(SHARES, values, strict=True))
 
-    def tail_words(self) -> str:
-        """Return why a normal law describes these errors poorly, if it does."""
-        from ...maps.laws import poor_normal
-
-        return poor_normal(self.error / self.uncertainty)
-
     def validate(
         self,
         n_bins: int | None,
@@ -253,6 +248,8 @@ class MemoryTable:
         self, saved: SavedMap, name: str | None, coverage: float | None
     ) -> MemoryTable:
         """Return the table with new columns: uncertainties, and limits if asked for."""
+        import polars as pl
+
         names = self.rows.frame.columns
         with about(self.file), working("recalibrating"):
             new = free_names(name, self.roles, names, with_limits=coverage is not None)
@@ -264,16 +261,23 @@ class MemoryTable:
                 )
                 value = 0.0 if self.prediction is None else self.prediction
                 columns += [value + limits[:, 0], value + limits[:, 1]]
-        added = dict(zip(new, columns, strict=True))
-        frame = self.rows.frame.with_columns(**added)
+        added = map(pl.Series, new, columns)
+        frame = self.rows.frame.with_columns(added)
         return replace(self, rows=replace(self.rows, frame=frame), new=tuple(new))
 
-    def write(self, output: str) -> dict[str, Any]:
-        """Write the rows with all their columns; return what is told of them."""
+    def write(self, output: str, fitted: Roles) -> dict[str, Any]:
+        """Write the rows with all their columns; return what is told of them.
+
+        `fitted` are the roles of the table that the recalibrator was fitted on.
+        """
         if len(self.files) > 1 or not Path(self.files[0]).is_file():
             refuse_input(output, self.files)
+        frame = self.rows.frame
+        if self.rows.untyped and format_of(output) not in UNTYPED:
+            numbers = [*self.roles.of_numbers, *fitted.of_numbers, *fitted.left_out]
+            frame = self.rows.with_types(numbers, fitted.labels)
         write_table(
-            self.rows.frame,
+            frame,
             output,
             separator=self.reading.separator,
             decimal=self.reading.decimal,
@@ -305,13 +309,8 @@ class MemoryTable:
 def read_raw(files: Sequence[str], reading: Reading) -> RawTable:
     """Read a file, or several as one table; nothing in it is checked."""
     with working("reading the table"):
-        frame = read_tables(
-            files,
-            separator=reading.separator,
-            decimal=reading.decimal,
-            as_text=reading.as_text,
-        )
-    return RawTable(frame, reading.decimal or ".")
+        frame, untyped = read_tables(files, separator=reading.separator)
+    return RawTable(frame, reading.decimal or ".", untyped)
 
 
 def _with_values(
@@ -372,8 +371,19 @@ def _conditioning_table(
     return X
 
 
-def _difference(parts: list[Floats]) -> Floats | None:
+def _errors(
+    rows: RawTable, roles: Roles, values: dict[str, pl.Series]
+) -> Floats | None:
     """Return the errors: a column of them, or reference minus prediction."""
-    if not parts:
+    if not roles.error:
         return None
-    return parts[0] - parts[1] if len(parts) == 2 else parts[0]
+    if len(roles.error) == 1:
+        error: Floats = values[roles.error[0]].to_numpy()
+        return error
+    reference, prediction = (values[name].to_numpy() for name in roles.error)
+    error = reference - prediction
+    large = np.maximum(np.abs(reference), np.abs(prediction)) >= EXACT
+    if large.any():  # where float64 cannot hold all whole numbers
+        exact = [rows.exact(name, np.flatnonzero(large)) for name in roles.error]
+        error[large] = [float(r - v) for r, v in zip(*exact, strict=True)]
+    return error

@@ -32,8 +32,6 @@ class Reading:
         What stands between the columns of text files, and the decimal mark.
     engine, scheduler : Engine, str or None
         What does the work, and where.
-    as_text : bool
-        Whether the columns of text files stay text.
     """
 
     where: str | None = None
@@ -42,10 +40,15 @@ class Reading:
     decimal: str | None = None
     engine: Engine | None = None
     scheduler: str | None = None
-    as_text: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what is no decimal mark."""
+        """Refuse what is no decimal mark, and what is no separator."""
         if self.decimal not in (None, ".", ","):
             msg = f"--decimal must be a point or a comma; found {self.decimal!r}."
+            raise InvalidInputError(msg)
+        mark = self.separator
+        if mark is not None and (
+            len(mark) != 1 or not mark.isascii() or mark in '"\r\n'
+        ):
+            msg = f"--separator must be one character; found {mark!r}."
             raise InvalidInputError(msg)

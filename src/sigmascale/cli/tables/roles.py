@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
+from ..._support.files import is_utf8
 from ...exceptions import DamagedFileError, InvalidInputError
-from .files import listed
+from .sources import listed
 from .values import RawTable
 
 # Names that leave no doubt, in small letters.
@@ -165,6 +167,7 @@ class Choice:
     def find(self, table: RawTable) -> Roles:
         """Return the roles of a table's columns, those of the errors too."""
         names = table.frame.columns
+        is_numeric = cache(table.is_numeric)
         error = find_error(self, names)
         uncertainty, is_variance = find_uncertainty(self, names)
         components = find_components(self, names)
@@ -193,7 +196,7 @@ class Choice:
         if self.all_features:
             used = taken.union(labels, asked, excluded, error)
             free = [name for name in names if name not in used]
-            free = [name for name in free if table.is_numeric(name)]
+            free = [name for name in free if is_numeric(name)]
             unfit = no_features(names, error, uncertainty)
             left_out = [name for name in free if name in unfit]
             asked += [name for name in free if name not in unfit]
@@ -206,7 +209,7 @@ class Choice:
             found = min(clash)
             msg = f"--formula derives {found!r}, which is a column of the file, too."
             raise InvalidInputError(msg)
-        numbers = [n for n in asked if n not in labels and table.is_numeric(n)]
+        numbers = {n: None for n in asked if n not in labels and is_numeric(n)}
         labels = [n for n in dict.fromkeys([*asked, *labels]) if n not in numbers]
         return Roles(
             uncertainty,
@@ -246,7 +249,8 @@ class Expected:
         found = replace(self.roles, error=(), prediction=None, left_out=())
         if choice.uncertainty is not None or choice.variance is not None:
             found = self._other_uncertainty(found, names)
-        for name in (*found.of_uncertainty, *found.numbers, *found.labels):
+        needed = (*found.of_uncertainty, *found.numbers, *found.labels)
+        for name in set(needed).difference(names):
             known(name, names, "the recalibrator")
         if found.formula is not None:
             known(found.formula, names, "--formula")
@@ -365,6 +369,9 @@ def free_names(
     name = name or f"{'u' if roles.components else roles.uncertainty}{RECALIBRATED}"
     found = [name, *(f"{name}{end}" for end in LIMITS if with_limits)]
     for each in found:
+        if not is_utf8(each):
+            msg = f"--name {each!r} is no text in UTF-8. Choose another name."
+            raise InvalidInputError(msg)
         if each in names:
             msg = f"there is a column {each!r} already. Choose another with --name."
             raise InvalidInputError(msg)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ...exceptions import InvalidInputError
 
@@ -17,7 +21,7 @@ MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
 
 @dataclass(frozen=True)
 class RawTable:
-    """The columns of a file, of which those of text files are still text.
+    """The columns of a file; those of a text file are what it says, letter by letter.
 
     Attributes
     ----------
@@ -25,12 +29,15 @@ class RawTable:
         The columns.
     decimal : str
         The decimal mark of numbers that are text, a point or a comma.
+    untyped : bool
+        Whether the columns are text because the file says no types.
     places : Series or None
         Which rows of the file these are, if some were left out.
     """
 
     frame: pl.DataFrame
     decimal: str = "."
+    untyped: bool = False
     places: pl.Series | None = None
 
     def filter(self, kept: pl.Series) -> RawTable:
@@ -55,22 +62,63 @@ class RawTable:
         self.refuse(values.is_infinite(), values, infinite)
         return values.rechunk()  # into one array, as it will be used
 
+    def exact(self, name: str, rows: npt.NDArray[np.intp]) -> list[Fraction]:
+        """Return some values of a column of numbers, as exact as the file has them."""
+        import polars as pl
+
+        column = self.frame[name][rows]
+        if column.dtype == pl.String:
+            column = self._with_points(column.str.strip_chars())
+        return [Fraction(value) for value in column]
+
     def labels(self, name: str) -> pl.Series:
         """Return a column as text; what is missing is null."""
         import polars as pl
 
         column = self.frame[name]
         kind = column.dtype
-        if kind.is_nested() or kind in (pl.Binary, pl.Object):
+        if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
             msg = f"column {name!r} must hold labels or numbers; it holds {kind}."
             raise InvalidInputError(msg)
         return column.cast(pl.String)
+
+    def with_types(
+        self, numbers: Collection[str], labels: Collection[str]
+    ) -> pl.DataFrame:
+        """Return the columns of a text file with types, for a format that has them.
+
+        `numbers` are columns that are known to be numbers. Any other but `labels`
+        becomes one of numbers where these would be written letter by letter as they
+        are: "01" and "1.50" stay text.
+        """
+        schema = self.frame.schema
+        found = {name: self._typed(name) for name in schema if name not in labels}
+        for name in set(numbers).intersection(found):
+            if found[name].dtype == schema[name]:
+                with suppress(InvalidInputError):  # where it is not used
+                    found[name] = self.numbers(name)
+        return self.frame.with_columns(found.values())
+
+    def _typed(self, name: str) -> pl.Series:
+        import polars as pl
+
+        column = self.frame[name]
+        if column.dtype != pl.String:  # which was added
+            return column
+        text = self._with_points(column)
+        if text.null_count() > column.null_count():
+            return column
+        for kind in (pl.Int64, pl.Float64):
+            values = text.cast(kind, strict=False)
+            if values.cast(pl.String).equals(text) and not values.is_null().all():
+                return values
+        return column
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers."""
         import polars as pl
 
-        dtype = self.frame.schema[name]
+        dtype = self.frame[name].dtype  # a schema would be made of all columns
         if dtype != pl.String:
             return bool(dtype.is_numeric())
         try:
@@ -108,11 +156,15 @@ class RawTable:
         """Return text as numbers, and null where it is no number."""
         import polars as pl
 
-        if self.decimal == ",":
-            # a point would stand between thousands, or for another decimal mark
-            pointed = text.str.contains(".", literal=True)
-            text = text.set(pointed, None).str.replace(",", ".", literal=True)
-        return text.cast(pl.Float64, strict=False)
+        return self._with_points(text).cast(pl.Float64, strict=False)
+
+    def _with_points(self, text: pl.Series) -> pl.Series:
+        """Return text with decimal points, and null where it would have others."""
+        if self.decimal == ".":
+            return text
+        # a point would stand between thousands, or for another decimal mark
+        pointed = text.str.contains(".", literal=True)
+        return text.set(pointed, None).str.replace(",", ".", literal=True)
 
     def _hint(self, bad: pl.Series) -> str:
         first = str(bad[0]) if bad.len() else ""

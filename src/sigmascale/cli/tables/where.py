@@ -102,9 +102,7 @@ class Where:
 
     def keep_lazily(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return the rows of a lazy frame that meet the conditions."""
-        import narwhals as nw
-
-        from ...frames.lazy_rows import is_finite, number
+        from ...frames.lazy_rows import is_finite, label, number
 
         schema = frame.collect_schema()
         for condition in self.conditions:
@@ -116,7 +114,7 @@ class Where:
                 continue
             if schema[name].is_numeric():
                 self._refuse_quotes(condition)
-            frame = frame.filter(condition.of(nw.col(name).cast(nw.String)))
+            frame = frame.filter(condition.of(label(frame, schema, name)))
         return frame
 
     def _refuse_quotes(self, condition: Condition) -> None:

@@ -1,0 +1,486 @@
+"""The work itself, in the child process: what the commands do, by their functions."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .._support.rows import judged_rows
+from ..bins.partitions import feasible_bins
+from ..cli.demo import halves
+from ..cli.divided import divide_table
+from ..cli.judged import Judged, expected_by, judge_table, rescale, without_features
+from ..cli.learned import learn, range_in_words
+from ..cli.methods import load_saved
+from ..cli.printing import finite
+from ..cli.tables.files import format_of, write_table
+from ..cli.tables.memory import MemoryTable, read_raw
+from ..cli.tables.roles import (
+    Choice,
+    Expected,
+    find_error,
+    find_uncertainty,
+    no_features,
+)
+from ..cli.tables.values import MISSING_TEXTS, RawTable
+from ..datasets import make_molecules
+from ..exceptions import InvalidInputError
+from ..export import to_onnx
+from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.local import check_settings, measure
+from ..persistence import load_map, save
+from ..report.parts import CONTENTS, METHODS
+from .plan import Plan, ending, verdict_files
+from .recipes import DEMO_ROWS, check_command, python_lines, recalibration_commands
+from .settings import TableSettings
+from .unpacking import refuse_bomb
+from .views import candidates_view, local_view, text_of, validation_view
+
+HEAD_ROWS, BAD_ROWS, REGION_ROWS = 8, 20, 100
+MOST_VALUES = 20  # of a column that may divide the table
+MOST_SHOWN = 60  # columns
+REMEDIES = {
+    r"--separator (?:'(.)'|\$'(\\t)')": "separator",
+    r"--decimal (,)": "decimal",
+    r"--drop-missing": "drop_missing",
+}
+
+
+class Bench:
+    """Does what it is told, one thing after the other, in the present folder.
+
+    A table that was read stays in memory until another takes its place.
+
+    Parameters
+    ----------
+    tell : callable
+        Is called with what is being done.
+    largest : int
+        Bytes that a packed file may hold.
+    """
+
+    def __init__(self, tell: Callable[[str], None], largest: int) -> None:
+        self._tell = tell
+        self._largest = largest
+        self._read: dict[str, tuple[tuple[Any, ...], RawTable]] = {}
+        self._judged: dict[str, tuple[Any, Judged]] = {}
+
+    # -- the table ------------------------------------------------------------------
+
+    def demo(self) -> dict[str, Any]:
+        """Write the two files of the demo, as the command line does."""
+        calibration, test = halves(make_molecules(DEMO_ROWS, seed=0))
+        write_table(calibration, "calibration.csv")
+        write_table(test, "test.csv")
+        return {"table": "test.csv", "known": "calibration.csv"}
+
+    def examine(self, file: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Return the first rows, what columns are taken for, and what is wrong."""
+        table = TableSettings.parse(file, settings)
+        try:
+            raw = self._raw(table)
+        except (InvalidInputError, OSError) as problem:
+            sentence = _sentence(problem)
+            return {
+                "settings": table.to_dict(),
+                "problem": sentence,
+                "remedies": _remedies(sentence),
+                "columns": [],
+                "rows": 0,
+            }
+        frame = raw.frame
+        guessed = ""
+        if table.roles is None:
+            roles, guessed = _guess(raw)
+            table = replace(table, roles=roles)
+        roles = table.roles or {}
+        wrong = ""
+        try:
+            self._table(table).refuse_zeros()
+        except InvalidInputError as problem:
+            wrong = _sentence(problem)
+            if guessed and wrong.startswith("No column is"):
+                wrong = guessed
+        bad = _bad_cells(raw, roles)
+        return {
+            "settings": table.to_dict(),
+            "problem": wrong,
+            "remedies": _remedies(wrong),
+            "rows": frame.height,
+            "columns": [
+                _column(raw, name, role, bad.get(name)) for name, role in roles.items()
+            ],
+            "head": _rows(frame.head(HEAD_ROWS), range(min(HEAD_ROWS, frame.height))),
+            "bad": _bad_rows(frame, bad),
+        }
+
+    def _raw(self, table: TableSettings) -> RawTable:
+        """Return the table of a file, which is read once."""
+        changed = Path(table.file).stat().st_mtime_ns
+        key = (table.separator, table.decimal, changed)
+        if table.file not in self._read or self._read[table.file][0] != key:
+            self._read.pop(table.file, None)  # never two at once
+            refuse_bomb(table.file, self._largest)
+            self._read[table.file] = (key, read_raw([table.file], table.reading()))
+        return self._read[table.file][1]
+
+    def _table(
+        self, table: TableSettings, expected: Choice | Expected | None = None
+    ) -> MemoryTable:
+        choice = table.choice() if expected is None else expected
+        return MemoryTable.take([table.file], table.reading(), self._raw(table), choice)
+
+    # -- the verdict ----------------------------------------------------------------
+
+    def judge(self, file: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Judge a table as it is."""
+        table = TableSettings.parse(file, settings)
+        judged = self._judge(table)
+        data: Any = judged.data
+        return {
+            "told": str(data),
+            "data": data.to_dict(),
+            "found": validation_view(judged.found),
+            "bins": judged.found.local["u"].n.size,
+            "most_bins": max(2, min(200, data.n_rows // MIN_ROWS)),
+            "command": check_command(table),
+        }
+
+    def _judge(self, table: TableSettings) -> Judged:
+        key = (table, Path(table.file).stat().st_mtime_ns)
+        found = self._judged.get(table.file)
+        if found is None or found[0] != key:
+            judged = judge_table(self._table(table), groups=table.groups)
+            self._judged[table.file] = found = (key, judged)
+        return found[1]
+
+    def report(self, file: str, settings: dict[str, Any]) -> dict[str, Any]:
+        """Write the report on a table as it is, with its pictures."""
+        table = TableSettings.parse(file, settings)
+        report, parts = verdict_files(file)
+        self._judge(table).write_report(Path(report), parts=Path(parts))
+        return _contents(report, parts)
+
+    def local(
+        self, file: str, settings: dict[str, Any], bins: int, scaler: str | None
+    ) -> dict[str, Any]:
+        """Return local calibration in other bins, as `check --bins` would."""
+        table, data = self._of_stage(file, settings, scaler)
+        u = data.uncertainty if scaler is None else rescale(scaler, data)
+        labels = None if table.groups is None else data.labels(table.groups, "--groups")
+        rows = judged_rows(data.error, u, data.features, labels)
+        settled = check_settings(bins, "bca", 0.95, 1500)
+        feasible = feasible_bins(rows.n_rows, bins, min_size=MIN_ROWS)
+        found = measure(
+            rows,
+            replace(settled, n_bins=feasible),
+            np.random.default_rng(0),
+            ties=data.uncertainty,
+        )
+        return {name: local_view(each, 2.0) for name, each in found.local.items()}
+
+    def rows(
+        self,
+        file: str,
+        settings: dict[str, Any],
+        scaler: str | None,
+        variable: str,
+        low: Any,
+        high: Any,
+    ) -> dict[str, Any]:
+        """Return the rows of a region, the worst first."""
+        _, data = self._of_stage(file, settings, scaler)
+        u = data.uncertainty if scaler is None else rescale(scaler, data)
+        if variable == "u":
+            x = pl.Series(u)
+        elif variable in data.X.columns[1:]:
+            x = data.X[variable]
+        else:
+            msg = f"There is no variable {variable!r}."
+            raise InvalidInputError(msg)
+        if x.dtype.is_numeric():
+            limits = [float(each) if each is not None else None for each in (low, high)]
+            inside = pl.Series(np.full(x.len(), fill_value=True))
+            inside &= True if limits[0] is None else x >= limits[0]
+            inside &= True if limits[1] is None else x <= limits[1]
+        else:
+            inside = x.cast(pl.String) == str(low)
+        z = np.asarray(data.error) / u
+        within = np.flatnonzero(inside.to_numpy())
+        worst = within[np.argsort(-np.abs(z[within]), kind="stable")][:REGION_ROWS]
+        places = data.rows.places
+        frame = data.rows.frame[worst.tolist()]
+        shown = _rows(frame, worst if places is None else places.to_numpy()[worst])
+        return {
+            "count": int(within.size),
+            "zms": float(np.mean(z[within] ** 2)) if within.size else None,
+            "z": z[worst].tolist(),
+            **shown,
+        }
+
+    def _of_stage(
+        self, file: str, settings: dict[str, Any], scaler: str | None
+    ) -> tuple[TableSettings, MemoryTable]:
+        table = TableSettings.parse(file, settings)
+        if scaler is None:
+            return table, self._table(table)
+        return table, self._table(table, _expected(scaler, table))
+
+    # -- recalibration --------------------------------------------------------------
+
+    def recalibrate(
+        self,
+        file: str,
+        settings: dict[str, Any],
+        known: tuple[str, dict[str, Any]] | None,
+        plan: dict[str, Any],
+    ) -> dict[str, Any]:
+        """Divide, fit, judge, report and apply; return all that the page shows."""
+        table = TableSettings.parse(file, settings)
+        second = None if known is None else TableSettings.parse(*known)
+        wanted = Plan.parse(table, second, plan)
+        divided = wanted.kind != "file"
+        if divided:
+            self._tell("dividing the table")
+            random = wanted.kind == "random"
+            divide_table(
+                file,
+                self._raw(table),
+                table.reading(),
+                wanted.calibration,
+                wanted.test,
+                share=wanted.share if random else None,
+                first_where=None if random else wanted.condition,
+                groups=table.groups if wanted.together else None,
+                seed=wanted.seed,
+            )
+        learned_from, test = wanted.learned, replace(table, file=wanted.test)
+        if divided:
+            learned_from = replace(table, file=wanted.calibration, where=None)
+            test = replace(test, where=None)
+        self._tell("learning from known errors")
+        data = self._table(learned_from)
+        learned = learn(
+            data,
+            wanted.method,
+            bins=wanted.bins,
+            groups=learned_from.groups,
+            seed=wanted.seed,
+        )
+        save(learned.scaler, wanted.scaler, source=data.roles.to_dict())
+        told = learned.to_dict()
+        self._tell("judging the other rows")
+        judged_data = self._table(test, _expected(wanted.scaler, test))
+        judged = judge_table(
+            judged_data,
+            scaler=wanted.scaler,
+            groups=test.groups,
+            seed=wanted.seed,
+        )
+        self._tell("writing the report")
+        expected = _expected(wanted.scaler, test)
+        judged.write_report(
+            Path(wanted.report),
+            calibration=self._table(learned_from, expected)
+            if wanted.is_comparable
+            else None,
+            parts=Path(wanted.parts),
+        )
+        self._tell("writing the table")
+        self._apply(wanted)
+        with_onnx = find_spec("onnx") is not None
+        if with_onnx:
+            to_onnx(load_map(wanted.scaler), wanted.onnx)
+        assert judged.recalibrated is not None
+        return {
+            "told": [str(data), str(judged.data)],
+            "rows": [data.n_rows, judged_data.n_rows],
+            "words": told["words"],
+            "factors": range_in_words(told["factors"]) if "factors" in told else "",
+            "chosen": told.get("chosen"),
+            "candidates": candidates_view(told),
+            "before": validation_view(judged.found),
+            "after": validation_view(judged.recalibrated),
+            "bins": judged.found.local["u"].n.size,
+            "most_bins": max(2, min(200, judged_data.n_rows // MIN_ROWS)),
+            "test": {"file": test.file, "settings": test.to_dict()},
+            "scaler": wanted.scaler,
+            **_contents(wanted.report, wanted.parts),
+            "files": {
+                "table": wanted.recalibrated,
+                "scaler": wanted.scaler,
+                "report": wanted.report,
+                **({"onnx": wanted.onnx} if with_onnx else {}),
+                **(
+                    {"calibration": wanted.calibration, "test": wanted.test}
+                    if divided
+                    else {}
+                ),
+            },
+            "commands": recalibration_commands(wanted, with_onnx=with_onnx),
+            "python": python_lines(
+                wanted, data.roles.to_dict(), format_of(f"x{ending(file)}")
+            ),
+        }
+
+    def _apply(self, plan: Plan) -> None:
+        """Write the whole table with new uncertainties, as `apply` does."""
+        table = plan.table
+        saved, roles = load_saved(plan.scaler)
+        named = Choice(
+            uncertainty=next(iter(table.of("uncertainty")), None),
+            variance=next(iter(table.of("variance")), None),
+        )
+        data = self._table(table, Expected(roles, named))
+        data.recalibrate(saved, None, None).write(plan.recalibrated, roles)
+
+
+def _expected(scaler: str, table: TableSettings) -> Expected:
+    return expected_by(scaler, without_features(table.choice()))
+
+
+def _contents(report: str, parts: str) -> dict[str, Any]:
+    """Return what a report consists of."""
+    contents = json.loads((Path(parts) / CONTENTS).read_text("utf-8"))
+    methods = (Path(parts) / METHODS).read_text("utf-8")
+    return {
+        "report": report,
+        "parts": parts,
+        "pictures": contents["pictures"],
+        "methods": methods,
+    }
+
+
+def _sentence(problem: Exception) -> str:
+    if isinstance(problem, OSError) and problem.strerror:
+        return f"{problem.filename}: {problem.strerror}"
+    return " ".join(str(problem).split())
+
+
+def _remedies(sentence: str) -> dict[str, Any]:
+    """Return the settings that a sentence asks for, so that a click can make them."""
+    found: dict[str, Any] = {}
+    for pattern, setting in REMEDIES.items():
+        match = re.search(pattern, sentence)
+        if match:
+            groups = [each for each in match.groups() if each]
+            value = groups[0] if groups else True
+            found[setting] = "\t" if value == "\\t" else value
+    return found
+
+
+def _guess(raw: RawTable) -> tuple[dict[str, str], str]:
+    """Return what columns seem to be, and what cannot be told."""
+    names, problems = raw.frame.columns, []
+    roles = dict.fromkeys(names, "ignored")
+    error: tuple[str, ...] = ()
+    uncertainty = ""
+    try:
+        uncertainty, is_variance = find_uncertainty(Choice(), names)
+        roles[uncertainty] = "variance" if is_variance else "uncertainty"
+    except InvalidInputError as problem:
+        problems.append(str(problem))
+    try:
+        error = find_error(Choice(), names)
+        kinds = ("error",) if len(error) == 1 else ("reference", "prediction")
+        roles |= dict(zip(error, kinds, strict=True))
+    except InvalidInputError as problem:
+        problems.append(str(problem))
+    if not problems:
+        unfit = no_features(names, error, uncertainty)
+        for name, role in roles.items():
+            if role == "ignored" and name not in unfit and raw.is_numeric(name):
+                roles[name] = "feature"
+    return roles, " ".join(problems)
+
+
+def _column(
+    raw: RawTable, name: str, role: str, bad: pl.Series | None
+) -> dict[str, Any]:
+    column = raw.frame[name]
+    texts = column.dtype == pl.String
+    missing = column.is_null()
+    if texts:
+        missing |= column.str.strip_chars().str.to_lowercase().is_in(MISSING_TEXTS)
+    nested = column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object)
+    values = None
+    if not nested and role != "feature":
+        distinct = column.unique().drop_nulls()
+        if 1 < distinct.len() <= MOST_VALUES:
+            values = sorted(map(str, distinct.to_list()))
+    return {
+        "name": name,
+        "role": role,
+        "type": "number" if raw.is_numeric(name) else _kind(column.dtype),
+        "numeric": column.dtype.is_numeric(),
+        "missing": int(missing.sum()),
+        "bad": 0 if bad is None else int(bad.sum()),
+        "values": values,
+    }
+
+
+def _kind(dtype: pl.DataType) -> str:
+    return "text" if dtype == pl.String else str(dtype).lower()
+
+
+def _bad_cells(raw: RawTable, roles: dict[str, str]) -> dict[str, pl.Series]:
+    """Return where the columns that are used hold what cannot be used."""
+    found = {}
+    for name, role in roles.items():
+        column = raw.frame[name]
+        if role == "ignored" or column.dtype.is_nested():
+            continue
+        if role in ("label", "groups"):
+            found[name] = column.is_null()
+            continue
+        if column.dtype == pl.String:
+            if role == "feature" and not raw.is_numeric(name):
+                found[name] = column.is_null()  # labels
+                continue
+            text = column.str.strip_chars()
+            if raw.decimal == ",":
+                text = text.str.replace(",", ".", literal=True)
+            values = text.cast(pl.Float64, strict=False)
+        elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            values = column.cast(pl.Float64)
+        else:
+            continue
+        bad = ~values.is_finite().fill_null(False)
+        if role in ("uncertainty", "variance"):
+            bad |= (values <= 0).fill_null(False)
+        found[name] = bad
+    return found
+
+
+def _bad_rows(frame: pl.DataFrame, bad: dict[str, pl.Series]) -> dict[str, Any]:
+    """Return how many rows cannot be used, and the first of them."""
+    anywhere = np.zeros(frame.height, dtype=bool)
+    for each in bad.values():
+        anywhere |= each.to_numpy()
+    places = np.flatnonzero(anywhere)[:BAD_ROWS]
+    kept = frame[places.tolist()].select(list(bad))
+    marks = [[bool(bad[name][int(i)]) for name in kept.columns] for i in places]
+    return {"count": int(anywhere.sum()), "marks": marks, **_rows(kept, places)}
+
+
+def _rows(frame: pl.DataFrame, places: Any) -> dict[str, Any]:
+    """Return rows as text, with their place in the file, from 1."""
+    shown = frame.select(frame.columns[:MOST_SHOWN])
+    return {
+        "columns": shown.columns,
+        "places": [int(place) + 1 for place in places],
+        "cells": [[text_of(cell) for cell in row] for row in shown.rows()],
+    }
+
+
+def done(result: Any) -> Any:
+    """Return a result that JSON can hold."""
+    return finite(result)

@@ -1,0 +1,128 @@
+// A table that was dropped: its columns, its first rows, and what cannot be used.
+
+import { bytes, count, el, table } from "./dom.js";
+import { term } from "./tips.js";
+
+const ROLES = {
+  error: "error",
+  reference: "reference",
+  prediction: "prediction",
+  uncertainty: "uncertainty",
+  variance: "variance (u²)",
+  feature: "feature",
+  label: "labels",
+  groups: "groups",
+  ignored: "ignored",
+};
+
+export function dropZone({ slot, title, largest, small, send, more }) {
+  const input = el("input", {
+    type: "file",
+    id: `file-${slot}`,
+    "data-key": `file ${slot}`,
+    accept: ".csv,.tsv,.tab,.txt,.gz,.parquet,.pq,.feather,.arrow,.ipc,.jsonl,.ndjson,.json,.npz",
+    onchange: (event) => event.target.files[0] && send(slot, event.target.files[0]),
+  });
+  return el(
+    small ? "div.drop.small" : "div.drop",
+    {
+      "data-slot": slot,
+      ondragenter: (event) => event.currentTarget.classList.add("over"),
+      ondragleave: (event) => event.currentTarget.classList.remove("over"),
+    },
+    el("label", { for: `file-${slot}` }, el("strong", {}, title), small ? "" : " or choose a file"),
+    input,
+    !small && el("p.hint", {}, `CSV, TSV, Parquet, Feather, JSON lines or NPZ; up to ${bytes(largest)}.`),
+    more,
+  );
+}
+
+export function columnsOf(slot, found, settle) {
+  if (!found.columns.length) return null;
+  const change = (name, role) => {
+    const roles = { ...found.settings.roles };
+    if (["error", "reference", "prediction", "uncertainty", "variance", "groups"].includes(role)) {
+      for (const other of Object.keys(roles)) if (roles[other] === role) roles[other] = "ignored";
+    }
+    if (role === "error") {
+      for (const other of Object.keys(roles)) if (["reference", "prediction"].includes(roles[other])) roles[other] = "ignored";
+    }
+    if (role === "reference" || role === "prediction") {
+      for (const other of Object.keys(roles)) if (roles[other] === "error") roles[other] = "ignored";
+    }
+    if (role === "variance" || role === "uncertainty") {
+      const twin = role === "variance" ? "uncertainty" : "variance";
+      for (const other of Object.keys(roles)) if (roles[other] === twin) roles[other] = "ignored";
+    }
+    roles[name] = role;
+    settle(slot, { roles });
+  };
+  const anyMissing = found.columns.some((column) => column.missing);
+  const anyBad = found.columns.some((column) => column.bad);
+  const header = ["column", "taken for", "type", ...(anyMissing ? ["missing"] : []), ...(anyBad ? ["unusable"] : [])];
+  const rows = found.columns.map((column) => [
+    column.name,
+    el(
+      "select",
+      {
+        "aria-label": `What column ${column.name} is`,
+        "data-key": `role ${slot} ${column.name}`,
+        "data-column": column.name,
+        class: column.role === "ignored" ? "ignored" : null,
+        onchange: (event) => change(column.name, event.target.value),
+      },
+      Object.entries(ROLES).map(([role, words]) => el("option", { value: role, selected: role === column.role }, words)),
+    ),
+    column.type,
+    ...(anyMissing ? [column.missing ? column.missing.toLocaleString("en") : ""] : []),
+    ...(anyBad ? [column.bad ? el("span.bad-count", {}, column.bad.toLocaleString("en")) : ""] : []),
+  ]);
+  const head = found.head;
+  return el(
+    "div",
+    {},
+    slot === "table" && el("h3", {}, "Columns"),
+    el("p.hint", {}, "What each was taken for. Change it by a click: ", term("uncertainty"), ", ", term("feature"), ", ", term("groups"), "."),
+    el("div.columns", {}, table(header, rows, { caption: "Columns and what they were taken for" })),
+    el(
+      "details",
+      { "data-key": `head ${slot}`, open: slot === "table" },
+      el("summary", {}, `The first ${count(head.cells.length, "row")}`),
+      table(["row", ...head.columns], head.cells.map((cells, i) => [head.places[i], ...cells]), { caption: "First rows" }),
+    ),
+  );
+}
+
+export function unusable(found) {
+  const bad = found.bad;
+  if (!bad || !bad.count) return null;
+  return el(
+    "details.notice",
+    { "data-key": "unusable", open: true },
+    el("summary", {}, `${count(bad.count, "row")} of ${found.rows.toLocaleString("en")} cannot be used as they are`),
+    table(["row", ...bad.columns], bad.cells.map((cells, i) => [bad.places[i], ...cells]), {
+      caption: "Rows that cannot be used",
+      marks: bad.marks.map((row) => [false, ...row]),
+    }),
+    bad.cells.length < bad.count && el("p.hint", {}, `The first ${bad.cells.length} are shown.`),
+  );
+}
+
+export function readingOf(slot, found, settle) {
+  const now = found.settings;
+  const text = (name, words, hint, wide) =>
+    el("label", {}, words, " ", el(wide ? "input" : "input.short", { type: "text", value: now[name] === "\t" ? "\\t" : now[name] || "", placeholder: hint, "data-key": `${name} ${slot}`, "data-setting": name, onchange: (event) => settle(slot, { [name]: event.target.value === "\\t" ? "\t" : event.target.value || null, ...(name === "where" ? {} : { roles: null }) }) }));
+  return el(
+    "details",
+    { "data-key": `reading ${slot}` },
+    el("summary", {}, "How it is read"),
+    el(
+      "div.options",
+      {},
+      el("label", {}, el("input", { type: "checkbox", checked: now.drop_missing, "data-key": `drop ${slot}`, "data-setting": "drop_missing", onchange: (event) => settle(slot, { drop_missing: event.target.checked }) }), " Leave out rows with missing values"),
+      text("where", "Only rows where", "split == 'test' and mass < 120", true),
+      text("separator", "Between columns", ","),
+      text("decimal", "Decimal mark", "."),
+    ),
+  );
+}

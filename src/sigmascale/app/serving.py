@@ -1,0 +1,98 @@
+"""A server on this machine, for as long as someone wants it."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+import webbrowser
+from contextlib import suppress
+from pathlib import Path
+
+import uvicorn
+
+from ..exceptions import InvalidInputError
+from .desk import Desk
+from .folder import private_folder
+from .guard import Guard
+from .site import make_site
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+EVERYWHERE = ("", "0.0.0.0", "::", "[::]", "*")
+
+
+def serve(
+    file: Path | None, *, host: str, port: int, largest: int, open_browser: bool
+) -> None:
+    """Answer until someone presses Ctrl-C.
+
+    Parameters
+    ----------
+    file : Path or None
+        A table to begin with.
+    host, port : str and int
+        Where to listen; port 0 is any that is free.
+    largest : int
+        Bytes that a file may have.
+    open_browser : bool
+        Whether to open the page.
+    """
+    if file is not None and not file.is_file():
+        msg = f"{file}: there is no such file."
+        raise InvalidInputError(msg)
+    if host in EVERYWHERE:
+        msg = (
+            f"--host {host}: stands for all addresses. Name the one by which the page "
+            "will be called: requests under any other name are refused."
+        )
+        raise InvalidInputError(msg)
+    with _listening(host, port) as listener, private_folder() as folder:
+        number = listener.getsockname()[1]
+        names = LOOPBACK if host in LOOPBACK else (host,)
+        token = secrets.token_urlsafe(24)
+        desk = Desk(folder, largest)
+        if file is not None:
+            desk.link("table", file.resolve())
+        hosts = {f"{name}:{number}".lower() for name in names}
+        site = Guard(make_site(desk), hosts, token)
+        address = f"http://{host}:{number}/{token}/"
+        print(address, flush=True)
+        print(
+            "Only this machine can open it, and nothing leaves it. Ctrl-C ends it."
+            if host in LOOPBACK
+            else "Whoever knows this address can use it. Ctrl-C ends it.",
+            flush=True,
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(
+                site,
+                http="h11",
+                ws="none",
+                log_level="critical",
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=5,
+                timeout_graceful_shutdown=1,
+                limit_concurrency=200,
+            )
+        )
+        if open_browser:
+            webbrowser.open(address)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((name, port))
+    except OSError as problem:
+        listener.close()
+        msg = f"Cannot listen on {host}, port {port} ({problem.strerror}). "
+        msg += "Choose another with --port; 0 is any that is free."
+        raise InvalidInputError(msg) from problem
+    listener.listen(128)
+    return listener

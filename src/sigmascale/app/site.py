@@ -1,0 +1,254 @@
+"""The addresses of the app, and what they answer."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from .._support.version import __version__
+from ..exceptions import InvalidInputError
+from ..scaling.registry import methods
+from .child import CancelledWork
+from .desk import SLOTS, BusyError, Desk
+from .uploads import LargeBodyError, SlowBodyError, receive
+
+PAGE = Path(__file__).parent / "page"
+REPORT_STYLE = Path(__file__).parents[1] / "report" / "page.css"
+STATIC = {path.name: path for path in PAGE.iterdir() if path.suffix in (".css", ".js")}
+STATIC["report.css"] = REPORT_STYLE
+STATIC["words.json"] = PAGE / "words.json"
+LARGEST_ORDER = 1 << 20  # bytes of JSON
+PATIENCE = 10.0  # seconds that it may take to arrive
+# The report runs nothing and loads nothing; its own styles are all that it needs.
+REPORT_POLICY = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+STATUS = {BusyError: 409, LargeBodyError: 413, SlowBodyError: 408}
+Answer = Callable[[Request], Awaitable[Response]]
+
+
+def make_site(desk: Desk) -> Starlette:
+    """Return the application, without its guard."""
+    uploading: set[str] = set()
+
+    async def page(_: Request) -> Response:
+        warm = asyncio.create_task(_warm(desk))
+        tasks.add(warm)
+        warm.add_done_callback(tasks.discard)
+        return FileResponse(PAGE / "page.html")
+
+    async def static(request: Request) -> Response:
+        path = STATIC.get(request.path_params["name"])
+        return Response(status_code=404) if path is None else FileResponse(path)
+
+    async def state(_: Request) -> Response:
+        about = {"version": __version__, "methods": methods()}
+        return JSONResponse(desk.state() | about)
+
+    async def everything(_: Request) -> Response:
+        return JSONResponse(desk.everything())
+
+    async def upload(request: Request) -> Response:
+        slot = request.path_params["slot"]
+        if slot not in SLOTS:
+            return Response(status_code=404)
+        if slot in uploading:
+            msg = "Another file is on its way."
+            raise BusyError(msg)
+        uploading.add(slot)
+        incoming = desk.incoming / secrets.token_hex(8)
+        try:
+            await receive(request, incoming, desk.largest)
+            await desk.idle()
+            name = desk.name_for(slot, request.query_params.get("name", ""))
+            desk.take(slot, incoming, name)
+        finally:
+            uploading.discard(slot)
+            incoming.unlink(missing_ok=True)
+        await desk.examine(slot, {})
+        return JSONResponse(desk.state())
+
+    async def settings(request: Request) -> Response:
+        await desk.examine(request.path_params["slot"], await _order(request))
+        return JSONResponse(desk.state())
+
+    async def clear(request: Request) -> Response:
+        if request.path_params["slot"] not in SLOTS:
+            return Response(status_code=404)
+        await desk.idle()
+        desk.clear(request.path_params["slot"])
+        return JSONResponse(desk.state())
+
+    async def demo(_: Request) -> Response:
+        await desk.idle()
+        await desk.demo()
+        return JSONResponse(desk.state())
+
+    async def same(_: Request) -> Response:
+        await desk.idle()
+        desk.copy_table("other")
+        await desk.examine("other", {})
+        return JSONResponse(desk.state())
+
+    async def judge(request: Request) -> Response:
+        desk.judge(request.path_params["slot"])
+        return JSONResponse(desk.state(), 202)
+
+    async def report(request: Request) -> Response:
+        desk.report(request.path_params["slot"])
+        return JSONResponse(desk.state(), 202)
+
+    async def recalibrate(request: Request) -> Response:
+        desk.recalibrate(await _order(request))
+        return JSONResponse(desk.state(), 202)
+
+    async def cancel(_: Request) -> Response:
+        desk.cancel()
+        return JSONResponse(desk.state())
+
+    async def bins(request: Request) -> Response:
+        wanted = await _order(request)
+        n_bins = wanted.get("bins")
+        if type(n_bins) is not int or not 1 <= n_bins <= 1000:
+            msg = "The number of bins must be a whole number from 1 to 1000."
+            raise InvalidInputError(msg)
+        stage = desk.stage(str(wanted.get("result")), wanted.get("after") is True)
+        local, _ = await desk.ask("binning", "table", "local", **stage, bins=n_bins)
+        return JSONResponse(local)
+
+    async def rows(request: Request) -> Response:
+        wanted = await _order(request)
+        stage = desk.stage(str(wanted.get("result")), wanted.get("after") is True)
+        limits = {name: wanted.get(name) for name in ("low", "high")}
+        if not all(
+            isinstance(x, (int, float, str, type(None))) for x in limits.values()
+        ):
+            msg = "The limits of a region must be numbers or a label."
+            raise InvalidInputError(msg)
+        variable = str(wanted.get("variable"))
+        found, _ = await desk.ask(
+            "looking up rows", "table", "rows", **stage, variable=variable, **limits
+        )
+        return JSONResponse(found)
+
+    async def archive(_: Request) -> Response:
+        path = await asyncio.to_thread(desk.archive)
+        return FileResponse(
+            path,
+            filename="sigmascale.zip",
+            media_type="application/zip",
+            background=BackgroundTask(path.unlink),
+        )
+
+    async def download(request: Request) -> Response:
+        name = request.path_params["name"]
+        path = desk.path_of(name)
+        if path is None:
+            return Response(status_code=404)
+        if request.query_params.get("show") and path.suffix in (".html", ".svg"):
+            headers = {"content-security-policy": REPORT_POLICY}
+            return FileResponse(path, headers=headers)
+        return FileResponse(
+            path, filename=path.name, media_type="application/octet-stream"
+        )
+
+    tasks: set[asyncio.Task[None]] = set()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        for slot in list(desk.slots):  # a file that was named at the start
+            first = asyncio.create_task(desk.examine(slot, {}))
+            tasks.add(first)
+        yield
+        await desk.end()
+
+    routes: list[tuple[str, Answer, str]] = [
+        ("/", page, "GET"),
+        ("/static/{name}", static, "GET"),
+        ("/api/state", state, "GET"),
+        ("/api/everything", everything, "GET"),
+        ("/api/table/{slot}", upload, "PUT"),
+        ("/api/table/{slot}", clear, "DELETE"),
+        ("/api/settings/{slot}", settings, "POST"),
+        ("/api/demo", demo, "POST"),
+        ("/api/same", same, "POST"),
+        ("/api/judge/{slot}", judge, "POST"),
+        ("/api/report/{slot}", report, "POST"),
+        ("/api/recalibrate", recalibrate, "POST"),
+        ("/api/cancel", cancel, "POST"),
+        ("/api/bins", bins, "POST"),
+        ("/api/rows", rows, "POST"),
+        ("/all.zip", archive, "GET"),
+        ("/files/{name:path}", download, "GET"),
+    ]
+    return Starlette(
+        routes=[
+            Route(path, answer, methods=[method]) for path, answer, method in routes
+        ],
+        exception_handlers={
+            InvalidInputError: _refuse,
+            CancelledWork: _stopped,
+            ClientDisconnect: _gone,
+        },
+        lifespan=lifespan,
+    )
+
+
+async def _warm(desk: Desk) -> None:
+    with contextlib.suppress(InvalidInputError, CancelledWork):
+        await desk.child.warm_up()
+
+
+async def _order(request: Request) -> dict[str, Any]:
+    """Return what the page has sent, which must be a small JSON object."""
+    if request.headers.get("content-type", "").split(";")[0] != "application/json":
+        msg = "An order must be JSON."
+        raise InvalidInputError(msg)
+    body = b""
+    stream = request.stream().__aiter__()
+    while True:
+        try:
+            body += await asyncio.wait_for(anext(stream), PATIENCE)
+        except StopAsyncIteration:
+            break
+        except TimeoutError as problem:
+            msg = "The order did not arrive."
+            raise SlowBodyError(msg) from problem
+        if len(body) > LARGEST_ORDER:
+            msg = "The order is too long."
+            raise LargeBodyError(msg)
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as problem:
+        msg = "An order must be JSON."
+        raise InvalidInputError(msg) from problem
+    if not isinstance(found, dict):
+        msg = "An order must be an object."
+        raise InvalidInputError(msg)
+    return found
+
+
+async def _refuse(_: Request, problem: Exception) -> Response:
+    status = next((s for k, s in STATUS.items() if isinstance(problem, k)), 400)
+    headers = {"connection": "close"} if status in (408, 413) else {}
+    return JSONResponse({"problem": str(problem)}, status, headers)
+
+
+async def _stopped(_: Request, problem: Exception) -> Response:
+    return JSONResponse({"problem": "Stopped."}, 409)
+
+
+async def _gone(_: Request, problem: Exception) -> Response:
+    return Response(status_code=400)

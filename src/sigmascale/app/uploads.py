@@ -1,0 +1,86 @@
+"""Files from the browser: straight to the disk, whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import time
+import unicodedata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..exceptions import InvalidInputError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+PATIENCE = 10.0  # seconds without a byte after which nobody waits any longer
+SLOWEST = 10_000  # bytes a second that a body must have on average ...
+GRACE = 20.0  # ... after so many seconds
+LONGEST_NAME = 80
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
+
+
+class SlowBodyError(InvalidInputError):
+    """A body that does not arrive."""
+
+
+class LargeBodyError(InvalidInputError):
+    """A body that is too large."""
+
+
+def safe_name(name: str, taken: set[str]) -> str:
+    """Return the name that a file gets in the folder: a plain one, not yet taken.
+
+    >>> safe_name("../../etc/passwd", set()), safe_name("-rf.csv", {"rf.csv"})
+    ('passwd', 'rf-2.csv')
+    """
+    name = unicodedata.normalize("NFC", name).replace("\\", "/").rsplit("/", 1)[-1]
+    name = "".join(each for each in _UNSAFE.sub("_", name) if each.isprintable())
+    name = name.encode("utf-8", "ignore").decode().strip().lstrip(".-~ ")
+    if len(name.encode()) > LONGEST_NAME:
+        name = name.encode()[-LONGEST_NAME:].decode("utf-8", "ignore").lstrip(".-~ ")
+    name = name or "table.csv"
+    stem, dot, rest = name.partition(".")
+    number = 1
+    while name.casefold() in {each.casefold() for each in taken}:
+        number += 1
+        name = f"{stem}-{number}{dot}{rest}"
+    return name
+
+
+async def receive(request: Request, path: Path, largest: int) -> int:
+    """Write the body of a request to a file; return its size."""
+    declared = request.headers.get("content-length")
+    too_large = (
+        f"The file has more than {largest / 2**20:,.0f} MiB, the most that this page "
+        "takes. Use the command line, which knows no limit."
+    )
+    if declared is not None and declared.isdigit() and int(declared) > largest:
+        raise LargeBodyError(too_large)
+    size, started = 0, time.monotonic()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            stream = request.stream().__aiter__()
+            while True:
+                try:
+                    piece = await asyncio.wait_for(anext(stream), PATIENCE)
+                except StopAsyncIteration:
+                    break
+                except TimeoutError as problem:
+                    msg = "The file did not arrive. Try again."
+                    raise SlowBodyError(msg) from problem
+                size += len(piece)
+                if size > largest:
+                    raise LargeBodyError(too_large)
+                seconds = time.monotonic() - started
+                if seconds > GRACE and size < SLOWEST * seconds:
+                    msg = "The file arrives too slowly. Try again."
+                    raise SlowBodyError(msg)
+                await asyncio.to_thread(file.write, piece)
+        return size
+    except BaseException:
+        path.unlink(missing_ok=True)
+        raise

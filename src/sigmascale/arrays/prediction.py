@@ -1,0 +1,97 @@
+"""From a map and rows on a device to recalibrated uncertainties, there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._support.telling import warn
+from ..bins.partitions import LabelBins
+from ..exceptions import UnseenGroupWarning
+from ..maps import Code, Column, Node, in_order
+from ..maps.conformal import ConformalScores, exact_level
+from ..maps.nodes import columns_of
+from .evaluation import Program, finder
+from .libraries import Array, Library
+from .rows import DeviceRows, column_beside
+from .sums import chunks
+
+
+def recalibrate(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
+    """Return recalibrated uncertainties, finite and positive, in the dtype of the rows.
+
+    They are computed in float64, with gradients where the library has them.
+    """
+    library, xp = rows.library, rows.library.xp
+    given = rows.columns[0]
+    with library.in_64_bits():
+        rows = rows.nonnegative(smallest=smallest)
+        for column in columns_of(root):
+            if column.kind == "optional":
+                rows.numbers_or_missing(column.position)
+            elif column.kind == "number" and column.position:
+                rows.detached().numbers(column.position)
+        _warn_of_unseen(root, rows)
+        program = Program(root)
+        constants = [library.here(each) for each in program.constants]
+        dtype = given.dtype if library.is_floating(given) else xp.float64
+        bounds = xp.finfo(dtype)
+        low, high = float(bounds.smallest_normal), float(bounds.max)
+        parts = []
+        for which in chunks(rows.n_rows):
+            columns = [library.floats(each[which]) for each in rows.columns]
+            value = xp.clip(program(xp, constants, columns), low, high)
+            parts.append(xp.astype(value, dtype, copy=False))
+        return parts[0] if len(parts) == 1 else xp.concat(parts)
+
+
+def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
+    library, xp = rows.library, rows.library.xp
+    for node in in_order(root):
+        if not isinstance(node, Code) or not isinstance(node.partition, LabelBins):
+            continue
+        assert isinstance(node.x, Column)
+        labels = library.floats(library.detached(rows.columns[node.x.position]))
+        known = np.concatenate([node.partition.labels, node.partition.rare])
+        if known.dtype.kind in "UO":
+            known = np.empty(0)  # strings are not numbers
+        constants, find = finder(LabelBins(np.unique(known)))
+        codes = find(xp, [library.here(each) for each in constants], labels)
+        unseen = library.numbers(xp.sum(xp.astype(codes == 0, xp.int64)))[0]
+        if unseen:
+            warn(
+                f"{unseen:.0f} of {rows.n_rows} rows have a label in column "
+                f"{rows.names[node.x.position]!r} that was not seen in fit; they take "
+                "the average factor.",
+                UnseenGroupWarning,
+                stacklevel=4,
+            )
+
+
+def interval(
+    scores: ConformalScores,
+    predicted: Array,
+    coverage: Any,
+    *,
+    asymmetric: bool,
+    by_group: Any,
+) -> Array:
+    """Return the limits of the errors of rows on a device, shape (n, 2)."""
+    library, xp = Library.of(predicted), Library.of(predicted).xp
+    level = exact_level(coverage)
+    scores.refuse_other_groups(by_group)
+    with library.in_64_bits():
+        if scores.groups is None:
+            codes = xp.astype(xp.zeros_like(predicted), xp.int64)
+        else:
+            labels = column_beside(library, by_group, "by_group", predicted)
+            constants, find = finder(scores.groups)
+            here = [library.here(each) for each in constants]
+            codes = find(xp, here, library.floats(labels)) - 1
+            codes = xp.where(codes < 0, 0 * codes + scores.sizes.size, codes)
+        n = library.counts(codes, scores.sizes.size + 1)
+        scores.warn_of_few(n, level, asymmetric=asymmetric)
+        limits = library.here(scores.limits(level, asymmetric=asymmetric))
+        found = xp.take(limits, codes, axis=0) * library.floats(predicted)[:, None]
+        return xp.astype(found, predicted.dtype, copy=False)

@@ -1,0 +1,101 @@
+"""What leaves: the map, the names of its columns, and limits for intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .._support.checks import Floats
+from .._support.rows import fitted_names
+from .._support.version import __version__
+from ..bins.partitions import LabelBins
+from ..exceptions import InvalidInputError
+from ..maps import Column, Node
+from ..maps.conformal import ConformalScores, exact_level
+from ..maps.nodes import columns_of
+from ..persistence import SavedMap
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a recalibrator has learned, from a fit or from a file.
+
+    Attributes
+    ----------
+    root : Node
+        The map.
+    names : tuple of str
+        The columns of the conditioning table.
+    smallest : float
+        What stands for uncertainties of 0.
+    method : str
+        The name of the recalibrator's class.
+    library : str
+        The version of sigmascale that it was fitted with.
+    limits : array of shape (n_groups + 1, 2) or None
+        Limits of z by group, the last ones for groups never seen; if asked for.
+    groups : LabelBins or None
+        The groups, if limits depend on them.
+    coverage : float or None
+        The coverage of the limits.
+    """
+
+    root: Node
+    names: tuple[str, ...]
+    smallest: float
+    method: str
+    library: str
+    limits: Floats | None = None
+    groups: LabelBins | None = None
+    coverage: float | None = None
+
+    @classmethod
+    def of(cls, scaler: Any, coverage: float | None, *, asymmetric: bool) -> Learned:
+        """Return what a fitted recalibrator, or a file's map, has learned."""
+        conformal: ConformalScores | None
+        if isinstance(scaler, SavedMap):
+            found = cls(
+                scaler.root,
+                scaler.names,
+                scaler.smallest_uncertainty,
+                scaler.method,
+                scaler.library,
+            )
+            conformal = scaler.conformal
+        else:
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(scaler)
+            if not isinstance(getattr(scaler, "map_", None), Node):
+                msg = (
+                    f"`scaler` must be a recalibrator; found {type(scaler).__name__}. "
+                    "Of a recalibrated regressor, export its recalibrator."
+                )
+                raise InvalidInputError(msg)
+            found = cls(
+                scaler.map_,
+                fitted_names(scaler),
+                scaler.min_uncertainty_,
+                type(scaler).__name__,
+                __version__,
+            )
+            conformal = getattr(scaler, "conformal_", None)
+        if coverage is None:
+            return found
+        if conformal is None:
+            msg = (
+                "`coverage` needs rows that were held out for intervals: call "
+                "conformalize(X, error) first."
+            )
+            raise InvalidInputError(msg)
+        limits = conformal.limits(exact_level(coverage), asymmetric=asymmetric)
+        return replace(
+            found, limits=limits, groups=conformal.groups, coverage=float(coverage)
+        )
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns that are read, each once; the uncertainty is always one."""
+        found = {column.position: column for column in columns_of(self.root)}
+        found.setdefault(0, Column(0))
+        return [found[position] for position in sorted(found)]

@@ -1,0 +1,126 @@
+"""A recalibrator as a file for ONNX Runtime."""
+
+from __future__ import annotations
+
+import json
+from functools import reduce
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from .._support.checks import LARGEST, SMALLEST, check_choice
+from .._support.files import whole_file
+from .learned import Learned
+
+OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
+
+
+def to_onnx(
+    scaler: Any,
+    path: str | Path,
+    *,
+    dtype: Literal["float64", "float32"] = "float64",
+    coverage: float | None = None,
+    asymmetric: bool = False,
+) -> None:
+    """Write a fitted recalibrator as an ONNX file.
+
+    The model has an input for each column that is needed, named as in `fit` ("u", "X1",
+    "X2", ... for arrays), of shape (n,): numbers, or strings where labels are text. Its
+    output ``uncertainty`` has shape (n,), as have ``low`` and ``high``, the limits of
+    the error, if `coverage` is given. Everything is computed in float64.
+
+    Parameters
+    ----------
+    scaler : recalibrator
+        A fitted one.
+    path : str or Path
+        The file.
+    dtype : {"float64", "float32"}, default "float64"
+        The type of all numbers that go in and come out.
+    coverage : float, optional
+        The probability with which limits hold an error; needs `conformalize`. Groups
+        are an input named ``by_group``.
+    asymmetric : bool, default False
+        Whether the limits are quantiles of their own.
+
+    Notes
+    -----
+    Only standard operators are used, and for boosted trees ``TreeEnsemble`` of
+    ai.onnx.ml 5, which ONNX Runtime has since version 1.20. A model raises no errors:
+    where the uncertainty is negative, or a number that is needed is missing or
+    infinite, the result is NaN. The metadata have the version of sigmascale and all
+    columns.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> scaler = ss.TemperatureScaling().fit([1.0, 1.0], [2.0, -2.0])
+    >>> ss.export.to_onnx(scaler, "scaler.onnx")  # doctest: +SKIP
+    >>> import onnxruntime  # doctest: +SKIP
+    >>> session = onnxruntime.InferenceSession("scaler.onnx")  # doctest: +SKIP
+    >>> session.run(None, {"u": np.array([1.0, 3.0])})  # doctest: +SKIP
+    [array([2., 6.])]
+    """
+    check_choice(dtype, "dtype", ("float64", "float32"))
+    learned = Learned.of(scaler, coverage, asymmetric=asymmetric)
+    try:
+        import onnx
+    except ImportError as problem:
+        msg = "An ONNX file needs the package onnx: pip install onnx."
+        raise ImportError(msg, name="onnx") from problem
+    from .onnx_graph import Graph
+
+    graph = Graph(dtype)
+    values: dict[int, str] = {}
+    good = []
+    for column in learned.columns:
+        name = learned.names[column.position]
+        if column.kind == "label" and graph.has_text_labels(learned.root, column):
+            values[column.position] = graph.text_input(name)
+            continue
+        x = values[column.position] = graph.number_input(name)
+        if column.kind == "number":
+            good.append(graph.is_finite(x))
+        elif column.kind == "optional":
+            good.append(graph.node("Not", graph.node("IsInf", x)))
+    u, zero = values[0], graph.constant(0.0)
+    good.append(graph.node("GreaterOrEqual", u, zero))
+    raised = graph.constant(learned.smallest)
+    values[0] = graph.clip(
+        graph.node("Where", graph.node("Equal", u, zero), raised, u), SMALLEST, LARGEST
+    )
+    bounds = np.finfo(dtype)
+    found = graph.clip(
+        graph.value(learned.root, values), float(bounds.tiny), float(bounds.max)
+    )
+    all_good = reduce(lambda a, b: graph.node("And", a, b), good)
+    found = graph.node("Where", all_good, found, graph.constant(np.nan))
+    graph.output("uncertainty", found)
+    if learned.limits is not None:
+        code = None
+        if learned.groups is not None:
+            is_text = learned.groups.labels.dtype.kind in "UO"
+            add = graph.text_input if is_text else graph.number_input
+            code = graph.label_code(add("by_group"), learned.groups)
+        # those of groups never seen are the first by code, and the last of the limits
+        limits = np.roll(learned.limits, 1, axis=0)
+        for name, each in zip(("low", "high"), limits.T, strict=True):
+            z = (
+                graph.constant(float(each[1]))
+                if code is None
+                else graph.node("Gather", graph.constant(each), code)
+            )
+            graph.output(name, graph.node("Mul", z, found))
+    told = {
+        "sigmascale": learned.library,
+        "method": learned.method,
+        "columns": json.dumps(learned.names),
+    }
+    if learned.coverage is not None:
+        told["coverage"] = repr(learned.coverage)
+    model = graph.model(told, OPSET, ML_OPSET, IR_VERSION)
+    onnx.checker.check_model(model, full_check=True)
+    with whole_file(Path(path)) as part:
+        part.write_bytes(model.SerializeToString())

@@ -1,0 +1,1 @@
+"""Recalibrators as parts of other libraries; each is imported by its own name."""
