@@ -145,7 +145,7 @@ def test_a_region_of_zero_errors_has_a_bounded_factor():
     error = np.where(X[:, 1] < 0, 0.0, ERROR)
     predicted = BoostedScaling().fit(X, error).predict(X)
     silent = predicted[X[:, 1] < 0] / SIGMA[X[:, 1] < 0]
-    assert silent.max() < 0.7
+    assert silent.max() < 0.75
     assert silent.min() > 0.01
 
 

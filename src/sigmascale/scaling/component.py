@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, refuse_values
+from .._support.checks import LARGEST, Floats, refuse_values
 from .._support.rows import Rows
 from ..exceptions import InvalidInputError
 from ..maps import Clip, Column, Constant, Node, Product, Root, Sum
@@ -93,7 +93,7 @@ class ComponentScaling(VarianceScaler):
         }
         self.b_ = float(np.sqrt(found[-1] * e_unit))
         scaled = [
-            Product((Constant(a), Column(position)))
+            Clip(Product((Constant(a), Column(position))), 0.0, LARGEST)
             for position, a in zip(positions, self.a_.values(), strict=True)
         ]
         terms = [*(Product((each, each)) for each in scaled), Constant(self.b_**2)]
