@@ -19,6 +19,7 @@ from typing import Any
 import large_frames
 import numpy as np
 import pandas as pd
+from default_fit import default_against_lightgbm
 from measure import Row, Task, best_seconds, growth, peak_bytes, table
 from scipy import stats
 from threadpoolctl import threadpool_limits
@@ -461,6 +462,7 @@ SECTIONS: list[Callable[[bool], list[Row]]] = [
     against_drawing,
     against_uncertainty_toolbox,
     growth_with_rows,
+    default_against_lightgbm,
     frames_against_a_plain_query,
 ]
 

@@ -1062,15 +1062,16 @@ def test_importing_the_report_loads_no_optional_package():
 def test_candidates_that_were_not_tried_or_not_ranked_have_a_dash_in_the_table():
     results = {
         "candidate": ["none", "linear", "group"],
+        "loss": [None, 0.4, None],
         "nll": [1.0, 0.5, None],
         "difference": [None, 0.0, None],
         "standard_error": [None, 0.0, None],
         "verdict": ["not ranked", "chosen: best", "needs labels"],
     }
     rows = tabulate_candidates(results, "linear").rows
-    assert [[cell.text for cell in cells[:2]] for *_, cells in rows] == [
-        ["1.0000", "–"],
-        ["0.5000", "0.0000 ± 0.0000"],
-        ["–", "–"],
+    assert [[cell.text for cell in cells[:3]] for *_, cells in rows] == [
+        ["–", "–", "1.0000"],
+        ["0.4000", "0.0000 ± 0.0000", "0.5000"],
+        ["–", "–", "–"],
     ]
-    assert [cells[2].chosen for *_, cells in rows] == [False, True, False]
+    assert [cells[3].chosen for *_, cells in rows] == [False, True, False]

@@ -345,7 +345,7 @@ def choose(predicted, error, verdicts=None):
     names = [*predicted, *(verdicts or {})]
     unseen = {name: Unseen(u, u) for name, u in predicted.items()}
     scaler._choose(names, unseen, verdicts or {}, error)
-    scaler.decisive_rows_, scaler.tails_ = [], ""
+    scaler.decisive_rows_, scaler.column_notes_, scaler.tails_ = [], [], ""
     return scaler
 
 
@@ -544,3 +544,21 @@ def test_rows_that_decide_are_named():
     assert scaler.decisive_rows_
     assert "these decide on the average" in scaler.explain().replace("\n", " ")
     assert not SelectedScaling(cheap()).fit(X, ERROR).decisive_rows_
+
+
+def test_constant_columns_identifiers_and_copies_are_told():
+    frame = pl.DataFrame(
+        {
+            "u": U,
+            "x": FEATURE,
+            "same": 3 * FEATURE + 1,
+            "one": np.ones(N),
+            "id": [f"row {i}" for i in range(N)],
+        }
+    )
+    scaler = SelectedScaling(cheap()).fit(frame, ERROR)
+    one, name, same = scaler.column_notes_
+    assert same == "Column 'same' is nearly a copy of 'x'."
+    assert one == "Column 'one' is constant."
+    assert name.startswith("Column 'id' has another label in every row")
+    assert same in scaler.explain()

@@ -76,9 +76,15 @@ class CellSums:
         self, pairs: Sequence[tuple[int, int]], n_codes: Sequence[int]
     ) -> CellSums:
         """Return the same cells, with the joint codes of pairs of variables as more."""
-        joint = [
-            self.codes[:, first] * n_codes[second] + self.codes[:, second]
-            for first, second in pairs
-        ]
-        codes = np.asfortranarray(np.column_stack([self.codes, *joint]))
-        return replace(self, codes=codes)
+        return replace(self, codes=with_joint_codes(self.codes, pairs, n_codes))
+
+
+def with_joint_codes(
+    codes: Ints, pairs: Sequence[tuple[int, int]], n_codes: Sequence[int]
+) -> Ints:
+    """Return codes of variables and of pairs; `n_codes` says how many each has."""
+    if not pairs:
+        return codes
+    wide = codes.astype(np.int64)
+    joint = [wide[:, a] * n_codes[b] + wide[:, b] for a, b in pairs]
+    return np.asfortranarray(np.column_stack([wide, *joint]))

@@ -161,8 +161,9 @@ def check(
             say()
         show_verdicts(judged.final, "After" if judged.recalibrated else "")
         say("\n" + str(judged.final).split("\n\n", 1)[1])
-        if judged.final.sampled:
-            show_words(judged.final.sampled)
+        for words in (judged.final.sampled, judged.tails):
+            if words:
+                show_words(words)
         say(f"\n{CLOSING[judged.final.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(judged.final.answer, tolerate))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +27,14 @@ from .options import (
 )
 from .outputs import check_output
 from .printing import say, show_json, show_words, tell_guesses
+
+
+class Law(StrEnum):
+    """Laws of errors that a recalibrator can learn."""
+
+    normal = "normal"
+    student = "student"
+
 
 CALIBRATION = "sigmascale fit demo-output/calibration.csv"
 
@@ -66,6 +75,13 @@ def fit(
             metavar="LOSS",
         ),
     ] = None,
+    distribution: Annotated[
+        Law | None,
+        typer.Option(
+            help="The law of errors: normal, or student, whose tails are learned.",
+            metavar="LAW",
+        ),
+    ] = None,
     groups: Groups = None,
     conformal_share: Annotated[
         float | None,
@@ -94,6 +110,7 @@ def fit(
         bins=bins,
         by=by,
         loss=None if loss is None else loss.value,
+        distribution=None if distribution is None else distribution.value,
         groups=groups,
         conformal_share=conformal_share,
         seed=seed,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from .._support.progress import working
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError, SharedRowsWarning
+from ..maps.laws import poor_normal
 from .tables.filesets import about
 from .tables.roles import Choice, Expected
 
@@ -52,9 +53,16 @@ class Judged:
         """The verdicts that decide: on new uncertainties, if there are any."""
         return self.found if self.recalibrated is None else self.recalibrated
 
+    @property
+    def tails(self) -> str:
+        """Why a normal law describes the errors poorly, in words; or nothing."""
+        rows = self.final.rows
+        return "" if rows is None else poor_normal(rows.errors / rows.uncertainty)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
         told = {"data": self.data.to_dict(), **_in_full(self.found)}
+        told["tails"] = self.tails
         if self.recalibrated is not None:
             told["recalibrated"] = _in_full(self.recalibrated)
         return told

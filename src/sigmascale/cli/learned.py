@@ -54,13 +54,20 @@ def learn(
     bins: int | None = None,
     by: list[str] | None = None,
     loss: str | None = None,
+    distribution: str | None = None,
     groups: str | None = None,
     conformal_share: float | None = None,
     seed: int = 0,
 ) -> Learned:
     """Fit the recalibrator that the options describe."""
     scaler: Any = make_scaler(
-        method, data.roles, bins=bins, by=by, loss=loss, seed=seed
+        method,
+        data.roles,
+        bins=bins,
+        by=by,
+        loss=loss,
+        distribution=distribution,
+        seed=seed,
     )
     if conformal_share is None:
         data.fit(scaler, groups)

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 AUTO, NONE, COMPONENT = "auto", "none", "component"
 BINS_OF_CELLS = 10  # of each of two columns; a class has its own number for one
-PARAMETERS = {"--bins": "n_bins", "--by": "by", "--loss": "loss"}
+PARAMETERS = {
+    "--bins": "n_bins",
+    "--by": "by",
+    "--loss": "loss",
+    "--distribution": "distribution",
+}
 
 
 def make_scaler(
@@ -25,6 +30,7 @@ def make_scaler(
     bins: int | None = None,
     by: list[str] | None = None,
     loss: str | None = None,
+    distribution: str | None = None,
     seed: int = 0,
 ) -> VarianceScaler:
     """Return the recalibrator that the options describe, not fitted.
@@ -32,7 +38,12 @@ def make_scaler(
     Options are parameters of its class; those that it does not have are refused.
     """
     parameters = parameters_of(method)
-    given = {"--bins": bins, "--by": by or None, "--loss": loss}
+    given = {
+        "--bins": bins,
+        "--by": by or None,
+        "--loss": loss,
+        "--distribution": distribution,
+    }
     for option, value in given.items():
         if value is not None and PARAMETERS[option] not in parameters:
             _refuse_option(option, method)

@@ -193,19 +193,20 @@ def tabulate_selection(evidence: Evidence) -> TableView:
 
 def tabulate_candidates(results: dict[str, list[Any]], chosen: str | None) -> TableView:
     """Return candidates as a selection keeps them, with a tick at the chosen one."""
-    columns = ("candidate", "verdict", "nll", "difference", "standard_error")
+    columns = ("candidate", "verdict", "loss", "nll", "difference", "standard_error")
     rows = []
-    for name, verdict, nll, worse, error in zip(
+    for name, verdict, loss, nll, worse, error in zip(
         *(results[column] for column in columns), strict=True
     ):
-        # one that was not tried has no likelihood; one out of the ranking no difference
         cells = [
+            Cell("–" if loss is None else f"{loss:.4f}"),
+            Cell("–" if loss is None else f"{worse:.4f} ± {error:.4f}"),
             Cell("–" if nll is None else f"{nll:.4f}"),
-            Cell("–" if worse is None else f"{worse:.4f} ± {error:.4f}"),
             Cell(verdict, name == chosen, prose=True),
         ]
         rows.append((str(name), "", cells))
-    return TableView(["candidate", "NLL of unseen rows", "difference", "verdict"], rows)
+    header = ["candidate", "loss", "difference", "NLL of unseen rows", "verdict"]
+    return TableView(header, rows)
 
 
 def tabulate_comparison(comparison: Comparison) -> TableView:

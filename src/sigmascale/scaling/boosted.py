@@ -30,11 +30,11 @@ from .crossfit import (
     make_folds,
 )
 from .linear import LinearScaling
-from .summaries import Partition, coded_columns, learn_partition
-from .trees import Grower, TreeOptions, TreesInStep
+from .summaries import Partition, coded, coded_columns, learn_partition
+from .trees import Forest, Grower, TreeOptions
 
 MAX_BINS = 255  # of a column
-LEAST_BINS = 32
+LEAST_BINS = 64
 ROWS_PER_BIN = 100  # where there are rows enough: finer limits tell nothing
 MOST_COLUMNS = 30  # that a booster looks at; of more, those that tell most
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
@@ -170,12 +170,7 @@ class BoostedScaling(VarianceScaler):
             fold = make_folds(ratio, n_folds, np.random.default_rng(seed), rows.groups)
         n_bins = int(np.clip(rows.n_rows // ROWS_PER_BIN, LEAST_BINS, MAX_BINS))
         partitions = [learn_partition(c, n_bins, MAX_BINS) for c in columns]
-        codes = np.column_stack(
-            [
-                partition.coded(column.values)
-                for partition, column in zip(partitions, columns, strict=True)
-            ]
-        )
+        codes = coded(partitions, columns)
         trees, out_of_fold = self._boost(
             codes, partitions, ratio, fold, max_trees, options, largest_counted(ratio)
         )
@@ -192,13 +187,9 @@ class BoostedScaling(VarianceScaler):
             else Column(j, "label" if column.labelled else "optional")
             for j, column in enumerate(columns)
         ]
-        mean = Trees(
-            codes=tuple(map(Code, inputs, partitions)),
-            feature=np.concatenate([each.feature for each in trees]),
-            left=np.concatenate([each.left for each in trees]),
-            value=np.concatenate([each.value for each in trees]),
-            divisor=float(self.n_boosters_),
-        )
+        coded_inputs = tuple(map(Code, inputs, partitions))
+        learned = trees.first(self.n_trees_)
+        mean = Trees(coded_inputs, *learned, divisor=float(self.n_boosters_))
         half = Product((Constant(0.5), Clip(mean, *self.range_)))
         factors = (Constant(self.scale_), Exponential(half), self.base_.map_)
         return Product(factors), unseen
@@ -219,7 +210,7 @@ class BoostedScaling(VarianceScaler):
         max_trees: int,
         options: TreeOptions,
         cap: float,
-    ) -> tuple[list[TreesInStep], Floats]:
+    ) -> tuple[Forest, Floats]:
         """Grow the boosters in step; return them and the unseen rows' log factors."""
         present = np.unique(fold)
         unseen = [np.flatnonzero(fold == k) for k in present if present.size > 1]
@@ -234,7 +225,7 @@ class BoostedScaling(VarianceScaler):
             if len(partitions) > MOST_COLUMNS:
                 allowed = _telling(grower.first_gains(current, cap), ratio, cap)
                 grower = Grower(codes, partitions, seen, options, allowed)
-        grown: list[TreesInStep] = []
+        grown = Forest(max(partition.n_codes for partition in partitions))
         out = np.zeros(ratio.size)
         losses = _centred(ratio, out, cap)
         start, best_losses, best_out, best = losses, losses, out, 0
@@ -251,7 +242,7 @@ class BoostedScaling(VarianceScaler):
             ):
                 own *= np.exp(-value)[leaf]
                 out[rows] += value[leaf[rows]]
-            grown.append(trees.without_rows())
+            grown.add(trees)
             losses = _centred(ratio, out, cap)
             path.append(float(losses.mean()))
             if path[-1] < path[best]:
@@ -264,7 +255,7 @@ class BoostedScaling(VarianceScaler):
             best, best_out = 0, np.zeros(ratio.size)
         self.cv_loss_ = np.array(path)
         self.n_trees_ = best
-        return grown[:best], best_out
+        return grown, best_out
 
 
 def _telling(gains: Floats, ratio: Floats, cap: float) -> npt.NDArray[np.bool_]:

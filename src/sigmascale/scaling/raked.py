@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,7 @@ from .._support.citations import RAKING
 from .._support.progress import track
 from .._support.rows import Rows
 from .._support.telling import warn
-from ..bins.cells import CellSums
+from ..bins.cells import CellSums, with_joint_codes
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import (
@@ -30,7 +31,7 @@ from .base import Distribution, VarianceScaler
 from .crossfit import largest_counted, largest_ratio_of
 from .linear import LinearScaling
 from .raking import CrossRaking, UnseenSums, rake, telling
-from .summaries import Cap, RowSummaries, Summaries
+from .summaries import Cap, RowSummaries, Summaries, coded
 
 GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1000.0, np.inf)
 N_FOLDS = 5
@@ -166,38 +167,27 @@ class RakedScaling(VarianceScaler):
         for first, second in self.pairs_:
             self.names_.append(f"{data.names[first]} & {data.names[second]}")
             self.n_codes_.append(self.n_codes_[first] * self.n_codes_[second])
-        return data.by_joint_cells(
-            self.partitions_,
-            N_FOLDS,
-            seed,
-            cap,
-        )
+        return data.by_joint_cells(self.partitions_, N_FOLDS, seed, cap)
 
     def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
         if self.base not in ("u", "linear"):
             msg = f'`base` must be "u" or "linear"; found {self.base!r}.'
             raise InvalidInputError(msg)
         base: Node = UNCERTAINTY
-        start, cap = rows.uncertainty, _times_the_mean
+        start: Floats = rows.uncertainty
+        cap: Cap = _times_the_mean
         if self.base == "linear":
             law = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
             base = law.map_
             start = rescale(base, rows)
             most = largest_counted((rows.errors / start) ** 2)
-            cap = lambda *_: most  # noqa: E731
+            cap = partial(_always, most)
         data = RowSummaries(rows, fold, start)
         cells = self._sum(data, cap)
         fold = data.fold
         node, unseen = self._rake(cells, base)
-        columns = [
-            partition.coded(column.values)
-            for partition, column in zip(
-                self.partitions_, data.coded_columns, strict=True
-            )
-        ]
-        for first, second in self.pairs_:
-            columns.append(columns[first] * self.n_codes_[second] + columns[second])
-        codes = np.column_stack(columns)
+        codes = coded(self.partitions_, data.coded_columns)
+        codes = with_joint_codes(codes, self.pairs_, self.n_codes_)
         predicted = self.scale_ * start
         for k, raking in zip(unseen.folds, unseen.rakings, strict=True):
             out = np.flatnonzero(fold == k)
@@ -324,6 +314,11 @@ class RakedScaling(VarianceScaler):
             min(tried, key=lambda pseudo: tried[pseudo].deviance(without=fold))
             for fold in range(n_folds)
         ]
+
+
+def _always(most: float, *_: float) -> float:
+    """Return the same for all."""
+    return most
 
 
 def _times_the_mean(n_rows: int, n_nonzero: int, mean: float) -> float:

@@ -30,7 +30,7 @@ from .isotonic import IsotonicScaling
 from .linear import LinearScaling
 from .none import NoScaling
 from .raked import RakedScaling
-from .summaries import coded_columns
+from .summaries import CodedColumn, coded_columns
 from .temperature import TemperatureScaling
 
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
@@ -40,6 +40,8 @@ ABSURD = 1e150  # no uncertainty is that large
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 FOOTNOTE = "Loss: NLL of unseen rows in which an enormous error counts up to a cap."
 STUDENT_FOOTNOTE = "Loss: NLL of unseen rows by Student's t; NLL: by a normal law."
+RANKED_ROWS = 2000  # whose ranks are compared to find copies of columns
+COPIES = 0.9999  # correlation of the ranks of columns that say the same
 DISAGREES = 0.02  # of the NLL, for a word on it
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
 FEW = 0.01  # of all rows
@@ -111,6 +113,8 @@ class SelectedScaling(VarianceScaler):
         in words.
     tails_ : str
         Why a normal law is a poor description of the errors, if it is.
+    column_notes_ : list of str
+        Which columns are constant, identifiers or copies of others, in words.
     decisive_rows_ : list of int
         The few rows that make half of the sum of z² of unseen rows; empty if it takes
         more than 1 % of all.
@@ -170,6 +174,7 @@ class SelectedScaling(VarianceScaler):
                 stacklevel=4,
             )
             candidates, n_folds = {"temperature": TemperatureScaling()}, 1
+        self.column_notes_ = _notes(columns, rows.names)
         order = canonical_order([column.values for column in columns], rows.errors)
         rows = rows.take(order)
         size = np.abs(rows.errors) / rows.uncertainty
@@ -355,9 +360,36 @@ class SelectedScaling(VarianceScaler):
                 "says little. Look at them.",
                 WIDTH,
             )
-        if self.tails_:
-            lines += wrap(self.tails_, WIDTH)
+        for words in (self.tails_, *self.column_notes_):
+            lines += wrap(words, WIDTH)
         return "\n".join(lines)
+
+
+def _notes(columns: list[CodedColumn], names: tuple[str, ...]) -> list[str]:
+    """Return what is odd about columns: it tells nothing, and may be a mistake."""
+    notes = []
+    ranks: dict[str, Floats] = {}
+    for name, column in zip(names[1:], columns[1:], strict=True):
+        distinct, codes = np.unique(column.values, return_inverse=True)
+        if distinct.size == 1:
+            notes.append(f"Column {name!r} is constant.")
+        elif column.labelled and distinct.size == codes.size > 2:
+            notes.append(
+                f"Column {name!r} has another label in every row: an identifier tells "
+                "nothing of new rows. Leave it out."
+            )
+        else:
+            ranks[name] = codes[:RANKED_ROWS] - codes[:RANKED_ROWS].mean()
+    kept: list[str] = []
+    for name, own in ranks.items():
+        for other in kept:
+            product = np.linalg.norm(own) * np.linalg.norm(ranks[other])
+            if product and abs(own @ ranks[other]) > COPIES * product:
+                notes.append(f"Column {name!r} is nearly a copy of {other!r}.")
+                break
+        else:
+            kept.append(name)
+    return notes
 
 
 class _NotSuitableError(Exception):

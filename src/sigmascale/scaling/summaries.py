@@ -218,14 +218,7 @@ class RowSummaries:
         """Return sums over the joint cells of all columns, by fold."""
         error = self._rows.errors
         order = canonical_order([c.values for c in self.coded_columns], error)
-        codes = np.column_stack(
-            [
-                partition.coded(column.values)
-                for partition, column in zip(
-                    partitions, self.coded_columns, strict=True
-                )
-            ]
-        )[order]
+        codes = coded(partitions, self.coded_columns)[order]
         z2 = (error[order] / self._scale[order]) ** 2
         if self._fold is None:
             groups = None if self._rows.groups is None else self._rows.groups[order]
@@ -254,6 +247,17 @@ def coded_columns(rows: Rows, labelled: set[int]) -> list[CodedColumn]:
         else CodedColumn(rows.numbers_or_missing(i), False)
         for i in range(len(rows.columns))
     ]
+
+
+def coded(partitions: Sequence[Partition], columns: Sequence[CodedColumn]) -> Any:
+    """Return the codes of all columns side by side, in as few bytes as hold them."""
+    most = max(partition.n_codes for partition in partitions)
+    n_rows = len(columns[0].values)
+    kind = np.min_scalar_type(most)
+    codes = np.empty((n_rows, len(columns)), dtype=kind, order="F")
+    for j, (partition, column) in enumerate(zip(partitions, columns, strict=True)):
+        codes[:, j] = partition.coded(column.values)
+    return codes
 
 
 def learn_partition(column: CodedColumn, max_bins: int, max_labels: int) -> Partition:

@@ -9,7 +9,7 @@ SciPy does that at the speed of compiled boosters, and the trees are plain numbe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -69,9 +69,28 @@ class TreesInStep:
     value: Floats
     leaf: npt.NDArray[np.uint8 | np.uint16]
 
-    def without_rows(self) -> TreesInStep:
-        """Return the same trees, without the leaf of each row."""
-        return replace(self, leaf=self.leaf[:, :0])
+
+class Forest:
+    """The trees of boosters in step, one after the other, in little memory."""
+
+    def __init__(self, n_codes: int) -> None:
+        self._n_codes = n_codes
+        self._feature: list[Ints] = []
+        self._left: list[Bytes] = []
+        self._value: list[Floats] = []
+
+    def add(self, trees: TreesInStep) -> None:
+        """Keep trees, but not the leaf of each row; sides as bits."""
+        self._feature.append(trees.feature)
+        self._left.append(np.packbits(trees.left, axis=2))
+        self._value.append(trees.value)
+
+    def first(self, count: int) -> tuple[Ints, Bools, Floats]:
+        """Return the columns, sides and values of the first trees of all boosters."""
+        bits = np.concatenate(self._left[:count])
+        left = np.unpackbits(bits, axis=2, count=self._n_codes).view(np.bool_)
+        feature, value = self._feature[:count], self._value[:count]
+        return np.concatenate(feature), left, np.concatenate(value)
 
 
 class Grower:
@@ -297,8 +316,8 @@ class Grower:
         left = left.reshape(n_boosters, n_nodes, -1)
         n_left, t_left = self._unpack(left)
         n_all, t_all = self._unpack(sums[:, :, None])
-        n_right, t_right = n_all - n_left, t_all - t_left
         gain = self._reduction(n_left, t_left)
+        n_right, t_right = n_all - n_left, np.subtract(t_all, t_left, out=t_left)
         gain += self._reduction(n_right, t_right)
         gain -= k + self._reduction(n_all, t_all)
         gain[np.minimum(n_left, n_right) < self._options.min_rows] = -np.inf
