@@ -9,6 +9,7 @@ TORTURE_ARGS ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
+OLDEST := .venv-oldest
 OUT := demo-output
 SITE := docs/_build/html
 BENCH_OUT := bench-output
@@ -19,8 +20,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help app demo test test-spark test-torch test-gpu torture lint docs paper review \
-	bench bench-gpu recalibration clean
+.PHONY: help app demo test test-oldest test-spark test-torch test-gpu torture lint \
+	docs paper review bench bench-gpu recalibration clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -44,6 +45,13 @@ test: lint  ## install and run all checks: ruff, mypy, tests and doctests
 	fi
 	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
 	@echo "== test: done; ruff, mypy, tests and doctests passed"
+
+test-oldest: $(OLDEST)/.installed  ## install the oldest versions allowed and run the tests
+	@echo "== test-oldest: pytest, with the lower bounds of pyproject.toml"
+	@# newer packages that the old ones depend on deprecate what these call
+	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning \
+		$(PYTEST_ARGS)
+	@echo "== test-oldest: done"
 
 test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs Java)
 	@command -v java >/dev/null || { \
@@ -105,8 +113,8 @@ recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
 	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)
 
-clean:  ## remove .venv, all output, the built documentation and all caches
-	rm -rf $(VENV) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
+clean:  ## remove environments, all output, the built documentation and all caches
+	rm -rf $(VENV) $(OLDEST) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -136,6 +144,16 @@ $(VENV)/.installed-bench: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what it is measured against into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group bench
 	@touch $@ $(VENV)/.installed-cli
+
+# uv finds the lowest versions that fit together; those of the dependencies' own
+# dependencies are the newest.
+$(OLDEST)/.installed: pyproject.toml $(VENV)/.made
+	@echo "== install: sigmascale and the oldest versions of all it needs into $(OLDEST)"
+	@$(BIN)/python -m pip install --quiet "uv>=0.8"
+	@$(PYTHON) -m venv --clear $(OLDEST)
+	@$(BIN)/python -m uv pip install --quiet --python $(OLDEST)/bin/python \
+		--resolution lowest-direct --editable ".[cli]" --group test
+	@touch $@
 
 $(VENV)/.made:
 	@command -v $(PYTHON) >/dev/null || { \

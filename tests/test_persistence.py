@@ -144,13 +144,16 @@ def _set_node(kind, /, **parts):
         (lambda d: d["recalibrator"]["parameters"].update(evil=1), "unknown: evil"),
         (lambda d: d["recalibrator"]["parameters"].pop("n_bins"), "unknown: n_bins"),
         (_spoil_limits, "not one \\(NaN\\)"),
-        (_set_node("Lookup", table=[1.0]), "node 2, a Lookup, is not sound"),
+        (_set_node("Lookup", table=[1.0]), "node 2, a Lookup: A table must hold"),
         (_set_node("Column", position=-1), "must not be negative"),
-        (_set_node("Column", position=4), "the map reads column 4 of 4"),
+        (_set_node("Column", position=4), "he map reads column 4 of 4"),
         (_set_node("Column", kind="text"), "Unknown kind 'text'"),
-        (_set_node("Product", factors=[3]), "node 3 has no node 3 before it"),
-        (_set_node("Product", factors=[-1]), "has no node -1 before it"),
-        (_set_node("Product", factors=[True]), "has no node True before it"),
+        (
+            _set_node("Product", factors=[3]),
+            "node 3, .*: there is no node 3 before",
+        ),
+        (_set_node("Product", factors=[-1]), "no node -1 before it"),
+        (_set_node("Product", factors=[True]), "no node True before it"),
         (_set_node("Product", factors=[1, 0]), "computed from numbers"),
         (_set_node("Product", factors=[]), "something to compute from"),
         (_set_node("Product", extra=1), "node 3 are missing or unknown: extra"),
@@ -175,24 +178,24 @@ def _change_scores(field, change):
             _change_scores("z", lambda z: z["values"].__setitem__(0, NAN)),
             "not one \\(NaN\\)",
         ),
-        (_change_scores("z", lambda z: z["values"].reverse()), "not whole or sorted"),
+        (_change_scores("z", lambda z: z["values"].reverse()), "not whole, sorted"),
         (
             _change_scores(
                 "z", lambda z: z.update(shape=[1199], values=z["values"][1:])
             ),
-            "not whole or sorted",
+            "not whole, sorted",
         ),
         (
             _change_scores("sizes", lambda n: n["values"].__setitem__(0, -1)),
-            "not whole or sorted",
+            "not whole, sorted",
         ),
         (
             lambda d: d["conformal"]["fields"].update(groups=None),
-            "not whole or sorted",
+            "not whole, sorted",
         ),
         (lambda d: d["conformal"]["fields"].update(extra=1.0), "does not fit together"),
-        (lambda d: d.update(conformal=[1.0, 2.0]), "not whole or sorted"),
-        (lambda d: d.update(conformal=d["map"][1]["partition"]), "not whole or sorted"),
+        (lambda d: d.update(conformal=[1.0, 2.0]), "no z-scores"),
+        (lambda d: d.update(conformal=d["map"][1]["partition"]), "no z-scores"),
     ],
 )
 def test_z_scores_of_intervals_that_do_not_fit_together_are_refused(change, match):
@@ -265,6 +268,10 @@ def test_the_calibration_set_is_summarised_and_its_source_comes_back(tmp_path):
     scaler = ss.TemperatureScaling().fit(X[["u", "mass"]], DATA.error)
     save(scaler, tmp_path / "a.json", source={"file": "cal.csv"})
     document = json.loads((tmp_path / "a.json").read_text())
+    seen = document["calibration"].pop("seen")["fields"]
+    assert seen["positions"]["values"] == [0, 1]
+    assert seen["quantiles"]["shape"] == [2, 5]
+    assert seen["hashes"]["shape"] == [256]
     assert document["calibration"] == {
         "rows": 1200,
         "n_columns": 2,
@@ -274,7 +281,9 @@ def test_the_calibration_set_is_summarised_and_its_source_comes_back(tmp_path):
     }
     assert document["library"] == ss.__version__
     assert load_map(tmp_path / "a.json").source == {"file": "cal.csv"}
-    assert json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))["calibration"] == {
+    of_one = json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))["calibration"]
+    assert of_one.pop("seen")["fields"]["quantiles"]["values"] == [1.0] * 5
+    assert of_one == {
         "rows": 1,
         "n_columns": 1,
         "columns": None,
@@ -287,7 +296,8 @@ def test_the_calibration_set_is_summarised_and_its_source_comes_back(tmp_path):
     ("text", "match"),
     [
         ("", "not a whole JSON"),
-        ("[" * 100_000, "not a whole JSON"),
+        ("[" * 1_000, "not a whole JSON"),
+        ("[" * 100_000, "more parts than"),
         ("\0" * 100, "not a whole JSON"),
         ("[]", "not a file of a recalibrator"),
         ('{"format": "sigmascale recalibrator", "version": 99}', "version is 99"),

@@ -10,6 +10,7 @@ from .judging.coverage import (
     IntervalScores,
     interval_score,
     interval_scores,
+    law_interval,
     mean_width,
     normal_interval,
     picp,
@@ -49,6 +50,9 @@ from .judging.tail_scores import (
 from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
+from .maps.laws import StudentLaw
+from .monitoring.alarm import Alarm
+from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
@@ -67,6 +71,7 @@ from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
+    "Alarm",
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
@@ -82,6 +87,7 @@ __all__ = [
     "LinearScaling",
     "LocalCoverage",
     "LocalZMS",
+    "Monitor",
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
@@ -90,6 +96,7 @@ __all__ = [
     "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "StudentLaw",
     "StudentShape",
     "TailStatistics",
     "TemperatureScaling",
@@ -111,6 +118,7 @@ __all__ = [
     "frames",
     "interval_score",
     "interval_scores",
+    "law_interval",
     "load",
     "local_calibration_error",
     "local_coverage",

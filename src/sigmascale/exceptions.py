@@ -37,6 +37,10 @@ class ZeroErrorBinWarning(UserWarning):
     """All errors of a bin are exactly 0, so that its log score is infinite."""
 
 
+class HeavyTailsWarning(UserWarning):
+    """Errors follow a law that has no standard deviation."""
+
+
 class CandidateDroppedWarning(UserWarning):
     """A recalibrator failed or diverged in cross-validation and is not considered."""
 
@@ -51,3 +55,35 @@ class InfiniteIntervalWarning(UserWarning):
 
 class RepeatedRowsWarning(UserWarning):
     """Rows look like repeats of one sample, and no groups say which belong together."""
+
+
+class ExtrapolationWarning(UserWarning):
+    """Rows lie far outside the uncertainties or features that were seen in `fit`."""
+
+
+class MissingFeatureWarning(UserWarning):
+    """A feature is missing in some rows, and was missing in none in `fit`."""
+
+
+class SharedRowsWarning(UserWarning):
+    """Rows that a recalibrator is judged by are among those it was fitted on."""
+
+
+class LikelySlipWarning(UserWarning):
+    """What a recalibrator is fitted to is hardly errors, or hardly uncertainties."""
+
+
+class TargetsNotErrorsWarning(LikelySlipWarning):
+    """Errors are many uncertainties away from 0, as targets or predictions are."""
+
+
+class AbsoluteErrorsWarning(LikelySlipWarning):
+    """None of many errors is negative, as if their sign were lost."""
+
+
+class VarianceNotUncertaintyWarning(LikelySlipWarning):
+    """Uncertainties are called variances, or errors follow their square root."""
+
+
+class ConstantUncertaintyWarning(LikelySlipWarning):
+    """All uncertainties of many rows are the same."""

@@ -19,6 +19,7 @@ from sigmascale.exceptions import (
     DegenerateFitWarning,
     FewerBinsWarning,
     InvalidInputError,
+    MissingFeatureWarning,
     NotANumberError,
     UnseenGroupWarning,
 )
@@ -347,7 +348,11 @@ def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
     assert rescaled.head(N_ROWS).to_list() == scaler.predict(X).tolist()
     assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
     known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
-    with pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"):
+    with (
+        pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"),
+        pytest.warns(MissingFeatureWarning, match="2 of 3 rows have no 'mass'"),
+        pytest.warns(MissingFeatureWarning, match="1 of 3 rows have no 'shells'"),
+    ):
         assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
 
 
@@ -648,3 +653,34 @@ def test_one_group_of_a_frame_is_refused(repeats):
     one = table.with_columns(text=pl.lit("same"))
     with pytest.raises(InvalidInputError, match="at least 2 labels"):
         frames.local_zms(one.lazy(), **NAMES, groups="text", n_bins=1)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+def test_pairs_of_raked_columns_are_applied_by_every_engine(engine):
+    rng = np.random.default_rng(0)
+    n = 600
+    table = pl.DataFrame(
+        {
+            "u": rng.uniform(1, 2, n),
+            "x": rng.normal(size=n),
+            "kind": rng.choice(["a", "b", "c"], n),
+            "shells": rng.integers(0, 4, n).astype(float),
+        }
+    )
+    error = rng.normal(size=n) * np.exp(table["x"].to_numpy())
+    scaler = ss.RakedScaling(
+        4, pairs=[("u", "x"), ("x", "kind"), ("kind", "shells")], categorical=["shells"]
+    ).fit(table, error)
+    pandas = table.to_pandas()
+    if engine == "polars":
+        found = frames.predict(scaler, table.lazy()).collect()
+    elif engine == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        relation = duckdb.connect().from_df(pandas)
+        found = frames.predict(scaler, relation).df()
+    else:
+        dd = pytest.importorskip("dask.dataframe")
+        found = frames.predict(scaler, dd.from_pandas(pandas, npartitions=2)).compute()
+    np.testing.assert_allclose(
+        np.asarray(found["u_recalibrated"]), scaler.predict(table), rtol=1e-12
+    )

@@ -114,7 +114,7 @@ def test_bca_agrees_with_scipy_up_to_the_noise_of_the_bootstrap(confidence):
             n_resamples=4000,
             method="BCa",
             vectorized=True,
-            rng=np.random.default_rng(100 + s),
+            random_state=np.random.default_rng(100 + s),
         ).confidence_interval
         for s in range(10)
     ]
@@ -279,8 +279,9 @@ def test_limits_depend_on_the_seed_alone_and_not_on_the_size_of_blocks(
 
 def test_every_resample_of_every_block_has_as_many_values_as_the_bin():
     rng = np.random.default_rng(0)
+    weights = confidence_intervals.bootstrap_weights(600, rng, 100)
     means, squares = confidence_intervals._resample(
-        np.full((2, 600), 3.0), rng, 100, squares=True
+        np.full((2, 600), 3.0), weights, 100, squares=True
     )
     np.testing.assert_allclose(means, np.full((2, 100), 3), rtol=1e-12)
     np.testing.assert_allclose(squares, np.full((2, 100), 9), rtol=1e-12)

@@ -51,7 +51,7 @@ def test_rce_has_the_interval_of_scipys_bca_bootstrap():
         paired=True,
         n_resamples=20_000,
         batch=500,
-        rng=np.random.default_rng(1),
+        random_state=np.random.default_rng(1),  # `rng` from SciPy 1.15 on
     ).confidence_interval
     width = theirs.high - theirs.low
     # the limits of two bootstraps of 20,000 differ by a percent or two

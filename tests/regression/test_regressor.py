@@ -813,3 +813,33 @@ def test_recalibration_never_hurts_on_the_diabetes_data_and_mends_what_is_wrong(
     assert (abs(np.log(np.mean(zms))) > 0.3) == (
         name in ("random forest", "deep ensemble")
     )
+
+
+@pytest.mark.parametrize(
+    "names", [["u", "uncertainty"], ["uncertainty", "u", "uncertainty_"], ["x", "u"]]
+)
+def test_features_never_take_the_place_of_the_uncertainty(names):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({name: rng.normal(size=120) for name in names})
+    y = X.sum(axis=1) + rng.normal(size=120)
+    scaler = ss.BinwiseScaling(2)
+    model = ss.RecalibratedRegressor(BayesianRidge(), scaler, features=names).fit(X, y)
+    plain = ss.RecalibratedRegressor(BayesianRidge(), scaler).fit(X, y)
+    table = model.calibration_table_
+    assert list(table.columns[1:]) == names
+    assert len(set(table.columns)) == 1 + len(names)
+    np.testing.assert_array_equal(table.iloc[:, 0], plain.calibration_table_)
+    expected = plain.predict(X, return_std=True)[1]
+    np.testing.assert_array_equal(model.predict(X, return_std=True)[1], expected)
+
+
+def test_features_whose_names_are_the_same_as_text_are_refused():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    model = ss.RecalibratedRegressor(
+        BayesianRidge(),
+        ss.TemperatureScaling(),
+        features=lambda X: X.set_axis([1, "1"], axis=1),
+    )
+    with pytest.raises(InvalidInputError, match=r"differ as text; found 1, '1'"):
+        model.fit(X, X["a"])

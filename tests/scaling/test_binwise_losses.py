@@ -52,7 +52,7 @@ def test_optimisation_lowers_the_loss_that_is_the_score_of_the_fitted_set(
 ):
     X, error = molecules.X, molecules.error
     start = ss.BinwiseScaling(5, by=by).fit(X, error)
-    scaler = optimised(by, loss).fit(X, error)
+    scaler = optimised(by, loss, max_evaluations=800).fit(X, error)
     assert scaler.loss_ < scaler.start_loss_
     for each, expected in ((start, scaler.start_loss_), (scaler, scaler.loss_)):
         card = ss.scorecard(error, each.predict(X), molecules.features)

@@ -225,6 +225,37 @@ def check_same_length(
         raise InvalidInputError(msg)
 
 
+def refuse_other_order(**columns: Any) -> None:
+    """Refuse pandas columns with the same index in another order.
+
+    Rows are paired by their position, and would be paired with those of others.
+    """
+    indexed = {
+        name: values.index
+        for name, values in columns.items()
+        if nw.dependencies.is_pandas_series(values)
+        or nw.dependencies.is_pandas_dataframe(values)
+    }
+    if len(indexed) < 2:
+        return
+    (first, index), *others = indexed.items()
+    for name, other in others:
+        if len(other) != len(index) or other.equals(index):
+            continue
+        try:
+            reordered = other.sort_values().equals(index.sort_values())
+        except TypeError:  # of labels that have no order
+            reordered = False
+        if reordered:
+            msg = (
+                f"`{first}` and `{name}` have the same index in another order, and "
+                "rows are paired by position. Align them first: "
+                f"{name} = {name}.loc[{first}.index], or drop both indexes with "
+                "reset_index(drop=True) if position is what counts."
+            )
+            raise InvalidInputError(msg)
+
+
 def largest_size(values: Floats) -> float:
     """Return the largest absolute value."""
     return max(float(values.max()), -float(values.min()))
@@ -255,6 +286,7 @@ def check_pair(
     error: Any, uncertainty: Any, name: str = "uncertainty"
 ) -> tuple[Floats, Floats]:
     """Return errors and strictly positive uncertainties of the same length."""
+    refuse_other_order(**{"error": error, name: uncertainty})
     e = check_column(error, "error")
     u = check_uncertainty(uncertainty, name)
     check_same_length("error", e, name, u)

@@ -10,7 +10,6 @@ have many rows and most have few.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy.typing as npt
 from ..exceptions import RepeatedRowsWarning
 from .checks import Floats
 from .rows import Rows
+from .telling import warn
 
 CHECKED = 20_000  # rows; of more, those whose values fall into a share are looked at
 LEAST_DISTINCT = 20  # values or rows, below which there are but few
@@ -39,7 +39,7 @@ def warn_of_repeats(rows: Rows, stacklevel: int = 2) -> None:
         return
     found = repeats_found(rows)
     if found:
-        warnings.warn(
+        warn(
             f"Rows look like repeats: {found}. Rows that belong together are not "
             "independent, and count for more than they know. Pass `groups`, a label "
             "for each row, equal for those that belong together; or silence this "

@@ -8,7 +8,6 @@ have rows of their own (`frames.lazy_rows`), which answer to the same names.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -34,8 +33,10 @@ from .checks import (
     from_series,
     number_or_text,
     refuse_lazy,
+    refuse_other_order,
     refuse_values,
 )
+from .telling import warn
 
 Data = tuple[Any, Any] | tuple[Any, Any, Any]  # (X, y), or (X, y, groups)
 
@@ -192,6 +193,9 @@ def judged_rows(
     error: Any, uncertainty: Any, features: Any = None, groups: Any = None
 ) -> Rows:
     """Return rows that are scored or judged: everything is checked."""
+    refuse_other_order(
+        error=error, uncertainty=uncertainty, features=features, groups=groups
+    )
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     labels = check_together(groups, e, "error")
@@ -246,6 +250,7 @@ def read_pair(data: Any, name: str) -> Rows:
             "(X, y, groups), with labels of rows that belong together."
         )
         raise InvalidInputError(msg) from problem
+    refuse_other_order(X=X, y=y, groups=groups)
     rows = read_table(X)
     u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
     return with_target(rows.with_uncertainty(u), y, groups, "compare")
@@ -340,7 +345,7 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
             )
             raise InvalidInputError(msg)
         smallest = float(u[u > 0].min())
-    warnings.warn(
+    warn(
         f"{zeros} of {u.size} uncertainties are exactly 0; they were raised to "
         f"{smallest:g}, the smallest positive one seen in fit.",
         ZeroUncertaintyWarning,

@@ -115,7 +115,7 @@ def _kernel(node: Node, positions_of_text: bool) -> tuple[Constants, Kernel]:
             return [], lambda xp, c, x: xp.clip(x, low, high)
         case Code():
             partition = node.partition
-            if isinstance(partition, LabelBins) and partition.labels.dtype.kind == "U":
+            if isinstance(partition, LabelBins) and partition.labels.dtype.kind in "UO":
                 known = partition.labels.size if positions_of_text else 0
                 partition = LabelBins(np.arange(float(known)))
             optional = isinstance(node.x, Column) and node.x.kind == "optional"

@@ -8,6 +8,7 @@ is here: sums by code, the bits of numbers, and 64-bit numbers in JAX.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -38,6 +39,30 @@ def _compat() -> Any:
     return compat
 
 
+class _Direct:
+    """The functions of a library; those that array-api-compat makes slow, as they are.
+
+    It allows for negative indices and for limits that are arrays, which do not occur
+    here, with several passes over the rows.
+    """
+
+    def __init__(self, xp: Any, name: str) -> None:
+        self._xp, self.__name__ = xp, xp.__name__
+        own = sys.modules[name]
+        if name == "torch":
+            self.clip = own.clamp
+            self.take = lambda x, indices, *, axis: own.index_select(x, axis, indices)
+        else:
+            self.clip = own.clip
+
+    def __getattr__(self, function: str) -> Any:
+        """Return any other function."""
+        return getattr(self._xp, function)
+
+
+_direct = functools.cache(_Direct)
+
+
 @dataclass(frozen=True)
 class Library:
     """The library of some arrays, and the device that they are on.
@@ -65,6 +90,8 @@ class Library:
             (each for each in ("torch", "cupy", "jax") if each in xp.__name__),
             xp.__name__,
         )
+        if name in ("torch", "cupy"):
+            xp = _direct(xp, name)
         return cls(xp, compat.device(array), name)
 
     def __str__(self) -> str:
@@ -111,7 +138,8 @@ class Library:
 
     def here(self, values: npt.NDArray[Any]) -> Array:
         """Return a NumPy array on the device."""
-        return self.xp.asarray(values, device=self.device)
+        # a copy, since PyTorch warns of arrays that may not be written to
+        return self.xp.asarray(np.array(values), device=self.device)
 
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         """Return an array as NumPy: the one way that anything leaves the device."""

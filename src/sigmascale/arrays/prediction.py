@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
+from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenGroupWarning
 from ..maps import Code, Column, Node, in_order
@@ -54,13 +54,13 @@ def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
         assert isinstance(node.x, Column)
         labels = library.floats(library.detached(rows.columns[node.x.position]))
         known = np.concatenate([node.partition.labels, node.partition.rare])
-        if known.dtype.kind == "U":
+        if known.dtype.kind in "UO":
             known = np.empty(0)  # strings are not numbers
         constants, find = finder(LabelBins(np.unique(known)))
         codes = find(xp, [library.here(each) for each in constants], labels)
         unseen = library.numbers(xp.sum(xp.astype(codes == 0, xp.int64)))[0]
         if unseen:
-            warnings.warn(
+            warn(
                 f"{unseen:.0f} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[node.x.position]!r} that was not seen in fit; they take "
                 "the average factor.",

@@ -6,7 +6,6 @@ same. What is wrong is said in the same words, with the place and the remedy.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -20,6 +19,7 @@ from .._support.checks import (
     refuse_reserved,
 )
 from .._support.rows import NamedColumns, Rows, default_names
+from .._support.telling import warn
 from ..bins.partitions import feasible_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError, ZeroUncertaintyWarning
@@ -261,7 +261,7 @@ class DeviceRows(NamedColumns):
                     raise InvalidInputError(msg)
                 positive = xp.where(known > 0, known, high + 0 * known)
                 smallest = library.numbers(xp.min(positive))[0]
-            warnings.warn(
+            warn(
                 f"{zeros:.0f} of {self.n_rows} uncertainties are exactly 0; they were "
                 f"raised to {smallest:g}, the smallest positive one seen in fit.",
                 ZeroUncertaintyWarning,

@@ -9,7 +9,6 @@ rows, which is what scores need: every bin has its share of rows, whatever the t
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels, check_count
+from .._support.telling import warn
 from ..exceptions import FewerBinsWarning
 from .quantiles import (
     Scale,
@@ -72,7 +72,7 @@ def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
-        warnings.warn(
+        warn(
             f"{n_bins} bins were asked for, but {n_rows} rows give at most {feasible} "
             f"of {min_size} or more rows; {feasible} are used.",
             FewerBinsWarning,
@@ -84,7 +84,7 @@ def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
 def warn_of_ties(n_bins: int, n_distinct: int) -> None:
     """Say so if equal values leave fewer bins than were asked for."""
     if n_distinct < n_bins:
-        warnings.warn(
+        warn(
             f"{n_bins} bins were asked for, but equal values of the binning "
             f"variable leave {n_distinct} distinct bins; these are used.",
             FewerBinsWarning,
@@ -276,6 +276,28 @@ def _pairs(x: Floats, ties: Floats) -> npt.NDArray[np.complex128]:
     return pairs
 
 
+def _are_numbers(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == float
+
+
+def _are_text(values: Labels) -> bool:
+    """Return whether labels are text; objects are text that is kept one by one."""
+    return values.dtype.kind in "UO"
+
+
+def _are_labels(values: Any) -> bool:
+    """Return whether values are distinct labels in ascending order."""
+    if not isinstance(values, np.ndarray) or values.ndim != 1:
+        return False
+    if not _are_text(values) and not _are_numbers(values):
+        return False
+    # a missing number is a label, too, and the last one
+    known = values if _are_text(values) else values[~np.isnan(values)]
+    last = values[known.size :]
+    in_order = bool((known[1:] > known[:-1]).all())
+    return in_order and last.size <= 1 and not any(each == each for each in last)
+
+
 @dataclass(frozen=True)
 class EqualSizeBins:
     """Bins of one variable with equal numbers of rows in the set they were learned on.
@@ -291,6 +313,20 @@ class EqualSizeBins:
 
     limits: Floats
     tie_limits: Floats | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether limits are finite and ascend, for those that come from a file."""
+        if not _are_numbers(self.limits) or not np.isfinite(self.limits).all():
+            return False
+        steps = np.diff(self.limits)
+        if self.tie_limits is None:
+            return bool((steps > 0).all())
+        ties = self.tie_limits
+        if not _are_numbers(ties) or ties.shape != self.limits.shape:
+            return False
+        ascend = (steps > 0) | ((steps == 0) & (np.diff(ties) > 0))
+        return bool(np.isfinite(ties).all() and ascend.all())
 
     @classmethod
     def learn(
@@ -378,6 +414,12 @@ class Cells:
     first: EqualSizeBins
     second: EqualSizeBins
 
+    @property
+    def is_sound(self) -> bool:
+        """Whether both have sound limits, for those that come from a file."""
+        both: tuple[Any, Any] = (self.first, self.second)
+        return all(isinstance(each, EqualSizeBins) and each.is_sound for each in both)
+
     @classmethod
     def learn(cls, x: Floats, y: Floats, n_bins: tuple[int, int]) -> Cells:
         """Learn the limits of each variable by itself."""
@@ -407,6 +449,16 @@ class LabelBins:
 
     labels: Labels
     rare: Labels = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether labels are distinct and sorted, for those that come from a file."""
+        if not all(_are_labels(each) for each in (self.labels, self.rare)):
+            return False
+        if not self.labels.size or not self.rare.size:
+            return True
+        same_kind = _are_text(self.labels) == _are_text(self.rare)
+        return same_kind and bool((self.codes(self.rare) == self.labels.size).all())
 
     @classmethod
     def learn(cls, labels: Labels, *, min_size: int = 1) -> LabelBins:
@@ -438,7 +490,7 @@ class LabelBins:
 
     def codes(self, labels: npt.NDArray[Any]) -> Ints:
         """Return the bin of each row, or ``n_bins - 1`` where its label has none."""
-        if (self.labels.dtype.kind == "U") != (labels.dtype.kind == "U"):
+        if _are_text(self.labels) != _are_text(labels):
             return np.full(labels.size, self.labels.size)  # strings are not numbers
         # known where the search from the left and from the right differ, which, unlike
         # equality, also finds NaN

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from functools import reduce
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints
+from .._support.telling import warn
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .partitions import BinnedRows
 from .quantiles import chunks
@@ -54,6 +54,27 @@ class BinSums:
     log_u2: Floats
     x_min: Floats
     x_max: Floats
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the parts fit together, for those that come from a file."""
+        n, *sums = (getattr(self, each.name) for each in fields(self))
+        *totals, log_u2, x_min, x_max = sums
+        if not all(
+            isinstance(each, np.ndarray) and each.shape == (n.size,)
+            for each in (n, *sums)
+        ):
+            return False
+        filled = n > 0
+        return bool(
+            n.dtype.kind == "i"
+            and all(each.dtype == float for each in sums)
+            and (n >= 0).all()
+            and all((np.isfinite(each) & (each >= 0)).all() for each in totals)
+            and np.isfinite(log_u2).all()
+            and np.isfinite(np.append(x_min[filled], x_max[filled])).all()
+            and (x_min <= x_max)[filled].all()
+        )
 
     def __post_init__(self) -> None:
         for each in fields(self):
@@ -173,7 +194,7 @@ class BinSums:
         filled = self.n > 0
         silent = int(np.count_nonzero(filled & (self.z2 == 0)))
         if silent:
-            warnings.warn(
+            warn(
                 f"All errors are exactly 0 in {silent} of {filled.sum()} bins: their "
                 "|ln <Z²>|, and so the score, is infinite. Use fewer bins.",
                 ZeroErrorBinWarning,

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.progress import working
 from .._support.terminal import visible
-from ..exceptions import InvalidInputError
+from ..exceptions import InvalidInputError, SharedRowsWarning
 from .tables.filesets import about
 from .tables.roles import Choice, Expected
 
 if TYPE_CHECKING:
+    from .._support.checks import Floats
     from ..judging.validation import Validation
     from ..scaling import VarianceScaler
     from .tables.lazy import LazyTable
     from .tables.memory import MemoryTable
+
+
+SHARED = 0.02  # of the calibration set: rows that are the same by chance are rare
 
 
 @dataclass(frozen=True)
@@ -130,11 +134,12 @@ def judge_table(
 
     table: Any = data  # in memory
     loaded = load(scaler)
+    _warn_of_shared(scaler, loaded, table)
     labels = None if groups is None else table.labels(groups, "--groups")
     with about(data.file), working("judging the recalibrated uncertainties"):
         recalibrated = validate(
             table.error,
-            loaded.predict(table.X),
+            rescale(scaler, table),
             table.features,
             groups=labels,
             ties=table.uncertainty,
@@ -143,6 +148,34 @@ def judge_table(
             **options,
         )
     return Judged(data, found, recalibrated, loaded, seed)
+
+
+def rescale(scaler: str, table: MemoryTable) -> Floats:
+    """Return what a saved recalibrator makes of the uncertainties of a table.
+
+    The column may have another name than in `fit`.
+    """
+    from .._support.rows import read_table
+    from ..persistence import load_map
+
+    return load_map(scaler).predict(read_table(table.X))
+
+
+def _warn_of_shared(scaler: str, loaded: VarianceScaler, table: MemoryTable) -> None:
+    """Warn if rows are among those that the recalibrator was fitted on."""
+    from .._support.rows import read_table
+    from .._support.telling import warn
+
+    rows = replace(read_table(table.X), error=table.error)
+    shared = loaded.seen_.shared(rows) if hasattr(loaded, "seen_") else 0.0
+    if shared >= SHARED:
+        warn(
+            f"About {shared:.0%} of the rows that {scaler} was fitted on are among "
+            "those to be judged, where it is better than on new ones. Judge it on "
+            "other rows.",
+            SharedRowsWarning,
+            stacklevel=2,
+        )
 
 
 def without_features(choice: Choice) -> Choice:

@@ -123,7 +123,7 @@ class Graph:
             and isinstance(node.x, Column)
             and node.x.position == column.position
             and isinstance(node.partition, LabelBins)
-            and node.partition.labels.dtype.kind == "U"
+            and node.partition.labels.dtype.kind in "UO"
             for node in in_order(root)
         )
 
@@ -222,7 +222,7 @@ class Graph:
     def label_code(self, x: str, partition: LabelBins) -> str:
         """Return the code of each label, 0 if it is unknown."""
         labels = partition.labels
-        if labels.dtype.kind == "U":
+        if labels.dtype.kind in "UO":
             return self.node(
                 "LabelEncoder",
                 x,

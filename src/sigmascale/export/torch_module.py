@@ -80,7 +80,7 @@ class Recalibration(torch.nn.Module):
                 self.register_buffer(f"group{i}", torch.from_numpy(np.array(constant)))
 
     def _note_labels(self, name: str, partition: Any) -> None:
-        if isinstance(partition, LabelBins) and partition.labels.dtype.kind == "U":
+        if isinstance(partition, LabelBins) and partition.labels.dtype.kind in "UO":
             self.labels[name] = partition.labels.tolist()
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:

@@ -110,7 +110,7 @@ class Expressions:
     ) -> nw.Expr:
         name = self._names[position]
         text = is_text(self._schema[name])
-        if labels.size and text != (labels.dtype.kind == "U"):
+        if labels.size and text != (labels.dtype.kind in "UO"):
             return literal(otherwise)  # text is not a number
         if text:
             x = nw.col(name).cast(nw.String).fill_null(MISSING_LABEL)

@@ -43,10 +43,10 @@ class LazySummaries(NamedColumns):
     def __init__(self, rows: LazyRows) -> None:
         self._rows = rows
         self.names = rows.names
-        self._seen: tuple[int, float] | None = None
+        self._seen: tuple[int, float, float] | None = None
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
         if self._seen is None:
             self.total()
         assert self._seen is not None
@@ -73,7 +73,8 @@ class LazySummaries(NamedColumns):
         fine = replace(fine, sums=_informative(fine.n, fine.sums))
         bins, cuts = equal_size_bins(fine, n_bins, ties=ties)
         sums = fine.bin_sums(cuts)
-        self._seen = int(sums.n.sum()), float(sums.x_min.min())
+        u_range = float(sums.x_min.min()), float(sums.x_max.max())
+        self._seen = int(sums.n.sum()), *u_range
         return bins, sums
 
     def by_cells(
@@ -119,7 +120,7 @@ class LazySummaries(NamedColumns):
     def _by_uncertainty(self) -> tuple[FineBins, dict[str, Floats]]:
         survey = Survey(terms=("z2", "e2", "u2"))
         fine = survey.take(self._rows, {"u": _no_ranks})["u"]
-        self._seen = fine.n_rows, float(fine.low[0])
+        self._seen = fine.n_rows, float(fine.low[0]), float(fine.high[-1])
         return fine, _informative(fine.n, fine.sums)
 
     def partitions(
@@ -140,7 +141,8 @@ class LazySummaries(NamedColumns):
         terms = ("z2", "e2", "u2", "nonzero")
         survey = Survey(terms, missing_allowed=True, u_range=False, feature_terms=())
         taken = survey.take(rows, ranks)
-        self._seen = taken["u"].n_rows, float(taken["u"].low[0])
+        u = taken["u"]
+        self._seen = u.n_rows, float(u.low[0]), float(u.high[-1])
         self._totals = {
             name: float(values.sum()) for name, values in taken["u"].sums.items()
         }
@@ -225,7 +227,8 @@ class LazySummaries(NamedColumns):
         )
         if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
             rows.refuse()
-        self._seen = int(found["n"].sum()), float(found["x_min"].min())
+        u_range = float(found["x_min"].min()), float(found["x_max"].max())
+        self._seen = int(found["n"].sum()), *u_range
         return _informative(found["n"], found)
 
 

@@ -8,7 +8,6 @@ Intervals of rows that come in groups need several groups in a bin: bins are few
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels, check_column, check_variable
 from .._support.rows import Rows, judged_rows
+from .._support.telling import warn
 from ..bins.partitions import (
     BinnedRows,
     cut_positions,
@@ -156,7 +156,7 @@ def _bins_that_carry(
 
 def warn_of_few_groups(wanted: int, n_bins: int, least: int) -> None:
     """Say that there are fewer bins than wanted, so that each has enough groups."""
-    warnings.warn(
+    warn(
         f"{wanted} bins were asked for, but rows in groups give {n_bins} with rows of "
         f"{least} or more groups; {n_bins} are used.",
         FewerBinsWarning,

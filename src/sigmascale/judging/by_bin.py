@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -11,6 +10,7 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
 from .._support.render import html_table, plain, text_table
+from .._support.telling import warn
 from ..bins.partitions import BinnedRows
 from ..bins.quantiles import order_statistics
 from ..exceptions import FewerBinsWarning, InvalidInputError
@@ -156,7 +156,7 @@ def with_enough_groups(n_groups: Ints, name: str) -> npt.NDArray[np.bool_]:
             "more groups."
         )
         raise InvalidInputError(msg)
-    warnings.warn(
+    warn(
         f"{np.count_nonzero(~enough)} of {enough.size} bins of `{name}` have rows of "
         f"fewer than {MIN_ROWS} groups, too few for an interval, and do not count in "
         "the fraction of valid bins.",
@@ -178,7 +178,7 @@ def large_groups(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:
             "Merge labels."
         )
         raise InvalidInputError(msg)
-    warnings.warn(
+    warn(
         f"{np.count_nonzero(~large)} of {large.size} groups of `{name}` have fewer "
         f"than {MIN_ROWS} rows, too few for an interval, and do not count in the "
         "fraction of valid bins.",

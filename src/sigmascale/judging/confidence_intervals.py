@@ -6,7 +6,7 @@ weights, so that the resampled means of all of them are one matrix product.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 import numpy as np
@@ -24,6 +24,9 @@ MIN_ROWS = 5  # fewer rows in a bin say next to nothing about their mean's sprea
 # that the values of large bins are not read from memory again and again.
 _LARGEST_WEIGHTS = 2**14
 _LEAST_RESAMPLES = 32
+_MEANS_AT_ONCE = 2**21  # resampled means, of some bins, that are held in memory
+
+Weights = tuple[slice, Floats]  # some of the resamples, and their weights
 
 
 def wilson_interval(
@@ -132,9 +135,9 @@ def bca_interval(
     """
     low, high = np.empty(sizes.size), np.empty(sizes.size)
     quantile = _normal_quantile(0.5 + confidence / 2)
-    for which, rows in bins_by_size(values, sizes):
+    for which, rows, weights in _to_resample(values, sizes, rng, n_resamples):
         mean = rows.mean(axis=1)
-        means, _ = _resample(rows, rng, n_resamples)
+        means, _ = _resample(rows, weights, n_resamples)
         low[which], high[which] = bca_limits(
             means, mean, rows - mean[:, None], quantile
         )
@@ -173,11 +176,11 @@ def bootstrap_t_interval(
     It keeps its coverage better than BCa when z is heavy-tailed.
     """
     low, high = np.empty(sizes.size), np.empty(sizes.size)
-    for which, rows in bins_by_size(values, sizes):
+    for which, rows, weights in _to_resample(values, sizes, rng, n_resamples):
         n = rows.shape[1]
         mean = rows.mean(axis=1, keepdims=True)
         # centred values, so that the variance of a resample does not cancel
-        first, second = _resample(rows - mean, rng, n_resamples, squares=True)
+        first, second = _resample(rows - mean, weights, n_resamples, squares=True)
         spread = np.sqrt(np.maximum(0.0, second - first**2))
         own = rows.std(axis=1, keepdims=True)
         # a resample of one value repeated has no spread: its t is as extreme as can be
@@ -244,8 +247,25 @@ def bins_by_size(values: Floats, sizes: Ints) -> Iterator[tuple[Ints, Floats]]:
         yield which, values[starts[which][:, None] + np.arange(size)]
 
 
+def _to_resample(
+    values: Floats, sizes: Ints, rng: np.random.Generator, n_resamples: int
+) -> Iterator[tuple[Ints, Floats, Iterable[Weights]]]:
+    """Yield some bins of one size at a time, and the weights that they all get.
+
+    Bins may be nearly as many as rows, and each has a mean for every resample.
+    """
+    at_once = max(1, _MEANS_AT_ONCE // n_resamples)
+    for which, rows in bins_by_size(values, sizes):
+        weights: Iterable[Weights] = bootstrap_weights(rows.shape[1], rng, n_resamples)
+        if which.size > at_once:
+            weights = list(weights)
+        for start in range(0, which.size, at_once):
+            some = slice(start, start + at_once)
+            yield which[some], rows[some], weights
+
+
 def _resample(
-    rows: Floats, rng: np.random.Generator, n_resamples: int, *, squares: bool = False
+    rows: Floats, drawn: Iterable[Weights], n_resamples: int, *, squares: bool = False
 ) -> tuple[Floats, Floats]:
     """Return bootstrap means (bins × resamples) of values and, if asked, squares."""
     n = rows.shape[1]
@@ -253,7 +273,7 @@ def _resample(
     second = np.empty_like(first) if squares else first
     shares = rows / n
     squared = shares * rows if squares else shares
-    for which, weights in bootstrap_weights(n, rng, n_resamples):
+    for which, weights in drawn:
         np.matmul(shares, weights, out=first[:, which])
         if squares:
             np.matmul(squared, weights, out=second[:, which])
@@ -262,7 +282,7 @@ def _resample(
 
 def bootstrap_weights(
     n: int, rng: np.random.Generator, n_resamples: int
-) -> Iterator[tuple[slice, Floats]]:
+) -> Iterator[Weights]:
     """Yield how often each of n is drawn (n × resamples), some resamples at a time."""
     block = max(_LEAST_RESAMPLES, _LARGEST_WEIGHTS // n)
     for start in range(0, n_resamples, block):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
@@ -21,6 +20,7 @@ from .._support.checks import (
 )
 from .._support.render import html_table, text_table
 from .._support.rows import Rows, judged_rows
+from .._support.telling import warn
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
@@ -267,16 +267,19 @@ def simulate_scores(
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
     block = max(1, min(64, _BLOCK // u.size))
     draw = _draws(rows, z_scores, rng)
-    parts = []
+    parts, n_silent = [], 0
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
         z2 = draw(min(block, n_draws - first)).T
-        means = gather @ z2 / np.concatenate([sizes, sizes])[:, None]
-        parts.append((z2.mean(axis=0), *np.split(means, 2)))
-    zms, local, mse = (
-        np.concatenate(each, axis=-1) for each in zip(*parts, strict=True)
-    )
-    draws = _scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes)
+        means = gather @ z2
+        means /= np.concatenate([sizes, sizes])[:, None]
+        # scores at once: there may be as many bins as rows, and many draws
+        local, mse = np.split(means, 2)
+        n_silent += int(np.count_nonzero((local == 0).any(axis=0)))
+        zms = z2.mean(axis=0)
+        parts.append(_scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes))
+    _warn_of_silent(n_silent, n_draws)
+    draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
 
 
@@ -332,7 +335,6 @@ def _scores_of_draws(
     """Return every score of each draw from the means of all rows and of each bin."""
     with np.errstate(divide="ignore"):
         s_cal, log_local = np.abs(np.log(zms)), np.abs(np.log(local))
-    _warn_of_silent(log_local)
     ence = np.abs(1 - np.sqrt(mse / mean_variance[:, None]))
     uce = np.abs(mean_variance[:, None] - mse)
     names = [each.name for each in variables]
@@ -352,14 +354,13 @@ def _scores_of_draws(
     return draws | {f"UCE_{name}": each for name, each in by_variable(uce).items()}
 
 
-def _warn_of_silent(log_local: Floats) -> None:
-    silent = int(np.count_nonzero(np.isinf(log_local).any(axis=0)))
+def _warn_of_silent(silent: int, n_draws: int) -> None:
     if silent:
-        warnings.warn(
-            f"{silent} of {log_local.shape[1]} simulated sets have a bin in which all "
+        warn(
+            f"{silent} of {n_draws} simulated sets have a bin in which all "
             "errors are exactly 0: their scores S are infinite. Use fewer bins.",
             ZeroErrorBinWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
 
 

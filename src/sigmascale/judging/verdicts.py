@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +10,7 @@ import numpy as np
 from .._support.checks import Floats, rng_from
 from .._support.repeats import warn_of_repeats
 from .._support.rows import Rows, judged_rows
+from .._support.telling import noted, warn
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
 from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan
@@ -27,6 +25,7 @@ from .shuffled import shuffle_and_test
 from .validation import AVERAGE, BIAS, COVERAGE, JOINT, Validation
 
 DOMINATED = 50  # rows from which no error should outweigh all others
+_ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 REFERENCE_DRAWS = 200  # simulated sets behind what is attainable
 
 
@@ -129,7 +128,7 @@ def validate(
     generator = rng_from(rng)
 
     z2 = (rows.errors / rows.uncertainty) ** 2
-    with _noted() as notes:
+    with noted() as notes:
         _warn_of_dominant(z2)
         feasible = feasible_bins(rows.n_rows, settings.n_bins, min_size=MIN_ROWS)
         settings = replace(settings, n_bins=feasible)
@@ -159,7 +158,7 @@ def validate(
         judged,
         seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
         n_resamples=settings.n_resamples if settings.is_resampled else None,
-        notes=tuple(notes),
+        notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
     )
 
 
@@ -211,23 +210,10 @@ def judge(
     )
 
 
-@contextmanager
-def _noted() -> Iterator[list[str]]:
-    """Take notes of what is warned about bins, and warn all the same."""
-    notes: list[str] = []
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield notes
-    for each in caught:
-        if issubclass(each.category, (FewerBinsWarning, ZeroErrorBinWarning)):
-            notes.append(str(each.message))
-        warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-
-
 def _warn_of_dominant(z2: Floats) -> None:
     row, total = int(np.argmax(z2)), float(z2.sum())
     if z2.size >= DOMINATED and z2[row] > 0.5 * total:
-        warnings.warn(
+        warn(
             f"One error of {z2.size} (row {row}, z = {np.sqrt(z2[row]):.3g}) makes up "
             f"{z2[row] / total:.0%} of the sum of z²: verdicts say little about the "
             "others. Look at that row, and drop it if it is a blunder.",

@@ -9,7 +9,6 @@ whatever the distribution of errors, and whether or not uncertainties are right.
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints, Labels, check_fraction
+from .._support.telling import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
@@ -99,11 +99,18 @@ class ConformalScores:
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""
+        groups: Any = self.groups
+        arrays: tuple[Any, ...] = (self.z, self.sizes)
+        if not isinstance(groups, LabelBins | None) or not all(
+            isinstance(each, np.ndarray) and each.ndim == 1 for each in arrays
+        ):
+            return False
         n_groups = 1 if self.groups is None else self.groups.labels.size
         return bool(
-            self.z.ndim == self.sizes.ndim == 1
+            self.z.dtype == np.float64
+            and self.sizes.dtype == np.int64
             and self.sizes.size == n_groups
-            and (self.sizes > 0).all()
+            and ((self.sizes > 0) & (self.sizes <= self.z.size)).all()
             and self.sizes.sum() == self.z.size
             and all((z[1:] >= z[:-1]).all() for z in self._by_group())
         )
@@ -164,7 +171,7 @@ class ConformalScores:
         needed = rows_needed(level, asymmetric=asymmetric)
         few = int(n[np.append(self.sizes, 0) < needed].sum())
         if few:
-            warnings.warn(
+            warn(
                 f"An interval with coverage {float(level):g} needs at least {needed} "
                 "held-out rows, of each group if there are any. The limits of "
                 f"{few} of {n.sum()} rows are infinite. Hold out more rows, or ask for "
@@ -197,7 +204,7 @@ class ConformalScores:
             ]
             more = [f"and {names.size - _SHOWN} more"] if names.size > _SHOWN else []
             message += f" of a group; {', '.join([*found, *more])}."
-        warnings.warn(
+        warn(
             f"{message[0].upper()}{message[1:]} The limits of {few.size} of "
             f"{codes.size} rows are infinite. Hold out more rows, or ask for less "
             "coverage.",

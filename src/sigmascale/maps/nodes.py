@@ -49,6 +49,17 @@ def require(holds: bool, must: str) -> None:
         raise InvalidInputError(must[0].upper() + must[1:] + ".")
 
 
+def is_number(value: object) -> bool:
+    """Return whether a value is one real number, which may be infinite."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, bool) and bool(value == value)
+
+
+def is_table(values: object, kinds: str) -> bool:
+    """Return whether a value is an array of one of some kinds, such as "f"."""
+    return isinstance(values, np.ndarray) and values.dtype.kind in kinds
+
+
 def require_numbers(nodes: tuple[Node, ...], *, labels: bool = False) -> None:
     """Refuse inputs that are no numbers; `labels` are allowed where they are coded."""
     require(bool(nodes), "there must be something to compute from")
@@ -76,6 +87,7 @@ class Column(Node):
     kind: ColumnKind = "number"
 
     def __post_init__(self) -> None:
+        require(type(self.position) is int, "a column's position must be an integer")
         require(self.position >= 0, "a column's position must not be negative")
         require(self.kind in get_args(ColumnKind), f"unknown kind {self.kind!r}")
 
@@ -93,7 +105,8 @@ class Constant(Node):
     value: float
 
     def __post_init__(self) -> None:
-        require(bool(np.isfinite(self.value)), "a constant must be finite")
+        finite = is_number(self.value) and abs(self.value) < np.inf
+        require(finite, "a constant must be finite")
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +220,10 @@ class Clip(Node):
 
     def __post_init__(self) -> None:
         require_numbers((self.x,))
-        require(self.low <= self.high, "limits must be in ascending order")
+        require(
+            is_number(self.low) and is_number(self.high) and self.low <= self.high,
+            "limits must be in ascending order",
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,8 +251,12 @@ class Code(Node):
     def __post_init__(self) -> None:
         labelled = isinstance(self.x, Column) and self.x.kind == "label"
         require(
-            isinstance(self.partition, LabelBins) == labelled,
+            isinstance(self.partition, LabelBins if labelled else EqualSizeBins),
             "labels are coded by labels, and numbers by limits",
+        )
+        require(
+            self.partition.is_sound,
+            "limits must be finite and ascend, and labels be distinct and sorted",
         )
         require_numbers((self.x,), labels=labelled)
         pairs = getattr(self.partition, "tie_limits", None) is not None
@@ -272,6 +292,7 @@ class Lookup(Node):
             all(isinstance(code, Code) for code in self.codes),
             "tables are looked up by codes",
         )
+        require(is_table(self.table, "f"), "a table must hold numbers")
         shape = tuple(code.n_codes for code in self.codes)
         require(
             bool(shape) and self.table.shape == shape,
@@ -282,14 +303,15 @@ class Lookup(Node):
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(Node):
-    """A function that is linear between knots, and constant outside.
+    """A function that never falls: linear between knots, and constant outside.
 
     Attributes
     ----------
     x : Node
         Its argument.
     knots, values : array of shape (n_knots,)
-        Where the function is given, in ascending order, and its values there.
+        Where the function is given, in ascending order, and its values there, of
+        which none is less than the one before it.
     """
 
     input_fields = ("x",)
@@ -301,15 +323,27 @@ class Interpolation(Node):
     def __post_init__(self) -> None:
         require_numbers((self.x,))
         require(
+            is_table(self.knots, "f") and is_table(self.values, "f"),
+            "knots and values must be numbers",
+        )
+        require(
             self.knots.ndim == 1 and self.knots.shape == self.values.shape,
             "there must be a value at each knot",
         )
-        require(
-            self.knots.size > 0 and bool(np.all(np.diff(self.knots) > 0)),
-            "knots must ascend",
-        )
         finite = np.isfinite(self.knots).all() and np.isfinite(self.values).all()
         require(bool(finite), "knots and values must be finite")
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            steps, rises = np.diff(self.knots), np.diff(self.values)
+            slopes = rises / steps
+        require(
+            self.knots.size > 0 and bool((steps > 0).all()),
+            "knots must ascend",
+        )
+        require(bool((rises >= 0).all()), "values must not fall")
+        require(
+            bool(np.isfinite(steps).all() and np.isfinite(slopes).all()),
+            "slopes must be finite",
+        )
 
 
 UNCERTAINTY = Column(0)
@@ -334,6 +368,34 @@ def scaled(*factors: Node | float) -> Product:
     """
     nodes = [f if isinstance(f, Node) else Constant(float(f)) for f in factors]
     return Product((*nodes, UNCERTAINTY))
+
+
+def multiplied(root: Node, factor: float) -> Node:
+    """Return a map times a number, as flat as it can be.
+
+    Parameters
+    ----------
+    root : Node
+        The map.
+    factor : float
+        The number.
+
+    Returns
+    -------
+    Node
+
+    Examples
+    --------
+    >>> multiplied(scaled(2.0), 3.0).factors[0]
+    Constant(value=6.0)
+    """
+    if abs(factor - 1) < 1e-9:  # it is right already
+        return root
+    factors = root.factors if isinstance(root, Product) else (root,)
+    first = factors[0]
+    if isinstance(first, Constant):
+        return Product((Constant(factor * first.value), *factors[1:]))
+    return Product((Constant(factor), *factors))
 
 
 def in_order(root: Node) -> list[Node]:

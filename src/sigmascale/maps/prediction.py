@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.rows import Rows, check_nonnegative_uncertainty
+from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenGroupWarning
 from .evaluation import evaluate
 from .nodes import Code, Column, Node, columns_of, in_order
+from .seen import Seen
 
 _FLOAT = np.finfo(np.float64)
 
 
-def recalibrate(root: Node, rows: Rows, *, smallest: float) -> Floats:
+def recalibrate(
+    root: Node,
+    rows: Rows,
+    *,
+    smallest: float,
+    seen: Seen | None = None,
+    n_fit: int = 0,
+) -> Floats:
     """Return the recalibrated uncertainties of rows that nobody has checked yet.
 
     Uncertainties of 0 are raised to the `smallest` seen in fit, with a warning; so are
-    there warnings of labels that were never seen.
+    there warnings of labels that were never seen, and of rows unlike the `n_fit` ones
+    that were `seen`.
     """
     u = check_nonnegative_uncertainty(rows.numbers(0), smallest=smallest)
     rows = rows.with_uncertainty(in_range(u))
     columns = _columns(root, rows)
     _warn_of_unseen(root, rows, columns)
+    if seen is not None:
+        kinds = {column.position: column.kind for column in columns_of(root)}
+        seen.warn_of_others(rows, n_fit, kinds)
     return _rescaled(root, columns, rows.n_rows)
 
 
@@ -73,7 +85,7 @@ def _warn_of_unseen(root: Node, rows: Rows, columns: list[Any]) -> None:
         position = node.x.position
         unseen = node.partition.unseen(columns[position])
         if unseen.size:
-            warnings.warn(
+            warn(
                 f"{unseen.size} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[position]!r} that was not seen in fit; they take the "
                 "average factor.",

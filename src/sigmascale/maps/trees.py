@@ -20,12 +20,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
-from .nodes import Code, Node, require
+from .nodes import Code, Node, is_number, is_table, require
 
 FEW = 2000  # rows for which tables do not pay
 CELL_BITS = 15  # of the number of a cell, so that the cache has room for a table
 AT_ONCE, KEY_BITS = 4, 63  # cells, and nodes, that make one integer
 AT_A_TIME = 2**18  # values of trees for rows that are held in memory
+CELLS_IN_ALL, CELLS_A_ROW = 2**23, 32  # that tables may have
+LARGEST_SUM = 1e300
 
 Bools = npt.NDArray[np.bool_]
 
@@ -65,6 +67,12 @@ class Trees(Node):
             bool(self.codes) and all(isinstance(code, Code) for code in self.codes),
             "trees look at codes",
         )
+        require(
+            is_table(self.feature, "i")
+            and is_table(self.left, "b")
+            and is_table(self.value, "f"),
+            "trees must have columns, sides and leaves",
+        )
         require(self.feature.ndim == 2, "trees must have nodes")
         n_trees, n_nodes = self.feature.shape
         require(n_trees > 0, "there must be trees")
@@ -78,8 +86,14 @@ class Trees(Node):
         )
         within = (self.feature >= 0) & (self.feature < len(self.codes))
         require(bool(within.all()), "trees must look at columns that there are")
-        require(bool(np.isfinite(self.value).all()), "leaves must be finite")
-        require(0 < self.divisor < np.inf, "a divisor must be positive")
+        with np.errstate(over="ignore"):
+            largest = np.abs(self.value).max(axis=1).sum()
+        # not only finite: sums of any leaves, in any order, are to be numbers
+        require(bool(largest < LARGEST_SUM), "leaves must be finite, and so their sum")
+        require(
+            is_number(self.divisor) and 0 < self.divisor < np.inf,
+            "a divisor must be positive",
+        )
 
     @property
     def depth(self) -> int:
@@ -96,9 +110,19 @@ class Trees(Node):
         """Tables to look sums up by the cells of rows, for shallow trees."""
         return _cell_lookups(self)
 
-    @cached_property
+    @property
     def bunches(self) -> list[slice]:
-        """Which trees are taken together, so that there are few enough cells.
+        """Which trees are taken together, so that there are few enough cells."""
+        return self._bunched[0]
+
+    @property
+    def most_cells(self) -> float:
+        """At most so many cells there are in all bunches."""
+        return self._bunched[1]
+
+    @cached_property
+    def _bunched(self) -> tuple[list[slice], float]:
+        """Bunches, and the number of their cells.
 
         The nodes of a column divide its codes into at most 2^nodes kinds, and at most
         as many as there are runs of codes that no node tells apart.
@@ -106,7 +130,7 @@ class Trees(Node):
         # where neighbouring codes part, as the bits of one integer for each node
         parted = self.left[:, :, 1:] != self.left[:, :, :-1]
         as_bytes = np.packbits(parted, axis=2)
-        bunches, start = [], 0
+        bunches, start, cells, last = [], 0, 0.0, 0.0
         nodes: dict[int, int] = {}  # of the bunch so far, by column
         ends: dict[int, int] = {}
         for tree, (features, rows) in enumerate(
@@ -120,19 +144,30 @@ class Trees(Node):
             for j in own_nodes:
                 nodes[j] = nodes.get(j, 0) + own_nodes[j]
                 ends[j] = ends.get(j, 0) | own_ends[j]
-            cell_bits = sum(
-                min(nodes[j], math.log2(1 + ends[j].bit_count())) for j in nodes
-            )
+            cell_bits = _cell_bits(nodes, ends)
             too_many = cell_bits > CELL_BITS or sum(nodes.values()) > KEY_BITS
             if too_many and tree > start:
                 bunches.append(slice(start, tree))
+                cells += last
                 start, nodes, ends = tree, own_nodes, own_ends
-        return [*bunches, slice(start, self.feature.shape[0])]
+                cell_bits = _cell_bits(nodes, ends)
+            last = 2.0**cell_bits
+        return [*bunches, slice(start, self.feature.shape[0])], cells + last
+
+
+def _cell_bits(nodes: dict[int, int], ends: dict[int, int]) -> float:
+    """Return the logarithm of the number of cells, by nodes and ends of runs."""
+    return sum(min(nodes[j], math.log2(1 + ends[j].bit_count())) for j in nodes)
 
 
 def tree_sums(trees: Trees, n_rows: int) -> Callable[..., Floats]:
     """Return a function of the codes of some rows, by column: their sums of trees."""
-    by_cell = n_rows > FEW and trees.are_shallow
+    # tables are kept for all cells at once, and are not to outweigh the rows by far
+    by_cell = (
+        n_rows > FEW
+        and trees.are_shallow
+        and trees.most_cells <= CELLS_IN_ALL + CELLS_A_ROW * n_rows
+    )
     sums = _sums_by_cell(trees) if by_cell else _sums_by_row(trees)
 
     def divided(*codes: Ints) -> Floats:
@@ -169,7 +204,7 @@ def _sums_by_row(trees: Trees) -> Callable[..., Floats]:
 
     def sums(*columns: Ints) -> Floats:
         codes = np.column_stack(columns)
-        step = max(1, AT_A_TIME // n_trees)
+        step = max(1, AT_A_TIME // padded.size)
         parts = [some(codes[i : i + step]) for i in range(0, codes.shape[0], step)]
         return np.concatenate([np.empty(0), *parts])
 

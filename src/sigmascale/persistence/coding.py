@@ -9,9 +9,11 @@ from __future__ import annotations
 import base64
 import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +22,9 @@ from ..bins.sums import BinSums
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node, in_order
 from ..maps.conformal import ConformalScores
+from ..maps.laws import StudentLaw
+from ..maps.ranges import check_map
+from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
 
 if TYPE_CHECKING:
@@ -27,13 +32,25 @@ if TYPE_CHECKING:
 
 _PARTS: dict[str, type[Any]] = {
     each.__name__: each
-    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins)
+    for each in (
+        BinSums,
+        Cells,
+        ConformalScores,
+        EqualSizeBins,
+        LabelBins,
+        Seen,
+        StudentLaw,
+    )
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+MOST_NODES = 100_000  # of a map, and of references from one to another
+LONGEST_MESSAGE = 300
+DEEPEST = 100  # nodes from a column to the root
+_PADDING = 2**20  # bytes that text may take beyond what a file has for it
 # What a fitted recalibrator has beside its parameters and is written elsewhere.
-_ELSEWHERE = (
-    *("map_", "conformal_", "min_uncertainty_", "n_samples_fit_"),
+ELSEWHERE = (
+    *("map_", "conformal_", "min_uncertainty_", "n_samples_fit_", "seen_"),
     *("n_features_in_", "feature_names_in_"),
 )
 
@@ -102,7 +119,7 @@ class Encoder:
         """Return the class of a recalibrator, its parameters and what it learned."""
         parameters = scaler.get_params(deep=False)
         outermost = getattr(scaler, "map_", None) is self._root
-        elsewhere = _ELSEWHERE if outermost else ()
+        elsewhere = ELSEWHERE if outermost else ()
         learned = {
             k: v
             for k, v in vars(scaler).items()
@@ -127,11 +144,41 @@ class Encoder:
         return {"is": "array", "dtype": kind, "shape": shape, "values": values}
 
 
-class Decoder:
-    """Returns what :class:`Encoder` was given, or refuses."""
+@contextmanager
+def place(name: str = "") -> Iterator[None]:
+    """Say where in a file something is that cannot be used."""
+    try:
+        yield
+    except InvalidInputError as problem:
+        msg = f"{name}: {problem}" if name else str(problem)
+        raise DamagedFileError(msg) from problem
+    except MemoryError:
+        raise
+    except Exception as problem:
+        words = str(problem) or type(problem).__name__
+        words = shorten(words, LONGEST_MESSAGE, placeholder=" ...")
+        msg = f"{name or 'it'} does not fit together ({words})."
+        raise DamagedFileError(msg) from problem
 
-    def __init__(self, root: Node | None) -> None:
-        self._root = root
+
+def refuse(msg: str) -> NoReturn:
+    """Refuse a file; of what is in it, a message shows so much as can be read."""
+    raise DamagedFileError(shorten(msg, LONGEST_MESSAGE, placeholder=" ..."))
+
+
+class Decoder:
+    """Returns what :class:`Encoder` was given, or refuses.
+
+    Parameters
+    ----------
+    n_columns : int
+        The number of columns of the conditioning table.
+    root : Node, optional
+        What "the map" stands for.
+    """
+
+    def __init__(self, n_columns: int, root: Node | None = None) -> None:
+        self._n_columns, self._root = n_columns, root
 
     def __call__(self, value: Any) -> Any:
         """Return the value that terms of JSON stand for."""
@@ -141,67 +188,75 @@ class Decoder:
             return [self(each) for each in value]
         kind = value.get("is")
         if kind == "number":
-            return _NUMBERS[value["value"]]
+            number = _NUMBERS[value["value"]]
+            if math.isnan(number):
+                refuse("it holds a number that is not one (NaN).")
+            return number
         if kind in ("tuple", "set"):
             items = [self(each) for each in value["items"]]
             return tuple(items) if kind == "tuple" else set(items)
         if kind == "dict":
             return {self(key): self(each) for key, each in value["items"]}
         if kind == "array":
-            return self._array(value)
+            return self._numbers(value)
         if kind == "strings":
-            strings = np.array([str(each) for each in value["values"]], dtype=str)
-            return strings.reshape(value["shape"])
+            return _strings(value)
         if kind == "the map" and self._root is not None:
             return self._root
         if kind == "map":
             return self.nodes(value["nodes"])
-        if kind in _PARTS:
-            parts = {k: self(v) for k, v in value["fields"].items()}
-            # a missing label is a label, but nothing else may be missing
-            if kind != "LabelBins" and any(_has_nan(each) for each in parts.values()):
-                msg = "it holds a number that is not one (NaN)."
-                raise DamagedFileError(msg)
-            return _PARTS[kind](**parts)
+        if isinstance(kind, str) and kind in _PARTS:
+            return self._part(kind, value["fields"])
         cls = scaler_named(kind) if isinstance(kind, str) else None
         if cls is not None:
             return self._scaler(cls, value)
-        msg = f"it holds a {kind!r}, which this library does not know."
-        raise DamagedFileError(msg)
+        refuse(f"it holds a {kind!r}, which this library does not know.")
 
     def nodes(self, listed: Any) -> Node:
         """Return the map whose nodes are listed, the last of which is its root."""
+        if not isinstance(listed, list) or not listed:
+            refuse("the map has no nodes.")
+        if len(listed) > MOST_NODES:
+            refuse(f"the map has {len(listed)} nodes, too many for one.")
         nodes: list[Node] = []
+        depth: dict[int, int] = {}
+        references = 0
         for number, entry in enumerate(listed):
-            kind = KINDS.get(entry.get("is"))
+            if not isinstance(entry, dict):
+                refuse(f"node {number} is not one.")
+            name = entry.get("is")
+            kind = KINDS.get(name) if isinstance(name, str) else None
             if kind is None:
-                msg = f"node {number} is a {entry.get('is')!r}, which is not known."
-                raise DamagedFileError(msg)
+                refuse(f"node {number} is a {name!r}, which is not known.")
             names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
             if set(entry) != {"is", *names}:
                 wrong = ", ".join(sorted(set(entry) ^ {"is", *names}))
-                msg = f"parts of node {number} are missing or unknown: {wrong}."
-                raise DamagedFileError(msg)
-            parts = {name: self._part(kind, name, entry[name], nodes) for name in names}
-            try:
-                nodes.append(kind(**parts))
-            except (InvalidInputError, TypeError, ValueError, AttributeError) as why:
-                msg = f"node {number}, a {entry['is']}, is not sound ({why})."
-                raise DamagedFileError(msg) from why
-        if not nodes:
-            msg = "the map has no nodes."
-            raise DamagedFileError(msg)
-        return nodes[-1]
+                refuse(f"parts of node {number} are missing or unknown: {wrong}.")
+            with place(f"node {number}, a {name}"):
+                node = kind(**{n: self._field(kind, n, entry[n], nodes) for n in names})
+                below = [depth[id(each)] for each in node.inputs]
+                depth[id(node)] = 1 + max(below, default=0)
+                references += len(below)
+                if depth[id(node)] > DEEPEST or references > MOST_NODES:
+                    refuse("nodes build too much on each other.")
+            nodes.append(node)
+        root = nodes[-1]
+        with place("the map"):
+            used = {id(node) for node in in_order(root)}
+            for number, node in enumerate(nodes):
+                if id(node) not in used:
+                    refuse(f"node {number} is of no use to the last one.")
+            check_map(root, self._n_columns)
+        return root
 
-    def _part(
+    def _field(
         self, kind: type[Node], name: str, value: Any, nodes: Sequence[Node]
     ) -> Any:
         """Return a field of a node; inputs are among the nodes before it."""
 
         def earlier(place: Any) -> Node:
             if type(place) is not int or not 0 <= place < len(nodes):
-                msg = f"node {len(nodes)} has no node {place!r} before it."
-                raise DamagedFileError(msg)
+                refuse(f"there is no node {place!r} before it.")
             return nodes[place]
 
         if name in kind.input_fields and value is not None:
@@ -209,37 +264,109 @@ class Decoder:
             return tuple(map(earlier, value)) if many else earlier(value)
         return self(value)
 
-    def _array(self, value: dict[str, Any]) -> np.ndarray[Any, Any]:
-        shape = tuple(int(size) for size in value["shape"])
-        if value["dtype"] == "b":
-            packed = np.frombuffer(base64.b64decode(value["values"]), dtype=np.uint8)
-            flat = np.unpackbits(packed, count=math.prod(shape)).astype(bool)
+    def _part(self, kind: str, parts: Any) -> Any:
+        if kind == "LabelBins":  # of which a missing number may be one
+            part = LabelBins(**{n: self._labels(v) for n, v in parts.items()})
         else:
-            numbers = [self(each) for each in value["values"]]
-            flat = np.array(numbers, dtype=_DTYPES[value["dtype"]])
+            part = _PARTS[kind](**{n: self(v) for n, v in parts.items()})
+        if not part.is_sound:
+            refuse(f"its {kind} are not whole, sorted and finite.")
+        return part
+
+    def _labels(self, value: Any) -> Any:
+        if isinstance(value, dict) and value.get("is") == "array":
+            return self._numbers(value, missing_allowed=True)
+        return self(value)
+
+    def _numbers(
+        self, value: dict[str, Any], *, missing_allowed: bool = False
+    ) -> np.ndarray[Any, Any]:
+        values, dtype = value["values"], value["dtype"]
+        shape, size = _shape(value)
+        if dtype == "b":
+            packed = np.frombuffer(base64.b64decode(values, validate=True), np.uint8)
+            if packed.size != -(-size // 8):  # or a few bytes would unpack to many
+                refuse(f"{packed.size} bytes stand for {size} truth values.")
+            return np.unpackbits(packed, count=size).astype(bool).reshape(shape)
+        if not isinstance(values, list) or len(values) != size:
+            refuse(f"an array has not as many numbers as its shape {list(shape)}.")
+        allowed = {int} if dtype == "i" else {int, float}
+        if any(type(each) is dict for each in values):
+            values = [
+                _NUMBERS[each["value"]] if type(each) is dict else each
+                for each in values
+            ]
+        wrong = {type(each) for each in values} - allowed
+        if wrong:
+            names = ", ".join(sorted(each.__name__ for each in wrong))
+            refuse(f"an array of numbers holds something else ({names}).")
+        flat: np.ndarray[Any, Any] = np.array(values, dtype=_DTYPES[dtype])
+        if dtype == "f" and not missing_allowed and np.isnan(flat).any():
+            refuse("it holds a number that is not one (NaN).")
         return flat.reshape(shape)
 
     def _scaler(self, cls: type[VarianceScaler], value: dict[str, Any]) -> Any:
-        parameters = {k: self(v) for k, v in value["parameters"].items()}
+        parameters = {}
+        for name, parameter in value["parameters"].items():
+            with place(f"the parameter {name!r}"):
+                parameters[name] = self(parameter)
         known = set(inspect.signature(cls).parameters)
         if set(parameters) != known:
             wrong = ", ".join(sorted(set(parameters) ^ known))
-            msg = f"parameters of {cls.__name__} are missing or unknown: {wrong}."
-            raise DamagedFileError(msg)
+            refuse(f"parameters of {cls.__name__} are missing or unknown: {wrong}.")
         scaler = cls(**parameters)
         for name, learned in value["learned"].items():
-            if not name.isidentifier() or name.startswith("__") or hasattr(cls, name):
-                msg = f"{name!r} is not something that {cls.__name__} learns."
-                raise DamagedFileError(msg)
-            value_learned = self(learned)
-            if _has_nan(value_learned):
-                msg = f"{name!r} holds a number that is not one (NaN)."
-                raise DamagedFileError(msg)
-            setattr(scaler, name, value_learned)
+            if (
+                not name.isidentifier()
+                or name.startswith("__")
+                or name in known
+                or hasattr(cls, name)
+            ):
+                refuse(f"{name!r} is not something that {cls.__name__} learns.")
+            with place(f"what was learned, {name!r}"):
+                setattr(scaler, name, self(learned))
+        if hasattr(scaler, "map_"):  # one within another, which can predict, too
+            with place(f"the {cls.__name__} within"):
+                _check_fitted(scaler)
         return scaler
 
 
-def _has_nan(value: Any) -> bool:
-    if isinstance(value, np.ndarray):
-        return bool(value.dtype.kind == "f" and np.isnan(value).any())
-    return isinstance(value, float) and math.isnan(value)
+def _check_fitted(scaler: Any) -> None:
+    """Refuse what could not predict."""
+    n_columns, smallest = scaler.n_features_in_, scaler.min_uncertainty_
+    names = getattr(scaler, "feature_names_in_", None)
+    if (
+        not isinstance(scaler.map_, Node)
+        or type(n_columns) is not int
+        or type(smallest) is not float
+        or not 0 < smallest < math.inf
+        or (names is not None and np.shape(names) != (n_columns,))
+        or not isinstance(getattr(scaler, "conformal_", None), ConformalScores | None)
+    ):
+        refuse("parts are missing or not what they should be.")
+    check_map(scaler.map_, n_columns)
+
+
+def _shape(value: dict[str, Any]) -> tuple[tuple[int, ...], int]:
+    """Return the shape of an array, and its size."""
+    shape = value["shape"]
+    if not isinstance(shape, list) or not all(
+        type(length) is int and length >= 0 for length in shape
+    ):
+        refuse(f"{shape!r} is not the shape of an array.")
+    return tuple(shape), math.prod(shape)
+
+
+def _strings(value: dict[str, Any]) -> np.ndarray[Any, Any]:
+    values = value["values"]
+    shape, size = _shape(value)
+    if (
+        not isinstance(values, list)
+        or len(values) != size
+        or not all(isinstance(each, str) for each in values)
+    ):
+        refuse(f"an array has not as many strings as its shape {list(shape)}.")
+    lengths = [len(each) for each in values]
+    # NumPy gives every string the room of the longest: not if that is a waste
+    wasteful = 4 * size * max(lengths, default=0) > _PADDING + 4 * sum(lengths)
+    return np.array(values, dtype=object if wasteful else str).reshape(shape)

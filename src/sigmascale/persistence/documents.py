@@ -7,9 +7,10 @@ its inputs by their place in the list, and these come before it. It is all that 
 needed to predict: :func:`load_map` reads that, and :func:`load` the recalibrator, too.
 
 Loading checks all of it: only known classes, parameters and types are accepted, every
-node checks its own parts, and the map must predict. Floating-point numbers are written
-so that they come back bit for bit, and nothing depends on the date, so that the same
-fit gives the same file.
+node checks its own parts, and the ranges of their values prove that the map predicts
+finite positive numbers for any row. Floating-point numbers are written so that they
+come back bit for bit, and nothing depends on the date, so that the same fit gives the
+same file.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import warnings
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,10 +34,10 @@ from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
-from ..maps.nodes import columns_of
 from ..maps.prediction import recalibrate
+from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
-from .coding import Decoder, Encoder
+from .coding import ELSEWHERE, Decoder, Encoder, place, refuse
 
 if TYPE_CHECKING:
     from ..scaling import VarianceScaler
@@ -45,6 +46,14 @@ FORMAT = "sigmascale recalibrator"
 VERSION = 2
 _CONTENT = ("calibration", "words", "map", "conformal", "recalibrator")
 _KEYS = {"format", "version", "library", "sha256", *_CONTENT}
+_CALIBRATION = {
+    *("rows", "n_columns", "columns", "smallest_uncertainty", "seen", "source")
+}
+MOST_COLUMNS = 100_000  # names are made for so many, however small a file is
+LETTERS_A_PART, LETTERS_A_STRING = 20, 6  # at least, on average over a large file
+_FEW_LETTERS = 20_000  # for which parts may be as small as they like
+_STRING_OR_PART = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[{]')
+_AT_A_TIME = 2**16
 LARGEST_FILE = 256 * 2**20  # bytes; the largest sensible model has a few
 
 
@@ -56,14 +65,16 @@ class SavedMap:
     ----------
     root : Node
         The map.
-    names : tuple of str
-        The columns of the conditioning table that it was fitted on.
-    named : bool
-        Whether the table had such names; otherwise they only count columns.
+    columns : tuple of str or None
+        The columns of the conditioning table that it was fitted on, if they had names.
+    n_columns : int
+        How many columns these are.
     smallest_uncertainty : float
         The smallest one seen in `fit`, which stands for those of 0.
     n_rows : int
         Rows that it was fitted on.
+    seen : Seen or None
+        What new rows are compared with.
     conformal : ConformalScores or None
         What prediction intervals are made from.
     words : str
@@ -77,19 +88,36 @@ class SavedMap:
     """
 
     root: Node
-    names: tuple[str, ...]
-    named: bool
+    columns: tuple[str, ...] | None
+    n_columns: int
     smallest_uncertainty: float
     n_rows: int
+    seen: Seen | None
     conformal: ConformalScores | None
     words: str
     method: str
     source: Any
     library: str
 
+    @property
+    def named(self) -> bool:
+        """Whether the columns had names."""
+        return self.columns is not None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns; if they had none, these count columns."""
+        return default_names(self.n_columns) if self.columns is None else self.columns
+
     def predict(self, rows: Rows) -> Floats:
         """Return the recalibrated uncertainties of rows with the right columns."""
-        return recalibrate(self.root, rows, smallest=self.smallest_uncertainty)
+        return recalibrate(
+            self.root,
+            rows,
+            smallest=self.smallest_uncertainty,
+            seen=self.seen,
+            n_fit=self.n_rows,
+        )
 
 
 def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> None:
@@ -174,6 +202,12 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
     if not hasattr(scaler, "map_"):
         msg = f"`scaler` must be fitted before it is saved; this {name} is not."
         raise InvalidInputError(msg)
+    if scaler.n_features_in_ > MOST_COLUMNS:
+        msg = (
+            f"`scaler` must have at most {MOST_COLUMNS} columns to be saved; this "
+            f"{name} has {scaler.n_features_in_}. Fit it to those that matter."
+        )
+        raise InvalidInputError(msg)
     columns = getattr(scaler, "feature_names_in_", None)
     encoder = Encoder(scaler.map_)
     content = {
@@ -182,6 +216,7 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
             "n_columns": int(scaler.n_features_in_),
             "columns": None if columns is None else [str(name) for name in columns],
             "smallest_uncertainty": scaler.min_uncertainty_,
+            "seen": encoder(getattr(scaler, "seen_", None)),
             "source": source,
         },
         "words": scaler.describe(),
@@ -206,6 +241,11 @@ def loads(text: str) -> VarianceScaler:
 
 def _parse(text: str) -> tuple[dict[str, Any], SavedMap]:
     """Return the checked document, and the map in it."""
+    # lists, objects and strings take up to a hundred times the memory of a letter
+    parts = (match[0] for match in _STRING_OR_PART.finditer(text))
+    least = sum(LETTERS_A_PART if part in "[{" else LETTERS_A_STRING for part in parts)
+    if least > _FEW_LETTERS + len(text):
+        refuse("it has more parts than a recalibrator of its size.")
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -238,90 +278,97 @@ def _parse(text: str) -> tuple[dict[str, Any], SavedMap]:
     if checksum != document["sha256"]:
         msg = "the checksum does not fit: the file was changed or damaged."
         raise DamagedFileError(msg)
-    try:
+    with place():
         return document, _saved_map(document)
-    except DamagedFileError:
-        raise
-    except Exception as problem:
-        msg = f"what was learned does not fit together ({problem})."
-        raise DamagedFileError(msg) from problem
 
 
 def _saved_map(document: dict[str, Any]) -> SavedMap:
     about = document["calibration"]
-    decode = Decoder(None)
-    named, n_columns = about["columns"] is not None, int(about["n_columns"])
-    names = tuple(about["columns"]) if named else default_names(n_columns)
-    if len(names) != n_columns or not all(isinstance(name, str) for name in names):
-        msg = f"it names {len(names)} columns of {n_columns}."
-        raise DamagedFileError(msg)
-    saved = SavedMap(
-        root=decode.nodes(document["map"]),
-        names=names,
-        named=named,
-        smallest_uncertainty=float(about["smallest_uncertainty"]),
-        n_rows=int(about["rows"]),
-        conformal=_sound_scores(decode(document["conformal"])),
-        words=str(document["words"]),
+    with place("the calibration set"):
+        if set(about) != _CALIBRATION:
+            wrong = ", ".join(sorted(set(about) ^ _CALIBRATION))
+            refuse(f"parts are missing or unknown: {wrong}.")
+        n_columns = _count(about, "n_columns", MOST_COLUMNS)
+        n_rows = _count(about, "rows", None)
+        columns, smallest = about["columns"], about["smallest_uncertainty"]
+        if columns is not None:
+            named = isinstance(columns, list) and all(
+                isinstance(name, str) for name in columns
+            )
+            if not named or len(columns) != n_columns:
+                refuse(f"it names {len(columns)} columns of {n_columns}.")
+            if len(set(columns)) < n_columns:
+                refuse("it has columns of the same name.")
+        if type(smallest) not in (int, float) or not 0 < smallest < math.inf:
+            refuse(f"its smallest uncertainty is {smallest!r}.")
+        decode = Decoder(n_columns)
+        seen = decode(about["seen"])
+        if seen is not None and (
+            not isinstance(seen, Seen) or seen.positions[-1] >= n_columns
+        ):
+            refuse("what was seen is not that of its columns.")
+    words, library = document["words"], document["library"]
+    if not isinstance(words, str) or not isinstance(library, str):
+        refuse("its words are not text.")
+    root = decode.nodes(document["map"])
+    with place("what intervals are made from"):
+        scores = decode(document["conformal"])
+        if scores is not None and not isinstance(scores, ConformalScores):
+            refuse("these are no z-scores.")
+    return SavedMap(
+        root=root,
+        columns=None if columns is None else tuple(columns),
+        n_columns=n_columns,
+        smallest_uncertainty=float(smallest),
+        n_rows=n_rows,
+        seen=seen,
+        conformal=scores,
+        words=words,
         method=str(document["recalibrator"]["is"]),
         source=about["source"],
-        library=str(document["library"]),
+        library=library,
     )
-    _probe(saved)
-    return saved
+
+
+def _count(about: dict[str, Any], name: str, most: int | None) -> int:
+    found = about[name]
+    if type(found) is not int or found < 1 or (most is not None and found > most):
+        refuse(f"{name!r} is {found!r}.")
+    return int(found)
 
 
 def _scaler(document: dict[str, Any], saved: SavedMap) -> VarianceScaler:
     """Return the recalibrator of a checked document."""
-    try:
-        scaler: Any = Decoder(saved.root)(document["recalibrator"])
+    with place("the recalibrator"):
+        decode = Decoder(saved.n_columns, saved.root)
+        scaler: Any = decode(document["recalibrator"])
         if not hasattr(scaler, "get_params"):
-            msg = "it holds no recalibrator."
-            raise DamagedFileError(msg)
-    except DamagedFileError:
-        raise
-    except Exception as problem:
-        msg = f"what was learned does not fit together ({problem})."
-        raise DamagedFileError(msg) from problem
-    scaler.map_ = saved.root
-    scaler.min_uncertainty_ = saved.smallest_uncertainty
-    scaler.n_samples_fit_ = saved.n_rows
-    scaler.n_features_in_ = len(saved.names)
-    if saved.named:
-        scaler.feature_names_in_ = np.array(saved.names, dtype=object)
-    if saved.conformal is not None:
-        scaler.conformal_ = saved.conformal
+            refuse("it holds no recalibrator.")
+        for name in ELSEWHERE:
+            if hasattr(scaler, name):
+                refuse(f"{name!r} is not something that is learned beside the map.")
+        scaler.map_ = saved.root
+        scaler.min_uncertainty_ = saved.smallest_uncertainty
+        scaler.n_samples_fit_ = saved.n_rows
+        scaler.n_features_in_ = saved.n_columns
+        if saved.columns is not None:
+            scaler.feature_names_in_ = np.array(saved.columns, dtype=object)
+        if saved.conformal is not None:
+            scaler.conformal_ = saved.conformal
+        if saved.seen is not None:
+            scaler.seen_ = saved.seen
+        # what was learned beside the map is what words are made of
+        if scaler.describe() != saved.words:
+            refuse("its words are not those of what was learned.")
+        if hasattr(scaler, "explain"):
+            scaler.explain()
     found: VarianceScaler = scaler
     return found
 
 
 def _checksum(content: Any) -> str:
     text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
-def _probe(saved: SavedMap) -> None:
-    """Predict rows, so that parts that do not fit together fail now, not later."""
-    smallest = saved.smallest_uncertainty
-    if not 0 < smallest < math.inf:
-        msg = f"its smallest uncertainty is {smallest!r}."
-        raise DamagedFileError(msg)
-    last = max((column.position for column in columns_of(saved.root)), default=0)
-    if last >= len(saved.names):
-        msg = f"the map reads column {last} of {len(saved.names)}."
-        raise DamagedFileError(msg)
-    u = np.array([smallest, 2 * smallest])
-    rows = Rows((u, *(np.zeros(2) for _ in saved.names[1:])), saved.names)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        predicted = saved.predict(rows)
-    if not (np.isfinite(predicted) & (predicted > 0)).all():
-        msg = "it does not predict positive numbers."
-        raise DamagedFileError(msg)
-
-
-def _sound_scores(scores: Any) -> ConformalScores | None:
-    if scores is None or (isinstance(scores, ConformalScores) and scores.is_sound):
-        return scores
-    msg = "the z-scores of its prediction intervals are not whole or sorted."
-    raise DamagedFileError(msg)
+    digest = hashlib.sha256()
+    for start in range(0, len(text), _AT_A_TIME):  # or there were a second copy
+        digest.update(text[start : start + _AT_A_TIME].encode("ascii"))
+    return digest.hexdigest()

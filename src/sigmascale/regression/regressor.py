@@ -30,7 +30,13 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from .._support.checks import Floats, check_count, check_groups, check_together
+from .._support.checks import (
+    Floats,
+    check_count,
+    check_groups,
+    check_together,
+    refuse_other_order,
+)
 from .._support.rows import check_target
 from ..exceptions import InvalidInputError
 from ..scaling import SelectedScaling, VarianceScaler
@@ -177,6 +183,7 @@ class RecalibratedRegressor(
         self
         """
         seed = check_count(self.random_state, "random_state", least=0)
+        refuse_other_order(X=X, y=y, groups=groups, by_group=by_group)
         validate_data(self, X, skip_check_array=True, reset=True)
         (X,) = indexable(X)
         target = check_target(y, _num_samples(X), type(self).__name__, what="targets")

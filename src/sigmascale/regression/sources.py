@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
+from copy import copy
 from inspect import signature
 from typing import Any
 
@@ -91,10 +91,11 @@ def _auto(regressor: Any, X: Any) -> tuple[Any, Any]:
         *_, (_, last) = regressor.steps
         return _auto(last, regressor[:-1].transform(X) if len(regressor) > 1 else X)
     if isinstance(regressor, (BayesianRidge, ARDRegression)):
-        with warnings.catch_warnings():
-            # these turn X into an array, and compare names, for the prediction alone
-            warnings.filterwarnings("ignore", "X does not have valid feature names")
-            _, std = regressor.predict(check_array(X), return_std=True)
+        # these want an array for this, and would miss the names of its columns
+        nameless = copy(regressor)
+        if hasattr(nameless, "feature_names_in_"):
+            del nameless.feature_names_in_
+        _, std = nameless.predict(check_array(X), return_std=True)
         return regressor.predict(X), std
     if _has_return_std(regressor):
         prediction, std = regressor.predict(X, return_std=True)

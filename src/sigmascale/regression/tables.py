@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -40,8 +41,16 @@ def conditioning_table(
     frame = as_frame(part, "features")
     if frame is None:
         return np.column_stack([u, part])
-    name = "uncertainty" if "u" in frame.columns else "u"
-    columns = {name: u, **{str(c.name): c for c in frame.iter_columns()}}
+    columns: dict[str, Any] = {str(c.name): c for c in frame.iter_columns()}
+    if len(columns) < len(frame.columns):
+        msg = (
+            "`features` must be columns whose names differ as text; found "
+            f"{', '.join(map(repr, frame.columns))}. Rename them."
+        )
+        raise InvalidInputError(msg)
+    free = (f"uncertainty{'_' * n}" for n in itertools.count())
+    name = next(each for each in itertools.chain(["u"], free) if each not in columns)
+    columns = {name: u, **columns}
     return nw.from_dict(columns, backend=frame.implementation).to_native()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
+from .._support.telling import quiet
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
 from ..scaling import VarianceScaler
@@ -127,8 +127,7 @@ def calibrate(
     for k in range(n_folds):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if seen.size and unseen.size:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # `fit` has given those that matter
+            with quiet():  # `fit` has given the warnings that matter
                 fitted = clone(chosen).fit(
                     some_rows(table, seen), error[seen], some_labels(groups, seen)
                 )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -15,12 +14,17 @@ from .._support.checks import (
     LARGEST_Z,
     SMALLEST,
     Floats,
+    Ints,
     Labels,
+    check_choice,
     check_errors,
+    check_fraction,
     check_groups,
     check_pair,
     largest_size,
+    refuse_other_order,
 )
+from .._support.progress import working
 from .._support.repeats import warn_of_repeats
 from .._support.rows import (
     Rows,
@@ -29,20 +33,31 @@ from .._support.rows import (
     read_table,
     with_target,
 )
+from .._support.slips import warn_of_slips
+from .._support.telling import warn
 from ..arrays.libraries import to_numpy
 from ..arrays.prediction import interval as interval_device
 from ..arrays.prediction import recalibrate as recalibrate_device
 from ..arrays.rows import DeviceRows, on_device
 from ..bins.sums import BinSums
-from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..maps import Constant, Node, Product
+from ..exceptions import (
+    DegenerateFitWarning,
+    HeavyTailsWarning,
+    InvalidInputError,
+)
+from ..maps import Constant, Node, Product, multiplied
 from ..maps.conformal import ConformalScores
-from ..maps.prediction import in_range, recalibrate
+from ..maps.laws import NORMAL, StudentLaw
+from ..maps.prediction import in_range, recalibrate, rescale
+from ..maps.seen import Seen
 from . import device_summaries
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+Distribution = Literal["normal", "student"]
 
 
 class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
@@ -62,13 +77,19 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """What it does to uncertainties, in words; a clause without a full stop."""
     references: ClassVar[tuple[str, ...]] = ()
     """Whom to cite for it."""
+    sets_average: ClassVar[bool] = True
+    """Whether uncertainties shall be right on average, as nearly always."""
 
     map_: Node
     n_sample_: int
     level_: float
     min_uncertainty_: float
     n_samples_fit_: int
+    seen_: Seen
+    column_numbers_: list[int]
     conformal_: ConformalScores
+    law_: StudentLaw
+    distribution: Distribution = "normal"
 
     def _learn(self, rows: Rows) -> Node:
         """Return the map that was learned from rows, and keep what else is of interest.
@@ -77,6 +98,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         return self._learn_from_sums(RowSummaries(rows))
 
+    def _learn_in_folds(self, rows: Rows, fold: Ints) -> tuple[Node, Floats] | None:
+        """Return the map, and what it would be for rows of each fold without them.
+
+        A method that cross-fits anyway returns both, the uncertainties of unseen rows
+        at the average of its map; one that does not returns nothing.
+        """
+        return None
+
     def _learn_from_sums(self, data: Summaries) -> Node:
         """Return the map that was learned from sums, of rows in memory or elsewhere."""
         msg = f"{type(self).__name__} must learn from sums, or from rows."
@@ -84,8 +113,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     @property
     def needs_rows(self) -> bool:
-        """Whether sums do not do, so that a sample of a lazy frame is fitted."""
-        return type(self)._learn_from_sums is VarianceScaler._learn_from_sums
+        """Whether sums do not do, so that lazy frames are fitted by a sample."""
+        by_rows = type(self)._learn_from_sums is VarianceScaler._learn_from_sums
+        return by_rows or self.distribution == "student"
 
     def _learned_words(self) -> str:
         """Return what was learned in a sentence or two; nothing if it is too much."""
@@ -112,6 +142,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self
         """
         self._forget()
+        refuse_other_order(X=X, y=y, groups=groups)
         if on_device(X, y):
             return self._fit_device(X, y, groups)
         rows = self._read(X, fitting=True)
@@ -119,7 +150,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         rows = with_target(rows, y, groups, type(self).__name__)
         warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
-        return self._fit_rows(rows.with_uncertainty(in_range(u)))
+        self.seen_ = Seen.of(rows.with_uncertainty(u))
+        warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
+        with working(f"fitting {type(self).__name__}"):
+            return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
     def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
         """Fit rows on a device; what sums do not determine is learned on the host."""
@@ -134,7 +168,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
                 warn_of_zero_errors(rows.n_rows)
             data = device_summaries.DeviceSummaries(rows)
             self.map_ = self._learn_from_sums(data)
-            self.n_samples_fit_, self.min_uncertainty_ = data.seen()
+            self._keep_seen(data)
         return self
 
     def fit_sums(self, data: Summaries) -> Self:
@@ -152,10 +186,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget()
         self.map_ = self._learn_from_sums(data)
-        self.n_samples_fit_, self.min_uncertainty_ = data.seen()
+        self._keep_seen(data)
         self.n_features_in_ = len(data.names)
         self.feature_names_in_ = np.array(data.names, dtype=object)
         return self
+
+    def _keep_seen(self, data: Summaries) -> None:
+        """Keep what new rows are compared with, of rows that only sums are known of."""
+        self.n_samples_fit_, smallest, largest = data.seen()
+        self.min_uncertainty_ = smallest
+        self.seen_ = Seen.of_range(smallest, largest)
 
     def fit_sample(self, rows: Rows, n_rows: int, smallest_uncertainty: float) -> Self:
         """Learn from rows that stand for many others.
@@ -175,6 +215,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         self._forget()
         self.min_uncertainty_ = smallest_uncertainty
+        self.seen_ = Seen.of(rows)
         self.n_features_in_ = len(rows.names)
         self.feature_names_in_ = np.array(rows.names, dtype=object)
         self._fit_rows(rows)
@@ -191,17 +232,56 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             The factor of the uncertainties.
         """
         self.level_ = level
-        self.map_ = Product((Constant(level), self.map_))
+        if self.distribution == "normal":  # of a law, the sample has the average, too
+            self.map_ = Product((Constant(level), self.map_))
 
     def _fit_rows(self, rows: Rows) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
+        check_choice(self.distribution, "distribution", get_args(Distribution))
+        rows = informative(rows)
         self.n_samples_fit_ = rows.n_rows
-        self.map_ = self._learn(informative(rows))
+        self.map_ = self._learn(rows)
+        # those of rows that a cross-fit has not seen, where there are any
+        unseen: Floats | None = self.__dict__.pop("_unseen_z", None)
+        if self.distribution == "student":
+            z = rows.errors / rescale(self.map_, rows) if unseen is None else unseen
+            self._learn_law(z)
         return self
+
+    def _learn_law(self, z: Floats) -> None:
+        """Learn Student's t, and make its standard deviation what is predicted."""
+        law = StudentLaw.learn(z)
+        if law.df > 2:
+            root = 1.0 if np.isinf(law.df) else float(np.sqrt((law.df - 2) / law.df))
+            self.map_ = multiplied(self.map_, law.scale / root)
+            law = StudentLaw(law.df, root)
+        else:
+            warn(
+                f"The tails are so heavy (Student's t with {law.df:.2g} degrees of "
+                "freedom) that the law has no standard deviation: predict returns "
+                "what is right on average for the rows of this set. Use "
+                "predict_scale, predict_quantiles or predict_interval.",
+                HeavyTailsWarning,
+                stacklevel=4,
+            )
+        self.law_ = law
+
+    def _fit_in_folds(self, rows: Rows, fold: Ints) -> Floats | None:
+        """Fit checked rows, and return what rows of each fold get without them.
+
+        Nothing is done or returned by a method that does not cross-fit.
+        """
+        found = self._learn_in_folds(informative(rows), fold)
+        if found is None:
+            return None
+        self.n_samples_fit_ = rows.n_rows
+        self.map_, unseen = found
+        self.__dict__.pop("_unseen_z", None)
+        return unseen
 
     def _forget(self) -> None:
         """Forget what not every fit has, such as z-scores that guarantee nothing."""
-        for name in ("conformal_", "n_sample_", "level_"):
+        for name in ("conformal_", "n_sample_", "level_", "law_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -225,7 +305,13 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             table = self._read_device(X, fitting=False)
             return recalibrate_device(self.map_, table, smallest=self.min_uncertainty_)
         rows = self._read(X, fitting=False)
-        return recalibrate(self.map_, rows, smallest=self.min_uncertainty_)
+        return recalibrate(
+            self.map_,
+            rows,
+            smallest=self.min_uncertainty_,
+            seen=getattr(self, "seen_", None),
+            n_fit=self.n_samples_fit_,
+        )
 
     @property
     def chosen(self) -> VarianceScaler:
@@ -249,7 +335,19 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         does = f"{self.does[0].upper()}{self.does[1:]}."
-        return " ".join(filter(None, [does, self._learned_words(), self._sampled()]))
+        words = [does, self._learned_words(), self._law_words(), self._sampled()]
+        return " ".join(filter(None, words))
+
+    def _law_words(self) -> str:
+        """Return the law of errors in words; nothing if it is normal."""
+        if not hasattr(self, "law_"):
+            return ""
+        if np.isinf(self.law_.df):
+            return "Errors are normal: their tails are not heavier than that."
+        return (
+            f"Errors follow Student's t with {self.law_.df:.3g} degrees of freedom and "
+            f"{self.law_.scale:.3g} times the uncertainty as its scale."
+        )
 
     def _sampled(self) -> str:
         """Return that a sample was fitted, in words; nothing if all rows were."""
@@ -260,6 +358,54 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             f"{self.n_samples_fit_} rows; all others set the average, by a factor of "
             f"{self.level_:.4g}."
         )
+
+    def predict_scale(self, X: Any) -> Floats:
+        """Return the scale of the law of errors.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+
+        Returns
+        -------
+        array of shape (n,)
+            That of Student's t, with ``law_.df`` degrees of freedom; for normal errors,
+            the standard deviation that `predict` returns.
+        """
+        u = self.predict(X)
+        return np.asarray(u * getattr(self, "law_", NORMAL).scale)
+
+    def predict_quantiles(self, X: Any, levels: Any) -> Floats:
+        """Return quantiles of the error by its law, normal or Student's t.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+        levels : array-like of shape (k,)
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        array of shape (n, k)
+            Quantiles of the error: those of the truth are the prediction plus these.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> data = ss.datasets.make_molecules(500, seed=1)
+        >>> scaler = ss.TemperatureScaling(distribution="student")
+        >>> scaler = scaler.fit(data.uncertainty, data.error)
+        >>> scaler.predict_quantiles(data.uncertainty[:2], [0.05, 0.95]).shape
+        (2, 2)
+        """
+        p = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if p.ndim != 1 or not ((p > 0) & (p < 1)).all():
+            msg = f"`levels` must lie between 0 and 1; found {levels!r}."
+            raise InvalidInputError(msg)
+        law: StudentLaw = getattr(self, "law_", NORMAL)
+        return np.asarray(self.predict(X)[:, None] * law.quantiles(p))
 
     def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.
@@ -277,6 +423,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
+        refuse_other_order(X=X, error=error, by_group=by_group)
         predicted = self.predict(X)
         if on_device(predicted):  # the scores of held-out rows are kept on the host
             predicted, error, by_group = (
@@ -304,6 +451,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         The guarantee needs no normal errors and no right uncertainties, only that rows
         are drawn as those of `conformalize` were; it is an average over such rows (or
         those of a group), not a promise for each of them.
+
+        Without `conformalize`, a recalibrator with ``distribution="student"`` returns
+        the central limits of its law, which no theorem guarantees.
 
         Parameters
         ----------
@@ -346,6 +496,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         if not hasattr(self, "conformal_"):
+            if hasattr(self, "law_"):
+                level = check_fraction(coverage, "coverage")
+                return self.predict_quantiles(X, [0.5 - level / 2, 0.5 + level / 2])
             msg = (
                 "Intervals with a coverage guarantee need rows that the recalibrator "
                 "was not fitted on: call conformalize(X, error) with held-out rows "
@@ -382,13 +535,17 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         y : array-like of shape (n,)
             Errors, reference minus prediction.
         """
+        refuse_other_order(X=X, y=y)
         predicted = self.predict(X)
         if on_device(predicted):
             judged = DeviceRows.judged(y, predicted)
             with judged.library.in_64_bits():
                 return -judged.total(("z2", "log_u2")).nll()
         error = check_target(y, predicted.size, type(self).__name__)
-        return -BinSums.of_all(*check_pair(error, predicted)).nll()
+        e, u = check_pair(error, predicted)
+        if hasattr(self, "law_"):
+            return -float(np.mean(self.law_.losses(e / u) + np.log(u)))
+        return -BinSums.of_all(e, u).nll()
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Return the rows of a table whose columns are those seen in `fit`."""
@@ -420,6 +577,33 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
+        self._compare_numbered(X, fitting=fitting)
+
+    def _compare_numbered(self, X: Any, *, fitting: bool) -> None:
+        """Refuse columns that are named by numbers, in another order than in `fit`.
+
+        scikit-learn compares the names of columns only if all of them are text.
+        """
+        numbers = [
+            int(name)
+            for name in getattr(X, "columns", ())
+            if isinstance(name, (int, np.integer))
+        ]
+        if fitting:
+            self.__dict__.pop("column_numbers_", None)
+            if numbers:
+                self.column_numbers_ = numbers
+        elif numbers and hasattr(self, "column_numbers_"):
+            fitted = self.column_numbers_
+            moved = [n for n, m in zip(fitted, numbers, strict=False) if n != m]
+            if set(moved) & set(numbers):
+                msg = (
+                    "X must have its columns in the order of fit, "
+                    f"{', '.join(map(str, fitted))}; found "
+                    f"{', '.join(map(str, numbers))}. Select them in that order: "
+                    f"X[{fitted}]."
+                )
+                raise InvalidInputError(msg)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""
@@ -448,7 +632,7 @@ def informative(rows: Rows) -> Rows:
 
 def warn_of_zero_errors(n_rows: int) -> None:
     """Say that errors which are all 0 teach nothing."""
-    warnings.warn(
+    warn(
         f"All {n_rows} errors are 0: nothing can be learned from them, and "
         "uncertainties will be left as they are.",
         DegenerateFitWarning,

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from .._support.checks import Floats, Ints, check_choice, check_count
 from .._support.citations import FRENKEL, SCORES
 from .._support.rows import Rows
+from .._support.telling import warn
 from ..bins.partitions import Cells, EqualSizeBins
 from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarning
 from ..maps import UNCERTAINTY, Code, Column, Lookup, Node, scaled
-from .base import VarianceScaler
+from .base import Distribution, VarianceScaler
 from .losses import LOSSES, ScaledLoss
 from .optimize import minimise
 from .summaries import Summaries
@@ -48,6 +47,10 @@ class BinwiseScaling(VarianceScaler):
         How often the loss may be evaluated.
     random_state : int, default 0
         Seed of the optimisation.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -102,6 +105,7 @@ class BinwiseScaling(VarianceScaler):
         least_rows: int = LEAST_ROWS,
         max_evaluations: int = 15_000,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.n_bins = n_bins
         self.by = by
@@ -109,6 +113,7 @@ class BinwiseScaling(VarianceScaler):
         self.least_rows = least_rows
         self.max_evaluations = max_evaluations
         self.random_state = random_state
+        self.distribution = distribution
 
     does = "uncertainties are multiplied by a factor for their bin"
     references = (FRENKEL, SCORES)
@@ -146,7 +151,7 @@ class BinwiseScaling(VarianceScaler):
         factors, n = self.sums_.scaling_factors(), self.sums_.n
         rows, bins = int(n.sum()), n.size
         if rows < least / 2 * bins:
-            warnings.warn(
+            warn(
                 f"{rows} rows in {bins} bins are fewer than {least / 2:g} a bin: the "
                 "average factor outweighs that of a bin's own rows. Use at most "
                 f"{max(1, rows // least)} bins, or least_rows=0 to give every bin its "
@@ -209,7 +214,7 @@ class BinwiseScaling(VarianceScaler):
             max_evaluations=check_count(self.max_evaluations, "max_evaluations"),
         )
         if not np.isfinite(found.start_loss):
-            warnings.warn(
+            warn(
                 f'loss="{self.loss}" is infinite because all errors of a score bin are '
                 'exactly 0; the factors are those of loss="nll".',
                 DegenerateFitWarning,

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, refuse_values
+from .._support.checks import LARGEST, Floats, refuse_values
 from .._support.rows import Rows
 from ..exceptions import InvalidInputError
 from ..maps import Clip, Column, Constant, Node, Product, Root, Sum
-from .base import VarianceScaler
+from .base import Distribution, VarianceScaler
 
 LEAST = 1e-2  # of the smallest variance seen, which new rows get at least
 STEPS, HALVINGS = 200, 30
@@ -32,6 +32,10 @@ class ComponentScaling(VarianceScaler):
     components : list of int or str, optional
         The columns of X that are uncertainties, each at least 0. By default the first
         alone, which always is one.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -57,8 +61,14 @@ class ComponentScaling(VarianceScaler):
     {'u': 1.0, 'X1': 3.0}
     """
 
-    def __init__(self, components: list[int | str] | None = None) -> None:
+    def __init__(
+        self,
+        components: list[int | str] | None = None,
+        *,
+        distribution: Distribution = "normal",
+    ) -> None:
         self.components = components
+        self.distribution = distribution
 
     does = (
         "several uncertainties are each multiplied by a factor of their own, squared "
@@ -83,7 +93,7 @@ class ComponentScaling(VarianceScaler):
         }
         self.b_ = float(np.sqrt(found[-1] * e_unit))
         scaled = [
-            Product((Constant(a), Column(position)))
+            Clip(Product((Constant(a), Column(position))), 0.0, LARGEST)
             for position, a in zip(positions, self.a_.values(), strict=True)
         ]
         terms = [*(Product((each, each)) for each in scaled), Constant(self.b_**2)]

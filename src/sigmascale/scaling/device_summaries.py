@@ -36,10 +36,11 @@ class DeviceSummaries(NamedColumns):
         self._library = rows.library
         self.names = rows.names
 
-    def seen(self) -> tuple[int, float]:
-        """Return the number of rows and the smallest uncertainty."""
-        low = self._library.extremes(self._rows.uncertainty)[0]
-        return self._rows.n_rows, self._library.numbers(low)[0]
+    def seen(self) -> tuple[int, float, float]:
+        """Return the number of rows, the smallest and the largest uncertainty."""
+        extremes = self._library.extremes(self._rows.uncertainty)
+        low, high = (self._library.numbers(each)[0] for each in extremes)
+        return self._rows.n_rows, low, high
 
     def rows_for(self, purpose: str) -> Rows:
         """Return the rows in memory: what is asked for is computed there."""

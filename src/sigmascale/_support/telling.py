@@ -1,0 +1,59 @@
+"""Warnings: one way to give them, to keep quiet about them, and to take notes.
+
+`warnings.catch_warnings` changes the filters of the whole process. Threads that use it
+at the same time restore each other's filters, and may leave all warnings switched off.
+What is set here belongs to one thread, or one task, alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import numpy as np
+
+_is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
+_notes: ContextVar[list[Warning] | None] = ContextVar("notes", default=None)
+
+
+def warn(message: str, category: type[Warning], stacklevel: int = 1) -> None:
+    """Warn as `warnings.warn` does, unless this thread is to keep quiet."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.append(category(message))
+    if not _is_quiet.get():
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep this library's warnings to itself, and those of NumPy's arithmetic.
+
+    >>> with quiet():
+    ...     warn("nobody hears this", UserWarning)
+    """
+    token = _is_quiet.set(True)
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _is_quiet.reset(token)
+
+
+@contextmanager
+def noted() -> Iterator[list[Warning]]:
+    """Give a list of what this library warns of, which it does all the same.
+
+    >>> with quiet(), noted() as notes:
+    ...     warn("this is read", UserWarning)
+    >>> notes
+    [UserWarning('this is read')]
+    """
+    notes: list[Warning] = []
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
