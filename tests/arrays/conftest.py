@@ -101,7 +101,10 @@ def fitted():
         "boosted, deep": ss.BoostedScaling(depth=5, max_trees=5, n_folds=2),
         "a tree that does not split": ss.BoostedScaling(max_trees=0, n_folds=2),
     }
-    return {name: scaler.fit(X, error) for name, scaler in scalers.items()}
+    fitted = {name: scaler.fit(X, error) for name, scaler in scalers.items()}
+    excess = ss.LinearScaling().fit(X, np.abs(X[:, 0]) ** 2 * np.sign(error))
+    assert excess.b_ < 0
+    return fitted | {"linear that subtracts": excess}
 
 
 @pytest.fixture(scope="session")
