@@ -20,8 +20,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help app demo test test-oldest test-spark test-torch test-gpu torture lint docs paper review \
-	bench bench-gpu clean
+.PHONY: help app demo test test-oldest test-spark test-torch test-gpu torture lint \
+	docs paper review bench bench-gpu recalibration clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -104,6 +104,10 @@ review: $(VENV)/.installed-dev  ## install and check the repository with sp-repo
 bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quick: less)
 	@echo "== bench: ratios of times within this run, and growth with the number of rows"
 	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
+		$(BENCH_ARGS)
+
+recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on many sets
+	@$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(BENCH_OUT) \
 		$(BENCH_ARGS)
 
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it

@@ -17,6 +17,7 @@ from scipy import stats
 from sigmascale import (
     BinwiseScaling,
     GroupScaling,
+    Monitor,
     RakedScaling,
     SelectedScaling,
     confidence_curve,
@@ -34,6 +35,7 @@ from sigmascale.plots import (
     plot_factors,
     plot_local_coverage,
     plot_local_zms,
+    plot_monitor,
     plot_z_histogram,
     share_zms_range,
 )
@@ -650,3 +652,33 @@ def test_plots_of_local_zms_can_share_their_range():
     low, high = axes[0].get_ylim()[0], axes[1].get_ylim()[1]
     share_zms_range(axes)
     assert [ax.get_ylim() for ax in axes] == [(low, high)] * 2
+
+
+def test_plot_monitor_draws_the_evidence_and_the_change():
+    rng = np.random.default_rng(0)
+    monitor = Monitor(rng.normal(size=500))
+    monitor.update(rng.normal(size=300), np.ones(300))
+    quiet = plot_monitor(monitor)
+    labels = ["too small", "too large", "biased up", "biased down"]
+    assert [line.get_label() for line in quiet.lines[:4]] == labels
+    np.testing.assert_array_equal(quiet.lines[0].get_xdata(), monitor.history.rows)
+    drawn = np.log10(quiet.lines[2].get_ydata())
+    np.testing.assert_allclose(drawn, [point[2] for point in monitor.history.evidence])
+    assert quiet.lines[4].get_ydata()[0] == pytest.approx(20)
+    monitor.update(2 * rng.normal(size=300), np.ones(300))
+    (change,) = plot_monitor(monitor).patches
+    assert change.get_x() == monitor.alarm.since
+    assert change.get_x() + change.get_width() == monitor.alarm.row
+
+
+def test_plot_monitor_has_times_on_its_axis_where_they_are_numbers():
+    rng = np.random.default_rng(0)
+    monitor = Monitor(rng.normal(size=500))
+    time = np.arange(900) / 2
+    monitor.update(2 * rng.normal(size=900), np.ones(900), X=rng.random(900), time=time)
+    ax = plot_monitor(monitor, alpha=0.5)
+    assert ax.get_xlabel() == "time"
+    assert ax.lines[0].get_xdata()[0] == 4.5
+    assert ax.patches[0].get_x() == monitor.alarm.since_time
+    with pytest.raises(InvalidInputError, match="must be a Monitor"):
+        plot_monitor(CURVE)

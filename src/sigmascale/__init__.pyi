@@ -10,6 +10,7 @@ from .judging.coverage import (
     IntervalScores,
     interval_score,
     interval_scores,
+    law_interval,
     mean_width,
     normal_interval,
     picp,
@@ -49,11 +50,15 @@ from .judging.tail_scores import (
 from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
+from .maps.laws import StudentLaw
+from .monitoring.alarm import Alarm
+from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
+    ComponentScaling,
     GroupScaling,
     IsotonicScaling,
     LinearScaling,
@@ -66,11 +71,13 @@ from .streaming import RunningScores
 
 __all__ = [
     "AdversarialGroupCalibration",
+    "Alarm",
     "BinChoice",
     "BinScan",
     "BinwiseScaling",
     "BoostedScaling",
     "Comparison",
+    "ComponentScaling",
     "ConfidenceCurve",
     "CoverageAt95",
     "Estimate",
@@ -80,6 +87,7 @@ __all__ = [
     "LinearScaling",
     "LocalCoverage",
     "LocalZMS",
+    "Monitor",
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
@@ -88,6 +96,7 @@ __all__ = [
     "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "StudentLaw",
     "StudentShape",
     "TailStatistics",
     "TemperatureScaling",
@@ -109,6 +118,7 @@ __all__ = [
     "frames",
     "interval_score",
     "interval_scores",
+    "law_interval",
     "load",
     "local_calibration_error",
     "local_coverage",

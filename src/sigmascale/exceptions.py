@@ -37,6 +37,10 @@ class ZeroErrorBinWarning(UserWarning):
     """All errors of a bin are exactly 0, so that its log score is infinite."""
 
 
+class HeavyTailsWarning(UserWarning):
+    """Errors follow a law that has no standard deviation."""
+
+
 class CandidateDroppedWarning(UserWarning):
     """A recalibrator failed or diverged in cross-validation and is not considered."""
 

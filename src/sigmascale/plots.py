@@ -39,6 +39,7 @@ from .judging.local import LocalZMS
 from .judging.local_coverage import LocalCoverage
 from .judging.scores import zms
 from .maps import FactorTable, factor_tables
+from .monitoring.monitor import Monitor
 
 __all__ = [
     "plot_confidence_curve",
@@ -46,6 +47,7 @@ __all__ = [
     "plot_factors",
     "plot_local_coverage",
     "plot_local_zms",
+    "plot_monitor",
     "plot_z_histogram",
     "share_zms_range",
 ]
@@ -277,6 +279,66 @@ def _table_of(scaler: Any, variable: str | None) -> tuple[str, FactorTable]:
         raise InvalidInputError(msg)
     ((name, table),) = tables.items()
     return variable or ("u" if name == columns[0] else name), table
+
+
+def plot_monitor(monitor: Monitor, *, ax: Axes | None = None, **style: Any) -> Axes:
+    """Plot the evidence for each kind of change over the rows of a stream.
+
+    The alarm is raised where a line reaches the dashed one, 1 / (1 − confidence). A
+    grey area reaches from the most likely start of the change to the alarm.
+
+    Parameters
+    ----------
+    monitor : Monitor
+        One that has seen rows.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. If all times are numbers, they are
+        its x axis, and numbers of rows otherwise.
+    **style
+        Properties of all lines, Matplotlib lines.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sigmascale import Monitor
+    >>> rng = np.random.default_rng(1)
+    >>> monitor = Monitor(rng.normal(size=500)).update(
+    ...     rng.normal(size=500), np.ones(500)
+    ... )
+    >>> plot_monitor(monitor).get_ylabel()
+    'evidence for a change'
+    """
+    ax = axes_for(ax, monitor, Monitor, "monitor")
+    history, alarm = monitor.history, monitor.alarm
+    by_time = bool(history.times) and all(
+        isinstance(time, float) for time in history.times
+    )
+    x = history.times if by_time else history.rows
+    looks: dict[str, Look] = {
+        "too small": {"color": VERMILION},
+        "too large": {"color": BLUE},
+        "biased up": {"color": BLACK, "linestyle": "--"},
+        "biased down": {"color": BLACK, "linestyle": ":"},
+        "region": {"color": DARK, "linestyle": "-."},
+    }
+    for column, (name, look) in enumerate(looks.items()):
+        points = [point[column] for point in history.evidence]
+        y = [math.nan if each is None else 10**each for each in points]
+        if not all(map(math.isnan, y)):
+            label = "most in a region" if name == "region" else name
+            ax.plot(x, y, **styled(style, {"linewidth": 1.3, "label": label, **look}))
+    limit = 1 / (1 - monitor.confidence)
+    ax.axhline(limit, color=GREY, linewidth=1, linestyle="--", zorder=1)
+    ax.set_yscale("log")
+    if alarm is not None:
+        since, until = float(alarm.since), float(alarm.row)
+        if isinstance(alarm.since_time, float) and isinstance(alarm.time, float):
+            since, until = (alarm.since_time, alarm.time) if by_time else (since, until)
+        ax.axvspan(since, until, color=GREY, alpha=0.3, linewidth=0, label="change")
+    ax.set_xlabel("time" if by_time else "rows")
+    ax.set_ylabel("evidence for a change")
+    ax.legend(fontsize="small", loc="upper left")
+    return ax
 
 
 def plot_errors(

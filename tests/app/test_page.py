@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +100,7 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
     downloaded.mkdir()
     names = person.download(downloaded)
     assert {"test_recalibrated.csv", "test_scaler.json"} < set(names)
+    assert ("test_scaler.onnx" in names) == (find_spec("onnx") is not None)
     assert sum(name.endswith(".png") for name in names) > 15
 
     # the commands that the page shows make the same files, byte by byte
@@ -109,7 +111,7 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
         ("calibration.csv", "test.csv"), halves(make_molecules(4000)), strict=True
     ):
         write_table(part, name)
-    told, _, both, _ = run_commands(sigmascale, lines_of(person, 0).splitlines())
+    told, _, both, *_ = run_commands(sigmascale, lines_of(person, 0).splitlines())
     made = contents(typed)
     taken = contents(downloaded)
     assert {name: made[name] for name in taken} == taken
@@ -238,9 +240,8 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     # another number of bins is that of `check --bins`
     person.select('[data-control="bins"]', "12")
     person.wait("document.querySelectorAll('#verdict .bin').length == 12")
-    rebinned = person.run(
-        "JSON.parse(sessionStorage.getItem('sigmascale')).views.verdict.local[0]"
-    )
+    kept = "sessionStorage.getItem('sigmascale ' + location.pathname)"
+    rebinned = person.run(f"JSON.parse({kept}).views.verdict.local[0]")
     again = json.loads(sigmascale(*arguments[:report], "--bins", "12", "--json").out)
     for variable, local in rebinned.items():
         wanted = again["verdicts"][variable]["local"]
@@ -294,7 +295,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     split = np.where(np.arange(500) % 3, "learn", "judge")
     first = first.with_columns(std=pl.col("u") * 0.6, split=split)
     first.write_parquet("first.parquet")
-    second.write_parquet("second.parquet")
+    second.rename({"u": "sigma"}).write_parquet("second.parquet")
     person.open()
     person.choose_file("table", tmp_path / "first.parquet")
     person.wait("document.querySelector('#table .columns')")

@@ -89,6 +89,7 @@ def fitted():
         "none": ss.NoScaling(),
         "temperature": ss.TemperatureScaling(),
         "linear": ss.LinearScaling(),
+        "component": ss.ComponentScaling([0, 1]),
         "isotonic": ss.IsotonicScaling(),
         "binwise": ss.BinwiseScaling(40),
         "group": ss.GroupScaling(2, min_size=5),

@@ -20,6 +20,8 @@ from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import scalers
 
 quiet = pytest.mark.filterwarnings(
+    "ignore::sigmascale.exceptions.ExtrapolationWarning",
+    "ignore::sigmascale.exceptions.MissingFeatureWarning",
     "ignore::sigmascale.exceptions.UnseenGroupWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
     "ignore::sigmascale.exceptions.InfiniteIntervalWarning",

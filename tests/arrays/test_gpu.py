@@ -19,6 +19,8 @@ TorchDispatchMode = pytest.importorskip(
 ).TorchDispatchMode
 
 pytestmark = pytest.mark.filterwarnings(
+    "ignore::sigmascale.exceptions.ExtrapolationWarning",
+    "ignore::sigmascale.exceptions.MissingFeatureWarning",
     "ignore::sigmascale.exceptions.UnseenGroupWarning",
     "ignore::sigmascale.exceptions.FewerBinsWarning",
 )

@@ -18,6 +18,8 @@ from sigmascale.maps import Clip, Constant, Interpolation, Product, evaluate
 from sigmascale.scaling import scalers
 
 quiet = pytest.mark.filterwarnings(
+    "ignore::sigmascale.exceptions.ExtrapolationWarning",
+    "ignore::sigmascale.exceptions.MissingFeatureWarning",
     "ignore::sigmascale.exceptions.UnseenGroupWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
 )

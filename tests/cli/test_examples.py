@@ -42,14 +42,15 @@ def typed(line, sigmascale):
 
 def test_every_command_has_an_example():
     commands = {"demo", "check", "divide", "fit", "apply", "show", "compare", "bins"}
-    assert set(EXAMPLES) == commands | {"browse", "export", "paper"}
+    assert set(EXAMPLES) == commands | {"browse", "export", "paper", "watch"}
     assert all(EXAMPLES.values())
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        *("check", "divide", "fit", "apply", "show", "export", "compare", "bins"),
+        *("check", "divide", "fit", "apply", "show", "export", "watch"),
+        *("compare", "bins"),
         pytest.param("paper", marks=pytest.mark.slow),
     ],
 )

@@ -211,16 +211,10 @@ def test_missing_rows_are_dropped_on_request_only(sigmascale):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("fit", "cal.parquet", *FIT, "-o", "a.json"), "--method auto"),
-        (
-            ("fit", "cal.parquet", *FIT, "-o", "a.json", "--method", "boosted"),
-            "BoostedScaling",
-        ),
         (
             ("fit", "cal.parquet", *FIT, "-o", "a.json", "--formula", "OxNy", *RAKED),
             "--formula needs rows in memory",
         ),
-        (("check", "cal.parquet", *FIT, "--report", "a.html"), "--report needs rows"),
         (("check", "cal.parquet", "--error", "Mass"), "Did you mean 'mass'?"),
         (("check", "none*.parquet"), "no Parquet file is there"),
         (("check", "none.parquet", "cal.parquet"), "no Parquet file is there"),
@@ -500,7 +494,7 @@ def test_limits_are_those_of_memory(sigmascale, engine, parts):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--groups", "OxNy"), "--groups needs rows in memory. Make a file of some"),
+        (("--groups", "OxNy"), "--groups of a method that is fitted from sums needs"),
         (("--conformal-share", "0.2"), "--conformal-share needs rows in memory"),
         (("--separator", ";"), "--separator and --decimal are for text files"),
         (("--decimal", ","), "--separator and --decimal are for text files"),
@@ -512,6 +506,37 @@ def test_what_only_memory_can_do_is_refused(sigmascale, options, words):
     assert done.code == 2
     assert words in done.err
     assert not Path("s.json").exists()
+
+
+@pytest.mark.parametrize("groups", [(), ("--groups", "OxNy")])
+def test_the_default_is_fitted_to_a_sample_and_right_on_average(sigmascale, groups):
+    fit = ("fit", "cal.parquet", *FIT, "--feature", "mass", "-o", "s.json", *groups)
+    done = sigmascale(*fit, "--engine", "polars", "--sample", 1000)
+    assert done.code == 0, done.err
+    words = " ".join(done.out.split())
+    assert "Chosen by cross-validation" in words
+    scaler = ss.load("s.json")
+    assert f"a sample of {scaler.n_sample_} of 2000 rows" in words
+    assert scaler.n_sample_ < 1300
+    table = pl.read_parquet("cal.parquet")
+    z2 = (table["E"] / scaler.predict(table.select("u", "mass"))).to_numpy() ** 2
+    assert abs(z2.mean() - 1) < 3 * z2.std() / np.sqrt(z2.size)
+
+
+def test_a_report_of_a_large_file_rests_on_a_sample(sigmascale):
+    check = ("check", "cal.parquet", *FIT, "--feature", "mass", "--report", "a.html")
+    done = sigmascale(*check, "--engine", "polars", "--sample", 500)
+    assert done.code in (0, 1, 4), done.err
+    words = "rows, drawn by a hash, of 2000"
+    assert words in " ".join(done.out.split())
+    page = Path("a.html").read_text(encoding="utf-8")
+    assert words in " ".join(page.split())
+
+
+def test_a_sample_of_what_is_read_into_memory_is_refused(sigmascale):
+    done = sigmascale("fit", "cal.parquet", *FIT, "--sample", 1000, "-o", "s.json")
+    assert done.code == 2
+    assert "--sample is for files that are not read into memory" in done.err
 
 
 def test_the_old_uncertainty_is_left_out_lazily_too(sigmascale):

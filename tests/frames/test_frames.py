@@ -19,6 +19,7 @@ from sigmascale.exceptions import (
     DegenerateFitWarning,
     FewerBinsWarning,
     InvalidInputError,
+    MissingFeatureWarning,
     NotANumberError,
     UnseenGroupWarning,
 )
@@ -347,7 +348,11 @@ def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
     assert rescaled.head(N_ROWS).to_list() == scaler.predict(X).tolist()
     assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
     known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
-    with pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"):
+    with (
+        pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"),
+        pytest.warns(MissingFeatureWarning, match="2 of 3 rows have no 'mass'"),
+        pytest.warns(MissingFeatureWarning, match="1 of 3 rows have no 'shells'"),
+    ):
         assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
 
 
@@ -444,11 +449,8 @@ def test_wrong_arguments_are_named(data):
         "must be a lazy frame of Polars, DuckDB, Dask or Spark; found dict": lambda: (
             frames.scorecard({"E": [1.0]}, **NAMES)
         ),
-        "BoostedScaling cannot be fitted from sums": lambda: frames.fit(
-            ss.BoostedScaling(), lazy, **NAMES
-        ),
-        'loss="total" needs rows in memory': lambda: frames.fit(
-            ss.BinwiseScaling(loss="total"), lazy, **NAMES
+        "`sample` must be at least 100; found 5": lambda: frames.fit(
+            ss.BoostedScaling(), lazy, sample=5, **NAMES
         ),
         '`loss` must be one of "nll", "consistency"': lambda: frames.fit(
             ss.BinwiseScaling(loss="least"), lazy, **NAMES

@@ -73,7 +73,7 @@ def test_new_rows_from_the_same_source_are_not_told(n_fit, n_new, kind):
     for seed in range(20):
         seen = Seen.of(rows_of(n_fit, seed, x=feature(rng, n_fit)))
         new = rows_of(n_new, 1000 + seed, x=feature(rng, n_new))
-        seen.warn_of_others(new, n_fit, {1})
+        seen.warn_of_others(new, n_fit, {1: "optional"})
 
 
 @pytest.mark.parametrize("scaler", [ss.RakedScaling(4), ss.BoostedScaling()])

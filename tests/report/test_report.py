@@ -42,6 +42,7 @@ from sigmascale.report.evidence import gather
 from sigmascale.report.methods import Citations, write_methods
 from sigmascale.report.pictures import draw_all, plan_factors, plan_local
 from sigmascale.report.questions import MARKS, headline, small_print
+from sigmascale.report.tables import tabulate_candidates
 
 DATA = ss.datasets.make_molecules(1600, seed=4)
 TABLE = pl.DataFrame(
@@ -544,7 +545,8 @@ def test_a_selection_shows_every_candidate_with_its_verdict():
     ):
         assert name in about
         assert verdict in about
-    assert "selected among 9 candidates" in text_of(page)
+    tried = len(scaler.cv_results_["candidate"])
+    assert f"selected among {tried} candidates" in text_of(page)
 
 
 def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():
@@ -1055,3 +1057,20 @@ def test_importing_the_report_loads_no_optional_package():
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_candidates_that_were_not_tried_or_not_ranked_have_a_dash_in_the_table():
+    results = {
+        "candidate": ["none", "linear", "group"],
+        "nll": [1.0, 0.5, None],
+        "difference": [None, 0.0, None],
+        "standard_error": [None, 0.0, None],
+        "verdict": ["not ranked", "chosen: best", "needs labels"],
+    }
+    rows = tabulate_candidates(results, "linear").rows
+    assert [[cell.text for cell in cells[:2]] for *_, cells in rows] == [
+        ["1.0000", "–"],
+        ["0.5000", "0.0000 ± 0.0000"],
+        ["–", "–"],
+    ]
+    assert [cells[2].chosen for *_, cells in rows] == [False, True, False]

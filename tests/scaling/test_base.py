@@ -59,14 +59,19 @@ def test_a_lazy_frame_is_sent_to_the_functions_that_take_one():
             ask()
 
 
-def test_what_cannot_be_learned_from_sums_says_so():
-    with pytest.raises(InvalidInputError, match="Witness cannot be fitted from sums"):
-        ss.frames.fit(
-            Witness(),
-            pl.LazyFrame({"u": [1.0], "e": [1.0]}),
-            error="e",
-            uncertainty="u",
-        )
+def test_what_learns_from_rows_gets_those_of_a_lazy_frame():
+    scaler = Witness()
+    assert scaler.needs_rows
+    assert not ss.TemperatureScaling().needs_rows
+    frame = pl.LazyFrame({"sd": [2.0, 3.0], "e": [1.0, 1.0], "x": [0.0, 0.0]})
+    ss.frames.fit(scaler, frame, error="e", uncertainty="sd", features=["x"])
+    assert (scaler.min_uncertainty_, scaler.n_samples_fit_) == (2, 2)
+    assert list(scaler.feature_names_in_) == ["sd", "x"]
+
+
+def test_what_learns_from_nothing_says_so():
+    with pytest.raises(NotImplementedError, match="learn from sums, or from rows"):
+        VarianceScaler().fit([1.0], [1.0])
 
 
 def test_a_recalibrator_is_described_in_words():

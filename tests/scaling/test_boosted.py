@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -6,8 +8,10 @@ from scipy import stats
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
 from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
 from sigmascale.maps import Clip, Trees, evaluate, in_order
+from sigmascale.maps.trees import tree_sums
 from sigmascale.scaling import boosted
-from sigmascale.scaling.trees import Tree, grow
+from sigmascale.scaling.crossfit import largest_counted
+from sigmascale.scaling.trees import Grower
 
 
 def trees_of(scaler):
@@ -141,7 +145,7 @@ def test_a_region_of_zero_errors_has_a_bounded_factor():
     error = np.where(X[:, 1] < 0, 0.0, ERROR)
     predicted = BoostedScaling().fit(X, error).predict(X)
     silent = predicted[X[:, 1] < 0] / SIGMA[X[:, 1] < 0]
-    assert silent.max() < 0.7
+    assert silent.max() < 0.75
     assert silent.min() > 0.01
 
 
@@ -235,18 +239,6 @@ def test_qm9_reaches_consistency_and_adaptivity_together(qm9):
         assert found.fraction_valid >= 0.83
 
 
-@pytest.mark.xfail(
-    reason="0.559: this test set has 4 % smaller errors on average than the "
-    "calibration set, within the noise of both, and every local score pays for it"
-)
-def test_qm9_reaches_the_hoped_for_total_score(qm9):
-    test = qm9.test
-    scaler = BoostedScaling().fit(qm9.calibration.X, qm9.calibration.error)
-    predicted = scaler.predict(test.X)
-    card = scorecard(test.error, predicted, test.features, ties=test.uncertainty)
-    assert card.s_tot <= 0.52
-
-
 def test_qm9_becomes_adaptive_which_isotonic_regression_does_not_make_it(qm9):
     test = qm9.test
     scaler = BoostedScaling().fit(qm9.calibration.X, qm9.calibration.error)
@@ -280,7 +272,7 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
         f"S_tot {np.mean(total):.3f} ± {np.std(total, ddof=1):.3f}, "
         f"NLL {np.mean(loss):.4f} ± {np.std(loss, ddof=1):.4f}"
     )
-    assert np.mean(total) <= 0.55
+    assert np.mean(total) <= 0.535
     assert np.mean(loss) <= -3.085
 
 
@@ -291,11 +283,12 @@ def test_qm9_does_so_on_average_over_random_splits(qm9):
 def test_a_leaf_has_a_fiftieth_of_the_rows_within_20_and_50(monkeypatch, n, least):
     seen = []
 
-    def spy(codes, ratio, columns, options):
-        seen.append(options)
-        return grow(codes, ratio, columns, options)
+    class Spy(Grower):
+        def __init__(self, codes, columns, rows, options):
+            seen.append(options)
+            super().__init__(codes, columns, rows, options)
 
-    monkeypatch.setattr(boosted, "grow", spy)
+    monkeypatch.setattr(boosted, "Grower", Spy)
     BoostedScaling(max_trees=1).fit(X[:n], ERROR[:n])
     assert {each.min_rows for each in seen} == {least}
     assert {(each.depth, each.rate) for each in seen} == {(3, 0.05)}
@@ -304,27 +297,30 @@ def test_a_leaf_has_a_fiftieth_of_the_rows_within_20_and_50(monkeypatch, n, leas
     assert {each.min_rows for each in seen} == {7}
 
 
-def test_trees_learn_from_ratios_of_mean_1_none_above_the_cap_or_below_the_floor(
+def test_trees_learn_from_ratios_of_unseen_folds_up_to_the_cap_and_above_the_floor(
     monkeypatch,
 ):
     seen = []
 
-    def spy(codes, ratio, columns, options):
-        seen.append(ratio)
-        return grow(codes, ratio, columns, options)
+    class Spy(Grower):
+        def grow(self, ratio, cap):
+            seen.append((ratio.copy(), cap))
+            return super().grow(ratio, cap)
 
     error = ERROR.copy()
     error[:1000] = 0
     error[2000] *= 1e3
-    monkeypatch.setattr(boosted, "grow", spy)
+    monkeypatch.setattr(boosted, "Grower", Spy)
     BoostedScaling(max_trees=2).fit(X, error)
-    for ratio in seen:
-        assert ratio.mean() == pytest.approx(1)
     z2 = (error / BoostedScaling(max_trees=0).fit(X, error).base_.predict(X[:, 0])) ** 2
-    ratio = np.minimum((z2 / z2.mean() + 0.01) / 1.01, 0.5 * np.sqrt(3000))
-    # the first tree of a fold has seen all rows but those of the fold
-    assert seen[0].min() == pytest.approx(ratio.min() / ratio.mean(), rel=0.5)
-    assert seen[0].max() / seen[0].min() == pytest.approx(ratio.max() / ratio.min())
+    expected = np.sort((z2 / z2.mean() + 0.01) / 1.01)
+    (first, cap), (second, _) = seen
+    assert cap == largest_counted(np.sort(first[0]))
+    assert cap < expected[-1]
+    assert first.shape == (5, 3000)
+    for ratio in first:
+        np.testing.assert_allclose(np.sort(ratio), expected)
+    assert (first != second).all(axis=1).any()
 
 
 def test_the_loss_of_a_number_of_trees_is_that_with_the_best_constant():
@@ -342,8 +338,7 @@ def test_the_average_is_set_on_rows_held_back_and_each_booster_counts_alike():
     codes = np.column_stack(
         [code.partition.coded(X[:, j]) for j, code in enumerate(trees.codes)]
     )
-    single = map(Tree, trees.feature, trees.left, trees.value)
-    log_factor = sum(tree.predict(codes) for tree in single) / 5
+    log_factor = tree_sums(replace(trees, divisor=5.0), len(codes))(*codes.T)
     expected = np.exp(0.5 * np.clip(log_factor, *scaler.range_)) * scaler.scale_
     np.testing.assert_allclose(
         scaler.predict(X), expected * scaler.base_.predict(X[:, 0]), rtol=1e-12

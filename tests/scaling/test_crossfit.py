@@ -4,6 +4,7 @@ import pytest
 from sigmascale.scaling.crossfit import (
     canonical_order,
     deviance,
+    largest_counted,
     largest_ratio,
     largest_ratio_of,
     make_folds,
@@ -73,3 +74,11 @@ def test_the_canonical_order_is_by_error_and_then_by_the_columns_in_turn():
     first, second = np.array([1.0, 5, 1, 0, 4]), np.array([3.0, 0, 2, 9, 0])
     found = canonical_order((first, second), error)
     assert found.tolist() == [4, 1, 3, 2, 0]
+
+
+def test_one_enormous_error_does_not_make_itself_count():
+    z2 = np.random.default_rng(0).gamma(0.5, 2, 1000)
+    ordinary = largest_counted(z2)
+    assert ordinary == largest_ratio(z2) * z2.mean()  # none is enormous
+    z2[7] = 1e9
+    assert largest_counted(z2) == pytest.approx(ordinary, rel=0.1)

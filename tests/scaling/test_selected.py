@@ -23,7 +23,7 @@ from sigmascale.maps import (
     scaled,
 )
 from sigmascale.scaling import selected
-from sigmascale.scaling.choice import Ranking
+from sigmascale.scaling.choice import Ranking, Unseen
 from sigmascale.scaling.crossfit import make_folds
 from sigmascale.scaling.selected import default_candidates
 
@@ -78,7 +78,9 @@ class Recorder(TemperatureScaling):
 
 
 def ranked(name, difference, standard_error):
-    return Ranking("best", {name: difference}, {name: standard_error})
+    return Ranking(
+        "best", {name: difference}, {name: difference}, {name: standard_error}
+    )
 
 
 def cheap():
@@ -94,16 +96,12 @@ def test_a_needed_feature_is_used_and_the_reason_given():
     assert scaler.best_name_ in ("raked", "boosted")
     table = scaler.cv_results_
     assert table["candidate"] == list(default_candidates(None, 0))
-    assert {len(column) for column in table.values()} == {9}
+    assert {len(column) for column in table.values()} == {6}
     chosen = table["candidate"].index(scaler.name_)
     assert table["verdict"][chosen].startswith("chosen: ")
     one_factor = table["candidate"].index("temperature")
     assert table["difference"][one_factor] > 2 * table["standard_error"][one_factor]
     assert table["verdict"][one_factor].startswith(f"worse than {scaler.best_name_} by")
-    # 1,200 rows are too few for 40 bins
-    too_many = table["candidate"].index("binwise 40")
-    assert table["nll"][too_many] is None
-    assert table["verdict"][too_many] == "not tried: 40 bins need 2000 rows"
     np.testing.assert_allclose(scaler.predict(X), scaler.scaler_.predict(X))
 
 
@@ -131,35 +129,39 @@ def test_right_uncertainties_are_left_alone_and_wrong_ones_are_not():
 
 
 def test_the_cross_validated_likelihood_is_that_of_unseen_rows():
-    scaler = SelectedScaling(cheap()).fit(X, ERROR)
+    candidates = cheap() | {"isotonic": ss.IsotonicScaling()}
+    scaler = SelectedScaling(candidates).fit(X, ERROR)
+    inside = nll(ERROR, ss.IsotonicScaling().fit(X, ERROR).predict(X))
+    outside = scaler.cv_results_["nll"][2]
+    assert 0 < outside - inside < 0.05
+    # one factor has no shape that unseen rows could tell from another
     inside = nll(ERROR, TemperatureScaling().fit(X, ERROR).predict(X))
-    outside = scaler.cv_results_["nll"][0]
-    assert 0 < outside - inside < 0.02
+    assert scaler.cv_results_["nll"][0] == pytest.approx(inside, rel=1e-12)
 
 
 def test_explain_fits_a_terminal():
     scaler = SelectedScaling().fit(X, ERROR)
     lines = scaler.explain().splitlines()
-    assert lines[0].split() == ["candidate", "NLL", "verdict"]
-    assert len(lines) == 12
-    assert "up to a cap" in lines[-1]
+    assert lines[0].split() == ["candidate", "loss", "NLL", "verdict"]
+    assert lines[8] == selected.FOOTNOTE
     assert max(map(len, lines)) <= 80
     with pytest.warns(CandidateDroppedWarning, match="no solution no solution"):
         failing = SelectedScaling({**cheap(), "failing": Failing()}).fit(X, ERROR)
     assert max(map(len, failing.explain().splitlines())) <= 80
-    assert failing.explain().splitlines()[-2].endswith(" ...")
+    assert failing.explain().splitlines()[4].endswith(" ...")
 
 
 def test_every_pair_of_default_names_fits_a_terminal():
     scaler = SelectedScaling()
     names = list(default_candidates(None, 0))
-    width = 80 - max(map(len, names)) - len("-10.1234") - 4
+    width = 80 - max(map(len, names)) - 2 * len("-10.1234") - 6
     for best, chosen in itertools.combinations(reversed(names), 2):
         scaler.best_name_, scaler.name_ = best, chosen  # never less simple than best
-        for mean, eligible in ((0.0, True), (0.0, False), (9.0, False)):
+        for mean in (0.0, 9.0):
             for name in names:
                 ranking = ranked(name, mean, 1.0)
-                assert len(scaler._verdict(name, ranking, eligible)) <= width
+                verdict = scaler._verdict(name, ranking, dict.fromkeys(names, 0.0))
+                assert len(verdict) <= width
 
 
 # --- what is dropped -----------------------------------------------------------------
@@ -341,7 +343,9 @@ def choose(predicted, error, verdicts=None):
     """Return a selection from what candidates predicted for unseen rows."""
     scaler = SelectedScaling()
     names = [*predicted, *(verdicts or {})]
-    scaler._choose(names, predicted, verdicts or {}, error)
+    unseen = {name: Unseen(u, u) for name, u in predicted.items()}
+    scaler._choose(names, unseen, verdicts or {}, error)
+    scaler.decisive_rows_, scaler.tails_ = [], ""
     return scaler
 
 
@@ -367,23 +371,28 @@ def test_the_table_is_that_of_a_plain_computation():
         None
     ] * 3
     assert scaler.name_ == scaler.best_name_ == "two"
+    assert table["loss"][:3] == pytest.approx(table["nll"][:3], rel=1e-12)
+    assert table["average"][0] == pytest.approx(np.mean((bounded / (2 * U)) ** 2))
     mean, error = (table[key][0] for key in ("difference", "standard_error"))
     assert table["verdict"] == [
         f"worse than two by {mean:.3f} ± {error:.3f}",
-        "chosen: best likelihood",
+        "chosen: best",
         table["verdict"][2],
         "dropped: why",
     ]
 
 
-def test_an_enormous_error_counts_up_to_a_cap_in_differences_but_not_in_the_nll():
+def test_an_enormous_error_counts_up_to_a_cap_in_differences_and_in_full_in_errors():
     error = np.append(ERROR, 1e6)
     predicted = {"flat": np.append(U, 1.0), "wide": np.append(1.5 * U, 2.0)}
     table = choose(predicted, error).cv_results_
     expected = [ss.nll(error, u) for u in predicted.values()]
     assert table["nll"] == pytest.approx(expected, rel=1e-12)
-    # in units of <e²>, which the enormous one makes its own, its ratio is N + 1 at most
-    assert table["difference"][0] < 1e3
+    assert table["difference"][0] < 1
+    # one row decides on the difference of the NLL, which says nothing then
+    difference = expected[0] - expected[1]
+    assert table["standard_error"][0] == pytest.approx(difference, rel=1e-3)
+    assert table["verdict"][0].startswith("chosen")
 
 
 @pytest.mark.parametrize("factor", [0.97, 0.98, 1.0, 1.02, 1.03])
@@ -400,22 +409,20 @@ def test_uncertainties_are_left_alone_only_within_5_percent_of_the_variance(fact
 def test_every_verdict_has_its_words():
     scaler = SelectedScaling()
     scaler.best_name_, scaler.name_ = "best", "simple"
+    nll = {"simple": 1.0, "best": 0.99, "other": 1.0, "poor": 0.9}
     assert [
-        scaler._verdict("simple", ranked("simple", 0.1, 0.2), True),
-        scaler._verdict("best", ranked("best", 0.0, 0.0), True),
-        scaler._verdict("other", ranked("other", 0.2, 0.2), True),
-        scaler._verdict("none", ranked("none", 0.1, 0.2), False),
-        scaler._verdict("poor", ranked("poor", 0.3, 0.2), False),
+        scaler._verdict("simple", ranked("simple", 0.1, 0.2), nll),
+        scaler._verdict("best", ranked("best", 0.0, 0.0), nll),
+        scaler._verdict("other", ranked("other", 0.2, 0.2), nll),
+        scaler._verdict("poor", ranked("poor", 0.3, 0.2), nll),
     ] == [
         "chosen: within 1 s.e. of best",
-        "best likelihood, less simple than simple",
-        "within 1 s.e. of best, less simple than simple",
-        "within 1 s.e. of best, but not calibrated",
-        "worse than best by 0.300 ± 0.200",
+        "best, less simple",
+        "within 1 s.e. of best, less simple",
+        "worse than best by 0.300 ± 0.200; its NLL is lower",
     ]
     scaler.name_ = "best"
-    ranking = ranked("best", 0.0, 0.0)
-    assert scaler._verdict("best", ranking, True) == "chosen: best likelihood"
+    assert scaler._verdict("best", ranked("best", 0.0, 0.0), nll) == "chosen: best"
 
 
 @pytest.mark.parametrize(("size", "dropped"), [(9.0, False), (11.0, True)])
@@ -427,6 +434,7 @@ def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
     predicted = {"bad": one.copy(), "good": one, "none": one / 1e3}
     predicted["bad"][0] = 2 / np.sqrt(size)
     verdicts = {}
+    predicted = {name: Unseen(u, u) for name, u in predicted.items()}
     SelectedScaling()._drop_diverged(predicted, verdicts, error, one)
     assert ("bad" not in predicted) == dropped
     assert list(verdicts) == ["bad"] * dropped
@@ -434,7 +442,7 @@ def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
 
 
 def test_the_last_candidate_is_kept_even_if_it_diverged():
-    predicted = {"bad": np.full(10, 1e-9)}
+    predicted = {"bad": Unseen(np.full(10, 1e-9), np.full(10, 1e-9))}
     SelectedScaling()._drop_diverged(predicted, {}, np.ones(10), np.ones(10))
     assert list(predicted) == ["bad"]
 
@@ -472,10 +480,67 @@ def test_long_verdicts_are_shortened_to_what_a_line_can_hold():
     assert len(lines[-1]) == 80
 
 
-def test_the_names_of_default_candidates_tell_their_bins_and_seeds_are_passed_on():
+def test_seeds_and_categorical_columns_are_passed_on():
     candidates = default_candidates(["X1"], 7)
-    bins = {k: each.n_bins for k, each in candidates.items() if "binwise" in k}
-    assert bins == {"binwise 10": 10, "binwise 20": 20, "binwise 40": 40}
     for name in ("raked", "boosted"):
         assert candidates[name].random_state == 7
         assert candidates[name].categorical == ["X1"]
+
+
+# --- fitted once, right on average ---------------------------------------------------
+
+
+class Counted(ss.BoostedScaling):
+    """Counts how often it is fitted."""
+
+    n_fits = 0
+
+    def _learn_in_folds(self, rows, fold):
+        Counted.n_fits += 1
+        return super()._learn_in_folds(rows, fold)
+
+
+def test_a_candidate_that_cross_fits_is_fitted_once():
+    Counted.n_fits = 0
+    scaler = SelectedScaling({"one": TemperatureScaling(), "trees": Counted()})
+    scaler.fit(X, ERROR)
+    assert scaler.name_ == "trees"
+    assert Counted.n_fits == 1
+    again = ss.BoostedScaling().fit(X, ERROR)  # other folds, but the same otherwise
+    assert np.abs(np.log(scaler.predict(X) / again.predict(X))).max() < 0.3
+
+
+def test_the_average_is_the_one_that_unseen_rows_ask_for():
+    n = 200  # of which 10 bins make too much
+    candidates = {"bins": ss.BinwiseScaling(10, least_rows=0)}
+    new = np.random.default_rng(5).lognormal(sigma=0.4, size=20_000)
+    ratios = []
+    for seed in range(30):
+        rng = np.random.default_rng([6, seed])
+        u = rng.lognormal(sigma=0.4, size=10 * n)[: 5 * n]
+        error = u * rng.normal(size=u.size)
+        alone = ss.BinwiseScaling(10, least_rows=0).fit(u[:500], error[:500])
+        chosen = SelectedScaling(candidates).fit(u[:500], error[:500])
+        ratios.append([np.mean((new / s.predict(new)) ** 2) for s in (alone, chosen)])
+    alone, chosen = np.mean(ratios, axis=0)
+    assert alone > 1.02
+    assert abs(chosen - 1) < 0.6 * (alone - 1)
+
+
+def test_nothing_is_left_alone_only_because_all_else_is_poor():
+    error = ERROR.copy()
+    error[7] = 1e4
+    scaler = SelectedScaling().fit(X, 30 * error)
+    assert scaler.name_ != "none"
+    none = scaler.cv_results_["verdict"][0]
+    assert none.startswith("not considered: <Z²> is ")
+
+
+def test_rows_that_decide_are_named():
+    error = ERROR.copy()
+    error[[7, 500]] = 1e3, -900.0
+    scaler = SelectedScaling(cheap()).fit(X, error)
+    assert set(scaler.decisive_rows_) <= {7, 500}
+    assert scaler.decisive_rows_
+    assert "these decide on the average" in scaler.explain().replace("\n", " ")
+    assert not SelectedScaling(cheap()).fit(X, ERROR).decisive_rows_

@@ -2,9 +2,32 @@ import numpy as np
 import pytest
 
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
-from sigmascale.scaling.trees import Tree, TreeOptions, grow
+from sigmascale.scaling.trees import CHUNK, Grower, TreeOptions
 
 # --- growing -------------------------------------------------------------------------
+
+
+def walk(trees, codes, booster=0):
+    """Return the value of each row, sent down the tree of a booster node by node."""
+    found = []
+    for row in codes:
+        node = 0
+        while node < trees.feature.shape[1]:
+            goes_left = trees.left[booster, node, row[trees.feature[booster, node]]]
+            node = 2 * node + 2 - goes_left
+        found.append(trees.value[booster, node - trees.feature.shape[1]])
+    return np.array(found)
+
+
+def grow(codes, ratio, columns, options):
+    """Return the tree of one booster that has seen all rows, and its prediction."""
+    seen = np.ones((1, ratio.size), dtype=bool)
+    trees = Grower(codes, columns, seen, options).grow(ratio[None])
+    return trees, trees.value[0][trees.leaf[0]]
+
+
+def with_mean_1(ratio):
+    return ratio / ratio.mean()
 
 
 def leaf(ratio, k):
@@ -66,13 +89,12 @@ def test_every_split_is_the_best_of_all(depth, k, seed):
     first, second = rng.normal(size=(2, 60))
     second[rng.random(60) < 0.2] = np.nan
     columns, codes = code_columns(np.ones(60), first, second)
-    ratio = np.exp(first + np.isnan(second)) * rng.gamma(1, size=60)
+    ratio = with_mean_1(np.exp(first + np.isnan(second)) * rng.gamma(1, size=60))
     options = TreeOptions(depth=depth, min_rows=6, pseudo_rows=k, rate=0.3)
     tree, predicted = grow(codes, ratio, columns, options)
     expected = grown_by_force(codes, ratio, columns, options, depth)
-    np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-12)
-    np.testing.assert_array_equal(tree.predict(codes), predicted)
-    assert tree.depth == depth
+    np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_array_equal(walk(tree, codes), predicted)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -82,18 +104,19 @@ def test_labels_are_split_as_the_best_of_all_their_subsets(seed):
     size = dict(zip("abcde", rng.permutation([1, 2, 3, 5, 8]), strict=True))
     columns, codes = code_columns(label)
     ratio = np.array([size[each] for each in label]) * rng.gamma(2, size=60)
+    ratio = with_mean_1(ratio)
     # with hardly any shrinkage, no other order of labels can be better
     options = TreeOptions(depth=2, min_rows=10, pseudo_rows=1e-9, rate=1.0)
     tree, predicted = grow(codes, ratio, columns, options)
     expected = grown_by_force(codes, ratio, columns, options, 2)
     np.testing.assert_allclose(predicted, expected, rtol=1e-6)
-    np.testing.assert_array_equal(tree.predict(codes), predicted)
+    np.testing.assert_array_equal(walk(tree, codes), predicted)
 
 
 def test_labels_with_few_rows_are_ordered_by_their_shrunken_means():
     label = np.repeat(list("abc"), [40, 5, 40])
     columns, codes = code_columns(label)
-    ratio = np.repeat([0.8, 3.0, 1.5], [40, 5, 40])
+    ratio = with_mean_1(np.repeat([0.8, 3.0, 1.5], [40, 5, 40]))
     options = TreeOptions(depth=1, min_rows=1, pseudo_rows=20.0, rate=1.0)
     _, predicted = grow(codes, ratio, columns, options)
     expected = grown_by_force(codes, ratio, columns, options, 1)
@@ -103,7 +126,7 @@ def test_labels_with_few_rows_are_ordered_by_their_shrunken_means():
 
 @pytest.mark.parametrize("min_rows", [1, 20, 21])
 def test_a_leaf_has_no_fewer_rows_than_asked_for(min_rows):
-    x = np.repeat([1.0, 2.0], [20, 40])
+    x = np.repeat([1.0, 2.0], [20, 80])
     columns, codes = code_columns(x)
     options = TreeOptions(depth=1, min_rows=min_rows, pseudo_rows=5.0, rate=1.0)
     tree, predicted = grow(codes, np.where(x == 1, 4.0, 0.25), columns, options)
@@ -111,7 +134,7 @@ def test_a_leaf_has_no_fewer_rows_than_asked_for(min_rows):
         assert not predicted.any()
         assert not tree.value.any()
     else:
-        assert tree.value == pytest.approx([np.log(85 / 25), np.log(15 / 45)])
+        assert tree.value[0] == pytest.approx([np.log(85 / 25), np.log(25 / 85)])
 
 
 @pytest.mark.parametrize("larger", [1.0, 2.0])
@@ -120,8 +143,8 @@ def test_values_missing_only_later_follow_the_larger_side(larger):
     columns, codes = code_columns(x)
     options = TreeOptions(depth=1, min_rows=5, pseudo_rows=1.0, rate=0.1)
     tree, _ = grow(codes, x**4, columns, options)
-    missing = tree.predict(columns[0].coded(np.array([np.nan]))[:, None])
-    assert missing == tree.predict(columns[0].coded(np.array([larger]))[:, None])
+    missing = walk(tree, columns[0].coded(np.array([np.nan]))[:, None])
+    assert missing == walk(tree, columns[0].coded(np.array([larger]))[:, None])
     assert np.unique(tree.value).size == 2
 
 
@@ -129,23 +152,65 @@ def test_columns_without_a_difference_grow_nothing():
     columns, codes = code_columns(np.ones(50), np.full(50, np.nan))
     options = TreeOptions(depth=2, min_rows=1, pseudo_rows=1.0, rate=0.5)
     tree, predicted = grow(codes, np.linspace(1, 9, 50), columns, options)
-    assert tree.value.tolist() == [0] * 4
+    assert tree.value.tolist() == [[0] * 4]
     assert predicted.tolist() == [0] * 50
-    assert tree.predict(codes).tolist() == [0] * 50
+    assert walk(tree, codes).tolist() == [0] * 50
 
 
 def test_of_columns_that_split_alike_the_first_is_used():
     x = np.repeat([1.0, 2.0], 20)
     columns, codes = code_columns(np.ones(40), x, x)
     options = TreeOptions(depth=1, min_rows=1, pseudo_rows=1.0, rate=0.5)
-    assert grow(codes, x, columns, options)[0].feature.tolist() == [1]
+    assert grow(codes, x, columns, options)[0].feature.tolist() == [[1]]
 
 
-def test_a_row_goes_left_or_right_at_every_node_on_its_way():
-    tree = Tree(
-        feature=np.array([1, 0, 1]),
-        left=np.array([[1, 1, 0], [0, 1, 0], [1, 0, 0]], dtype=bool),
-        value=np.array([10.0, 20, 30, 40]),
-    )
-    codes = np.array([[1, 0], [0, 1], [2, 1], [1, 2], [0, 2]])
-    assert tree.predict(codes).tolist() == [10, 20, 20, 40, 40]
+# --- several boosters in step --------------------------------------------------------
+
+
+@pytest.fixture
+def table():
+    """Return codes of more rows than are summed at a time, with labels and gaps."""
+    rng = np.random.default_rng(0)
+    n = CHUNK + 500
+    x, gappy = rng.normal(size=(2, n))
+    gappy[rng.random(n) < 0.1] = np.nan
+    label = rng.choice(list("abcd"), n)
+    columns, codes = code_columns(x, gappy, label)
+    ratio = np.exp(x + (label == "b")) * rng.gamma(0.5, size=n)
+    return columns, codes, ratio, rng
+
+
+OPTIONS = TreeOptions(depth=3, min_rows=50, pseudo_rows=20.0, rate=0.1)
+
+
+def test_a_booster_grows_as_if_it_had_its_rows_to_itself(table):
+    columns, codes, ratio, rng = table
+    fold = rng.integers(0, 3, ratio.size)
+    seen = np.array([fold != k for k in range(3)])
+    together = Grower(codes, columns, seen, OPTIONS).grow(np.tile(ratio, (3, 1)))
+    for k, rows in enumerate(seen):
+        alone, predicted = grow(codes[rows], ratio[rows], columns, OPTIONS)
+        np.testing.assert_array_equal(together.feature[k], alone.feature[0])
+        np.testing.assert_array_equal(together.left[k], alone.left[0])
+        np.testing.assert_allclose(together.value[k], alone.value[0], atol=1e-6)
+        own = together.value[k][together.leaf[k]]
+        np.testing.assert_allclose(own[rows], predicted, atol=1e-6)
+        # rows that it has not learned from are sent down as well
+        np.testing.assert_array_equal(own, walk(together, codes, k))
+
+
+def test_ratios_count_up_to_the_cap(table):
+    columns, codes, ratio, _ = table
+    seen = np.ones((1, ratio.size), dtype=bool)
+    grower = Grower(codes, columns, seen, OPTIONS)
+    capped = grower.grow(ratio[None], cap=2.0)
+    expected = grower.grow(np.minimum(ratio, 2.0)[None])
+    np.testing.assert_array_equal(capped.value, expected.value)
+    assert not np.array_equal(capped.value, grower.grow(ratio[None]).value)
+
+
+def test_a_unit_of_the_ratios_changes_nothing(table):
+    columns, codes, ratio, _ = table
+    expected, _ = grow(codes, ratio, columns, OPTIONS)
+    found, _ = grow(codes, 1024 * ratio, columns, OPTIONS)
+    np.testing.assert_array_equal(found.value, expected.value)

@@ -67,9 +67,11 @@ def test_nothing_is_written_when_it_is_soon_done(clock, terminal):
 def test_a_bar_appears_after_a_while_and_is_cleared_in_the_end(clock, terminal):
     work(clock, 0.7 * PATIENCE)
     first, second = terminal.getvalue().removesuffix(CLEAR).split("\r")[1:]
-    assert first == f"working [{'#' * 15:<30}]  50%"  # before the third of four
+    # before the third of four, which took 1.4 s each
+    assert first.rstrip() == f"working [{'#' * 15:<30}]  50%, 3 s left"
     assert second.startswith("working [######################  ")
-    assert second.endswith("]  75%")
+    assert second.rstrip().endswith("]  75%, 1 s left")
+    assert len(second) >= len(first)  # or the end of the first would stay
     assert terminal.getvalue().endswith(CLEAR)
 
 
@@ -81,7 +83,24 @@ def test_the_caller_may_say_how_much_is_done(clock, terminal):
 def test_a_bar_never_exceeds_its_frame(clock, terminal):
     work(clock, 2 * PATIENCE, done=lambda: 1000)
     bars = terminal.getvalue().removesuffix(CLEAR).split("\r")[1:]
-    assert set(bars) == {f"working [{'#' * 30}] 100%"}
+    assert {bar.rstrip() for bar in bars} == {f"working [{'#' * 30}] 100%"}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"), [(33, "99 s left"), (600, "30 min left")]
+)
+def test_what_is_left_is_told_in_a_fitting_unit(clock, terminal, seconds, expected):
+    work(clock, seconds)
+    assert expected in terminal.getvalue()
+
+
+def test_a_notebook_is_watched_too(clock, monkeypatch):
+    of_a_kernel = type(
+        "OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"}
+    )
+    stream = watch(monkeypatch, of_a_kernel())
+    work(clock, PATIENCE)
+    assert "working [" in stream.getvalue()
 
 
 def test_the_bar_is_cleared_when_the_work_fails(clock, terminal):

@@ -1,4 +1,4 @@
-"""Signs of life where something takes longer than two seconds, on a terminal only."""
+"""Signs of life where something takes longer than two seconds, if a person watches."""
 
 from __future__ import annotations
 
@@ -25,17 +25,20 @@ def track(
 
     `done` says how much of `total` is done; by default, items are counted.
     """
-    if not sys.stderr.isatty():
+    if not _is_watched():
         yield from items
         return
     started = time.monotonic()
     shown = False
     try:
         for number, item in enumerate(items):
-            if time.monotonic() - started > PATIENCE:
+            taken = time.monotonic() - started
+            if taken > PATIENCE:
                 share = min(1.0, (number if done is None else done()) / max(1, total))
                 bar = "#" * round(30 * share)
-                sys.stderr.write(f"\r{what} [{bar:<30}] {share:4.0%}")
+                left = _left(taken * (1 / share - 1)) if 0 < share < 1 else ""
+                # spaces cover the rest of a longer estimate before
+                sys.stderr.write(f"\r{what} [{bar:<30}] {share:4.0%}{left:<15}")
                 sys.stderr.flush()
                 shown = True
             yield item
@@ -45,6 +48,20 @@ def track(
             sys.stderr.flush()
 
 
+def _is_watched() -> bool:
+    """Return whether a person sees what is written: on a terminal, or in a notebook."""
+    return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
+
+
+def _left(seconds: float) -> str:
+    """Return in words how long it takes still, if all goes on as before."""
+    if seconds < 100:
+        return f", {seconds:.0f} s left"
+    if seconds < 6000:
+        return f", {seconds / 60:.0f} min left"
+    return f", {seconds / 3600:.0f} h left"
+
+
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Say what is being done, after a while, if a person is watching.
@@ -52,7 +69,7 @@ def working(what: str) -> Iterator[None]:
     For what cannot be counted; a bar within it takes its place.
     """
     terminal = sys.stderr
-    if not terminal.isatty():
+    if not _is_watched():
         yield
         return
 

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from .._support.rows import judged_rows
 from ..bins.partitions import feasible_bins
 from ..cli.demo import halves
 from ..cli.divided import divide_table
-from ..cli.judged import Judged, expected_by, judge_table, without_features
+from ..cli.judged import Judged, expected_by, judge_table, rescale, without_features
 from ..cli.learned import learn, range_in_words
 from ..cli.methods import load_saved
 from ..cli.printing import finite
@@ -32,9 +33,10 @@ from ..cli.tables.roles import (
 from ..cli.tables.values import MISSING_TEXTS, RawTable
 from ..datasets import make_molecules
 from ..exceptions import InvalidInputError
+from ..export import to_onnx
 from ..judging.confidence_intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
-from ..persistence import load, save
+from ..persistence import load_map, save
 from ..report.parts import CONTENTS, METHODS
 from .plan import Plan, ending, verdict_files
 from .recipes import DEMO_ROWS, check_command, python_lines, recalibration_commands
@@ -172,7 +174,7 @@ class Bench:
     ) -> dict[str, Any]:
         """Return local calibration in other bins, as `check --bins` would."""
         table, data = self._of_stage(file, settings, scaler)
-        u = data.uncertainty if scaler is None else load(scaler).predict(data.X)
+        u = data.uncertainty if scaler is None else rescale(scaler, data)
         labels = None if table.groups is None else data.labels(table.groups, "--groups")
         rows = judged_rows(data.error, u, data.features, labels)
         settled = check_settings(bins, "bca", 0.95, 1500)
@@ -196,7 +198,7 @@ class Bench:
     ) -> dict[str, Any]:
         """Return the rows of a region, the worst first."""
         _, data = self._of_stage(file, settings, scaler)
-        u = data.uncertainty if scaler is None else load(scaler).predict(data.X)
+        u = data.uncertainty if scaler is None else rescale(scaler, data)
         if variable == "u":
             x = pl.Series(u)
         elif variable in data.X.columns[1:]:
@@ -287,11 +289,16 @@ class Bench:
         expected = _expected(wanted.scaler, test)
         judged.write_report(
             Path(wanted.report),
-            calibration=self._table(learned_from, expected),
+            calibration=self._table(learned_from, expected)
+            if wanted.is_comparable
+            else None,
             parts=Path(wanted.parts),
         )
         self._tell("writing the table")
         self._apply(wanted)
+        with_onnx = find_spec("onnx") is not None
+        if with_onnx:
+            to_onnx(load_map(wanted.scaler), wanted.onnx)
         assert judged.recalibrated is not None
         return {
             "told": [str(data), str(judged.data)],
@@ -311,13 +318,14 @@ class Bench:
                 "table": wanted.recalibrated,
                 "scaler": wanted.scaler,
                 "report": wanted.report,
+                **({"onnx": wanted.onnx} if with_onnx else {}),
                 **(
                     {"calibration": wanted.calibration, "test": wanted.test}
                     if divided
                     else {}
                 ),
             },
-            "commands": recalibration_commands(wanted),
+            "commands": recalibration_commands(wanted, with_onnx=with_onnx),
             "python": python_lines(
                 wanted, data.roles.to_dict(), format_of(f"x{ending(file)}")
             ),

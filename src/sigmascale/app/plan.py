@@ -125,6 +125,14 @@ class Plan:
         return self.known or self.table
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether both files are read alike, so that the report can compare them."""
+        if self.known is None:
+            return True
+        told = [(each.errors(), each.how_read()) for each in (self.known, self.table)]
+        return told[0] == told[1]
+
+    @property
     def recalibrated(self) -> str:
         """The table with new uncertainties."""
         return self._beside("recalibrated")
@@ -133,6 +141,11 @@ class Plan:
     def scaler(self) -> str:
         """The recalibrator."""
         return f"{stem(self.table.file)}_scaler.json"
+
+    @property
+    def onnx(self) -> str:
+        """The recalibrator for ONNX Runtime."""
+        return f"{stem(self.table.file)}_scaler.onnx"
 
     @property
     def report(self) -> str:

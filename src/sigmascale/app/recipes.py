@@ -13,26 +13,24 @@ Options = Sequence[tuple[str, str | None]]
 DEMO_ROWS = 4000
 
 
-def check_command(table: TableSettings, bins: int | None = None) -> str:
+def check_command(table: TableSettings) -> str:
     """Return the command that judges a table and writes the report."""
     report, parts = verdict_files(table.file)
     options = [*table.errors(), *table.features(), *table.how_read()]
-    options += _groups(table)
-    options += [("--bins", str(bins))] if bins else []
-    return command(
-        "check", [table.file], [*options, ("--report", report), ("--parts", parts)]
-    )
+    options += [*_groups(table), *_engine(table.file)]
+    options += [("--report", report), ("--parts", parts)]
+    return command("check", [table.file], options)
 
 
-def recalibration_commands(plan: Plan) -> list[str]:
-    """Return the commands that divide, fit, judge and apply."""
+def recalibration_commands(plan: Plan, *, with_onnx: bool) -> list[str]:
+    """Return the commands that divide, fit, judge, apply and export."""
     table, learned, seed = plan.table, plan.learned, ("--seed", str(plan.seed))
     found = []
     how: Options
     parts = [("--calibration", plan.calibration), ("--test", plan.test)]
     if plan.kind == "random":
         together = _groups(table) if plan.together else []
-        how = [("--share", f"{plan.share:g}"), *together, seed]
+        how = [("--share", repr(plan.share)), *together, seed]
         found.append(command("divide", [table.file], [*_whole(table), *how, *parts]))
     elif plan.kind == "column":
         how = [("--first-where", plan.condition)]
@@ -41,22 +39,21 @@ def recalibration_commands(plan: Plan) -> list[str]:
     fit: list[tuple[str, str | None]] = [*learned.errors(), *learned.features()]
     fit += [*learned.how_read(where=not divided), ("--method", plan.method)]
     fit += [("--bins", str(plan.bins))] if plan.bins else []
-    fit += [*_groups(learned), seed, ("-o", plan.scaler)]
+    fit += [*_groups(learned), *_engine(plan.calibration)]
+    fit += [seed, ("-o", plan.scaler)]
     found.append(command("fit", [plan.calibration], fit))
-    judge: list[tuple[str, str | None]] = [
-        *table.errors(),
-        *table.how_read(where=not divided),
-        *_groups(table),
-        seed,
-    ]
-    judge += [("--scaler", plan.scaler), ("--calibration", plan.calibration)]
+    judge: list[tuple[str, str | None]] = [*table.errors()]
+    judge += [*table.how_read(where=not divided), *_groups(table)]
+    judge += [*_engine(plan.test), seed, ("--scaler", plan.scaler)]
+    judge += [("--calibration", plan.calibration)] if plan.is_comparable else []
     judge += [("--report", plan.report), ("--parts", plan.parts)]
     found.append(command("check", [plan.test], judge))
-    named = [
-        each for each in table.errors() if each[0] in ("--uncertainty", "--variance")
-    ]
-    apply = [*named, *table.how_read(), ("-o", plan.recalibrated)]
+    apply: list[tuple[str, str | None]] = [*table.uncertainties()]
+    apply += [*table.how_read(), *_engine(table.file), ("-o", plan.recalibrated)]
     found.append(command("apply", [plan.scaler, table.file], apply))
+    if with_onnx:
+        export = [("--to", "onnx"), ("-o", plan.onnx)]
+        found.append(command("export", [plan.scaler], export))
     return found
 
 
@@ -67,6 +64,13 @@ def _whole(table: TableSettings) -> Options:
 
 def _groups(table: TableSettings) -> list[tuple[str, str | None]]:
     return [("--groups", table.groups)] if table.groups is not None else []
+
+
+def _engine(file: str) -> list[tuple[str, str | None]]:
+    """Return what makes the command line read a large file as the page does."""
+    from ..cli.tables.opening import stays_lazy
+
+    return [("--engine", "memory")] if stays_lazy([file], None) else []
 
 
 def command(name: str, files: Sequence[str], options: Options) -> str:

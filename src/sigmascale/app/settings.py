@@ -117,7 +117,13 @@ class TableSettings:
 
     def errors(self) -> list[tuple[str, str]]:
         """Return the options that name errors and uncertainties."""
-        named = ("error", "reference", "prediction", "uncertainty", "variance")
+        named = ("error", "reference", "prediction")
+        found = [(f"--{role}", name) for role in named for name in self.of(role)]
+        return found + self.uncertainties()
+
+    def uncertainties(self) -> list[tuple[str, str]]:
+        """Return the option that names uncertainties."""
+        named = ("uncertainty", "variance")
         return [(f"--{role}", name) for role in named for name in self.of(role)]
 
     def features(self) -> list[tuple[str, str]]:

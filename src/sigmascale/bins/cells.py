@@ -52,14 +52,21 @@ class CellSums:
 
     def compact(self) -> CellSums:
         """Add up the lines of each cell and fold, and sort them."""
-        keys = np.column_stack([self.codes, self.fold])
-        cells, inverse = np.unique(keys, axis=0, return_inverse=True)
-        where = inverse.ravel()
+        key = np.zeros(self.fold.size, dtype=np.int64)
+        size = 1  # of the numbers of cells so far
+        for code in (*self.codes.T, self.fold):
+            n_codes = 1 + int(code.max(initial=0))
+            if size * n_codes > 2**62:  # count only the cells that there are
+                found, key = np.unique(key, return_inverse=True)
+                size = found.size
+            key = key * n_codes + code
+            size *= n_codes
+        _, first, where = np.unique(key, return_index=True, return_inverse=True)
         sums = [
-            sum_by_code(where, values, cells.shape[0])
+            sum_by_code(where, values, first.size)
             for values in (self.n, self.z2, self.capped)
         ]
-        return CellSums(np.asfortranarray(cells[:, :-1]), cells[:, -1], *sums)
+        return CellSums(np.asfortranarray(self.codes[first]), self.fold[first], *sums)
 
     def rows(self, which: Any) -> CellSums:
         """Return some of the cells."""

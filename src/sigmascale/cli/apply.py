@@ -18,6 +18,7 @@ from .options import (
     column_option,
     example,
     gather,
+    make_choice,
 )
 from .printing import say, show_json
 from .tables.reading import Engine
@@ -59,11 +60,11 @@ def apply(
         ),
     ] = None,
     uncertainty: Annotated[
-        str | None, column_option("Uncertainties, if named otherwise than in fit.")
-    ] = None,
+        list[str], column_option("Uncertainties, if named otherwise than in fit.")
+    ] = [],  # noqa: B006
     variance: Annotated[
-        str | None, column_option("Variances, if named otherwise than in fit.")
-    ] = None,
+        list[str], column_option("Variances, if named otherwise than in fit.")
+    ] = [],  # noqa: B006
     prediction: Annotated[
         str | None,
         column_option("Predictions to put limits around, see --coverage."),
@@ -78,7 +79,7 @@ def apply(
     """
     from .tables.files import format_of
     from .tables.opening import open_table
-    from .tables.roles import Choice, Expected
+    from .tables.roles import Expected
 
     if prediction is not None and coverage is None:
         msg = "--prediction is for --coverage: limits are put around predictions."
@@ -97,7 +98,7 @@ def apply(
     format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)
-    choice = Choice(uncertainty=uncertainty, variance=variance, prediction=prediction)
+    choice = make_choice(uncertainty, variance, prediction=prediction)
     expected = Expected(roles, choice, with_prediction=coverage is not None)
     data = open_table(files, reading, expected).recalibrate(saved, name, coverage)
     told = data.write(output, roles) | {"column": data.new[0], "output": output}

@@ -18,6 +18,7 @@ from .options import (
     Groups,
     Parts,
     Report,
+    SampleSize,
     Seed,
     TableFormat,
     example,
@@ -30,6 +31,7 @@ from .printing import (
     show_json,
     show_table,
     show_verdicts,
+    show_words,
     tell_guesses,
     tell_written,
 )
@@ -103,6 +105,7 @@ def check(
     ] = None,
     report: Report = None,
     parts: Parts = None,
+    sample: SampleSize = None,
     seed: Seed = 0,
     format: FormatOption = None,
     as_json: AsJson = False,
@@ -128,10 +131,9 @@ def check(
             msg = f"{option} is for {needs}; pass that, too."
             raise InvalidInputError(msg)
     expected = choice if scaler is None else expected_by(scaler, choice)
-    data = open_table(files, reading, expected)
-    for option, value in (("--report", report), ("--scaler", scaler)):
-        if value is not None:
-            data.require_memory(option, "Report on some of them")
+    data = open_table(files, reading, expected, sample)
+    if scaler is not None:
+        data.require_memory("--scaler", "Judge some of them")
     judged = judge_table(
         data,
         scaler=scaler,
@@ -159,6 +161,8 @@ def check(
             say()
         show_verdicts(judged.final, "After" if judged.recalibrated else "")
         say("\n" + str(judged.final).split("\n\n", 1)[1])
+        if judged.final.sampled:
+            show_words(judged.final.sampled)
         say(f"\n{CLOSING[judged.final.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(judged.final.answer, tolerate))

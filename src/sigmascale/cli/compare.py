@@ -13,7 +13,7 @@ from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
 from .app import app
-from .methods import AUTO, NONE, make_scaler, takes_labels
+from .methods import AUTO, COMPONENT, NONE, make_scaler, takes_labels
 from .options import (
     COLUMNS,
     IN_MEMORY,
@@ -165,7 +165,7 @@ def _show_recalibrators(
     scalers: dict[str, Any] = {
         each: make_scaler(each, learned_from.roles, seed=seed)
         for each in methods()
-        if each not in (AUTO, NONE) and not takes_labels(each)
+        if each not in (AUTO, NONE, COMPONENT) and not takes_labels(each)
     }
     auto: Any = make_scaler(AUTO, learned_from.roles, seed=seed)
     learned_from.fit(auto, groups)

@@ -19,6 +19,7 @@ from .options import (
     Groups,
     Loss,
     MethodName,
+    SampleSize,
     Seed,
     example,
     gather,
@@ -74,6 +75,7 @@ def fit(
             metavar="SHARE",
         ),
     ] = None,
+    sample: SampleSize = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -85,9 +87,7 @@ def fit(
 
     if output != "-":
         check_output(output, (".json",), files)
-    data = open_table(files, reading, replace(choice, by=tuple(by)))
-    if method == AUTO:
-        data.require_memory("--method auto", "Name another method, such as raked")
+    data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
     learned = learn(
         data,
         method,

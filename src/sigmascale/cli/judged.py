@@ -13,6 +13,7 @@ from .tables.filesets import about
 from .tables.roles import Choice, Expected
 
 if TYPE_CHECKING:
+    from .._support.checks import Floats
     from ..judging.validation import Validation
     from ..scaling import VarianceScaler
     from .tables.lazy import LazyTable
@@ -138,7 +139,7 @@ def judge_table(
     with about(data.file), working("judging the recalibrated uncertainties"):
         recalibrated = validate(
             table.error,
-            loaded.predict(table.X),
+            rescale(scaler, table),
             table.features,
             groups=labels,
             ties=table.uncertainty,
@@ -147,6 +148,17 @@ def judge_table(
             **options,
         )
     return Judged(data, found, recalibrated, loaded, seed)
+
+
+def rescale(scaler: str, table: MemoryTable) -> Floats:
+    """Return what a saved recalibrator makes of the uncertainties of a table.
+
+    The column may have another name than in `fit`.
+    """
+    from .._support.rows import read_table
+    from ..persistence import load_map
+
+    return load_map(scaler).predict(read_table(table.X))
 
 
 def _warn_of_shared(scaler: str, loaded: VarianceScaler, table: MemoryTable) -> None:

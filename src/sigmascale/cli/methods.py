@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ..scaling import VarianceScaler
     from .tables.roles import Roles
 
-AUTO, NONE = "auto", "none"
+AUTO, NONE, COMPONENT = "auto", "none", "component"
 BINS_OF_CELLS = 10  # of each of two columns; a class has its own number for one
 PARAMETERS = {"--bins": "n_bins", "--by": "by", "--loss": "loss"}
 
@@ -42,6 +42,14 @@ def make_scaler(
     if "by" in parameters:
         columns = _labels(method, by, roles) if takes_labels(method) else by or []
         options |= _binned_by(columns, bins)
+    if method == COMPONENT and not roles.components:
+        msg = (
+            f"--method {COMPONENT} needs several columns of uncertainties: repeat "
+            "--uncertainty, or --variance, for each."
+        )
+        raise InvalidInputError(msg)
+    if "components" in parameters:
+        options["components"] = list(roles.components) or None
     if "random_state" in parameters:
         options["random_state"] = seed
     return scaler_of(method)(**options)

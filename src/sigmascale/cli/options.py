@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -95,14 +95,23 @@ def column_option(words: str, *names: str) -> Any:
     return typer.Option(*names, help=words, metavar="COLUMN", rich_help_panel="Columns")
 
 
-def _make_choice(**options: Any) -> Any:
+def make_choice(
+    uncertainty: Sequence[str] = (), variance: Sequence[str] = (), **options: Any
+) -> Any:
+    """Return what options say of the columns; uncertainties can be several."""
     from .tables.roles import Choice
 
-    return Choice(**options)
+    several = [*uncertainty, *variance]
+    return Choice(
+        uncertainty=next(iter(uncertainty), None),
+        variance=next(iter(variance), None),
+        components=tuple(several) if len(several) > 1 else (),
+        **options,
+    )
 
 
 COLUMNS = Group(
-    _make_choice,
+    make_choice,
     {
         "error": (
             Annotated[str | None, column_option("Errors: reference minus prediction.")],
@@ -116,12 +125,18 @@ COLUMNS = Group(
             None,
         ),
         "uncertainty": (
-            Annotated[str | None, column_option("Uncertainties: standard deviations.")],
-            None,
+            Annotated[
+                list[str],
+                column_option(
+                    "Uncertainties: standard deviations; repeat it for parts that add "
+                    "up, such as aleatoric and epistemic ones."
+                ),
+            ],
+            (),
         ),
         "variance": (
-            Annotated[str | None, column_option("Or their squares, variances.")],
-            None,
+            Annotated[list[str], column_option("Or their squares, variances.")],
+            (),
         ),
         "features": (
             Annotated[
@@ -273,6 +288,17 @@ Groups = Annotated[
         help="Rows with equal values of it belong together, such as repeats of a "
         "sample.",
         metavar="COLUMN",
+    ),
+]
+SampleSize = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        help="Rows that are drawn of files that are not read into memory, for what "
+        "sums do not tell; 1,000,000 if not given.",
+        min=100,
+        metavar="N",
+        rich_help_panel="Reading",
     ),
 ]
 Report = Annotated[

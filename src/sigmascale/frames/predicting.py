@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -10,7 +11,7 @@ from .._support.checks import LARGEST, SMALLEST
 from ..exceptions import InvalidInputError
 from ..maps import Node
 from .expressions import Expressions
-from .lazy_rows import as_lazy, is_finite, number
+from .lazy_rows import Frame, as_lazy, is_finite, number
 from .polars_batches import with_column
 
 if TYPE_CHECKING:
@@ -71,8 +72,19 @@ def predict(
     if name is None and new in schema:
         msg = f"`frame` already has a column {new!r}. Pass `name`, or drop it."
         raise InvalidInputError(msg)
+    return with_prediction(lazy, root, names, smallest, new).to_native()
+
+
+def with_prediction(
+    lazy: Frame, root: Node, names: Sequence[str], smallest: float, new: str
+) -> Frame:
+    """Return the frame with the values of a map as a new column.
+
+    `names` are those of the columns that it reads, the uncertainty first.
+    """
     if lazy.implementation.is_polars():
-        return with_column(lazy, new, root, names, smallest).to_native()
+        return with_column(lazy, new, root, names, smallest)
+    schema = lazy.collect_schema()
     given = number(schema, names[0])
     u = nw.when(given == 0).then(nw.lit(smallest)).otherwise(given)
     u = u.clip(SMALLEST, LARGEST)
@@ -81,7 +93,7 @@ def predict(
     usable = is_finite(given) & (given >= 0)
     for x in expressions.needed.values():
         usable = usable & is_finite(x)
-    return lazy.with_columns(nw.when(usable).then(value).alias(new)).to_native()
+    return lazy.with_columns(nw.when(usable).then(value).alias(new))
 
 
 def _learned(scaler: Any) -> tuple[Node, float, int, tuple[str, ...] | None]:

@@ -26,10 +26,9 @@ from ..judging.verdicts import validate as validate_rows
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
 from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
-from .summaries import uniform
+from .sampling import SAMPLE, draw
 
 SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
-SAMPLE = 1_000_000  # rows that are judged
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def validate(
     """Return verdicts on a lazy frame, see :func:`sigmascale.validate`.
 
     Up to `sample` rows are collected and judged in memory. Of a larger frame the engine
-    draws that many, by a hash of error and uncertainty, or of whole groups; so many
+    draws that many, by a hash of their numbers, or whole groups; so many
     rows show all that matters. The scores are those of all rows.
 
     Parameters
@@ -199,28 +198,17 @@ def validate(
         names if isinstance(names, str) else [*names, *together],
         categorical=together,
     )
-    most = check_count(sample, "sample", least=100)
-    seen = collect(rows.frame.select(n=nw.len(), usable=nw.col("u").count()))
-    n_rows = int(seen["n"][0])
-    if int(seen["usable"][0]) < n_rows or not n_rows:
-        rows.refuse()
-    chosen = rows.frame
-    if n_rows > most:
-        chosen = _share_of(rows, n_rows, most, groups)
-    found = collect(chosen)
-    by_name = {
-        name: found[column]
-        for name, column in zip(rows.names[1:], rows.columns[1:], strict=True)
-    }
+    drawn = draw(rows, check_count(sample, "sample", least=100), groups)
+    found = drawn.rows
     judged = validate_rows(
-        found["e"].astype(np.float64),
-        found["u"].astype(np.float64),
-        {name: by_name[name] for name in names},
-        groups=None if groups is None else as_labels(by_name[groups]),
+        found.errors,
+        found.uncertainty,
+        {name: found.columns[found.names.index(name)] for name in names},
+        groups=found.groups,
         rng=rng,
         **options,
     )
-    if n_rows <= most:
+    if drawn.outside is None:
         return judged
     whole = scorecard(
         frame,
@@ -238,22 +226,6 @@ def _bins_of(n_bins: Any, rows: LazyRows) -> int:
     if n_bins is None:
         n_rows = int(collect(rows.frame.select(n=nw.len()))["n"][0])
     return bins_of(n_bins, n_rows)
-
-
-def _share_of(rows: LazyRows, n_rows: int, most: int, groups: str | None) -> Any:
-    """Return about so many of the rows: by a hash of each, or every so many groups."""
-    if groups is not None:
-        column = rows.columns[rows.names.index(groups)]
-        labels = np.sort(as_labels(collect(rows.frame.select(column).unique())[column]))
-        kept = labels[:: -(-n_rows // most)].tolist()
-        return rows.frame.filter(nw.col(column).is_in(kept))
-    sums = collect(
-        with_terms(rows.frame, ("e2", "u2")).select(
-            e2=nw.col("e2").sum(), u2=nw.col("u2").sum()
-        )
-    )
-    e2, u2 = (float(sums[name][0]) / n_rows for name in ("e2", "u2"))
-    return rows.frame.filter(uniform(e2, u2) < most / n_rows)
 
 
 def _scored(features: Any) -> Any:

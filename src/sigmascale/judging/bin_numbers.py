@@ -150,7 +150,7 @@ def scan_bins(
     ...     (data.X[:2000], data.error[:2000]),
     ...     (data.X[2000:], data.error[2000:]),
     ... )
-    >>> quick = {"n_draws": 20, "method": "moments"}
+    >>> quick = {"n_draws": 20, "method": "moments", "score_bins": 20}
     >>> scan = scan_bins(calibration, test, n_bins=(2, 20), **quick)
     >>> bool(scan.scores["S_u"][1] < scan.scores["S_u"][0])
     True

@@ -21,6 +21,7 @@ from .._support.checks import (
     check_uncertainty,
 )
 from .._support.render import html_table, plain
+from ..maps.laws import StudentLaw
 from .confidence_intervals import wilson_interval
 
 
@@ -171,8 +172,41 @@ class IntervalScores:
         return html_table(("score", "value"), self._rows())
 
 
+def law_interval(uncertainty: Any, law: StudentLaw, coverage: float = 0.9) -> Floats:
+    """Return the central limits of a law of errors.
+
+    Parameters
+    ----------
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    law : StudentLaw
+        The law, such as ``law_`` of a recalibrator with ``distribution="student"``.
+    coverage : float, default 0.9
+        Probability that an error lies within its limits.
+
+    Returns
+    -------
+    array of shape (n, 2)
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> law_interval([1.0, 2.0], ss.StudentLaw(df=3.0, scale=0.5)).round(2)
+    array([[-1.18,  1.18],
+           [-2.35,  2.35]])
+    """
+    u = check_uncertainty(uncertainty)
+    half = u * law.quantiles(0.5 + check_fraction(coverage, "coverage") / 2)
+    return np.column_stack([-half, half])
+
+
 def interval_scores(
-    error: Any, interval: Any, *, coverage: float = 0.9, confidence: float = 0.95
+    error: Any,
+    interval: Any,
+    *,
+    coverage: float = 0.9,
+    confidence: float = 0.95,
+    law: StudentLaw | None = None,
 ) -> IntervalScores:
     """Return coverage with its confidence interval, mean width and interval score.
 
@@ -186,6 +220,9 @@ def interval_scores(
         The coverage that the interval was made for.
     confidence : float, default 0.95
         Coverage of the confidence interval of the fraction.
+    law : StudentLaw, optional
+        The law of the errors; `interval` then is the uncertainty, of shape (n,), and
+        the limits are those of :func:`law_interval`.
 
     Returns
     -------
@@ -202,6 +239,8 @@ def interval_scores(
     interval score  6.114
     rows            1000
     """
+    if law is not None:
+        interval = law_interval(interval, law, coverage)
     e, limits = _check(error, interval)
     target = check_fraction(coverage, "coverage")
     inside = inside_limits(e, limits)

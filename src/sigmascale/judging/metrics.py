@@ -24,11 +24,12 @@ from .._support.checks import (
 )
 from .._support.render import html_table, plain, text_table
 from ..exceptions import InvalidInputError
+from ..maps.laws import NORMAL, StudentLaw
 
 Curve = Literal["interval", "quantile"]
 
 
-def crps(error: Any, uncertainty: Any) -> float:
+def crps(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float:
     """Return the mean continuous ranked probability score; lower is better.
 
     For normal errors it is u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π], with z = error / u, in
@@ -40,23 +41,25 @@ def crps(error: Any, uncertainty: Any) -> float:
         Errors, reference minus prediction.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    law : StudentLaw, optional
+        The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
 
     References
     ----------
     T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 359 (2007),
-    doi:10.1198/016214506000001437
+    doi:10.1198/016214506000001437; of Student's t: A. Jordan, F. Krüger and S. Lerch,
+    J. Stat. Softw. 90 (12) (2019), doi:10.18637/jss.v090.i12
 
     Examples
     --------
     >>> round(crps([0.0, 2.0], [1.0, 1.0]), 4)
     0.8432
+    >>> import sigmascale as ss
+    >>> round(crps([0.0, 2.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
+    0.8603
     """
     e, u = check_pair(error, uncertainty)
-    z = e / u
-    density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
-    # 2 Φ(z) − 1 is erf(z / √2), which does not cancel near 0
-    parts = z * special.erf(z / np.sqrt(2)) + 2 * density - 1 / np.sqrt(np.pi)
-    return float(np.mean(u * parts))
+    return float(np.mean(u * (law or NORMAL).ranked_scores(e / u)))
 
 
 def sharpness(uncertainty: Any) -> float:

@@ -11,12 +11,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from .._support.checks import check_pair
 from .._support.render import html_table
 from .._support.rows import Rows, judged_rows
 from ..arrays.rows import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
+from ..maps.laws import StudentLaw
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
@@ -69,11 +72,11 @@ def zms(error: Any, uncertainty: Any) -> float:
     return float(_global_sums(error, uncertainty, "z2").zms[0])
 
 
-def nll(error: Any, uncertainty: Any) -> float:
-    """Return the mean negative log-likelihood of normal errors; lower is better.
+def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float:
+    """Return the mean negative log-likelihood of the errors; lower is better.
 
-    NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that are right on
-    average and, among these, the sharp ones.
+    For normal errors, NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that
+    are right on average and, among these, the sharp ones.
 
     Parameters
     ----------
@@ -81,12 +84,20 @@ def nll(error: Any, uncertainty: Any) -> float:
         Errors, reference minus prediction.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    law : StudentLaw, optional
+        The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
 
     Examples
     --------
     >>> round(nll([1.0, -1.0], [1.0, 1.0]), 4)
     1.4189
+    >>> import sigmascale as ss
+    >>> round(nll([1.0, -1.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
+    1.8009
     """
+    if law is not None:
+        e, u = check_pair(error, uncertainty)
+        return float(np.mean(law.losses(e / u) + np.log(u)))
     return _global_sums(error, uncertainty, "z2", "log_u2").nll()
 
 

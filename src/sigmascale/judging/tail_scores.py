@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from .._support.checks import (
-    Floats,
     check_column,
     check_count,
     check_fraction,
@@ -23,6 +22,7 @@ from .._support.checks import (
 )
 from .._support.render import html_table, plain
 from ..exceptions import InvalidInputError
+from ..maps.laws import StudentLaw
 from .confidence_intervals import wilson_interval
 from .estimates import Estimate, bca_of_means
 
@@ -32,7 +32,6 @@ SKEWED_Z2 = 0.8  # and of z²; 0.63 for normal z
 SKEWED_COVERAGE = 0.85  # of z², above which not even the share within 1.96 u is safe
 REACH = 1.96  # of an interval at 95 %, in units of u
 EQUIVALENT = (0.945, 0.955)  # coverages that are 0.95 for all purposes
-_LEAST_DF, _MOST_DF = 0.1, 1000.0  # Student's t with more is normal
 
 
 def relative_calibration_error(
@@ -186,43 +185,11 @@ def student_shape(error: Any, uncertainty: Any) -> StudentShape:
     (3.9, 1.0)
     """
     e, u = check_pair(error, uncertainty)
-    z2 = (e / u) ** 2
-    mean = float(z2.mean())
-    if mean == 0:
+    if not np.any(e):
         msg = "`error` must not be 0 in every row: the z-scores have no distribution."
         raise InvalidInputError(msg)
-    z2 = z2 / mean
-    # with fewer degrees of freedom, errors of exactly 0 would have all the likelihood
-    least = max(_LEAST_DF, 1.1 * (z2.size / np.count_nonzero(z2) - 1))
-
-    def slope(log_df: float) -> float:
-        """Return the derivative of the log-likelihood by df, with the best scale."""
-        df = float(np.exp(log_df))
-        expected = special.digamma((df + 1) / 2) - special.digamma(df / 2)
-        return float(expected - np.log1p(z2 / (df * _best_scale2(z2, df))).mean())
-
-    if least >= _MOST_DF or slope(np.log(_MOST_DF)) >= 0:
-        return StudentShape(float("inf"), float(np.sqrt(mean)))
-    if slope(np.log(least)) <= 0:
-        df = least
-    else:
-        df = float(
-            np.exp(optimize.brentq(slope, np.log(least), np.log(_MOST_DF), xtol=1e-13))
-        )
-    return StudentShape(df, float(np.sqrt(mean * _best_scale2(z2, df))))
-
-
-def _best_scale2(z2: Floats, df: float) -> float:
-    """Return the squared scale of Student's t with the highest likelihood."""
-
-    def slope(log_scale2: float) -> float:
-        return float(np.mean((df + 1) * z2 / (df * np.exp(log_scale2) + z2)) - 1)
-
-    high = np.log((df + 1) / df * z2.mean())
-    low = high - 1
-    while slope(low) < 0:
-        low -= 2 * (high - low)
-    return float(np.exp(optimize.brentq(slope, low, high, xtol=1e-14)))
+    law = StudentLaw.learn(e / u)
+    return StudentShape(law.df, law.scale)
 
 
 @dataclass(frozen=True)

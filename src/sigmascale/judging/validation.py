@@ -165,6 +165,16 @@ class Validation:
         """All verdicts in plain words."""
         return " ".join(verdict.sentence for verdict in self.verdicts.values())
 
+    @property
+    def sampled(self) -> str:
+        """That a sample was judged, in words; nothing if all rows were."""
+        if self.rows is None or self.rows.n_rows == self.scores.n_rows:
+            return ""
+        return (
+            f"Judged by {self.rows.n_rows} rows, drawn by a hash, of "
+            f"{self.scores.n_rows}; NLL and S are those of all rows."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return verdicts and what they rest on."""
         return {

@@ -23,6 +23,7 @@ from .nodes import (
     Sum,
     factor_tables,
     in_order,
+    multiplied,
     scaled,
 )
 from .trees import Trees
@@ -46,6 +47,7 @@ __all__ = [
     "evaluate",
     "factor_tables",
     "in_order",
+    "multiplied",
     "scaled",
 ]
 

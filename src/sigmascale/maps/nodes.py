@@ -370,6 +370,34 @@ def scaled(*factors: Node | float) -> Product:
     return Product((*nodes, UNCERTAINTY))
 
 
+def multiplied(root: Node, factor: float) -> Node:
+    """Return a map times a number, as flat as it can be.
+
+    Parameters
+    ----------
+    root : Node
+        The map.
+    factor : float
+        The number.
+
+    Returns
+    -------
+    Node
+
+    Examples
+    --------
+    >>> multiplied(scaled(2.0), 3.0).factors[0]
+    Constant(value=6.0)
+    """
+    if abs(factor - 1) < 1e-9:  # it is right already
+        return root
+    factors = root.factors if isinstance(root, Product) else (root,)
+    first = factors[0]
+    if isinstance(first, Constant):
+        return Product((Constant(factor * first.value), *factors[1:]))
+    return Product((Constant(factor), *factors))
+
+
 def in_order(root: Node) -> list[Node]:
     """Return each node of a map once, its inputs before it.
 

@@ -37,8 +37,8 @@ def recalibrate(
     columns = _columns(root, rows)
     _warn_of_unseen(root, rows, columns)
     if seen is not None:
-        gaps = {c.position for c in columns_of(root) if c.kind == "optional"}
-        seen.warn_of_others(rows, n_fit, gaps)
+        kinds = {column.position: column.kind for column in columns_of(root)}
+        seen.warn_of_others(rows, n_fit, kinds)
     return _rescaled(root, columns, rows.n_rows)
 
 

@@ -7,6 +7,7 @@ judge it by that it was fitted on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,7 +105,7 @@ class Seen:
             and (self.missing >= 0).all()
         )
 
-    def warn_of_others(self, rows: Rows, n_fit: int, needed: set[int]) -> None:
+    def warn_of_others(self, rows: Rows, n_fit: int, kinds: Mapping[int, str]) -> None:
         """Warn of rows far outside, and of gaps in columns that had none.
 
         Parameters
@@ -113,20 +114,21 @@ class Seen:
             New rows.
         n_fit : int
             Rows of the calibration set.
-        needed : set of int
-            The columns whose missing values make a difference.
+        kinds : dict of int to str
+            What the map takes each of its columns for. Values of an "optional" one may
+            be missing; a "label" is no number, even if it looks like one.
         """
         for position, quantiles, missing in zip(
             self.positions.tolist(), self.quantiles, self.missing, strict=True
         ):
             column = rows.columns[position]
-            if column.dtype != np.float64:
+            if column.dtype != np.float64 or kinds.get(position) == "label":
                 continue
             name, size = rows.names[position], column.size
             low, high = column.min(), column.max()
             if np.isnan(low):
                 column = column[~np.isnan(column)]
-                if position in needed and not missing:
+                if kinds.get(position) == "optional" and not missing:
                     warn(
                         f"{size - column.size} of {size} rows have no {name!r}, which "
                         "was never missing in fit: their uncertainties are a guess. "
@@ -169,8 +171,10 @@ def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
         low, high, values = np.log(low), np.log(high), np.log(values)
         median = None if median is None else np.log(median)
     if median is None:
-        median = (low + high) / 2
-    n_far = np.count_nonzero((values > 2 * high - median) | (values < 2 * low - median))
+        median = low / 2 + high / 2
+    with np.errstate(over="ignore", invalid="ignore"):  # near the largest numbers
+        far = (values > 2 * high - median) | (values < 2 * low - median)
+    n_far = np.count_nonzero(far)
     expected = x.size / (n_fit + 1)
     least = max(OUTSIDE * expected, LEAST_SHARE * x.size, LEAST_ROWS)
     return n_outside if n_far > FAR * expected or n_outside > least else 0

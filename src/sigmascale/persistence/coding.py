@@ -22,6 +22,7 @@ from ..bins.sums import BinSums
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node, in_order
 from ..maps.conformal import ConformalScores
+from ..maps.laws import StudentLaw
 from ..maps.ranges import check_map
 from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
 
 _PARTS: dict[str, type[Any]] = {
     each.__name__: each
-    for each in (BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins, Seen)
+    for each in (
+        BinSums,
+        Cells,
+        ConformalScores,
+        EqualSizeBins,
+        LabelBins,
+        Seen,
+        StudentLaw,
+    )
 }
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_}
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}

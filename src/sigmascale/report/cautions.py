@@ -30,6 +30,7 @@ def cautions(evidence: Evidence) -> list[Caution]:
         *_same_rows(evidence),
         *_shifted(evidence),
         *_repeats(evidence),
+        *_sampled(evidence),
         *_few_rows(evidence),
         *_tails(evidence),
         *_worse(evidence),
@@ -41,6 +42,12 @@ def cautions(evidence: Evidence) -> list[Caution]:
         ],
         *_always(evidence),
     ]
+
+
+def _sampled(evidence: Evidence) -> Iterator[Caution]:
+    words = evidence.final.validation.sampled
+    if words:
+        yield Caution("That every row was looked at.", words)
 
 
 def _same_rows(evidence: Evidence) -> Iterator[Caution]:

@@ -198,10 +198,10 @@ def tabulate_candidates(results: dict[str, list[Any]], chosen: str | None) -> Ta
     for name, verdict, nll, worse, error in zip(
         *(results[column] for column in columns), strict=True
     ):
-        tried = nll is not None
+        # one that was not tried has no likelihood; one out of the ranking no difference
         cells = [
-            Cell(f"{nll:.4f}" if tried else "–"),
-            Cell(f"{worse:.4f} ± {error:.4f}" if tried else "–"),
+            Cell("–" if nll is None else f"{nll:.4f}"),
+            Cell("–" if worse is None else f"{worse:.4f} ± {error:.4f}"),
             Cell(verdict, name == chosen, prose=True),
         ]
         rows.append((str(name), "", cells))

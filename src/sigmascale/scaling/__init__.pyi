@@ -3,6 +3,7 @@
 from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
+from .component import ComponentScaling
 from .group import GroupScaling
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
@@ -15,6 +16,7 @@ from .temperature import TemperatureScaling
 __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
+    "ComponentScaling",
     "GroupScaling",
     "IsotonicScaling",
     "LinearScaling",

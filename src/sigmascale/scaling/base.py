@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -14,13 +14,17 @@ from .._support.checks import (
     LARGEST_Z,
     SMALLEST,
     Floats,
+    Ints,
     Labels,
+    check_choice,
     check_errors,
+    check_fraction,
     check_groups,
     check_pair,
     largest_size,
     refuse_other_order,
 )
+from .._support.progress import working
 from .._support.repeats import warn_of_repeats
 from .._support.rows import (
     Rows,
@@ -35,10 +39,15 @@ from ..arrays.prediction import interval as interval_device
 from ..arrays.prediction import recalibrate as recalibrate_device
 from ..arrays.rows import DeviceRows, on_device
 from ..bins.sums import BinSums
-from ..exceptions import DegenerateFitWarning, InvalidInputError
-from ..maps import Node
+from ..exceptions import (
+    DegenerateFitWarning,
+    HeavyTailsWarning,
+    InvalidInputError,
+)
+from ..maps import Constant, Node, Product, multiplied
 from ..maps.conformal import ConformalScores
-from ..maps.prediction import in_range, recalibrate
+from ..maps.laws import NORMAL, StudentLaw
+from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
 from . import device_summaries
 from .slips import warn_of_slips
@@ -46,6 +55,9 @@ from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+Distribution = Literal["normal", "student"]
 
 
 class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
@@ -65,13 +77,19 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     """What it does to uncertainties, in words; a clause without a full stop."""
     references: ClassVar[tuple[str, ...]] = ()
     """Whom to cite for it."""
+    sets_average: ClassVar[bool] = True
+    """Whether uncertainties shall be right on average, as nearly always."""
 
     map_: Node
+    n_sample_: int
+    level_: float
     min_uncertainty_: float
     n_samples_fit_: int
     seen_: Seen
     column_numbers_: list[int]
     conformal_: ConformalScores
+    law_: StudentLaw
+    distribution: Distribution = "normal"
 
     def _learn(self, rows: Rows) -> Node:
         """Return the map that was learned from rows, and keep what else is of interest.
@@ -80,14 +98,24 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """
         return self._learn_from_sums(RowSummaries(rows))
 
+    def _learn_in_folds(self, rows: Rows, fold: Ints) -> tuple[Node, Floats] | None:
+        """Return the map, and what it would be for rows of each fold without them.
+
+        A method that cross-fits anyway returns both, the uncertainties of unseen rows
+        at the average of its map; one that does not returns nothing.
+        """
+        return None
+
     def _learn_from_sums(self, data: Summaries) -> Node:
         """Return the map that was learned from sums, of rows in memory or elsewhere."""
-        msg = (
-            f"{type(self).__name__} cannot be fitted from sums, as a lazy frame "
-            "needs. Collect a sample of the rows and fit it to that, or use "
-            "RakedScaling."
-        )
-        raise InvalidInputError(msg)
+        msg = f"{type(self).__name__} must learn from sums, or from rows."
+        raise NotImplementedError(msg)
+
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums do not do, so that lazy frames are fitted by a sample."""
+        by_rows = type(self)._learn_from_sums is VarianceScaler._learn_from_sums
+        return by_rows or self.distribution == "student"
 
     def _learned_words(self) -> str:
         """Return what was learned in a sentence or two; nothing if it is too much."""
@@ -113,7 +141,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self._forget_intervals()
+        self._forget()
         refuse_other_order(X=X, y=y, groups=groups)
         if on_device(X, y):
             return self._fit_device(X, y, groups)
@@ -124,14 +152,15 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.min_uncertainty_ = float(u.min())
         self.seen_ = Seen.of(rows.with_uncertainty(u))
         warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
-        return self._fit_rows(rows.with_uncertainty(in_range(u)))
+        with working(f"fitting {type(self).__name__}"):
+            return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
     def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
         """Fit rows on a device; what sums do not determine is learned on the host."""
         rows = self._read_device(X, fitting=True)
         with rows.library.in_64_bits():
             rows = rows.detached().with_target(y).nonnegative(smallest=None)
-            if groups is not None or not self._learns_from_sums():
+            if groups is not None or self.needs_rows:
                 host = rows.to_host()
                 return self.fit(np.column_stack(host.columns), host.errors, groups)
             rows, all_zero = device_summaries.informative(rows)
@@ -141,10 +170,6 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             self.map_ = self._learn_from_sums(data)
             self._keep_seen(data)
         return self
-
-    @classmethod
-    def _learns_from_sums(cls) -> bool:
-        return cls._learn is VarianceScaler._learn
 
     def fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory.
@@ -159,7 +184,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         -------
         self
         """
-        self._forget_intervals()
+        self._forget()
         self.map_ = self._learn_from_sums(data)
         self._keep_seen(data)
         self.n_features_in_ = len(data.names)
@@ -172,16 +197,93 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.min_uncertainty_ = smallest
         self.seen_ = Seen.of_range(smallest, largest)
 
-    def _fit_rows(self, rows: Rows) -> Self:
-        """Fit checked rows, with what would trip every method out of the way."""
-        self.n_samples_fit_ = rows.n_rows
-        self.map_ = self._learn(informative(rows))
+    def fit_sample(self, rows: Rows, n_rows: int, smallest_uncertainty: float) -> Self:
+        """Learn from rows that stand for many others.
+
+        Parameters
+        ----------
+        rows : Rows
+            Checked rows, with errors.
+        n_rows : int
+            How many rows they stand for; `set_level` says what those not seen want.
+        smallest_uncertainty : float
+            The smallest one of all these.
+
+        Returns
+        -------
+        self
+        """
+        self._forget()
+        self.min_uncertainty_ = smallest_uncertainty
+        self.seen_ = Seen.of(rows)
+        self.n_features_in_ = len(rows.names)
+        self.feature_names_in_ = np.array(rows.names, dtype=object)
+        self._fit_rows(rows)
+        if n_rows > rows.n_rows:
+            self.n_sample_, self.n_samples_fit_ = rows.n_rows, n_rows
         return self
 
-    def _forget_intervals(self) -> None:
-        """Forget the z-scores of another fit: they guarantee nothing."""
-        if hasattr(self, "conformal_"):
-            del self.conformal_
+    def set_level(self, level: float) -> None:
+        """Multiply what was learned by a factor that all other rows want.
+
+        Parameters
+        ----------
+        level : float
+            The factor of the uncertainties.
+        """
+        self.level_ = level
+        if self.distribution == "normal":  # of a law, the sample has the average, too
+            self.map_ = Product((Constant(level), self.map_))
+
+    def _fit_rows(self, rows: Rows) -> Self:
+        """Fit checked rows, with what would trip every method out of the way."""
+        check_choice(self.distribution, "distribution", get_args(Distribution))
+        rows = informative(rows)
+        self.n_samples_fit_ = rows.n_rows
+        self.map_ = self._learn(rows)
+        # those of rows that a cross-fit has not seen, where there are any
+        unseen: Floats | None = self.__dict__.pop("_unseen_z", None)
+        if self.distribution == "student":
+            z = rows.errors / rescale(self.map_, rows) if unseen is None else unseen
+            self._learn_law(z)
+        return self
+
+    def _learn_law(self, z: Floats) -> None:
+        """Learn Student's t, and make its standard deviation what is predicted."""
+        law = StudentLaw.learn(z)
+        if law.df > 2:
+            root = 1.0 if np.isinf(law.df) else float(np.sqrt((law.df - 2) / law.df))
+            self.map_ = multiplied(self.map_, law.scale / root)
+            law = StudentLaw(law.df, root)
+        else:
+            warn(
+                f"The tails are so heavy (Student's t with {law.df:.2g} degrees of "
+                "freedom) that the law has no standard deviation: predict returns "
+                "what is right on average for the rows of this set. Use "
+                "predict_scale, predict_quantiles or predict_interval.",
+                HeavyTailsWarning,
+                stacklevel=4,
+            )
+        self.law_ = law
+
+    def _fit_in_folds(self, rows: Rows, fold: Ints) -> Floats | None:
+        """Fit checked rows, and return what rows of each fold get without them.
+
+        Nothing is done or returned by a method that does not cross-fit.
+        """
+        found = self._learn_in_folds(informative(rows), fold)
+        if found is None:
+            return None
+        self.n_samples_fit_ = rows.n_rows
+        self.map_, unseen = found
+        self.__dict__.pop("_unseen_z", None)
+        return unseen
+
+    def _forget(self) -> None:
+        """Forget what not every fit has, such as z-scores that guarantee nothing."""
+        for name in ("conformal_", "n_sample_", "level_", "law_"):
+            if hasattr(self, name):
+                delattr(self, name)
 
     def predict(self, X: Any) -> Any:
         """Return recalibrated uncertainties, finite and positive.
@@ -233,7 +335,77 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         does = f"{self.does[0].upper()}{self.does[1:]}."
-        return f"{does} {self._learned_words()}".strip()
+        words = [does, self._learned_words(), self._law_words(), self._sampled()]
+        return " ".join(filter(None, words))
+
+    def _law_words(self) -> str:
+        """Return the law of errors in words; nothing if it is normal."""
+        if not hasattr(self, "law_"):
+            return ""
+        if np.isinf(self.law_.df):
+            return "Errors are normal: their tails are not heavier than that."
+        return (
+            f"Errors follow Student's t with {self.law_.df:.3g} degrees of freedom and "
+            f"{self.law_.scale:.3g} times the uncertainty as its scale."
+        )
+
+    def _sampled(self) -> str:
+        """Return that a sample was fitted, in words; nothing if all rows were."""
+        if not hasattr(self, "level_"):
+            return ""
+        return (
+            f"It was learned from a sample of {self.n_sample_} of "
+            f"{self.n_samples_fit_} rows; all others set the average, by a factor of "
+            f"{self.level_:.4g}."
+        )
+
+    def predict_scale(self, X: Any) -> Floats:
+        """Return the scale of the law of errors.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+
+        Returns
+        -------
+        array of shape (n,)
+            That of Student's t, with ``law_.df`` degrees of freedom; for normal errors,
+            the standard deviation that `predict` returns.
+        """
+        u = self.predict(X)
+        return np.asarray(u * getattr(self, "law_", NORMAL).scale)
+
+    def predict_quantiles(self, X: Any, levels: Any) -> Floats:
+        """Return quantiles of the error by its law, normal or Student's t.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_columns)
+            Conditioning table with the columns seen in `fit`.
+        levels : array-like of shape (k,)
+            Probabilities between 0 and 1.
+
+        Returns
+        -------
+        array of shape (n, k)
+            Quantiles of the error: those of the truth are the prediction plus these.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> data = ss.datasets.make_molecules(500, seed=1)
+        >>> scaler = ss.TemperatureScaling(distribution="student")
+        >>> scaler = scaler.fit(data.uncertainty, data.error)
+        >>> scaler.predict_quantiles(data.uncertainty[:2], [0.05, 0.95]).shape
+        (2, 2)
+        """
+        p = np.atleast_1d(np.asarray(levels, dtype=np.float64))
+        if p.ndim != 1 or not ((p > 0) & (p < 1)).all():
+            msg = f"`levels` must lie between 0 and 1; found {levels!r}."
+            raise InvalidInputError(msg)
+        law: StudentLaw = getattr(self, "law_", NORMAL)
+        return np.asarray(self.predict(X)[:, None] * law.quantiles(p))
 
     def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.
@@ -280,6 +452,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         are drawn as those of `conformalize` were; it is an average over such rows (or
         those of a group), not a promise for each of them.
 
+        Without `conformalize`, a recalibrator with ``distribution="student"`` returns
+        the central limits of its law, which no theorem guarantees.
+
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_columns)
@@ -321,6 +496,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         if not hasattr(self, "conformal_"):
+            if hasattr(self, "law_"):
+                level = check_fraction(coverage, "coverage")
+                return self.predict_quantiles(X, [0.5 - level / 2, 0.5 + level / 2])
             msg = (
                 "Intervals with a coverage guarantee need rows that the recalibrator "
                 "was not fitted on: call conformalize(X, error) with held-out rows "
@@ -364,7 +542,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             with judged.library.in_64_bits():
                 return -judged.total(("z2", "log_u2")).nll()
         error = check_target(y, predicted.size, type(self).__name__)
-        return -BinSums.of_all(*check_pair(error, predicted)).nll()
+        e, u = check_pair(error, predicted)
+        if hasattr(self, "law_"):
+            return -float(np.mean(self.law_.losses(e / u) + np.log(u)))
+        return -BinSums.of_all(e, u).nll()
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Return the rows of a table whose columns are those seen in `fit`."""

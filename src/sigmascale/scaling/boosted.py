@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.citations import BOOSTING
@@ -23,18 +22,21 @@ from ..maps import (
     Trees,
 )
 from ..maps.prediction import rescale
-from .base import VarianceScaler
+from .base import Distribution, VarianceScaler
 from .crossfit import (
     canonical_order,
-    deviance,
-    largest_ratio,
+    capped,
+    largest_counted,
     make_folds,
 )
 from .linear import LinearScaling
 from .summaries import Partition, coded_columns, learn_partition
-from .trees import Tree, TreeOptions, grow
+from .trees import Grower, TreeOptions, TreesInStep
 
 MAX_BINS = 255  # of a column
+LEAST_BINS = 32
+ROWS_PER_BIN = 100  # where there are rows enough: finer limits tell nothing
+MOST_COLUMNS = 30  # that a booster looks at; of more, those that tell most
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
 FLOOR = 0.01  # share of the average z² added to each: bounds factors from below
 MAX_DEPTH = 10  # 1024 leaves: far more than any sensible model has
@@ -50,6 +52,9 @@ class BoostedScaling(VarianceScaler):
     all folds but one. Their number of trees minimises the loss on the rows they have
     not seen, the factor is the geometric mean of theirs, and the average calibration
     is set on the unseen rows.
+
+    Of more than 30 columns, each booster looks at those, at most 30, whose first split
+    gains more than chance explains.
 
     Labels (text columns, or numeric columns named in `categorical`) and missing values
     of features are handled. An enormous error counts only up to a cap, an error of
@@ -71,6 +76,10 @@ class BoostedScaling(VarianceScaler):
         Numeric columns of X whose values are labels. Text columns always are.
     random_state : int, default 0
         Seed of the folds.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -97,7 +106,7 @@ class BoostedScaling(VarianceScaler):
     >>> error = rng.normal(scale=u * np.exp(x))
     >>> scaler = BoostedScaling().fit(np.column_stack([u, x]), error)
     >>> scaler.predict([[1.5, -0.9], [1.5, 0.9]]).round(1)
-    array([0.7, 3.8])
+    array([0.7, 3.6])
     """
 
     def __init__(
@@ -110,6 +119,7 @@ class BoostedScaling(VarianceScaler):
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.max_trees = max_trees
         self.learning_rate = learning_rate
@@ -118,6 +128,7 @@ class BoostedScaling(VarianceScaler):
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
+        self.distribution = distribution
 
     does = (
         "uncertainties are multiplied by a smooth factor of u and the features, "
@@ -126,6 +137,13 @@ class BoostedScaling(VarianceScaler):
     references = (BOOSTING,)
 
     def _learn(self, rows: Rows) -> Node:
+        columns = coded_columns(
+            rows, set(rows.positions(self.categorical, "categorical"))
+        )
+        order = canonical_order([column.values for column in columns], rows.errors)
+        return self._learn_in_folds(rows.take(order), None)[0]
+
+    def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         max_trees = check_count(self.max_trees, "max_trees", least=0)
         depth = check_count(self.depth, "depth")
@@ -141,41 +159,33 @@ class BoostedScaling(VarianceScaler):
             rate=check_fraction(self.learning_rate, "learning_rate"),
         )
         seed = check_count(self.random_state, "random_state", least=0)
-        labelled = set(rows.positions(self.categorical, "categorical"))
-        columns = coded_columns(rows, labelled)
-        order = canonical_order([column.values for column in columns], rows.errors)
-        rows = rows.take(order)
-        columns = [replace(c, values=c.values[order]) for c in columns]
-
-        self.base_ = LinearScaling().fit(rows.uncertainty, rows.errors)
+        columns = coded_columns(
+            rows, set(rows.positions(self.categorical, "categorical"))
+        )
+        self.base_ = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
         base = rescale(self.base_.map_, rows)
         z2 = (rows.errors / base) ** 2
         ratio = (z2 / z2.mean() + FLOOR) / (1 + FLOOR)
-        fold = make_folds(ratio, n_folds, np.random.default_rng(seed), rows.groups)
-        partitions = [learn_partition(c, MAX_BINS, MAX_BINS) for c in columns]
+        if fold is None:
+            fold = make_folds(ratio, n_folds, np.random.default_rng(seed), rows.groups)
+        n_bins = int(np.clip(rows.n_rows // ROWS_PER_BIN, LEAST_BINS, MAX_BINS))
+        partitions = [learn_partition(c, n_bins, MAX_BINS) for c in columns]
         codes = np.column_stack(
             [
                 partition.coded(column.values)
                 for partition, column in zip(partitions, columns, strict=True)
             ]
         )
-        boosters, out_of_fold = self._boost(
-            codes,
-            partitions,
-            ratio,
-            fold,
-            n_folds,
-            max_trees,
-            options,
-            largest_ratio(z2),
+        trees, out_of_fold = self._boost(
+            codes, partitions, ratio, fold, max_trees, options, largest_counted(ratio)
         )
-        self.n_boosters_ = len(boosters)
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
         # the plain mean: a capped one would leave heavy-tailed errors uncovered
         self.scale_ = float(np.sqrt(np.mean(z2 * np.exp(-out_of_fold))))
+        unseen: Floats = self.scale_ * np.exp(0.5 * out_of_fold) * base
+        self._unseen_z = rows.errors / unseen
         if not self.n_trees_:
-            return Product((Constant(self.scale_), self.base_.map_))
-        trees = [tree for booster in boosters for tree in booster]
+            return Product((Constant(self.scale_), self.base_.map_)), unseen
         inputs = [
             UNCERTAINTY
             if j == 0
@@ -184,13 +194,14 @@ class BoostedScaling(VarianceScaler):
         ]
         mean = Trees(
             codes=tuple(map(Code, inputs, partitions)),
-            feature=np.array([tree.feature for tree in trees]),
-            left=np.array([tree.left for tree in trees]),
-            value=np.array([tree.value for tree in trees]),
-            divisor=float(len(boosters)),
+            feature=np.concatenate([each.feature for each in trees]),
+            left=np.concatenate([each.left for each in trees]),
+            value=np.concatenate([each.value for each in trees]),
+            divisor=float(self.n_boosters_),
         )
         half = Product((Constant(0.5), Clip(mean, *self.range_)))
-        return Product((Constant(self.scale_), Exponential(half), self.base_.map_))
+        factors = (Constant(self.scale_), Exponential(half), self.base_.map_)
+        return Product(factors), unseen
 
     def _learned_words(self) -> str:
         return (
@@ -205,38 +216,47 @@ class BoostedScaling(VarianceScaler):
         partitions: list[Partition],
         ratio: Floats,
         fold: Ints,
-        n_folds: int,
         max_trees: int,
         options: TreeOptions,
         cap: float,
-    ) -> tuple[list[list[Tree]], Floats]:
+    ) -> tuple[list[TreesInStep], Floats]:
         """Grow the boosters in step; return them and the unseen rows' log factors."""
-        sizes = np.bincount(fold, minlength=n_folds)
-        folds = np.flatnonzero((sizes > 0) & (sizes < fold.size))
-        seen = [np.flatnonzero(fold != k) for k in folds]
-        unseen = [np.flatnonzero(fold == k) for k in folds]
-        codes_seen = [np.asfortranarray(codes[rows]) for rows in seen]
-        fitted = [np.zeros(rows.size) for rows in seen]
-        boosters: list[list[Tree]] = [[] for _ in folds]
+        present = np.unique(fold)
+        unseen = [np.flatnonzero(fold == k) for k in present if present.size > 1]
+        self.n_boosters_ = len(unseen)
+        seen = np.ones((len(unseen), fold.size), dtype=bool)
+        for own, rows in zip(seen, unseen, strict=True):
+            own[rows] = False
+        current = np.tile(ratio, (len(unseen), 1))
+        grower = None
+        if unseen:
+            grower = Grower(codes, partitions, seen, options)
+            if len(partitions) > MOST_COLUMNS:
+                allowed = _telling(grower.first_gains(current, cap), ratio, cap)
+                grower = Grower(codes, partitions, seen, options, allowed)
+        grown: list[TreesInStep] = []
         out = np.zeros(ratio.size)
         losses = _centred(ratio, out, cap)
         start, best_losses, best_out, best = losses, losses, out, 0
         path = [float(losses.mean())]
         for count in track(range(1, max_trees + 1), "boosting", max_trees):
+            if grower is None:
+                break
+            trees = grower.grow(current, cap)
+            if not trees.value.any():
+                break
             out = out.copy()
-            grown = False
-            for k in range(len(folds)):
-                r = np.minimum(ratio[seen[k]] * np.exp(-fitted[k]), cap)
-                tree, step = grow(codes_seen[k], r / r.mean(), partitions, options)
-                boosters[k].append(tree)
-                fitted[k] += step
-                out[unseen[k]] += tree.predict(codes[unseen[k]])
-                grown = grown or bool(tree.value.any())
+            for own, value, leaf, rows in zip(
+                current, trees.value, trees.leaf, unseen, strict=True
+            ):
+                own *= np.exp(-value)[leaf]
+                out[rows] += value[leaf[rows]]
+            grown.append(trees.without_rows())
             losses = _centred(ratio, out, cap)
             path.append(float(losses.mean()))
             if path[-1] < path[best]:
                 best, best_losses, best_out = count, losses, out
-            if not grown or count - best >= PATIENCE:
+            if count - best >= PATIENCE:
                 break
         gain = start - best_losses
         enough = STANDARD_ERRORS * gain.std() / np.sqrt(gain.size)
@@ -244,10 +264,24 @@ class BoostedScaling(VarianceScaler):
             best, best_out = 0, np.zeros(ratio.size)
         self.cv_loss_ = np.array(path)
         self.n_trees_ = best
-        return [trees[:best] for trees in boosters], best_out
+        return grown[:best], best_out
+
+
+def _telling(gains: Floats, ratio: Floats, cap: float) -> npt.NDArray[np.bool_]:
+    """Return which of very many columns each booster looks at.
+
+    The first split of a column of noise gains half the variance of the ratios times a
+    chi-squared number, and the largest of p such numbers is about 2 ln(p).
+    """
+    counted = np.minimum(ratio, cap)
+    chance = float((counted / counted.mean()).var()) * np.log(gains.shape[1])
+    least = np.sort(gains, axis=1)[:, -MOST_COLUMNS, None]
+    return np.asarray(gains >= np.maximum(least, chance))
 
 
 def _centred(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
     """Return the loss with the best constant: the average is set once, at the end."""
-    level = np.log(np.minimum(ratio * np.exp(-log_factor), cap).mean())
-    return deviance(ratio, log_factor + level, cap)
+    r = ratio * np.exp(-log_factor)
+    level = float(np.minimum(r, cap).mean())
+    losses: Floats = capped(r / level, cap) + log_factor + np.log(level)
+    return losses

@@ -27,6 +27,17 @@ def largest_ratio_of(n_rows: int, n_nonzero: int) -> float:
     return max(20.0, 0.5 * float(np.sqrt(n_rows)), 2 * n_rows / max(1, n_nonzero))
 
 
+def largest_counted(z2: Floats) -> float:
+    """Return up to which value a z² counts: so many times the mean of what counts.
+
+    A few enormous errors make the mean their own, but not this one.
+    """
+    ratio, mean = largest_ratio(z2), float(z2.mean())
+    while (counted := float(np.minimum(z2, ratio * mean).mean())) < 0.999 * mean:
+        mean = counted
+    return ratio * mean
+
+
 def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
     """Return the Huberised gamma deviance of each row, h(r) + f with r = ratio exp(-f).
 
@@ -35,8 +46,15 @@ def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
     variance really is large still gets it, because f grows until r is below the cap.
     """
     r = ratio * np.exp(np.minimum(-log_factor, 600))  # where it would overflow, r is 0
-    beyond = cap * (1 + np.log(np.maximum(r, cap) / cap))
-    return np.where(r <= cap, r, beyond) + log_factor
+    return capped(r, cap) + log_factor
+
+
+def capped(r: Floats, cap: float) -> Floats:
+    """Return h(r), which is r up to `cap` and grows as its logarithm beyond."""
+    h = np.minimum(r, cap)
+    beyond = np.flatnonzero(r > cap)
+    h[beyond] += cap * np.log(r[beyond] / cap)
+    return h
 
 
 def make_folds(

@@ -9,7 +9,7 @@ from .._support.citations import FRENKEL, SCORES
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import Code, Column, Lookup, Node, scaled
-from .base import VarianceScaler
+from .base import Distribution, VarianceScaler
 from .summaries import Summaries
 
 
@@ -24,6 +24,10 @@ class GroupScaling(VarianceScaler):
     min_size : int, default 10
         Groups with fewer rows in `fit` take the factor of all rows, as do labels never
         seen in `fit` (these with a warning).
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -45,9 +49,16 @@ class GroupScaling(VarianceScaler):
     array([1., 3.])
     """
 
-    def __init__(self, by: int | str = 1, *, min_size: int = 10) -> None:
+    def __init__(
+        self,
+        by: int | str = 1,
+        *,
+        min_size: int = 10,
+        distribution: Distribution = "normal",
+    ) -> None:
         self.by = by
         self.min_size = min_size
+        self.distribution = distribution
 
     does = "uncertainties are multiplied by a factor for their group"
     references = (FRENKEL, SCORES)

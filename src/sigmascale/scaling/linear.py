@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from .._support.checks import Floats, Ints
-from ..maps import UNCERTAINTY, Constant, Hypotenuse, Node, Product
-from .base import VarianceScaler
-from .summaries import Summaries
+from ..maps import UNCERTAINTY, Clip, Constant, Hypotenuse, Node, Product, Root, Sum
+from .base import Distribution, VarianceScaler
+from .summaries import Summaries, Variances
+
+SMALL = 0.05  # share of the uncertainties that count as small
+LEAST_SHARE = 0.25  # of a² u², for a small u, that is left where b² is subtracted
+PER_DECADE = 4  # values of b² that are tried
+NEGATIVE = 24  # values of b² < 0 that are tried
+MANY = 4096  # rows beyond which means of neighbours show where to look
+BETTER = 1e-12  # by which a loss must be lower
+CLEARLY = 2.0  # by which the log-likelihood must be higher if b² is subtracted
 
 
 class LinearScaling(VarianceScaler):
-    """Rescale u to sqrt(a² u² + b²), with a and b of maximum likelihood.
+    """Rescale u to sqrt(a² u² ± b²), with a and b of maximum likelihood.
 
-    The factor `a` mends a wrong scale, the floor `b` uncertainties that are too small
-    where they are smallest. Two numbers can be learned from a few dozen rows.
+    The factor `a` mends a wrong scale, and `b` uncertainties that are too small where
+    they are smallest. Where these are plainly too large, because u has a part that
+    errors do not have, b² is subtracted; what is left of the smallest uncertainties is
+    bounded from below. Two numbers can be learned from a few dozen rows.
+
+    Parameters
+    ----------
+    subtract : bool, default True
+        Whether b² may be subtracted.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
     a_, b_ : float
-        The factor, and the floor in the unit of the error; both are at least 0.
+        The factor, which is at least 0, and the root of what is added to the variance,
+        in the unit of the error; b² is subtracted where `b_` is negative.
+    least_ : float
+        What results are at least, in the unit of the error: where b² is subtracted,
+        half of a u for the u that 5 % of the uncertainties are below; else 0.
 
     Examples
     --------
@@ -31,23 +56,162 @@ class LinearScaling(VarianceScaler):
     (2.0, 0.5)
     """
 
-    does = "every u is replaced by sqrt(a² u² + b²) with a and b of maximum likelihood"
+    def __init__(
+        self, *, subtract: bool = True, distribution: Distribution = "normal"
+    ) -> None:
+        self.subtract = subtract
+        self.distribution = distribution
+
+    does = (
+        "every u is replaced by sqrt(a² u² + b²), or sqrt(a² u² - b²) where the errors "
+        "want that, with a and b of maximum likelihood"
+    )
 
     def _learn_from_sums(self, data: Summaries) -> Node:
-        found = data.variances()
-        self.a_, self.b_ = linear_law(found.u2, found.e2, found.n)
-        return Hypotenuse(Product((Constant(self.a_), UNCERTAINTY)), Constant(self.b_))
+        law = linear_law(data.variances(), subtract=self.subtract)
+        self.a_, self.b_, self.least_ = law.a, law.b, law.least
+        au = Product((Constant(law.a), UNCERTAINTY))
+        if law.b >= 0:
+            return Hypotenuse(au, Constant(law.b))
+        variance = Sum((Product((au, au)), Constant(-(law.b**2))))
+        return Root(Clip(variance, law.least**2, float(np.finfo(np.float64).max)))
 
     def _learned_words(self) -> str:
-        return f"a = {self.a_:.4g} and b = {self.b_:.4g}, in the error's unit."
+        words = f"a = {self.a_:.4g} and b = {abs(self.b_):.4g}, in the error's unit"
+        if self.b_ >= 0:
+            return f"{words}."
+        return f"{words}; b² is subtracted, and the result at least {self.least_:.4g}."
 
 
-def linear_law(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
-    """Return a and b of maximum likelihood from squares of rows, or means of n rows."""
-    u_unit, e_unit = (np.sqrt(np.average(x, weights=n)) for x in (u2, e2))
-    slope, floor = _fit_variance(u2 / u_unit**2, e2 / e_unit**2, n)
-    a, b = np.sqrt(slope) * e_unit / u_unit, np.sqrt(floor) * e_unit
-    return float(a), float(b)
+@dataclass(frozen=True)
+class LinearLaw:
+    """The law sqrt(a² u² + b²), or sqrt(max(a² u² - b², least²)) where b is negative.
+
+    Attributes
+    ----------
+    a, b, least : float
+        Its numbers.
+    """
+
+    a: float
+    b: float
+    least: float
+
+
+def linear_law(data: Variances, *, subtract: bool) -> LinearLaw:
+    """Return the law of maximum likelihood, of squares of rows or means of n rows.
+
+    For v = s (u² + c) the best s is that of one factor, <E² / (u² + c)>. So one number
+    is searched: the best of many values of c, and the root of the slope next to it.
+    """
+    u_unit, e_unit = (
+        float(np.sqrt(np.average(x, weights=data.n))) for x in (data.u2, data.e2)
+    )
+    u2, e2 = data.u2 / u_unit**2, data.e2 / e_unit**2
+    rows = _Profile(u2, e2, data.n, LEAST_SHARE * _small(u2, data.n))
+    means = rows.of_neighbours() if u2.size > MANY else rows
+    low, high = float(u2.min()) / 10, float(u2.max()) * 1e4
+    n_tried = 2 + int(PER_DECADE * np.log10(high / low))
+    added = np.concatenate([[0.0], np.geomspace(low, high, n_tried)])
+    share = np.linspace(1, 1 / NEGATIVE, NEGATIVE)
+    subtracted = -(1 / LEAST_SHARE - 1) * rows.least * share
+    searched = [added, subtracted] if subtract else [added]
+    # A factor alone comes first, then a value alone: what is searched must beat them.
+    best, best_loss = 0.0, rows.loss(0.0)
+    found = (np.inf, *(_lowest(rows, means, each) for each in searched))
+    n_rows = u2.size if data.n is None else int(np.sum(data.n))
+    for c in found:
+        loss = rows.loss(c)
+        better = BETTER * max(1, abs(best_loss)) if c >= 0 else 2 * CLEARLY / n_rows
+        if loss < best_loss - better:
+            best, best_loss = c, loss
+    if best == np.inf:
+        return LinearLaw(0.0, e_unit, 0.0)
+    a = np.sqrt(rows.slope_for(best)) * e_unit / u_unit
+    b = np.sign(best) * np.sqrt(abs(best)) * u_unit * a
+    least = np.sqrt(rows.least) * u_unit * a if best < 0 else 0.0
+    return LinearLaw(float(a), float(b), float(least))
+
+
+@dataclass(frozen=True)
+class _Profile:
+    """The likelihood of v = s (u² + c) with the best s, as a function of c.
+
+    Both u² and e² have unit mean, and each is that of one row, or of n. Where c is
+    negative, u² + c is at least `least`.
+    """
+
+    u2: Floats
+    e2: Floats
+    n: Ints | None
+    least: float
+
+    def _mean(self, x: Floats) -> float:
+        return float(np.average(x, weights=self.n))
+
+    def _shape(self, c: float) -> Floats:
+        shape: Floats = self.u2 + c
+        return np.maximum(shape, self.least, out=shape) if c < 0 else shape
+
+    def slope_for(self, c: float) -> float:
+        """Return the best s."""
+        return self._mean(self.e2 / self._shape(c))
+
+    def loss(self, c: float) -> float:
+        """Return the lowest <ln v + e²/v> - 1; that of a constant v for c = inf."""
+        if c == np.inf:
+            return 0.0
+        shape = self._shape(c)
+        return float(np.log(self._mean(self.e2 / shape))) + self._mean(np.log(shape))
+
+    def gradient(self, c: float) -> float:
+        """Return the derivative of the loss, up to a positive factor."""
+        shape = self._shape(c)
+        pull = shape.min() / shape  # no square of it overflows
+        ratio = self.e2 * pull
+        if c < 0:
+            pull[shape <= self.least] = 0.0
+        return self._mean(pull) * self._mean(ratio) - self._mean(ratio * pull)
+
+    def of_neighbours(self) -> _Profile:
+        """Return that of the means of rows of nearly equal u."""
+        log = np.log(self.u2)
+        low, width = float(log.min()), float(np.ptp(log)) / MANY or 1.0
+        code = ((log - low) / width).astype(np.int64)
+        ones = np.ones(self.u2.size) if self.n is None else self.n
+        n = np.bincount(code, ones)
+        u2, e2 = (np.bincount(code, ones * x) for x in (self.u2, self.e2))
+        some = n > 0
+        return _Profile(u2[some] / n[some], e2[some] / n[some], n[some], self.least)
+
+
+def _lowest(rows: _Profile, means: _Profile, tried: Floats) -> float:
+    """Return the best of ascending values, or of those between it and the next."""
+    from scipy import optimize
+
+    at = int(np.argmin([means.loss(float(c)) for c in tried]))
+    best = float(tried[at])
+    slope = rows.gradient(best)
+    next_to = at - int(np.sign(slope))
+    if not slope or not 0 <= next_to < tried.size:
+        return best
+    end = float(tried[next_to])
+    if rows.gradient(end) * slope >= 0:
+        return best
+    between: float = optimize.brentq(
+        rows.gradient, best, end, xtol=1e-15 * abs(best - end)
+    )
+    return between
+
+
+def _small(u2: Floats, n: Ints | None) -> float:
+    """Return the u² that 5 % of the rows are below."""
+    if n is None:
+        rank = int(SMALL * (u2.size - 1))
+        return float(np.partition(u2, rank)[rank])
+    order = np.argsort(u2)
+    rank = int(np.searchsorted(np.cumsum(n[order]), SMALL * np.sum(n)))
+    return float(u2[order[rank]])
 
 
 def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
@@ -82,45 +246,3 @@ def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
         elif floor < 0:
             slope, floor = no_floor, 0.0
     return slope * e_unit / u_unit, floor * e_unit
-
-
-def _fit_variance(u2: Floats, e2: Floats, n: Ints | None) -> tuple[float, float]:
-    """Return (slope, floor) that minimise <ln v + e²/v>, v = slope u² + floor.
-
-    Both u² and e² have unit mean; each is that of one row, or of n.
-    """
-    from scipy import optimize
-
-    def mean(x: Floats) -> float:
-        return float(np.average(x, weights=n))
-
-    def loss(log_parameters: Floats) -> tuple[float, Floats]:
-        slope, floor = np.exp(log_parameters)
-        v = slope * u2 + floor
-        pull = (1 - e2 / v) / v
-        gradient = np.array([slope * mean(pull * u2), floor * mean(pull)])
-        return mean(np.log(v) + e2 / v), gradient
-
-    # The edges of the parameters' range have solutions of their own: a factor with no
-    # floor, and a floor with no factor. What is searched must beat them to be kept.
-    factor = mean(e2 / u2)
-    candidates = [
-        (factor, 0.0, np.log(factor) + mean(np.log(u2)) + 1),
-        (0.0, 1.0, 1.0),
-    ]
-    for start in ((0.5, 0.5), (min(factor, 1e3), 1e-3), (1e-2, 0.9)):
-        found = optimize.minimize(
-            loss,
-            np.log(start),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(-60, 120), (-60, 5)],
-            options={"ftol": 1e-15, "gtol": 1e-10, "maxiter": 500},
-        )
-        slope, floor = np.exp(found.x)
-        candidates.append((float(slope), float(floor), float(found.fun)))
-    best = candidates[0]
-    for candidate in candidates[1:]:
-        if candidate[2] < best[2] - 1e-12 * max(1, abs(best[2])):
-            best = candidate
-    return best[0], best[1]

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
-from ..bins.partitions import cut_positions, rank_bins
+from ..bins.partitions import bins_of, cut_positions, rank_bins
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
 
@@ -64,8 +64,9 @@ class ScaledLoss:
         Labels make one score bin each, as in :func:`scorecard`.
     by_uncertainty : bool
         Whether S_u is a term; without it this is "adaptivity", with it "total".
-    n_score_bins : int, default 100
-        Number of score bins; as many as rows when there are fewer rows.
+    n_score_bins : int, optional
+        Number of score bins; by default as many as :func:`scorecard` has. As many as
+        rows when there are fewer rows.
 
     Notes
     -----
@@ -81,7 +82,7 @@ class ScaledLoss:
         features: Sequence[npt.NDArray[np.generic]] = (),
         *,
         by_uncertainty: bool = True,
-        n_score_bins: int = 100,
+        n_score_bins: int | None = None,
     ) -> None:
         n_rows = uncertainty.size
         # Rows by (factor bin, u), the order that scaling keeps. Equal u are shuffled by
@@ -95,7 +96,8 @@ class ScaledLoss:
         self._z2 = (error[rows] / uncertainty[rows]) ** 2
         self._counts = np.bincount(codes, minlength=n_factors)
         self._mean_z2 = np.bincount(codes, self._z2, minlength=n_factors) / n_rows
-        self._starts = cut_positions(n_rows, min(n_score_bins, n_rows))
+        n_score_bins = min(bins_of(n_score_bins, n_rows), n_rows)
+        self._starts = cut_positions(n_rows, n_score_bins)
         self._sizes = np.diff(self._starts, append=n_rows)
         self._by_uncertainty = by_uncertainty
         self._features = [self._score_bins(x[rows], codes) for x in features]

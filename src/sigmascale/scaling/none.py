@@ -16,6 +16,7 @@ class NoScaling(VarianceScaler):
     array([1., 2.])
     """
 
+    sets_average = False
     does = "uncertainties are left as they are"
 
     def _learn_from_sums(self, data: Summaries) -> Node:

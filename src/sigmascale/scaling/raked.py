@@ -6,8 +6,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.checks import check_count
+from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
+from .._support.progress import track
+from .._support.rows import Rows
 from .._support.telling import warn
 from ..bins.cells import CellSums
 from ..bins.partitions import EqualSizeBins, LabelBins
@@ -16,22 +18,26 @@ from ..maps import (
     UNCERTAINTY,
     Code,
     Column,
+    Constant,
     Exponential,
     Lookup,
     Node,
+    Product,
     Sum,
-    scaled,
 )
-from .base import VarianceScaler
-from .crossfit import largest_ratio_of
-from .raking import rake
-from .summaries import Summaries
+from ..maps.prediction import rescale
+from .base import Distribution, VarianceScaler
+from .crossfit import largest_counted, largest_ratio_of
+from .linear import LinearScaling
+from .raking import CrossRaking, UnseenSums, rake, telling
+from .summaries import Cap, RowSummaries, Summaries
 
 GRID = (0.0, 5.0, 10.0, 20.0, 40.0, 80.0, 160.0, 320.0, 1000.0, np.inf)
 N_FOLDS = 5
 MAX_LABELS = 1000
 TOLERANCE = 1e-10
 LEAST_ROWS = 10  # of a bin
+MOST_CELLS = 20_000  # that shrinkage is chosen by; the factors are learned from all
 
 
 class RakedScaling(VarianceScaler):
@@ -48,15 +54,22 @@ class RakedScaling(VarianceScaler):
     n_bins : int or dict of int or str to int, default 20
         Number of equal-size bins of each numeric column of X; a dict says it for some
         columns. Each label of a text column is a bin, as is a missing value.
+    base : {"u", "linear"}, default "u"
+        What the factors multiply: u as it is, or that of :class:`LinearScaling`, which
+        is safer where some u are much too small.
     pairs : list of pairs of int or str, optional
         Pairs of columns whose joint bins get factors of their own as well.
     shrinkage : float or "auto", default "auto"
         Pseudo-rows with <Z²> = 1 that each bin gets, so that thin bins stay near a
-        factor of 1. "auto" chooses them by cross-validation, for each variable.
+        factor of 1. "auto" chooses their number by cross-validation.
     categorical : list of int or str, optional
         Numeric columns of X whose values are labels.
     random_state : int, default 0
         Seed of the folds.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -96,16 +109,20 @@ class RakedScaling(VarianceScaler):
         self,
         n_bins: int | dict[int | str, int] = 20,
         *,
+        base: Literal["u", "linear"] = "u",
         pairs: list[tuple[int | str, int | str]] | None = None,
         shrinkage: float | Literal["auto"] = "auto",
         categorical: list[int | str] | None = None,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.n_bins = n_bins
+        self.base = base
         self.pairs = pairs
         self.shrinkage = shrinkage
         self.categorical = categorical
         self.random_state = random_state
+        self.distribution = distribution
 
     does = (
         "uncertainties are multiplied by factors for their bin of u and of every "
@@ -113,7 +130,20 @@ class RakedScaling(VarianceScaler):
     )
     references = (RAKING,)
 
+    @property
+    def needs_rows(self) -> bool:
+        """Whether sums do not do: those of z² need another scale than u."""
+        return self.base == "linear" or super().needs_rows
+
+    def _learn(self, rows: Rows) -> Node:
+        return self._learn_in_folds(rows, None)[0]
+
     def _learn_from_sums(self, data: Summaries) -> Node:
+        cells = self._sum(data, _times_the_mean)
+        return self._rake(cells, UNCERTAINTY)[0]
+
+    def _sum(self, data: Summaries, cap: Cap) -> CellSums:
+        """Return the sums of joint cells, in bins that are learned."""
         seed = check_count(self.random_state, "random_state", least=0)
         named = self.n_bins if isinstance(self.n_bins, dict) else {}
         default = 20 if isinstance(self.n_bins, dict) else self.n_bins
@@ -136,13 +166,45 @@ class RakedScaling(VarianceScaler):
         for first, second in self.pairs_:
             self.names_.append(f"{data.names[first]} & {data.names[second]}")
             self.n_codes_.append(self.n_codes_[first] * self.n_codes_[second])
-        cells = data.by_joint_cells(
+        return data.by_joint_cells(
             self.partitions_,
             N_FOLDS,
             seed,
-            lambda n_rows, n_nonzero, mean: largest_ratio_of(n_rows, n_nonzero) * mean,
+            cap,
         )
-        return self._rake(cells)
+
+    def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
+        if self.base not in ("u", "linear"):
+            msg = f'`base` must be "u" or "linear"; found {self.base!r}.'
+            raise InvalidInputError(msg)
+        base: Node = UNCERTAINTY
+        start, cap = rows.uncertainty, _times_the_mean
+        if self.base == "linear":
+            law = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
+            base = law.map_
+            start = rescale(base, rows)
+            most = largest_counted((rows.errors / start) ** 2)
+            cap = lambda *_: most  # noqa: E731
+        data = RowSummaries(rows, fold, start)
+        cells = self._sum(data, cap)
+        fold = data.fold
+        node, unseen = self._rake(cells, base)
+        columns = [
+            partition.coded(column.values)
+            for partition, column in zip(
+                self.partitions_, data.coded_columns, strict=True
+            )
+        ]
+        for first, second in self.pairs_:
+            columns.append(columns[first] * self.n_codes_[second] + columns[second])
+        codes = np.column_stack(columns)
+        predicted = self.scale_ * start
+        for k, raking in zip(unseen.folds, unseen.rakings, strict=True):
+            out = np.flatnonzero(fold == k)
+            f = raking.log_variance_factor(codes[out]) - raking.log_mean
+            predicted[out] *= np.exp(0.5 * f)
+        self._unseen_z = rows.errors / predicted
+        return node, predicted
 
     def _positions(self, data: Summaries, pair: Any) -> tuple[int, int]:
         positions = data.positions(pair, "pairs")
@@ -161,15 +223,17 @@ class RakedScaling(VarianceScaler):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self, "n_codes_")
-        self.map_ = self._rake(cells)
+        self.map_ = self._rake(cells, UNCERTAINTY)[0]
         return self
 
-    def _rake(self, cells: CellSums) -> Node:
-        """Learn the factors, and return the map."""
+    def _rake(self, cells: CellSums, base: Node) -> tuple[Node, CrossRaking]:
+        """Learn the factors; return the map, and the same without each of the folds."""
         from sklearn.exceptions import ConvergenceWarning
 
         cells = cells.with_pairs(self.pairs_, self.n_codes_)
-        pseudo = self._choose(cells)
+        pseudo, pseudo_of_folds = self._choose(cells)
+        active = telling(cells, self.n_codes_)
+        pseudo = tuple(k if a else np.inf for k, a in zip(pseudo, active, strict=True))
         raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
         self.n_iter_ = raking.n_sweeps
         self.converged_ = raking.change < TOLERANCE
@@ -180,7 +244,8 @@ class RakedScaling(VarianceScaler):
                 ConvergenceWarning,
                 stacklevel=4,
             )
-        self.scale_ = float(np.sqrt(self._out_of_fold(cells, pseudo)[1]))
+        unseen = CrossRaking(cells, self.n_codes_)
+        self.scale_ = float(np.sqrt(unseen.judge(pseudo_of_folds).z2.sum()))
         self.shrinkage_ = dict(zip(self.names_, pseudo, strict=True))
         factors = [np.exp(0.5 * f) for f in raking.log_factors]
         for k, (first, second) in enumerate(self.pairs_, start=len(self.partitions_)):
@@ -201,7 +266,8 @@ class RakedScaling(VarianceScaler):
             joint = codes[first], codes[second]
             shape = [code.n_codes for code in joint]
             lookups.append(Lookup(joint, half.reshape(shape)))
-        return scaled(self.scale_, Exponential(Sum(tuple(lookups))))
+        joint_factor = Exponential(Sum(tuple(lookups)))
+        return Product((Constant(self.scale_), joint_factor, base)), unseen
 
     def _code(self, position: int, partition: EqualSizeBins | LabelBins) -> Code:
         if position == 0:
@@ -217,9 +283,15 @@ class RakedScaling(VarianceScaler):
             f"of {self.scale_:.4g}.{joint}"
         )
 
-    def _choose(self, cells: CellSums) -> tuple[float, ...]:
-        """Return the pseudo-rows of each variable."""
-        p = len(self.n_codes_)
+    def _choose(
+        self, cells: CellSums
+    ) -> tuple[tuple[float, ...], list[tuple[float, ...]]]:
+        """Return the pseudo-rows of each variable, and those without each fold.
+
+        The first are best for unseen rows of all folds. Rows of a fold are judged
+        with those that are best for the others, or choosing would flatter them.
+        """
+        p, n_folds = len(self.n_codes_), np.unique(cells.fold).size
         if self.shrinkage != "auto":
             if not _is_number(self.shrinkage) or not self.shrinkage >= 0:
                 msg = (
@@ -227,42 +299,36 @@ class RakedScaling(VarianceScaler):
                     f"{self.shrinkage!r}."
                 )
                 raise InvalidInputError(msg)
-            return (float(self.shrinkage),) * p
-        tried: dict[tuple[float, ...], float] = {}
+            given = (float(self.shrinkage),) * p
+            return given, [given] * n_folds
+        if cells.n.size > MOST_CELLS:
+            some = np.random.default_rng(0).permutation(cells.n.size)[:MOST_CELLS]
+            cells = cells.rows(np.sort(some))
+        unseen = CrossRaking(cells, self.n_codes_)
+        if len(unseen.folds) < 2:  # nothing is unseen
+            return (np.inf,) * p, [(np.inf,) * p]
+        tried: dict[tuple[float, ...], UnseenSums] = {}
 
         def loss(pseudo: tuple[float, ...]) -> float:
             if pseudo not in tried:
-                tried[pseudo] = self._out_of_fold(cells, pseudo)[0]
-            return tried[pseudo]
+                tried[pseudo] = unseen.judge([pseudo] * n_folds)
+            return tried[pseudo].deviance()
 
         # of equals, min takes the first: the one that shrinks most
-        best = min([(k,) * p for k in reversed(GRID)], key=loss)
-        k = best[0]
-        if not np.isfinite(k):
-            return best
-        for j in range(p):
-            for other in (np.inf, 4 * k if k else 20.0, k / 4):
-                best = min(best, (*best[:j], other, *best[j + 1 :]), key=loss)
-        return best
+        for k in track(reversed(GRID), "raking", len(GRID)):
+            loss((k,) * p)
+        best = min(tried, key=loss)
+        # Freedom for each variable, to be left out or to have a shrinkage of its own,
+        # was tried: unseen rows seem to gain by it, and new ones lose.
+        return best, [
+            min(tried, key=lambda pseudo: tried[pseudo].deviance(without=fold))
+            for fold in range(n_folds)
+        ]
 
-    def _out_of_fold(
-        self, cells: CellSums, pseudo: tuple[float, ...]
-    ) -> tuple[float, float]:
-        """Return the deviance of unseen rows, and their mean z² over the factors."""
-        n_rows = float(cells.n.sum())
-        folds = np.unique(cells.fold)
-        if folds.size < 2:  # nothing is unseen
-            seen = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
-            return 0.0, float(np.exp(seen.log_mean))
-        z2 = capped = level = 0.0
-        for k in folds:
-            rest, unseen = cells.rows(cells.fold != k), cells.rows(cells.fold == k)
-            raking = rake(rest, self.n_codes_, pseudo, tolerance=1e-4, max_sweeps=100)
-            f = raking.log_variance_factor(unseen.codes) - raking.log_mean
-            z2 += float(np.sum(unseen.z2 * np.exp(-f))) / n_rows
-            capped += float(np.sum(unseen.capped * np.exp(-f))) / n_rows
-            level += float(np.sum(unseen.n * f)) / n_rows
-        return float(np.log(capped) + level), z2
+
+def _times_the_mean(n_rows: int, n_nonzero: int, mean: float) -> float:
+    """Return up to which z² counts, as far as sums can tell."""
+    return largest_ratio_of(n_rows, n_nonzero) * mean
 
 
 def _is_number(value: Any) -> bool:

@@ -21,6 +21,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "none": ("none", "NoScaling"),
     "temperature": ("temperature", "TemperatureScaling"),
     "linear": ("linear", "LinearScaling"),
+    "component": ("component", "ComponentScaling"),
     "isotonic": ("isotonic", "IsotonicScaling"),
     "binwise": ("binwise", "BinwiseScaling"),
     "group": ("group", "GroupScaling"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from textwrap import shorten
+from textwrap import shorten, wrap
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,13 @@ from ..exceptions import (
     InvalidInputError,
 )
 from ..maps import Node
-from .base import VarianceScaler
+from ..maps.laws import StudentLaw, poor_normal
+from .base import Distribution, VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
-from .choice import Ranking, predict_unseen, rank
-from .crossfit import canonical_order, deviance, largest_ratio, make_folds
+from .choice import Ranking, Unseen, judge_unseen, predict_unseen, rank
+from .component import ComponentScaling
+from .crossfit import canonical_order, capped, largest_ratio, make_folds
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
 from .none import NoScaling
@@ -35,22 +37,32 @@ ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
 CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
 ABSURD = 1e150  # no uncertainty is that large
-FOOTNOTE = "Differences count an enormous error up to a cap; NLL counts it in full."
+HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
+FOOTNOTE = "Loss: NLL of unseen rows in which an enormous error counts up to a cap."
+STUDENT_FOOTNOTE = "Loss: NLL of unseen rows by Student's t; NLL: by a normal law."
+DISAGREES = 0.02  # of the NLL, for a word on it
+DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
+FEW = 0.01  # of all rows
 
 
 def default_candidates(
-    categorical: list[int | str] | None, random_state: int
+    categorical: list[int | str] | None,
+    random_state: int,
+    components: list[int | str] | None = None,
 ) -> dict[str, VarianceScaler]:
     """Return the candidates, the simplest first."""
+    several: dict[str, VarianceScaler] = {}
+    if components is not None:
+        several = {"component": ComponentScaling(components)}
     return {
         "none": NoScaling(),
         "temperature": TemperatureScaling(),
         "linear": LinearScaling(),
-        "binwise 10": BinwiseScaling(10),
+        **several,
         "isotonic": IsotonicScaling(),
-        "binwise 20": BinwiseScaling(20),
-        "binwise 40": BinwiseScaling(40),
-        "raked": RakedScaling(categorical=categorical, random_state=random_state),
+        "raked": RakedScaling(
+            base="linear", categorical=categorical, random_state=random_state
+        ),
         "boosted": BoostedScaling(categorical=categorical, random_state=random_state),
     }
 
@@ -58,11 +70,12 @@ def default_candidates(
 class SelectedScaling(VarianceScaler):
     """Pick a recalibrator by cross-validation: the default choice on unknown data.
 
-    Candidates, from none and one factor to boosted ones, are fitted on all folds but
-    one and judged by the log-likelihood of the rows they have not seen, in which a
-    single enormous error counts only up to a cap. The simplest candidate within one
-    standard error of the best (of their difference, row by row, or group by group) is
-    fitted on all rows.
+    Candidates, from none and one factor to boosted ones, are judged by the
+    log-likelihood of rows that they have not seen, with the average set right for all
+    of these. A single enormous error counts only up to a cap in the ranking, and in
+    full in the standard error: where few rows decide, differences are uncertain. The
+    simplest candidate within one standard error of the best (of their difference, row
+    by row, or group by group) is used, with the average that unseen rows ask for.
     A candidate that fails, or that meets an unseen error which it thought impossible,
     is dropped with a warning.
 
@@ -70,13 +83,20 @@ class SelectedScaling(VarianceScaler):
     ----------
     candidates : dict of str to recalibrator, optional
         What to choose from, the simplest first. By default: none, temperature, linear,
-        10 bins of u, isotonic, 20 and 40 bins of u, raked and boosted.
+        isotonic, raked (on top of linear) and boosted.
+    components : list of int or str, optional
+        Columns of X that are parts of the uncertainty, as aleatoric and epistemic ones:
+        :class:`ComponentScaling` of these is a candidate, after linear.
     n_folds : int, default 5
         Number of folds.
     categorical : list of int or str, optional
         Numeric columns of X whose values are labels. Text columns always are.
     random_state : int, default 0
         Seed of the folds.
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors. With "student", the scale and the degrees of freedom of
+        Student's t are learned, too: `predict` returns its standard deviation, and
+        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -85,8 +105,15 @@ class SelectedScaling(VarianceScaler):
     name_, best_name_ : str
         Names of the chosen candidate and of the one with the best likelihood.
     cv_results_ : dict of str to list
-        A table with one line a candidate: "candidate", "nll", "difference" to the best
-        (of the capped loss), its "standard_error", and the "verdict" in words.
+        A table with one line a candidate: "candidate", the "loss" by which they are
+        ranked, the "difference" to the best and its "standard_error", the plain "nll",
+        the "average" <Z²> that it would have without a correction, and the "verdict"
+        in words.
+    tails_ : str
+        Why a normal law is a poor description of the errors, if it is.
+    decisive_rows_ : list of int
+        The few rows that make half of the sum of z² of unseen rows; empty if it takes
+        more than 1 % of all.
 
     Examples
     --------
@@ -101,25 +128,28 @@ class SelectedScaling(VarianceScaler):
         self,
         candidates: dict[str, VarianceScaler] | None = None,
         *,
+        components: list[int | str] | None = None,
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
+        distribution: Distribution = "normal",
     ) -> None:
         self.candidates = candidates
+        self.components = components
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
+        self.distribution = distribution
 
     does = "the simplest recalibrator that is as good as the best is used"
 
     def _learn(self, rows: Rows) -> Node:
-        from sklearn.base import clone
-
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         # what is wrong with the columns is the caller's to mend, not a candidate's
         labelled = set(rows.positions(self.categorical, "categorical"))
-        coded_columns(rows, labelled)
+        columns = coded_columns(rows, labelled)
+        rows.positions(self.components, "components")
         given: Any = self.candidates
         if given is not None and not (isinstance(given, dict) and given):
             msg = (
@@ -127,7 +157,9 @@ class SelectedScaling(VarianceScaler):
                 f"{given!r}. Pass a dict."
             )
             raise InvalidInputError(msg)
-        candidates = self.candidates or default_candidates(self.categorical, seed)
+        candidates = self.candidates or default_candidates(
+            self.categorical, seed, self.components
+        )
         one_group = rows.groups is not None and np.unique(rows.groups).size == 1
         if rows.n_rows < 2 * n_folds or one_group:
             found = f"{rows.n_rows} rows" + (" of one group" if one_group else "")
@@ -138,38 +170,41 @@ class SelectedScaling(VarianceScaler):
                 stacklevel=4,
             )
             candidates, n_folds = {"temperature": TemperatureScaling()}, 1
-        features = (rows.labels(i) for i in range(1, len(rows.columns)))
-        rows = rows.take(canonical_order([rows.uncertainty, *features], rows.errors))
+        order = canonical_order([column.values for column in columns], rows.errors)
+        rows = rows.take(order)
         size = np.abs(rows.errors) / rows.uncertainty
         fold = make_folds(size, n_folds, np.random.default_rng(seed), rows.groups)
 
-        predicted: dict[str, Floats] = {}
+        unseen: dict[str, Unseen] = {}
         verdicts: dict[str, str] = {}
         for name in track(candidates, "selecting a recalibrator", len(candidates)):
             try:
-                predicted[name] = _cross_predict(candidates[name], rows, fold)
+                unseen[name] = _judge(candidates[name], rows, fold)
             except _NotSuitableError as reason:
                 verdicts[name] = str(reason)
             except Exception as problem:
                 verdicts[name] = f"dropped: {type(problem).__name__}: {problem}"
-        one_factor = _cross_predict(TemperatureScaling(), rows, fold)
-        self._drop_diverged(predicted, verdicts, rows.errors, one_factor)
+        one_factor = predict_unseen(TemperatureScaling(), rows, fold)
+        self._drop_diverged(unseen, verdicts, rows.errors, one_factor)
         for name, verdict in verdicts.items():
             if verdict.startswith("dropped"):
                 message = f"candidate {name!r} {verdict}"
                 warn(message, CandidateDroppedWarning, stacklevel=4)
-        if not predicted:
+        if not unseen:
             msg = "Every candidate failed: " + "; ".join(
                 f"{name} {verdict}" for name, verdict in verdicts.items()
             )
             raise InvalidInputError(msg)
         names = list(candidates)
-        self._choose(names, predicted, verdicts, rows.errors, rows.groups)
-        self.scaler_: VarianceScaler = clone(candidates[self.name_])._fit_rows(rows)
+        self._choose(names, unseen, verdicts, rows.errors, rows.groups)
+        self._unseen_z = rows.errors / unseen[self.name_].shape
+        self._find_decisive(self._unseen_z, order)
+        normal = self.distribution == "normal"
+        self.tails_ = poor_normal(self._unseen_z) if normal else ""
+        self.scaler_ = unseen[self.name_].fitted(candidates[self.name_], rows)
         self.scaler_.min_uncertainty_ = self.min_uncertainty_
         self.scaler_.n_features_in_ = self.n_features_in_
-        chosen: Node = self.scaler_.map_
-        return chosen
+        return self.scaler_.map_
 
     @property
     def chosen(self) -> VarianceScaler:
@@ -177,11 +212,12 @@ class SelectedScaling(VarianceScaler):
         return self.scaler_
 
     def _learned_words(self) -> str:
-        return f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
+        words = f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
+        return f"{words} {self.tails_}".strip()
 
     def _drop_diverged(
         self,
-        predicted: dict[str, Floats],
+        unseen: dict[str, Unseen],
         verdicts: dict[str, str],
         error: Floats,
         one_factor: Floats,
@@ -189,24 +225,26 @@ class SelectedScaling(VarianceScaler):
         """Drop candidates whose uncertainty an unseen error exceeded absurdly."""
         with np.errstate(over="ignore"):
             worst = {
-                name: float(np.max((error / u) ** 2)) for name, u in predicted.items()
+                name: float(np.max((error / each.uncertainty) ** 2))
+                for name, each in unseen.items()
             }
             ordinary = float(np.max((error / one_factor) ** 2))
         ordinary = max(largest_ratio(error), ordinary)
-        for name in list(predicted):
+        for name in list(unseen):
             if name in ("none", "temperature") or worst[name] <= DIVERGED * ordinary:
                 continue
-            if len(predicted) == 1:
+            if len(unseen) == 1:
                 break
             verdicts[name] = (
-                f"dropped: it diverged, an unseen |z| is {np.sqrt(worst[name]):.2g}"
+                f"dropped: it diverged, an unseen |z| is {np.sqrt(worst[name]):.2g}; "
+                "look at that row, or leave the candidate out"
             )
-            del predicted[name]
+            del unseen[name]
 
     def _choose(
         self,
         names: list[str],
-        predicted: dict[str, Floats],
+        unseen: dict[str, Unseen],
         verdicts: dict[str, str],
         error: Floats,
         groups: Labels | None = None,
@@ -214,93 +252,128 @@ class SelectedScaling(VarianceScaler):
         """Choose the simplest candidate within one standard error of the best."""
         # an error can exceed its uncertainty by so much that its square overflows
         least = np.abs(error) / LARGEST_Z
-        predicted = {name: np.maximum(u, least) for name, u in predicted.items()}
-        e2 = error**2
-        unit = float(e2.mean())
-        cap = largest_ratio(e2)
-        ranking = rank(
-            {
-                name: 0.5 * deviance(e2 / unit, 2 * np.log(u) - np.log(unit), cap)
-                for name, u in predicted.items()
-            },
-            groups,
-        )
-        z2 = {name: (error / u) ** 2 for name, u in predicted.items()}
-        off = abs(np.log(float(z2["none"].mean()) or 1e-300)) if "none" in z2 else 0.0
-        eligible = [
-            name
-            for name in names
-            if name in predicted
-            and ranking.is_as_good(name)
-            and (name != "none" or off <= CALIBRATED)
-        ]
+        shapes = {name: np.maximum(each.shape, least) for name, each in unseen.items()}
+        z2 = {name: (error / u) ** 2 for name, u in shapes.items()}
+        averages = {
+            name: float(np.mean((error / np.maximum(each.uncertainty, least)) ** 2))
+            for name, each in unseen.items()
+        }
+        off = abs(np.log(averages.get("none", 1.0) or 1e-300)) > CALIBRATED
+        if off and len(unseen) > 1:
+            verdicts["none"] = f"not considered: <Z²> is {averages['none']:.3g}, not 1"
+        ranked = [name for name in names if name in shapes and name not in verdicts]
+        cap = largest_ratio(error)
+        half = {name: np.log(shapes[name]) for name in ranked}
+        if self.distribution == "student":
+            z = {name: error / shapes[name] for name in ranked}
+            ranking = rank(
+                {n: half[n] + StudentLaw.learn(z[n]).losses(z[n]) for n in ranked},
+                groups,
+            )
+        else:
+            ranking = rank(
+                {name: half[name] + 0.5 * capped(z2[name], cap) for name in ranked},
+                groups,
+                {name: half[name] + 0.5 * z2[name] for name in ranked},
+            )
+        nll = {
+            name: float(nll_from(np.mean(z2[name] + 2 * np.log(shapes[name]))))
+            for name in shapes
+        }
+        constant = 0.0 if self.distribution == "student" else HALF_LOG_2_PI
         self.best_name_ = ranking.best
-        self.name_ = eligible[0] if eligible else self.best_name_
+        self.name_ = next(name for name in ranked if ranking.is_as_good(name))
         self.cv_results_: dict[str, list[Any]] = {
             "candidate": names,
-            "nll": [
-                float(nll_from(np.mean(z2[n] + 2 * np.log(predicted[n]))))
-                if n in predicted
-                else None
+            "loss": [
+                None if n not in ranking.loss else ranking.loss[n] + constant
                 for n in names
             ],
             "difference": [ranking.difference.get(n) for n in names],
             "standard_error": [ranking.standard_error.get(n) for n in names],
+            "nll": [nll.get(n) for n in names],
+            "average": [averages.get(n) for n in names],
             "verdict": [
-                verdicts[n]
-                if n in verdicts
-                else self._verdict(n, ranking, n in eligible)
+                verdicts[n] if n in verdicts else self._verdict(n, ranking, nll)
                 for n in names
             ],
         }
 
-    def _verdict(self, name: str, ranking: Ranking, eligible: bool) -> str:
-        as_good = ranking.is_as_good(name)
+    def _verdict(self, name: str, ranking: Ranking, nll: dict[str, float]) -> str:
         if name == self.best_name_:
-            words = "best likelihood"
-        elif as_good:
+            words = "best"
+        elif ranking.is_as_good(name):
             words = f"within 1 s.e. of {self.best_name_}"
         else:
             mean, error = ranking.difference[name], ranking.standard_error[name]
             words = f"worse than {self.best_name_} by {mean:.3f} ± {error:.3f}"
         if name == self.name_:
             return f"chosen: {words}"
-        if eligible:
-            return f"{words}, less simple than {self.name_}"
-        return words if not as_good else f"{words}, but not calibrated"
+        if ranking.is_as_good(name):
+            words = f"{words}, less simple"
+        lower = nll[name] < nll[self.name_] - DISAGREES
+        return f"{words}; its NLL is lower" if lower else words
+
+    def _find_decisive(self, z: Floats, order: Ints) -> None:
+        """Keep the rows without which the average would be another."""
+        largest = np.argsort(-np.abs(z), kind="stable")
+        share = np.cumsum(z[largest] ** 2) / np.sum(z**2)
+        count = 1 + int(np.searchsorted(share, DECISIVE))
+        few = count <= max(1, FEW * z.size) and z.size > 1
+        self.decisive_rows_ = order[largest[:count]].tolist() if few else []
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        names, losses, verdicts = (
-            self.cv_results_[key] for key in ("candidate", "nll", "verdict")
-        )
-        shown = ["-" if loss is None else f"{loss:.4f}" for loss in losses]
-        taken = max(map(len, (*names, "candidate"))) + max(map(len, shown)) + 4
-        rows = [
-            (name, loss, shorten(verdict, max(30, WIDTH - taken), placeholder=" ..."))
-            for name, loss, verdict in zip(names, shown, verdicts, strict=True)
+        table = self.cv_results_
+        numbers = [
+            ["-" if each is None else f"{each:.4f}" for each in table[key]]
+            for key in ("loss", "nll")
         ]
-        table = text_table(("candidate", "NLL", "verdict"), rows)
-        return f"{table}\n{FOOTNOTE}"
+        names = table["candidate"]
+        widest = [max(map(len, column)) for column in ([*names, "candidate"], *numbers)]
+        room = max(30, WIDTH - sum(widest) - 6)
+        rows = [
+            (name, loss, nll, shorten(verdict, room, placeholder=" ..."))
+            for name, loss, nll, verdict in zip(
+                names, *numbers, table["verdict"], strict=True
+            )
+        ]
+        lines = [
+            text_table(("candidate", "loss", "NLL", "verdict"), rows),
+            FOOTNOTE if self.distribution == "normal" else STUDENT_FOOTNOTE,
+        ]
+        if self.decisive_rows_:
+            shown = ", ".join(map(str, self.decisive_rows_[:5]))
+            more = ", ..." if len(self.decisive_rows_) > 5 else ""
+            count = len(self.decisive_rows_)
+            lines += wrap(
+                f"Half of <Z²> comes from {count} of {self.n_samples_fit_} rows (row "
+                f"{shown}{more}; the first is 0): these decide on the average, and NLL "
+                "says little. Look at them.",
+                WIDTH,
+            )
+        if self.tails_:
+            lines += wrap(self.tails_, WIDTH)
+        return "\n".join(lines)
 
 
 class _NotSuitableError(Exception):
     """A candidate that these data cannot carry; no reason to warn."""
 
 
-def _cross_predict(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
-    """Return what a candidate predicts for rows that it has not seen, if it can."""
+def _judge(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
+    """Return what a candidate says of rows that it has not seen, if it can."""
     if isinstance(candidate, BinwiseScaling) and isinstance(candidate.n_bins, int):
         needed = ROWS_PER_BIN * candidate.n_bins
         if rows.n_rows < needed:
             reason = f"not tried: {candidate.n_bins} bins need {needed} rows"
             raise _NotSuitableError(reason)
-    predicted = predict_unseen(candidate, rows, fold)
-    absurd = ~(predicted < ABSURD)  # or not a number
+    unseen = judge_unseen(candidate, rows, fold)
+    absurd = ~(unseen.uncertainty < ABSURD)  # or not a number
     if absurd.any():
-        msg = f"predicted {predicted[absurd][0]:.3g}"
+        msg = f"predicted {unseen.uncertainty[absurd][0]:.3g}"
         raise ValueError(msg)
-    return predicted
+    return unseen

@@ -32,7 +32,8 @@ _VARIANCE = re.compile(r"(^|[^a-z])(var|variance|variances)([^a-z]|$)|[a-z](\^2|
 def warn_of_slips(rows: Rows, stacklevel: int = 2) -> None:
     """Warn of errors and uncertainties that look like something else."""
     error, u = rows.errors, rows.uncertainty
-    if rows.n_rows < LEAST_ROWS or not error.any():
+    # errors whose squares are 0 count as 0
+    if rows.n_rows < LEAST_ROWS or np.abs(error).max() < np.finfo(float).tiny ** 0.5:
         return
     low, middle, high = np.quantile(error, [0.25, 0.5, 0.75])
     typical = float(np.median(u))

@@ -136,8 +136,13 @@ class Summaries(Protocol):
 class RowSummaries:
     """The answers of rows in memory."""
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(
+        self, rows: Rows, fold: Ints | None = None, scale: Floats | None = None
+    ) -> None:
+        """Answer for `rows`; the joint cells with `fold`, and z = E / `scale`."""
         self._rows = rows
+        self._fold = fold
+        self._scale = rows.uncertainty if scale is None else scale
         self.names = rows.names
         self.position, self.positions = rows.position, rows.positions
 
@@ -200,9 +205,9 @@ class RowSummaries:
         max_labels: int,
     ) -> list[Partition]:
         """Return a partition of each column, by quantiles or by frequent labels."""
-        self._values = coded_columns(self._rows, labelled)
+        self.coded_columns = coded_columns(self._rows, labelled)
         found: list[Partition] = []
-        for values, wanted in zip(self._values, n_bins, strict=True):
+        for values, wanted in zip(self.coded_columns, n_bins, strict=True):
             feasible = most_bins(self._rows.n_rows, wanted, least_rows)
             found.append(learn_partition(values, feasible, max_labels))
         return found
@@ -211,17 +216,24 @@ class RowSummaries:
         self, partitions: Sequence[Partition], n_folds: int, seed: int, cap: Cap
     ) -> CellSums:
         """Return sums over the joint cells of all columns, by fold."""
-        error, u = self._rows.errors, self._rows.uncertainty
-        order = canonical_order([column.values for column in self._values], error)
+        error = self._rows.errors
+        order = canonical_order([c.values for c in self.coded_columns], error)
         codes = np.column_stack(
             [
                 partition.coded(column.values)
-                for partition, column in zip(partitions, self._values, strict=True)
+                for partition, column in zip(
+                    partitions, self.coded_columns, strict=True
+                )
             ]
         )[order]
-        z2 = (error[order] / u[order]) ** 2
-        groups = None if self._rows.groups is None else self._rows.groups[order]
-        fold = make_folds(z2, n_folds, np.random.default_rng(seed), groups)
+        z2 = (error[order] / self._scale[order]) ** 2
+        if self._fold is None:
+            groups = None if self._rows.groups is None else self._rows.groups[order]
+            fold = make_folds(z2, n_folds, np.random.default_rng(seed), groups)
+        else:
+            fold = self._fold[order]
+        self.fold = np.empty_like(fold)  # in the order of the rows
+        self.fold[order] = fold
         most = cap(z2.size, int(np.count_nonzero(z2)), float(z2.mean()))
         return CellSums.from_rows(codes, fold, z2, most)
 

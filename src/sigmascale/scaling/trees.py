@@ -1,57 +1,28 @@
 """Small regression trees of binned columns, grown for a gamma deviance with log link.
 
-Trees of up to 8 leaves on columns of at most 255 bins are grown from histograms with
-NumPy alone. They accept ratios of exactly 0, and are plain numbers: the trees of a
-booster become one node of a map.
+Boosters that learn from different rows of one table grow in step, a tree each at a
+time. The histograms of all of them come from one product of sparse matrices: a row has
+a one in its bin of each column, and each booster has a vector of what is to be summed.
+SciPy does that at the speed of compiled boosters, and the trees are plain numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
-from ..bins.partitions import EqualSizeBins, LabelBins, sum_by_code
+from ..bins.partitions import EqualSizeBins, LabelBins
 
 Bools = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
 MISSING_CODE = 0  # of a missing value, or of a label that was not learned
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A complete binary tree: the children of node i are 2 i + 1 and 2 i + 2.
-
-    Attributes
-    ----------
-    feature : array of int, shape (n_nodes,)
-        The column that a node looks at.
-    left : array of bool, shape (n_nodes, n_codes)
-        Whether a row with that code goes left; a node that does not split sends all
-        rows left.
-    value : array of shape (n_nodes + 1,)
-        The value of each leaf.
-    """
-
-    feature: Ints
-    left: Bools
-    value: Floats
-
-    def predict(self, codes: Ints) -> Floats:
-        """Return the value of each row."""
-        rows = np.arange(codes.shape[0])
-        node = np.zeros(codes.shape[0], dtype=np.int64)
-        for _ in range(self.depth):
-            code = codes[rows, self.feature[node]]
-            node = 2 * node + 2 - self.left[node, code]
-        return self.value[node - self.feature.size]
-
-    @property
-    def depth(self) -> int:
-        """The number of levels of splits."""
-        return self.value.size.bit_length() - 1
+MAX_CODES = 256  # of a column, so that they fit into a byte
+CHUNK = 8192  # rows at a time, so that they stay in the cache
 
 
 @dataclass(frozen=True)
@@ -76,92 +47,385 @@ class TreeOptions:
     rate: float
 
 
-def grow(
-    codes: Ints,
-    ratio: Floats,
-    columns: Sequence[EqualSizeBins | LabelBins],
-    options: TreeOptions,
-) -> tuple[Tree, Floats]:
-    """Grow one tree on the ratios of z² to its mean; return it and its prediction.
+@dataclass(frozen=True)
+class TreesInStep:
+    """One tree of each booster: complete, the children of node i are 2i+1 and 2i+2.
 
-    A leaf's value is rate × ln((Σ ratio + k) / (n + k)): the maximum-likelihood step,
-    shrunk towards 0, and finite when all ratios are 0. Splits maximise the reduction
-    of the gamma deviance by such leaves.
+    Attributes
+    ----------
+    feature : array of int, shape (n_boosters, n_nodes)
+        The column that a node looks at.
+    left : array of bool, shape (n_boosters, n_nodes, n_codes)
+        Whether a row with that code goes left; a node that does not split sends all
+        rows left.
+    value : array of shape (n_boosters, n_nodes + 1)
+        The value of each leaf.
+    leaf : array of int, shape (n_boosters, n_rows)
+        The leaf of each row, those that a booster does not learn from too.
     """
-    k = options.pseudo_rows
-    n_nodes = 2**options.depth - 1
-    feature = np.zeros(n_nodes, dtype=np.int64)
-    left = np.ones((n_nodes, max(column.n_codes for column in columns)), dtype=bool)
-    place = np.zeros(ratio.size, dtype=np.int64)  # of each row, within its level
-    for level in range(options.depth):
-        first, width = 2**level - 1, 2**level
-        found = _best_splits(codes, ratio, columns, options, place, width)
-        if level == 0 and not found:
-            return Tree(feature, left, np.zeros(n_nodes + 1)), np.zeros(ratio.size)
-        for node, (column, goes_left) in found.items():
-            feature[first + node] = column
-            left[first + node] = False
-            left[first + node, : goes_left.size] = goes_left
-        at = first + place
-        row_codes = codes[np.arange(ratio.size), feature[at]]
-        place = 2 * place + 1 - left[at, row_codes]
-    sums = sum_by_code(place, ratio, n_nodes + 1)
-    counts = np.bincount(place, minlength=n_nodes + 1)
-    value = options.rate * np.log((sums + k) / (counts + k))
-    return Tree(feature, left, value), value[place]
+
+    feature: Ints
+    left: Bools
+    value: Floats
+    leaf: npt.NDArray[np.uint8 | np.uint16]
+
+    def without_rows(self) -> TreesInStep:
+        """Return the same trees, without the leaf of each row."""
+        return replace(self, leaf=self.leaf[:, :0])
 
 
-def _best_splits(
-    codes: Ints,
-    ratio: Floats,
-    columns: Sequence[EqualSizeBins | LabelBins],
-    options: TreeOptions,
-    place: Ints,
-    width: int,
-) -> dict[int, tuple[int, Bools]]:
-    """Return the best split of each node of a level: column, and codes that go left."""
-    k = options.pseudo_rows
+class Grower:
+    """Grows trees on the rows of one table.
 
-    def reduction(total: Floats, count: Floats) -> Floats:
-        value = np.log((total + k) / (count + k))
-        return -total * np.expm1(-value) - count * value
+    Parameters
+    ----------
+    codes : array of int, shape (n_rows, n_columns)
+        The code of each row in each column, below 256.
+    columns : sequence of EqualSizeBins or LabelBins
+        What the codes stand for.
+    seen : array of bool, shape (n_boosters, n_rows)
+        The rows that each booster learns from.
+    options : TreeOptions
+        How trees grow.
+    allowed : array of bool, shape (n_boosters, n_columns), optional
+        The columns that each booster may look at; all if not given.
+    """
 
-    all_total = sum_by_code(place, ratio, width)[:, None]
-    all_count = np.bincount(place, minlength=width)[:, None].astype(np.float64)
-    unsplit = reduction(all_total, all_count)
-    best = np.zeros(width)
-    found: dict[int, tuple[int, Bools]] = {}
-    nodes = np.arange(width)
-    for j, column in enumerate(columns):
-        b = column.n_codes
-        if b < 3:  # a constant column
-            continue
-        key = place * b + codes[:, j]
-        total = sum_by_code(key, ratio, width * b).reshape(width, b)
-        count = np.bincount(key, minlength=width * b).reshape(width, b).astype(float)
-        missing_total, missing_count = total[:, :1], count[:, :1]
-        total, count = total[:, 1:], count[:, 1:]
-        # the best split of labels is among those that keep the order of their means
-        keep = 1.0 if isinstance(column, LabelBins) else 0.0
-        order = np.argsort(keep * (total + k) / (count + k), axis=1, kind="stable")
-        total = np.cumsum(np.take_along_axis(total, order, 1), axis=1)
-        count = np.cumsum(np.take_along_axis(count, order, 1), axis=1)
-        for side in (False, True) if missing_count.any() else (False,):
-            left_total = total + side * missing_total
-            left_count = count + side * missing_count
-            right_total = np.maximum(all_total - left_total, 0.0)
-            right_count = all_count - left_count
-            gain = reduction(left_total, left_count)
-            gain += reduction(right_total, right_count) - unsplit
-            small = np.minimum(left_count, right_count) < options.min_rows
-            gain[small] = -np.inf
-            cut = np.argmax(gain, axis=1)
-            for node in np.flatnonzero(gain[nodes, cut] > best):
-                best[node] = gain[node, cut[node]]
-                goes_left = np.zeros(b, dtype=bool)
-                # values missing only at prediction time follow the larger side
-                larger = left_count[node, cut[node]] >= right_count[node, cut[node]]
-                goes_left[MISSING_CODE] = side if missing_count[node, 0] else larger
-                goes_left[1 + order[node, : cut[node] + 1]] = True
-                found[int(node)] = (j, goes_left)
-    return found
+    def __init__(
+        self,
+        codes: Ints,
+        columns: Sequence[EqualSizeBins | LabelBins],
+        seen: Bools,
+        options: TreeOptions,
+        allowed: Bools | None = None,
+    ) -> None:
+        from scipy.sparse import csc_array
+
+        self._options = options
+        self._n_columns = len(columns)
+        self._n_codes = max(column.n_codes for column in columns)
+        if allowed is None:
+            allowed = np.ones((seen.shape[0], len(columns)), dtype=bool)
+        # a column with one bin, and nothing missing, cannot be split
+        self._used = [
+            j
+            for j, column in enumerate(columns)
+            if allowed[:, j].any()
+            and (column.n_codes > 2 or (column.n_codes > 1 and not codes[:, j].all()))
+        ]
+        self._allowed = allowed[:, self._used]
+        self._codes: Bytes = np.asfortranarray(codes[:, self._used].astype(np.uint8))
+        self._labelled = np.array(
+            [isinstance(columns[j], LabelBins) for j in self._used], dtype=bool
+        )
+        self._has_missing = (self._codes == MISSING_CODE).any(axis=0)
+        self._seen = seen
+        self._n_seen = seen.sum(axis=1)
+        # Sums of whole numbers are exact, and one number holds two of them: rows count
+        # 2^shift each, and a ratio as the nearest multiple of 2^-digits.
+        n_bits = int(self._n_seen.max()).bit_length()
+        self._digits = 52 - 2 * n_bits
+        self._shift = 53 - n_bits
+        n_rows, width = self._codes.shape
+        places = np.arange(width, dtype=np.int32) * self._n_codes
+        ones = np.ones(min(CHUNK, n_rows) * width)
+        ends = np.arange(min(CHUNK, n_rows) + 1, dtype=np.int32) * width
+        self._chunks = []
+        for start in range(0, n_rows if width else 0, CHUNK):
+            rows = slice(start, min(start + CHUNK, n_rows))
+            bins = (self._codes[rows] + places).ravel()
+            size = rows.stop - rows.start
+            one_hot = csc_array(
+                (ones[: bins.size], bins, ends[: size + 1]),
+                shape=(width * self._n_codes, size),
+            )
+            self._chunks.append((rows, one_hot))
+
+    def grow(self, ratio: Floats, cap: float = np.inf) -> TreesInStep:
+        """Grow a tree of each booster on its ratios of z² to their mean.
+
+        A leaf's value is rate × ln((Σ ratio + k) / (n + k)), of ratios whose mean is 1:
+        the maximum-likelihood step, shrunk towards 0, and finite when all ratios are 0.
+        Splits maximise the reduction of the gamma deviance by such leaves.
+
+        Parameters
+        ----------
+        ratio : array of shape (n_boosters, n_rows)
+            At least 0; those that a booster has not seen do not count.
+        cap : float, optional
+            Up to which a ratio counts.
+
+        Returns
+        -------
+        TreesInStep
+        """
+        n_boosters, n_rows = ratio.shape
+        depth = self._options.depth
+        n_nodes = 2**depth - 1
+        trees = TreesInStep(
+            np.zeros((n_boosters, n_nodes), dtype=np.int64),
+            np.ones((n_boosters, n_nodes, self._n_codes), dtype=bool),
+            np.zeros((n_boosters, n_nodes + 1)),
+            np.zeros((n_boosters, n_rows), dtype=np.min_scalar_type(n_nodes)),
+        )
+        if not self._chunks:
+            return trees
+        packed = self._pack(ratio, cap)
+        whole = self._histograms(packed)
+        sums = whole[:, :, 0].sum(axis=2)  # by booster and node
+        for level in range(depth):
+            splits = self._best_splits(whole, sums)
+            if level == 0:
+                is_split = splits.found[:, 0]
+            self._descend(trees, splits, level)
+            sides = [splits.left_sums, sums - splits.left_sums]
+            sums = np.stack(sides, axis=2).reshape(n_boosters, -1)
+            if level < depth - 1:
+                # the larger child's histogram is what the smaller one's leaves over
+                right = sums[:, 1::2] < sums[:, 0::2]
+                smaller = 2 * np.arange(2**level) + right
+                part = self._histograms(packed, trees.leaf, smaller)
+                children = np.stack([part, whole - part], axis=2)
+                children[right] = children[right][:, ::-1]
+                whole = children.reshape(n_boosters, -1, *whole.shape[2:])
+        count, total = self._unpack(sums)
+        k = self._options.pseudo_rows
+        value = self._options.rate * np.log((total + k) / (count + k))
+        trees.value[is_split] = value[is_split]
+        return trees
+
+    def first_gains(self, ratio: Floats, cap: float) -> Floats:
+        """Return by how much the best first split of each column reduces the deviance.
+
+        Parameters
+        ----------
+        ratio : array of shape (n_boosters, n_rows)
+            As in :meth:`grow`.
+        cap : float
+            Up to which a ratio counts.
+
+        Returns
+        -------
+        array of shape (n_boosters, n_columns)
+            Of all columns; 0 of those that cannot be split.
+        """
+        gains = np.zeros((ratio.shape[0], self._n_columns))
+        if self._chunks:
+            whole = self._histograms(self._pack(ratio, cap))
+            cuts = self._cuts(whole, whole[:, :, 0].sum(axis=2))
+            width = len(self._used)
+            best = cuts.gain.reshape(*cuts.gain.shape[:2], -1, self._n_codes - 1)
+            best = best.max(axis=3)[:, 0]
+            gains[:, self._used] = best[:, :width]
+            with_missing = np.array(self._used)[self._has_missing]
+            gains[:, with_missing] = np.maximum(gains[:, with_missing], best[:, width:])
+        return np.maximum(gains, 0.0)
+
+    def _pack(self, ratio: Floats, cap: float) -> Floats:
+        """Return what is summed: of each row and booster, the count and the ratio."""
+        packed = np.empty(ratio.shape[::-1])
+        for k, (own, seen) in enumerate(zip(ratio, self._seen, strict=True)):
+            counted = np.minimum(own, cap)
+            counted *= seen
+            mean = counted.sum() / self._n_seen[k]
+            counted *= 2.0**self._digits / (mean or 1.0)
+            np.rint(counted, out=counted)
+            counted += seen * 2.0**self._shift
+            packed[:, k] = counted
+        return packed
+
+    def _unpack(self, sums: Floats) -> tuple[Floats, Floats]:
+        """Return numbers of rows and sums of ratios."""
+        count = np.floor(sums * 2.0**-self._shift)
+        total = sums - count * 2.0**self._shift
+        total *= 2.0**-self._digits
+        return count, total
+
+    def _histograms(
+        self, packed: Floats, leaf: Any = None, which: Ints | None = None
+    ) -> Floats:
+        """Return the sums by booster, node, column and code.
+
+        Without `leaf`, all rows are at the one node of each booster; else `which` says,
+        of each booster, for which leaves histograms are wanted.
+        """
+        width, n_boosters = self._codes.shape[1], packed.shape[1]
+        n_wanted = 1 if which is None else which.shape[1]
+        sums = np.zeros((n_wanted, width * self._n_codes, n_boosters))
+        if which is None:
+            for rows, one_hot in self._chunks:
+                sums[0] += one_hot @ packed[rows]
+        else:
+            leaf = np.ascontiguousarray(leaf.T)
+            # one line of numbers is compared faster than many short ones
+            tiled = np.tile(which.T[:, None].astype(leaf.dtype), (CHUNK, 1)).reshape(
+                n_wanted, -1
+            )
+            for rows, one_hot in self._chunks:
+                values, there = packed[rows].ravel(), leaf[rows].ravel()
+                for own, wanted in zip(sums, tiled, strict=True):
+                    chosen = values * (there == wanted[: there.size])
+                    own += one_hot @ chosen.reshape(-1, n_boosters)
+        by_booster = sums.transpose(2, 0, 1)
+        return by_booster.reshape(n_boosters, n_wanted, width, self._n_codes)
+
+    def _cuts(self, whole: Floats, sums: Floats) -> _Cuts:
+        """Return every split of each node, and by how much it reduces the deviance.
+
+        With q = (n + k) / (Σ + k), a leaf reduces the deviance by Σ - n - k + k q +
+        n ln q; the first three are the same for every split.
+        """
+        k = self._options.pseudo_rows
+        n_boosters, n_nodes = whole.shape[:2]
+        missing, present = whole[..., :1], whole[..., 1:]
+        order = None
+        if self._labelled.any():
+            # the best split of labels is among those that keep the order of their means
+            labels = present[:, :, self._labelled]
+            count, total = self._unpack(labels)
+            order = np.argsort((total + k) / (count + k), axis=3, kind="stable")
+            present = present.copy()
+            present[:, :, self._labelled] = np.take_along_axis(labels, order, axis=3)
+        left = np.cumsum(present, axis=3)
+        # where values are missing, each split is tried twice: they may go left, too
+        both = self._has_missing
+        allowed = self._allowed
+        if both.any():
+            with_missing = left[:, :, both] + missing[:, :, both]
+            left = np.concatenate([left, with_missing], axis=2)
+            allowed = np.concatenate([allowed, allowed[:, both]], axis=1)
+        left = left.reshape(n_boosters, n_nodes, -1)
+        n_left, t_left = self._unpack(left)
+        n_all, t_all = self._unpack(sums[:, :, None])
+        n_right, t_right = n_all - n_left, t_all - t_left
+        gain = self._reduction(n_left, t_left)
+        gain += self._reduction(n_right, t_right)
+        gain -= k + self._reduction(n_all, t_all)
+        gain[np.minimum(n_left, n_right) < self._options.min_rows] = -np.inf
+        if not allowed.all():
+            refused = np.repeat(~allowed, present.shape[3], axis=1)
+            gain[np.broadcast_to(refused[:, None], gain.shape)] = -np.inf
+        return _Cuts(gain, left, n_left, n_right, order)
+
+    def _best_splits(self, whole: Floats, sums: Floats) -> _Splits:
+        """Return the best split of each node: its column, and which codes go left."""
+        width, n_codes = whole.shape[2:]
+        missing = whole[..., :1]
+        cuts = self._cuts(whole, sums)
+        gain, left, order = cuts.gain, cuts.left, cuts.order
+        both = np.flatnonzero(self._has_missing)
+        at = np.argmax(gain, axis=2)
+        splits = _Splits(
+            np.zeros(at.shape, dtype=bool),
+            np.zeros(at.shape, dtype=np.int64),
+            np.ones((*at.shape, n_codes), dtype=bool),
+            sums.copy(),
+        )
+        for node in np.ndindex(at.shape):
+            best = (*node, at[node])
+            if not gain[best] > 0:
+                continue
+            line, cut = divmod(int(at[node]), n_codes - 1)
+            column = line if line < width else int(both[line - width])
+            codes = np.arange(n_codes - 1)
+            if order is not None and self._labelled[column]:
+                codes = order[(*node, self._labelled[:column].sum())]
+            goes_left = splits.goes_left[node]
+            goes_left[1 + codes[cut + 1 :]] = False
+            # values missing only at prediction time follow the larger side
+            goes_left[MISSING_CODE] = (
+                line >= width
+                if missing[(*node, column, 0)]
+                else cuts.n_left[best] >= cuts.n_right[best]
+            )
+            splits.found[node] = True
+            splits.column[node] = column
+            splits.left_sums[node] = left[best]
+        return splits
+
+    def _reduction(self, count: Floats, total: Floats) -> Floats:
+        """Return by how much a leaf reduces the deviance, but for Σ - n - k."""
+        k = self._options.pseudo_rows
+        q = count + k
+        q /= total + k
+        reduction: Floats = np.log(q)
+        reduction *= count
+        q *= k
+        reduction += q
+        return reduction
+
+    def _descend(self, trees: TreesInStep, splits: _Splits, level: int) -> None:
+        """Keep the splits of a level, and send all rows to its children."""
+        nodes = slice(2**level - 1, 2 ** (level + 1) - 1)
+        trees.feature[:, nodes] = np.array(self._used)[splits.column]
+        trees.left[:, nodes] = splits.goes_left
+        for booster, leaf in enumerate(trees.leaf):
+            goes_left = np.zeros(leaf.size, dtype=bool)
+            for node in range(2**level):
+                here = self._go_left(splits, (booster, node))
+                if level:
+                    here &= leaf == node
+                goes_left |= here
+            leaf *= 2
+            leaf += ~goes_left
+
+    def _go_left(self, splits: _Splits, node: tuple[int, int]) -> Bools:
+        """Return which rows a node would send to the left."""
+        column, left = splits.column[node], splits.goes_left[node]
+        codes = self._codes[:, column]
+        if not splits.found[node]:
+            return np.ones(codes.size, dtype=bool)
+        here: Bools
+        if self._labelled[column]:
+            here = left[codes]
+        else:  # a comparison of bytes is much faster than a look-up
+            n_left = int(left[1:].sum())
+            # without the missing code, 0 - 1 is 255
+            missing_left = bool(left[MISSING_CODE])
+            here = codes <= n_left if missing_left else codes - np.uint8(1) < n_left
+        return here
+
+
+@dataclass(frozen=True)
+class _Cuts:
+    """All splits, by booster, node and cut; the cuts of a column follow each other.
+
+    Columns with missing values come twice, the second time with these on the left.
+
+    Attributes
+    ----------
+    gain : array
+        By how much a split reduces the deviance; minus infinity if it is refused.
+    left, n_left, n_right : array
+        The packed sums of rows that go left, and how many go left and right.
+    order : array of int or None
+        Of labels, by booster, node and column of labels.
+    """
+
+    gain: Floats
+    left: Floats
+    n_left: Floats
+    n_right: Floats
+    order: Ints | None
+
+
+@dataclass(frozen=True)
+class _Splits:
+    """The splits of one level, by booster and node.
+
+    Attributes
+    ----------
+    found : array of bool
+        Whether the node is split at all.
+    column : array of int
+        Which of the columns that are used decides.
+    goes_left : array of bool, with the codes as third dimension
+        Which codes go left.
+    left_sums : array
+        The packed sums of the rows that go left.
+    """
+
+    found: Bools
+    column: Ints
+    goes_left: Bools
+    left_sums: Floats

@@ -13,18 +13,19 @@ let full = { revision: -1, tables: {}, results: {} };
 let failures = {};
 let sending = null;
 let drawn = "";
-export const ui = restored();
+const KEPT = `sigmascale ${location.pathname}`; // of this start of the server
+const ui = restored();
 
 function restored() {
   try {
-    return { plan: {}, views: {}, ...JSON.parse(sessionStorage.getItem("sigmascale") || "{}") };
+    return { plan: {}, views: {}, ...JSON.parse(sessionStorage.getItem(KEPT) || "{}") };
   } catch {
     return { plan: {}, views: {} };
   }
 }
 
 function remember() {
-  sessionStorage.setItem("sigmascale", JSON.stringify({ plan: ui.plan, views: ui.views }));
+  sessionStorage.setItem(KEPT, JSON.stringify({ plan: ui.plan, views: ui.views }));
 }
 
 // -- talking to the server ------------------------------------------------------------
@@ -58,7 +59,11 @@ async function poll() {
 
 // What is about to change is taken from the page first: its pictures will be gone.
 function forget(...names) {
-  for (const name of names) delete full.results[name];
+  for (const name of names) {
+    delete full.results[name];
+    const { bins, local, rows, ...axes } = ui.views[name === "recalibrated" ? name : "verdict"] || {};
+    ui.views[name === "recalibrated" ? name : "verdict"] = axes;
+  }
   full.revision = -1;
   draw();
 }

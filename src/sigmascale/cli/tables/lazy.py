@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add, and_
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -55,6 +57,8 @@ class LazyTable:
         Columns that were added, the recalibrated uncertainty first.
     may_be_missing : tuple of str
         Features that a recalibrator takes even where they are missing.
+    sample : int or None
+        Rows that are drawn where sums do not do; None is as many as by default.
     """
 
     files: tuple[str, ...]
@@ -64,10 +68,15 @@ class LazyTable:
     n_rows: int | None = None
     new: tuple[str, ...] = ()
     may_be_missing: tuple[str, ...] = ()
+    sample: int | None = None
 
     @classmethod
     def open(
-        cls, files: Sequence[str], reading: Reading, choice: Choice | Expected
+        cls,
+        files: Sequence[str],
+        reading: Reading,
+        choice: Choice | Expected,
+        sample: int | None = None,
     ) -> LazyTable:
         """Find the columns of files; nothing else is read."""
         import narwhals as nw
@@ -84,7 +93,7 @@ class LazyTable:
                 {name: [] for name in schema}, schema=schema, backend="polars"
             )
             roles = choice.find(RawTable(empty.to_native()))
-            table = cls(tuple(files), reading, roles, lazy)
+            table = cls(tuple(files), reading, roles, lazy, sample=sample)
             if roles.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
             if reading.drop_missing:
@@ -110,11 +119,14 @@ class LazyTable:
         self.require_memory("--conformal-share")
 
     def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
-        """Fit a recalibrator from sums."""
+        """Fit a recalibrator from sums, or from a sample of rows where it needs them.
+
+        Rows with equal values of `groups` stay together.
+        """
         from ... import frames
 
-        if groups is not None:
-            self.require_memory("--groups")
+        if groups is not None and not scaler.needs_rows:
+            self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
             frames.fit(
                 scaler,
@@ -122,6 +134,8 @@ class LazyTable:
                 error=self._error,
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
+                groups=groups,
+                **self._sample_size,
             )
         self.n_rows = scaler.n_samples_fit_
 
@@ -149,10 +163,16 @@ class LazyTable:
                 groups=groups,
                 n_bins=n_bins,
                 rng=seed,
+                **self._sample_size,
                 **options,
             )
         self.n_rows = found.scores.n_rows
         return found
+
+    @property
+    def _sample_size(self) -> dict[str, int]:
+        """How many rows to draw, if anybody said it."""
+        return {} if self.sample is None else {"sample": self.sample}
 
     @property
     def _error(self) -> str:
@@ -169,12 +189,13 @@ class LazyTable:
         labels = [
             label(self.frame, schema, name).alias(name) for name in self.roles.labels
         ]
-        u = _standard_deviation(schema, self.roles).alias(self.roles.uncertainty)
-        return (
-            self.frame.with_columns(error.alias(self._error))
-            .with_columns(u, *labels)
-            .to_native()
-        )
+        total, *parts = _standard_deviations(schema, self.roles)
+        parts = [
+            part.alias(name)
+            for part, name in zip(parts, self.roles.components, strict=True)
+        ]
+        made = [error.alias(self._error), total.alias(self.roles.uncertainty)]
+        return self.frame.with_columns(*made, *parts, *labels).to_native()
 
     def recalibrate(
         self, saved: SavedMap, name: str | None, coverage: float | None
@@ -190,15 +211,17 @@ class LazyTable:
         with self._querying("recalibrating"):
             new = free_names(name, roles, names, with_limits=coverage is not None)
             schema = self.frame.collect_schema()
-            u = _standard_deviation(schema, roles)
-            labels = {each: f"__{each}__" for each in roles.labels}
-            texts = [label(self.frame, schema, a).alias(b) for a, b in labels.items()]
+            u, *parts = _standard_deviations(schema, roles)
+            values = dict(zip(roles.components, parts, strict=True))
+            values |= {each: label(self.frame, schema, each) for each in roles.labels}
+            made = {each: f"__{each}__" for each in values}
+            others = [value.alias(made[each]) for each, value in values.items()]
             frame = nw.from_native(
                 frames.predict(
                     saved,
-                    self.frame.with_columns(u.alias(UNCERTAINTY), *texts).to_native(),
+                    self.frame.with_columns(u.alias(UNCERTAINTY), *others).to_native(),
                     uncertainty=UNCERTAINTY,
-                    features=[labels.get(each, each) for each in roles.features],
+                    features=[made.get(each, each) for each in roles.features],
                     name=new[0],
                 )
             )
@@ -346,16 +369,20 @@ def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]
     return lazy
 
 
-def _standard_deviation(schema: nw.Schema, roles: Roles) -> nw.Expr:
-    """Return the uncertainty; what is negative stays so."""
+def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
+    """Return the uncertainty, and its components; what is negative stays so."""
     import narwhals as nw
 
     from ...frames.lazy_rows import number
 
-    u = number(schema, roles.uncertainty)
+    found = [number(schema, name) for name in roles.of_uncertainty]
     if roles.is_variance:  # engines differ in the root of a negative number
-        u = nw.when(u >= 0).then(u.sqrt()).otherwise(u)
-    return u
+        found = [nw.when(u >= 0).then(u.sqrt()).otherwise(u) for u in found]
+    if not roles.components:
+        return found
+    usable = reduce(and_, (u >= 0 for u in found))
+    total = reduce(add, (u * u for u in found)).sqrt()
+    return [nw.when(usable).then(total).otherwise(-1.0), *found]
 
 
 def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:

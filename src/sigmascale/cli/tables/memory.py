@@ -351,11 +351,17 @@ def _conditioning_table(
     """Return the table that recalibrators take: uncertainty first, then features."""
     import polars as pl
 
-    u = values[roles.uncertainty]
     what = "a variance" if roles.is_variance else "an uncertainty"
-    rows.refuse(u < 0, u, f"is negative, and {what} cannot be")
+    parts = []
+    for name in roles.of_uncertainty:
+        u = values[name]
+        rows.refuse(u < 0, u, f"is negative, and {what} cannot be")
+        parts.append(u.sqrt() if roles.is_variance else u)
+    if roles.components:
+        total = pl.DataFrame([part**2 for part in parts]).sum_horizontal().sqrt()
+        parts = [total.alias(roles.uncertainty), *parts]
     features = [values[name] for name in (*roles.numbers, *roles.labels)]
-    X = pl.DataFrame([u.sqrt() if roles.is_variance else u, *features])
+    X = pl.DataFrame([*parts, *features])
     if roles.formula is not None:
         from ...chemistry import describe_formulas
 

@@ -16,11 +16,23 @@ LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into mem
 
 
 def open_table(
-    files: Sequence[str], reading: Reading, choice: Choice | Expected
+    files: Sequence[str],
+    reading: Reading,
+    choice: Choice | Expected,
+    sample: int | None = None,
 ) -> MemoryTable | LazyTable:
-    """Return files as one table whose columns have the roles that were chosen."""
+    """Return files as one table whose columns have the roles that were chosen.
+
+    `sample` is how many rows may be drawn, if they stay where they are.
+    """
     if stays_lazy(files, reading.engine, reading.scheduler):
-        return LazyTable.open(files, reading, choice)
+        return LazyTable.open(files, reading, choice, sample)
+    if sample is not None:
+        msg = (
+            "--sample is for files that are not read into memory, such as with "
+            "--engine polars; all rows of these are used."
+        )
+        raise InvalidInputError(msg)
     return MemoryTable.open(files, reading, choice)
 
 

@@ -24,6 +24,7 @@ OBVIOUS = {
 FROM_FORMULA = ("mass", "heteroatom_fraction", "OxNy")
 RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 LIMITS = ("_low", "_high")  # and to the name of the new column
+SEVERAL = " & "  # between the names of several uncertainties
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Roles:
     Attributes
     ----------
     uncertainty : str
-        The column of uncertainties, or of variances.
+        The column of uncertainties, or of variances; or what their sum is called.
     is_variance : bool
         Whether these are variances.
     numbers, labels : tuple of str
@@ -47,6 +48,9 @@ class Roles:
         The column of predictions, if it is needed.
     left_out : tuple of str
         Columns of numbers whose names say that they are no features.
+    components : tuple of str
+        Several columns of uncertainties, or of variances, of which the uncertainty is
+        the root of the sum of squares, or of the sum. They are features, too.
     """
 
     uncertainty: str
@@ -57,6 +61,7 @@ class Roles:
     error: tuple[str, ...] = ()
     prediction: str | None = None
     left_out: tuple[str, ...] = ()
+    components: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, as JSON knows them."""
@@ -76,7 +81,7 @@ class Roles:
             raise InvalidInputError(msg)
 
         def is_right(name: str, value: Any) -> bool:
-            if name in ("numbers", "labels", "error", "left_out"):
+            if name in ("numbers", "labels", "error", "left_out", "components"):
                 return isinstance(value, list) and all(
                     isinstance(each, str) for each in value
                 )
@@ -85,6 +90,8 @@ class Roles:
             return isinstance(value, str) or (value is None and name != "uncertainty")
 
         names = {field.name for field in fields(cls)}
+        if isinstance(found, dict):
+            found = {"components": [], **found}  # which older files do not have
         if (
             not isinstance(found, dict)
             or set(found) != names
@@ -104,23 +111,30 @@ class Roles:
         >>> str(Roles("s2", True, ("mass",), error=("R", "V")))
         'error R - V; uncertainty sqrt(s2); features: mass'
         """
-        u = self.uncertainty
         error = f"error {' - '.join(self.error)}; " if self.error else ""
-        return (
-            f"{error}uncertainty {f'sqrt({u})' if self.is_variance else u}; "
-            f"features: {', '.join(self.features) or 'none'}"
-        )
+        square = "" if self.is_variance else "²"
+        u = " + ".join(f"{each}{square}" for each in self.of_uncertainty)
+        if not self.is_variance and not self.components:
+            u = self.uncertainty
+        else:
+            u = f"sqrt({u})"
+        return f"{error}uncertainty {u}; features: {', '.join(self.features) or 'none'}"
+
+    @property
+    def of_uncertainty(self) -> tuple[str, ...]:
+        """The column of the uncertainty, or of its components."""
+        return self.components or (self.uncertainty,)
 
     @property
     def features(self) -> list[str]:
         """All features by name, as they follow the uncertainty in X."""
         derived = FROM_FORMULA if self.formula is not None else ()
-        return [*self.numbers, *self.labels, *derived]
+        return [*self.components, *self.numbers, *self.labels, *derived]
 
     @property
     def of_numbers(self) -> list[str]:
         """The columns that must hold numbers."""
-        used = [self.uncertainty, *self.numbers, *self.error, self.prediction]
+        used = [*self.of_uncertainty, *self.numbers, *self.error, self.prediction]
         return [name for name in dict.fromkeys(used) if name is not None]
 
 
@@ -128,7 +142,8 @@ class Roles:
 class Choice:
     """What a user says of the columns; None stands for what is not said.
 
-    `by` are columns that a recalibrator bins by; they are features, too.
+    `by` are columns that a recalibrator bins by; they are features, too. `components`
+    are all columns of uncertainties, or of variances, where there are several.
     """
 
     error: str | None = None
@@ -142,6 +157,7 @@ class Choice:
     formula: str | None = None
     labels: Sequence[str] = ()
     by: Sequence[str] = ()
+    components: Sequence[str] = ()
 
     @property
     def error_names(self) -> tuple[str | None, ...]:
@@ -154,9 +170,12 @@ class Choice:
         is_numeric = cache(table.is_numeric)
         error = find_error(self, names)
         uncertainty, is_variance = find_uncertainty(self, names)
-        if uncertainty in error:
-            msg = f"column {uncertainty!r} cannot be both error and uncertainty."
-            raise InvalidInputError(msg)
+        components = find_components(self, names)
+        uncertainty = SEVERAL.join(components) or uncertainty
+        for name in components or [uncertainty]:
+            if name in error:
+                msg = f"column {name!r} cannot be both error and uncertainty."
+                raise InvalidInputError(msg)
         prediction = error[1] if len(error) == 2 else None
         formula = self.formula
         if formula is not None:
@@ -168,7 +187,7 @@ class Choice:
         asked += [name for name in binned if name != uncertainty]
         labels = [known(name, names, "--label") for name in self.labels]
         # errors cannot be told from new rows, but predictions can
-        taken = {uncertainty, formula, *error} - {prediction}
+        taken = {uncertainty, *components, formula, *error} - {prediction}
         left_out: list[str] = []
         excluded = [known(name, names, "--exclude") for name in self.exclude]
         if excluded and not self.all_features:
@@ -201,6 +220,7 @@ class Choice:
             error,
             prediction,
             tuple(left_out),
+            components,
         )
 
 
@@ -228,9 +248,8 @@ class Expected:
         names, choice = table.frame.columns, self.choice
         found = replace(self.roles, error=(), prediction=None, left_out=())
         if choice.uncertainty is not None or choice.variance is not None:
-            uncertainty, is_variance = find_uncertainty(choice, names)
-            found = replace(found, uncertainty=uncertainty, is_variance=is_variance)
-        needed = (found.uncertainty, *found.numbers, *found.labels)
+            found = self._other_uncertainty(found, names)
+        needed = (*found.of_uncertainty, *found.numbers, *found.labels)
         for name in set(needed).difference(names):
             known(name, names, "the recalibrator")
         if found.formula is not None:
@@ -245,6 +264,23 @@ class Expected:
             elif self.roles.prediction in names:
                 found = replace(found, prediction=self.roles.prediction)
         return found
+
+    def _other_uncertainty(self, found: Roles, names: list[str]) -> Roles:
+        """Return the roles with the uncertainties that the user names."""
+        uncertainty, is_variance = find_uncertainty(self.choice, names)
+        components = find_components(self.choice, names)
+        if len(components) != len(found.components):
+            msg = (
+                "the recalibrator was fitted with as many uncertainties as: "
+                f"{', '.join(found.of_uncertainty)}. Name them all, in this order."
+            )
+            raise InvalidInputError(msg)
+        return replace(
+            found,
+            uncertainty=SEVERAL.join(components) or uncertainty,
+            is_variance=is_variance,
+            components=components,
+        )
 
 
 def find_error(choice: Choice, names: list[str]) -> tuple[str, ...]:
@@ -300,6 +336,16 @@ def find_uncertainty(choice: Choice, names: list[str]) -> tuple[str, bool]:
     raise InvalidInputError(msg)
 
 
+def find_components(choice: Choice, names: list[str]) -> tuple[str, ...]:
+    """Return the columns of uncertainties, or variances, where there are several."""
+    asked_by = "--uncertainty" if choice.variance is None else "--variance"
+    found = [known(name, names, asked_by) for name in choice.components]
+    if len(set(found)) < len(found):
+        msg = f"{asked_by}: a column is given twice, {', '.join(found)}."
+        raise InvalidInputError(msg)
+    return tuple(found)
+
+
 def no_features(names: list[str], error: Sequence[str], uncertainty: str) -> set[str]:
     """Return columns whose names say that they are no features.
 
@@ -320,7 +366,7 @@ def free_names(
     name: str | None, roles: Roles, names: list[str], *, with_limits: bool
 ) -> list[str]:
     """Return the names of the new columns, which must not be taken."""
-    name = name or f"{roles.uncertainty}{RECALIBRATED}"
+    name = name or f"{'u' if roles.components else roles.uncertainty}{RECALIBRATED}"
     found = [name, *(f"{name}{end}" for end in LIMITS if with_limits)]
     for each in found:
         if not is_utf8(each):

@@ -1,0 +1,177 @@
+"""``sigmascale watch``: say whether a recalibrator still fits what arrives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .app import CANNOT_TELL, FAILED, PASSED, app
+from .methods import load_saved
+from .options import (
+    COLUMNS,
+    IN_MEMORY,
+    AsJson,
+    Files,
+    SavedScaler,
+    column_option,
+    example,
+    gather,
+)
+from .outputs import check_output
+from .printing import show_json, show_words
+
+if TYPE_CHECKING:
+    from ..monitoring.monitor import Monitor
+    from ..persistence import SavedMap
+    from .tables.memory import MemoryTable
+
+PICTURES = (".png", ".svg", ".pdf")
+# Features are those that the recalibrator was fitted on.
+OF_THE_STREAM = COLUMNS.without(
+    "features", "all_features", "exclude", "formula", "labels"
+)
+
+
+@app.command(
+    epilog=example(
+        "sigmascale fit demo-output/calibration.csv --conformal-share 0.3 -o c.json",
+        "sigmascale watch c.json demo-output/test.csv",
+        "sigmascale watch c.json demo-output/test.csv --state monitor.json",
+    )
+)
+@gather(choice=OF_THE_STREAM, reading=IN_MEMORY)
+def watch(
+    scaler: SavedScaler,
+    files: Files,
+    choice: Any,
+    reading: Any,
+    calibration: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows that show what is normal, and that SCALER was not fitted on; "
+            "if not given, those held back by fit --conformal-share, or else the first "
+            "rows of the stream.",
+            metavar="FILE",
+        ),
+    ] = None,
+    state: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on from this file, if it is there, with what was normal then, and "
+            "write it in the end.",
+            metavar="JSON",
+        ),
+    ] = None,
+    time: Annotated[str | None, column_option("When rows came.")] = None,
+    confidence: Annotated[
+        float,
+        typer.Option(
+            help="One minus the chance that rows without a change ever raise an alarm.",
+            metavar="SHARE",
+        ),
+    ] = 0.95,
+    plot: Annotated[
+        Path | None,
+        typer.Option(help="Draw the evidence over time.", metavar="PICTURE"),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Watch whether recalibrated uncertainties still fit the errors that arrive.
+
+    Rows are taken in the order of the files. An alarm says whether uncertainties have
+    become too small or too large, everywhere or in a region of a feature, or
+    predictions biased; since when, and by how much. However many rows come, in one run
+    or in many with --state, false alarms are as rare as --confidence says.
+
+    Exit code: 0 no alarm, 1 alarm, 4 too few rows to know what is normal; 2 bad
+    input, 3 a defect.
+    """
+    from .tables.memory import MemoryTable
+    from .tables.roles import Expected
+
+    for output, endings in ((state, (".json",)), (plot, PICTURES)):
+        if output is not None:
+            check_output(output, endings, [*files, scaler])
+    saved, roles = load_saved(scaler)
+    expected = Expected(roles, choice, with_error=True)
+    data = MemoryTable.open(files, reading, expected)
+    times = None if time is None else _times(data, time)
+    normal = None
+    if calibration is not None:
+        normal = MemoryTable.open([calibration], reading, expected)
+    monitor = _monitor(saved, normal, state, confidence)
+    monitor.update(data.error, _recalibrated(saved, data), data.features, times)
+    if state is not None:
+        monitor.save(state)
+    if plot is not None:
+        _draw(monitor, plot)
+    if as_json:
+        alarm = None if monitor.alarm is None else monitor.alarm.to_dict()
+        found = {"rows": monitor.n_rows, "evidence": monitor.evidence, "alarm": alarm}
+        show_json({"data": data.to_dict(), **found})
+    else:
+        show_words(str(data))
+        print()
+        show_words(*_words(monitor))
+    raise typer.Exit(
+        CANNOT_TELL
+        if not monitor.knows_normal
+        else PASSED
+        if monitor.alarm is None
+        else FAILED
+    )
+
+
+def _times(data: MemoryTable, name: str) -> Any:
+    """Return a column as numbers, or else as text."""
+    text = data.labels(name, "--time")
+    is_number = data.rows.is_numeric(name)
+    return data.rows.numbers(name).to_numpy() if is_number else text
+
+
+def _recalibrated(saved: SavedMap, data: MemoryTable) -> Any:
+    from .._support.rows import read_table
+
+    return saved.predict(read_table(data.X))
+
+
+def _monitor(
+    saved: SavedMap, normal: MemoryTable | None, state: Path | None, confidence: float
+) -> Monitor:
+    """Return the monitor of a file, or a new one."""
+    from ..monitoring.monitor import Monitor
+
+    if state is not None and state.exists():
+        return Monitor.load(state)
+    if normal is not None:
+        z = normal.error / _recalibrated(saved, normal)
+        return Monitor(z, normal.features, confidence=confidence)
+    held_back = None if saved.conformal is None else saved.conformal.z
+    return Monitor(held_back, confidence=confidence)
+
+
+def _words(monitor: Monitor) -> tuple[str, ...]:
+    if monitor.alarm is not None:
+        return f"Alarm: {monitor.alarm.words}", monitor.alarm.suggestion
+    if not monitor.knows_normal:
+        return (
+            f"Cannot tell: {monitor.n_rows} rows of the {monitor.burn_in} that are "
+            "needed to know what is normal. Name rows with --calibration, or go on "
+            "with --state.",
+        )
+    limit = 1 / (1 - monitor.confidence)
+    return (
+        f"No alarm after {monitor.n_rows} rows: the evidence for a change is "
+        f"{monitor.evidence:.2g}, and an alarm is raised at {limit:.3g}.",
+    )
+
+
+def _draw(monitor: Monitor, path: Path) -> None:
+    from .._support.files import whole_file
+    from ..plots import plot_monitor
+
+    figure: Any = plot_monitor(monitor).figure
+    with whole_file(path) as part:
+        figure.savefig(part, dpi=150)

@@ -1,0 +1,163 @@
+"""The law of errors beyond their size: Student's t, which has tails of any weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats
+
+_LEAST_DF, _MOST_DF = 0.1, 1000.0  # Student's t with more is normal
+ENOUGH = 0.05  # by which the log score of a law must be higher to be worth words
+TAIL = 0.01  # share of the errors that words about tails speak of
+COVERAGE = 0.9  # of the intervals that they compare
+
+
+@dataclass(frozen=True)
+class StudentLaw:
+    """Errors are `scale` times u times a number from Student's t.
+
+    Attributes
+    ----------
+    df : float
+        Degrees of freedom, ν; infinite for normal errors.
+    scale : float
+        The scale in units of the uncertainty u. Where the standard deviation is u,
+        which takes more than 2 degrees of freedom, it is sqrt((ν − 2) / ν).
+
+    Examples
+    --------
+    >>> law = StudentLaw(df=3.0, scale=0.5)
+    >>> law.quantiles([0.05, 0.95]).round(3)
+    array([-1.177,  1.177])
+    """
+
+    df: float
+    scale: float
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether the numbers make a law, for those that come from a file."""
+        both: tuple[Any, ...] = (self.df, self.scale)
+        return all(isinstance(each, float) and each > 0 for each in both) and bool(
+            np.isfinite(self.scale)
+        )
+
+    @classmethod
+    def learn(cls, z: Floats) -> StudentLaw:
+        """Return the law of the highest likelihood for z-scores that are not all 0."""
+        from scipy import optimize, special
+
+        unit = float(np.abs(z).max())  # of which squares neither overflow nor vanish
+        z2 = (z / unit) ** 2
+        mean = float(z2.mean())
+        z2 = z2 / mean
+        # with fewer degrees of freedom, errors of exactly 0 would have all the
+        # likelihood
+        least = max(_LEAST_DF, 1.1 * (z2.size / np.count_nonzero(z2) - 1))
+
+        def slope(log_df: float) -> float:
+            """Return the slope of the log-likelihood by df, with the best scale."""
+            df = float(np.exp(log_df))
+            expected = special.digamma((df + 1) / 2) - special.digamma(df / 2)
+            return float(expected - np.log1p(z2 / (df * _best_scale2(z2, df))).mean())
+
+        if least >= _MOST_DF or slope(np.log(_MOST_DF)) >= 0:
+            return cls(float("inf"), unit * float(np.sqrt(mean)))
+        df = least
+        if slope(np.log(least)) > 0:
+            bounds = np.log(least), np.log(_MOST_DF)
+            df = float(np.exp(optimize.brentq(slope, *bounds, xtol=1e-13)))
+        return cls(df, unit * float(np.sqrt(mean * _best_scale2(z2, df))))
+
+    def quantiles(self, levels: Any) -> Floats:
+        """Return quantiles of the error in units of u.
+
+        Parameters
+        ----------
+        levels : array-like
+            Probabilities between 0 and 1.
+        """
+        from scipy import special
+
+        p = np.asarray(levels, dtype=np.float64)
+        unit = special.ndtri(p) if np.isinf(self.df) else special.stdtrit(self.df, p)
+        return np.asarray(self.scale * unit)
+
+    def losses(self, z: Floats) -> Floats:
+        """Return the negative logarithm of the density of z-scores."""
+        from scipy import special
+
+        t = z / self.scale
+        if np.isinf(self.df):
+            unit = 0.5 * t**2 + 0.5 * np.log(2 * np.pi)
+        else:
+            half = 0.5 * (self.df + 1)
+            log_norm = special.gammaln(half) - special.gammaln(0.5 * self.df)
+            log_norm -= 0.5 * np.log(self.df * np.pi)
+            unit = half * np.log1p(t**2 / self.df) - log_norm
+        return np.asarray(unit + np.log(self.scale))
+
+    def ranked_scores(self, z: Floats) -> Floats:
+        """Return the continuous ranked probability score of z-scores, in units of u.
+
+        It is infinite for 1 degree of freedom or less, where no mean exists.
+        """
+        from scipy import special
+
+        t, df = z / self.scale, self.df
+        if np.isinf(df):
+            density = np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
+            # 2 Φ(t) − 1 is erf(t / √2), which does not cancel near 0
+            parts = t * special.erf(t / np.sqrt(2)) + 2 * density - 1 / np.sqrt(np.pi)
+            return np.asarray(self.scale * parts)
+        if df <= 1:
+            return np.full(t.shape, np.inf)
+        density = self.scale * np.exp(-self.losses(z))
+        parts = t * (2 * special.stdtr(df, t) - 1)
+        parts += 2 * density * (df + t**2) / (df - 1)
+        log_beta = special.betaln(0.5, df - 0.5) - 2 * special.betaln(0.5, df / 2)
+        parts -= 2 * np.sqrt(df) / (df - 1) * np.exp(log_beta)
+        return np.asarray(self.scale * parts)
+
+
+NORMAL = StudentLaw(float("inf"), 1.0)
+
+
+def poor_normal(z: Floats) -> str:
+    """Return why a normal law describes z-scores poorly, in words; or nothing.
+
+    The z-scores are E / u, with u right on average.
+    """
+    if z.size < 2 or not np.any(z):
+        return ""
+    z = z / np.sqrt(np.mean(z**2))
+    law = StudentLaw.learn(z)
+    gain = NORMAL.losses(z) - law.losses(z)
+    if not gain.mean() > max(ENOUGH, 2 * gain.std() / np.sqrt(z.size)):
+        return ""
+    beyond = float(np.quantile(np.abs(z), 1 - TAIL))
+    level = 0.5 + COVERAGE / 2
+    width = float(law.quantiles(level) / NORMAL.quantiles(level))
+    return (
+        f"A normal law is a poor description: {100 * TAIL:g} % of the errors are "
+        f"beyond {beyond:.2g} u; intervals of {100 * COVERAGE:g} % from Student's t "
+        f"with ν = {law.df:.2g} are {width:.2g} times as wide "
+        '(distribution="student").'
+    )
+
+
+def _best_scale2(z2: Floats, df: float) -> float:
+    """Return the squared scale of Student's t with the highest likelihood."""
+    from scipy import optimize
+
+    def slope(log_scale2: float) -> float:
+        return float(np.mean((df + 1) * z2 / (df * np.exp(log_scale2) + z2)) - 1)
+
+    high = np.log((df + 1) / df * z2.mean())
+    low = high - 1
+    while slope(low) < 0:
+        low -= 2 * (high - low)
+    return float(np.exp(optimize.brentq(slope, low, high, xtol=1e-14)))

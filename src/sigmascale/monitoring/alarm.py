@@ -1,0 +1,108 @@
+"""What a monitor has found, as numbers and in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from .._support.render import plain
+
+KINDS = ("too small", "too large", "biased", "region")
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A change since the calibration set, and what to do about it.
+
+    Attributes
+    ----------
+    kind : str
+        "too small" or "too large" uncertainties, "biased" predictions, or uncertainties
+        that are wrong in a "region" of a feature.
+    since : int
+        The row of the stream, counted from 0, at which the change most likely began.
+    size : float
+        How much: the factor by which errors have grown relative to uncertainties, so
+        that multiplying uncertainties by it would make up for it; or, if predictions
+        are biased, how far the mean of error / uncertainty has moved.
+    row : int
+        How many rows had been seen when it was found.
+    evidence : float
+        How many times over the evidence speaks for a change; the alarm is raised at
+        1 / (1 − confidence).
+    since_time, time : number, str or None
+        The times of the first row of the change, and of the row that raised the
+        alarm, if times were given.
+    feature, region : str or None
+        The feature, and which of its values, if the kind is "region".
+    """
+
+    kind: str
+    since: int
+    size: float
+    row: int
+    evidence: float
+    since_time: float | str | None = None
+    time: float | str | None = None
+    feature: str | None = None
+    region: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What has happened, since when and how much, in a sentence."""
+        when = f"row {self.since}"
+        if self.since_time is not None:
+            time = self.since_time
+            when += f" (time {time if isinstance(time, str) else f'{time:.10g}'})"
+        seen = f"seen at row {self.row}"
+        if self.kind == "biased":
+            way = "low" if self.size > 0 else "high"
+            return (
+                f"Predictions have been too {way} since about {when}, by "
+                f"{abs(self.size):.2g} uncertainties on average ({seen})."
+            )
+        where = f" where {self.region}" if self.kind == "region" else ""
+        small = self.size > 1
+        factor = self.size if small else 1 / self.size if self.size else float("inf")
+        return (
+            f"Uncertainties have been too {'small' if small else 'large'}{where} since "
+            f"about {when}, by a factor of {factor:.2f} ({seen})."
+        )
+
+    @property
+    def suggestion(self) -> str:
+        """What to do, in a sentence."""
+        if self.kind == "biased":
+            return (
+                "Retrain the model, or correct the bias: add the mean error of the "
+                "rows since then to predictions, and recalibrate after that."
+            )
+        if self.kind == "region":
+            return (
+                f"Fit the recalibrator anew on the rows since then, with {self.feature}"
+                " as a feature (RakedScaling, BoostedScaling)."
+            )
+        return (
+            "Update the recalibrator with the rows since then, or fit it anew; until "
+            f"then multiply uncertainties by {self.size:.2f}."
+        )
+
+    def __str__(self) -> str:
+        """Return what has happened and what to do."""
+        return f"{self.words} {self.suggestion}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, with the words."""
+        return {**plain(self), "words": self.words, "suggestion": self.suggestion}
+
+    @classmethod
+    def from_dict(cls, found: dict[str, Any]) -> Alarm:
+        """Return what :meth:`to_dict` wrote."""
+        alarm = cls(**{each.name: found[each.name] for each in fields(cls)})
+        numbers = alarm.since, alarm.size, alarm.row, alarm.evidence
+        if alarm.kind not in KINDS or not all(
+            type(each) in (int, float) for each in numbers
+        ):
+            msg = "the alarm is damaged."
+            raise ValueError(msg)
+        return alarm

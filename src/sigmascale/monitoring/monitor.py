@@ -1,0 +1,535 @@
+"""Watch errors and uncertainties as they arrive, and say when they have changed."""
+
+from __future__ import annotations
+
+import json
+import math
+import pathlib
+from typing import Any, Self
+
+import numpy as np
+
+from .._support.checks import (
+    Floats,
+    as_array,
+    check_column,
+    check_count,
+    check_features,
+    check_fraction,
+    check_pair,
+    check_same_length,
+)
+from .._support.files import write_text
+from .._support.rows import Rows, fitted_names
+from ..exceptions import DamagedFileError, InvalidInputError
+from ..maps.prediction import recalibrate
+from ..persistence import dumps, loads
+from .alarm import Alarm
+from .arrivals import Arrivals, as_column
+from .bets import WEIGHTS
+from .evidence import Evidence, Path
+from .history import History, plain_time
+from .reference import N_SIZES, Reference
+from .regions import Regions
+
+BLOCK = 10  # rows between two looks
+LEAST = 20  # rows of a calibration set
+PIECE = 10_000  # rows that are worked on at once, which bounds the memory needed
+FORMAT, VERSION = "sigmascale monitor", 1
+# What is staked on uncertainties too small, too large, and on a bias up and down.
+_SHARES = np.array([0.36, 0.36, 0.14, 0.14])
+_KINDS = ("too small", "too large", "biased", "biased")
+_CLEAR, _PATIENCE = 6.0, 100  # log-odds of the kind; rows to wait for them at most
+_FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
+_IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
+
+
+class Monitor:
+    """Watch whether errors still go with their uncertainties as they used to.
+
+    Rows or batches of rows arrive through :meth:`update`. At any time, `alarm` is None,
+    or says that uncertainties have become too small or too large, for all rows or in a
+    region of a feature, or that predictions have become biased: since when, how much,
+    and what to do. While nothing changes, the probability that an alarm is *ever*
+    raised, however long the monitor runs and however often one looks, is at most
+    1 − `confidence`.
+
+    Parameters
+    ----------
+    calibration : recalibrator or array-like of shape (m,), optional
+        What is normal. Either z-scores, error / uncertainty, of a calibration set that
+        the uncertainties were not fitted on; or a fitted recalibrator, whose
+        `conformalize` has seen such rows. Uncertainties that are passed to
+        :meth:`update` are then recalibrated first. If there are no such z-scores, the
+        first rows of the stream stand for them, see `burn_in`.
+    X : array-like or data frame of shape (m, n_features), optional
+        Features of a calibration set of z-scores. Each region of them is then compared
+        with its own rows of that set; otherwise with all of it, as if z-scores had the
+        same law everywhere.
+    confidence : float, default 0.95
+        One minus the probability that a stream without a change ever raises an alarm.
+    burn_in : int, default 200
+        Rows at the beginning of the stream that say where the tenths of features lie;
+        without a calibration set, they say what is normal, too.
+    random_state : int, default 0
+        Seed of the order of equal z-scores; others need no random numbers.
+
+    Attributes
+    ----------
+    alarm : Alarm or None
+        The first change that was found. After it nothing more is looked for: mend
+        what is wrong, and start a new monitor.
+    n_rows : int
+        Rows that have arrived.
+    evidence : float
+        The evidence for a change; at 1 / (1 − confidence) the alarm is raised.
+    history : History
+        The evidence over time, for plots: some hundred points however long it runs.
+
+    Notes
+    -----
+    What rows pay to bets on their rank among the calibration set and all rows before
+    them is a martingale while nothing changes. Its bets are for changes of many sizes
+    and for all start times, so that a late change is found as well; Ville's inequality
+    bounds the probability that it ever grows large. The rows are looked at in blocks of
+    10, whether they arrive alone or in batches. Memory does not grow with the stream.
+
+    References
+    ----------
+    V. Vovk, Statistical Science 36, 595 (2021), doi:10.1214/20-STS817; A. Ramdas,
+    P. Grünwald, V. Vovk and G. Shafer, Statistical Science 38, 576 (2023),
+    doi:10.1214/23-STS894
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(1)
+    >>> monitor = ss.Monitor(rng.normal(size=1000))
+    >>> u = rng.uniform(1, 2, size=3000)
+    >>> monitor.update(u * rng.normal(size=3000), u).alarm
+    >>> alarm = monitor.update(1.5 * u * rng.normal(size=3000), u).alarm
+    >>> alarm.kind, alarm.since, alarm.row, round(alarm.size, 1)
+    ('too small', 3000, 3140, 1.4)
+    """
+
+    def __init__(
+        self,
+        calibration: Any = None,
+        X: Any = None,
+        *,
+        confidence: float = 0.95,
+        burn_in: int = 200,
+        random_state: int = 0,
+    ) -> None:
+        self.confidence = check_fraction(confidence, "confidence")
+        self.burn_in = check_count(burn_in, "burn_in", least=LEAST)
+        seed = check_count(random_state, "random_state", least=0)
+        self._rng = np.random.default_rng(seed)
+        self.scaler = calibration if hasattr(calibration, "predict") else None
+        self.alarm: Alarm | None = None
+        self.n_rows = 0
+        self.history = History()
+        self._log_evidence = 0.0
+        self._worked_on = 0  # rows; the others wait
+        self._crossed: int | None = None  # the row at which a change was plain
+        self._waiting = Arrivals()
+        self._columns: list[str] | None = None  # of features; None before all rows
+        self._first = Arrivals()  # the rows of the burn-in, if there are features
+        self._start_times: dict[int, float | str | None] = {}
+        self._reference: Reference | None = None
+        self._overall: Evidence | None = None  # before all rows
+        self._regions: list[Regions] | None = None
+        z = calibration
+        if self.scaler is not None:
+            if not hasattr(self.scaler, "map_"):
+                msg = "`calibration` must be a fitted recalibrator; call its fit first."
+                raise InvalidInputError(msg)
+            scores = getattr(self.scaler, "conformal_", None)
+            z = None if scores is None else scores.z
+        if z is not None:
+            z = check_column(z, "calibration")
+            self._reference = self._normal(z)
+        if X is None:
+            return
+        if z is None or self.scaler is not None:
+            msg = (
+                "`X` must come with z-scores of its rows as `calibration`; a "
+                "recalibrator keeps them in another order. Pass error / predict(...)."
+            )
+            raise InvalidInputError(msg)
+        features = check_features(X, z)
+        self._columns = list(features)
+        columns = {name: as_column(column) for name, column in features.items()}
+        self._learn_regions(Arrivals(z, columns), own=True)
+
+    @property
+    def evidence(self) -> float:
+        """The evidence for a change; at 1 / (1 − confidence) the alarm is raised."""
+        return math.exp(min(self._log_evidence, 700.0))
+
+    @property
+    def knows_normal(self) -> bool:
+        """Whether there is something to compare with: a calibration set or burn-in."""
+        return self._reference is not None
+
+    def update(
+        self, error: Any, uncertainty: Any, X: Any = None, time: Any = None
+    ) -> Self:
+        """Take one more row, or more of them, in the order in which they came.
+
+        Parameters
+        ----------
+        error : float or array-like of shape (n,)
+            Errors, reference minus prediction.
+        uncertainty : float or array-like of shape (n,)
+            Their uncertainties, strictly positive; if the monitor was given a
+            recalibrator, those that it recalibrates.
+        X : array-like or data frame of shape (n, n_features), optional
+            Features, whose regions are watched: numbers or labels. A recalibrator's
+            columns must be among them, but for the uncertainty. Either all calls have
+            features, or none.
+        time : number, text, date, or array-like of shape (n,), optional
+            When rows came, for `alarm.since_time` and plots.
+
+        Returns
+        -------
+        self
+        """
+        error, uncertainty = np.atleast_1d(error), np.atleast_1d(uncertainty)
+        e, u = check_pair(error, uncertainty)
+        if X is not None and e.size == 1 and not hasattr(X, "columns"):
+            named = isinstance(X, dict)
+            X = (
+                {name: np.atleast_1d(value) for name, value in X.items()}
+                if named
+                else np.reshape(X, (1, -1))
+            )
+        features = check_features(X, e)
+        if self._columns is None:
+            self._columns = list(features)
+        elif self._columns != list(features):
+            had, has = (", ".join(each) or "none" for each in (self._columns, features))
+            msg = f"`X` must have the same features in all calls; had {had}, has {has}."
+            raise InvalidInputError(msg)
+        z = e / (u if self.scaler is None else self._recalibrated(u, features))
+        columns = {name: as_column(column) for name, column in features.items()}
+        self.n_rows += z.size
+        if self.alarm is None:
+            new = Arrivals(z, columns, _times(time, e))
+            self._waiting = self._waiting.plus(new)
+            self._work()
+        return self
+
+    def _normal(self, z: Floats, name: str = "calibration") -> Reference:
+        """Return what is normal, if these z-scores can say it."""
+        if z.size < LEAST:
+            msg = (
+                f"`{name}` must have at least {LEAST} z-scores; found {z.size}. Pass "
+                "more, or None to learn from the first rows."
+            )
+            raise InvalidInputError(msg)
+        if not z.any():
+            msg = f"`{name}` must have errors; all {z.size} z-scores are 0."
+            raise InvalidInputError(msg)
+        return Reference.of(z, self._rng)
+
+    def _recalibrated(self, u: Floats, features: dict[str, Any]) -> Floats:
+        """Return what the recalibrator makes of uncertainties."""
+        names = fitted_names(self.scaler)
+        others = list(names[1:])
+        if set(others) <= set(features):
+            columns = [features[name] for name in others]
+        elif len(others) == len(features):  # no names, but in the right order
+            columns = list(features.values())
+        else:
+            msg = (
+                "`X` must have the features that the recalibrator was fitted on, "
+                f"{', '.join(others)}; found {', '.join(features) or 'none'}."
+            )
+            raise InvalidInputError(msg)
+        rows = Rows((u, *columns), names)
+        scaler: Any = self.scaler
+        return recalibrate(scaler.map_, rows, smallest=scaler.min_uncertainty_)
+
+    def _work(self) -> None:
+        """Look at all rows that are enough for a block."""
+        if self._reference is None:
+            if len(self._waiting) < self.burn_in:
+                return
+            first, self._waiting = self._waiting.split(self.burn_in)
+            self._reference = self._normal(first.z, "the first rows")
+            self._worked_on = self.burn_in
+            self._learn_regions(first)
+        if self._overall is None:
+            shares = _SHARES * (1 - _FOR_REGIONS if self._columns else 1)
+            self._overall = Evidence.begin(
+                shares, self._worked_on, WEIGHTS, 3 + self._reference.n_bins
+            )
+        while self.alarm is None and len(self._waiting) >= BLOCK:
+            n = min(len(self._waiting), PIECE) // BLOCK * BLOCK
+            if self._columns and self._regions is None:
+                n = min(n, -(-(self.burn_in - len(self._first)) // BLOCK) * BLOCK)
+            if self._crossed is not None:
+                n = BLOCK
+            rows, self._waiting = self._waiting.split(n)
+            seen = self._look_at(rows)
+            rows, unseen = rows.split(seen)
+            self._waiting = unseen.plus(self._waiting)
+            if self._columns and self._regions is None:
+                self._first = self._first.plus(rows)
+                if len(self._first) >= self.burn_in:
+                    self._learn_regions(self._first)
+                    self._first = Arrivals()
+
+    def _learn_regions(self, first: Arrivals, *, own: bool = False) -> None:
+        """Learn where regions are; if asked to, also what is normal in each."""
+        share = _FOR_REGIONS / max(1, len(first.features))
+        found = (
+            Regions.learn(name, column, share, self._worked_on)
+            for name, column in first.features.items()
+        )
+        self._regions = [regions for regions in found if regions is not None]
+        for regions in self._regions if own else []:
+            regions.learn_normal(first.z, first.features[regions.feature], self._rng)
+
+    def _look_at(self, rows: Arrivals) -> int:
+        """Bet on rows, a whole number of blocks, up to the one that shows a change.
+
+        Returns the number of rows that were looked at.
+        """
+        assert self._reference is not None
+        assert self._overall is not None
+        z, n_blocks, n_bins = rows.z, len(rows) // BLOCK, self._reference.n_bins
+        payment = self._reference.pay(z, self._rng)
+        ratios, bins = payment.ratios, payment.bins
+        sums = np.column_stack([np.ones(z.size), z, np.abs(z)])
+        # what each block of rows pays, and its sums: overall, and by region
+        growth = [np.log(ratios.reshape(n_blocks, BLOCK, -1, N_SIZES).prod(axis=1))]
+        blocks = np.repeat(np.arange(n_blocks), BLOCK)
+        counts = np.bincount(blocks * n_bins + bins, minlength=n_blocks * n_bins)
+        whole = sums.reshape(n_blocks, BLOCK, 3).sum(axis=1)
+        totals = [np.hstack([whole, counts.reshape(n_blocks, n_bins)])[:, None]]
+        watched, payments = [self._overall], []
+        for regions in self._regions or []:
+            codes = regions.parts(rows.features[regions.feature])
+            own = regions.pay(z, codes, self._rng)
+            logs = np.log(ratios if own is None else own.ratios)[:, _IN_REGIONS]
+            paid = regions.totals(codes, blocks, logs)
+            payments.append(own)
+            growth.append(np.concatenate([paid[..., :2], paid[..., 2:]], axis=1))
+            totals.append(np.tile(regions.totals(codes, blocks, sums), (1, 2, 1)))
+            watched.append(regions.evidence)
+        paths = [
+            each.follow(paid, BLOCK) for each, paid in zip(watched, growth, strict=True)
+        ]
+        best = np.max([path.kinds.max(axis=1) for path in paths], axis=0)
+        crossed = best >= -math.log(1 - self.confidence)
+        end = int(np.argmax(crossed)) + 1 if crossed.any() else n_blocks
+        for each, path, paid, total in zip(watched, paths, growth, totals, strict=True):
+            each.keep(path.until(end), paid[:end], total[:end], self._worked_on, BLOCK)
+        self._reference.keep(payment, end * BLOCK)
+        for regions, own in zip(self._regions or [], payments, strict=True):
+            if own is not None:
+                regions.keep(own, end * BLOCK)
+        self._remember(rows, paths, watched, end)
+        self._worked_on += end * BLOCK
+        self._log_evidence = float(best[end - 1])
+        if crossed.any() and self._crossed is None:
+            self._crossed = self._worked_on
+        if self._crossed is not None:
+            last = [path.kinds[end - 1] for path in paths]
+            self._name_change(last, watched, rows.times[end * BLOCK - 1])
+        return end * BLOCK
+
+    def _remember(
+        self, rows: Arrivals, paths: list[Path], watched: list[Evidence], end: int
+    ) -> None:
+        """Keep points of the history, and the times of possible starts."""
+        ends = np.arange(1, end + 1) * BLOCK
+        inside = [path.kinds[:end].max(axis=1) for path in paths[1:]]
+        region = np.max(inside, axis=0) if inside else np.full(end, np.nan)
+        points = np.column_stack([paths[0].kinds[:end], region]) / math.log(10)
+        times = [rows.times[i - 1] for i in ends]
+        self.history.add(self._worked_on + ends, times, points, BLOCK)
+        possible = {int(row) for each in watched for row in each.start.flat}
+        known = self._start_times
+        for row in possible - set(known):
+            if 0 <= row - self._worked_on < len(rows):
+                known[row] = rows.times[row - self._worked_on]
+        self._start_times = {row: known[row] for row in possible & set(known)}
+
+    def _name_change(
+        self, evidence: list[Floats], watched: list[Evidence], time: float | str | None
+    ) -> None:
+        """Raise the alarm that has the most evidence, once its kind is clear.
+
+        A shift and a factor may look alike in the first rows; a few more tell.
+        """
+        assert self._reference is not None
+        assert self._crossed is not None
+        normal = self._reference
+        where = int(np.argmax([each.max() for each in evidence]))
+        regions = self._regions[where - 1] if where and self._regions else None
+        kind, found = int(evidence[where].argmax()), watched[where]
+        if regions is None:
+            *_, counts = found.sums_since(kind)
+            odds = normal.shift_or_factor(counts)
+            alike = abs(odds) < _CLEAR and (odds > 0 or evidence[0][2:].max() > 0)
+            lead = max(0.0, evidence[0].max() - _CLEAR)
+            in_doubt = alike or any(each.max() > lead for each in evidence[1:])
+            if in_doubt and self._worked_on < self._crossed + _PATIENCE:
+                return
+            # the better of too small and too large, or of biased up and down
+            family = 2 if odds > 0 else 0
+            kind = family + int(evidence[0][family : family + 2].argmax())
+        biased = regions is None and kind >= 2
+        usual = regions.mean_size(kind) if regions else None
+        usual = usual or normal.mean_size
+        n, z, size, _ = found.sums_since(kind)
+        since = int(found.start[kind, found.best_size(kind)])
+        self.alarm = Alarm(
+            kind="region" if regions else _KINDS[kind],
+            since=since,
+            size=z / n - normal.mean if biased else size / n / usual,
+            row=self._worked_on,
+            evidence=self.evidence,
+            since_time=self._start_times.get(since),
+            time=time,
+            feature=None if regions is None else regions.feature,
+            region=None if regions is None else regions.words(kind),
+        )
+
+    def __repr__(self) -> str:
+        """Return how many rows have come, and what was found."""
+        if self.alarm is not None:
+            found = f"alarm: {self.alarm.words}"
+        elif not self.knows_normal:
+            found = f"waits for {self.burn_in} rows"
+        else:
+            found = f"no alarm, evidence {self.evidence:.3g}"
+        return f"<Monitor: {self.n_rows} rows; {found}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the whole state in terms of JSON; see :meth:`from_dict`."""
+        regions = self._regions
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "confidence": self.confidence,
+            "burn_in": self.burn_in,
+            "scaler": None if self.scaler is None else json.loads(dumps(self.scaler)),
+            "random": self._rng.bit_generator.state,
+            "n_rows": self.n_rows,
+            "worked_on": self._worked_on,
+            "log_evidence": self._log_evidence,
+            "crossed": self._crossed,
+            "columns": self._columns,
+            "waiting": self._waiting.to_dict(),
+            "first": self._first.to_dict(),
+            "start_times": [[row, time] for row, time in self._start_times.items()],
+            "reference": None if self._reference is None else self._reference.to_dict(),
+            "overall": None if self._overall is None else self._overall.to_dict(),
+            "regions": None if regions is None else [r.to_dict() for r in regions],
+            "history": self.history.to_dict(),
+            "alarm": None if self.alarm is None else self.alarm.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, found: Any) -> Monitor:
+        """Return the monitor that :meth:`to_dict` wrote; it goes on bit for bit.
+
+        Parameters
+        ----------
+        found : dict
+            What :meth:`to_dict` returned, or JSON made of it.
+        """
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            msg = f'this is no monitor: "format" is not "{FORMAT}".'
+            raise DamagedFileError(msg)
+        if found.get("version") != VERSION:
+            msg = (
+                f"the format's version is {found.get('version')!r}; this library reads "
+                f"version {VERSION}. Use the release of sigmascale that wrote it."
+            )
+            raise DamagedFileError(msg)
+        try:
+            return cls._restore(found)
+        except (KeyError, TypeError, ValueError, AttributeError) as problem:
+            msg = f"this is no whole monitor ({problem})."
+            raise DamagedFileError(msg) from problem
+
+    @classmethod
+    def _restore(cls, found: dict[str, Any]) -> Monitor:
+        scaler, reference, regions, alarm = (
+            found[name] for name in ("scaler", "reference", "regions", "alarm")
+        )
+        monitor = cls(confidence=found["confidence"], burn_in=found["burn_in"])
+        monitor.scaler = None if scaler is None else loads(json.dumps(scaler))
+        monitor._rng.bit_generator.state = found["random"]
+        monitor.n_rows = check_count(found["n_rows"], "n_rows", least=0)
+        monitor._worked_on = check_count(found["worked_on"], "worked_on", least=0)
+        monitor._log_evidence = float(found["log_evidence"])
+        crossed = found["crossed"]
+        monitor._crossed = None if crossed is None else int(crossed)
+        columns = found["columns"]
+        monitor._columns = None if columns is None else [str(each) for each in columns]
+        monitor._waiting = Arrivals.from_dict(found["waiting"])
+        monitor._first = Arrivals.from_dict(found["first"])
+        monitor._start_times = {
+            int(row): plain_time(time) for row, time in found["start_times"]
+        }
+        if reference is not None:
+            monitor._reference = Reference.from_dict(reference)
+        if found["overall"] is not None:
+            monitor._overall = Evidence.from_dict(found["overall"])
+            wanted = _SHARES.size, N_SIZES
+            if reference is None or monitor._overall.stakes.shape != wanted:
+                msg = "the evidence has another number of kinds"
+                raise ValueError(msg)
+        if regions is not None:
+            monitor._regions = [Regions.from_dict(each) for each in regions]
+        monitor.history = History.from_dict(found["history"])
+        if alarm is not None:
+            monitor.alarm = Alarm.from_dict(alarm)
+        return monitor
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Write the state to a JSON file, whole or not at all.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; an existing file is replaced.
+        """
+        text = json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False)
+        write_text(pathlib.Path(path), text + "\n")
+
+    @classmethod
+    def load(cls, path: str | pathlib.Path) -> Monitor:
+        """Read a monitor that :meth:`save` wrote; nothing in the file is executed.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file written by :meth:`save`.
+        """
+        try:
+            return cls.from_dict(
+                json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+            )
+        except (ValueError, RecursionError) as problem:
+            msg = f"{path}: {problem}"
+            raise DamagedFileError(msg) from problem
+
+
+def _times(time: Any, rows: Floats) -> list[float | str | None]:
+    """Return the times of rows as JSON knows them."""
+    if time is None:
+        return [None] * rows.size
+    times = np.atleast_1d(as_array(time, "time"))
+    check_same_length("error", rows, "time", times)
+    if times.dtype.kind in "biuf":
+        floats: list[float | str | None] = times.astype(float).tolist()
+        return floats
+    return [plain_time(each) for each in times]
