@@ -19,6 +19,7 @@ from ..exceptions import (
     TargetsNotErrorsWarning,
     VarianceNotUncertaintyWarning,
 )
+from .quick_law import scored_law
 
 LEAST_ROWS = 100  # fewer show nothing
 MANY_U = 3  # uncertainties that the median error is off by
@@ -88,8 +89,6 @@ def _looks_like_a_variance(error: Floats, u: Floats, name: str) -> bool:
 
 def _of_law(u2: Floats, e2: Floats) -> float:
     """Return the log-likelihood of the law a² u² + b², which u with a floor follows."""
-    from .linear import scored_law  # which builds on what is fitted
-
     slope, floor = scored_law(u2, e2, np.ones(u2.size, dtype=np.int64))
-    variance = slope * u2 + floor
+    variance = np.maximum(slope * u2 + floor, np.finfo(np.float64).tiny)
     return -float(np.mean(np.log(variance) + e2 / variance))
