@@ -33,7 +33,6 @@ from .._support.rows import (
     read_table,
     with_target,
 )
-from .._support.slips import warn_of_slips
 from .._support.telling import warn
 from ..arrays.libraries import to_numpy
 from ..arrays.prediction import interval as interval_device
@@ -51,6 +50,7 @@ from ..maps.laws import NORMAL, StudentLaw
 from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
 from . import device_summaries
+from .slips import warn_of_slips
 from .summaries import RowSummaries, Summaries
 
 if TYPE_CHECKING:

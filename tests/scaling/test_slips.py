@@ -64,7 +64,9 @@ def test_each_slip_can_be_silenced_by_itself(honest):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("factor", [0.001, 0.1, 0.5, 1.0, 3.0, 30.0, 1000.0])
-@pytest.mark.parametrize("kind", ["normal", "t2", "zeros", "biased", "uninformative"])
+@pytest.mark.parametrize(
+    "kind", ["normal", "t2", "zeros", "biased", "uninformative", "noise beside u"]
+)
 def test_sets_that_are_only_badly_calibrated_are_no_slips(factor, kind):
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -78,6 +80,9 @@ def test_sets_that_are_only_badly_calibrated_are_no_slips(factor, kind):
             error += 0.5 * u
         if kind == "uninformative":
             error = rng.normal(size=N)
+        if kind == "noise beside u":
+            u *= 0.2  # so that u is about as large as the squares of errors
+            error = rng.normal(size=N) * np.hypot(u, 0.3)
         ss.TemperatureScaling().fit(factor * u, error)
 
 

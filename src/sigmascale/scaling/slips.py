@@ -10,15 +10,16 @@ import re
 
 import numpy as np
 
+from .._support.checks import LARGEST, SMALLEST, Floats
+from .._support.rows import Rows
+from .._support.telling import warn
 from ..exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,
     TargetsNotErrorsWarning,
     VarianceNotUncertaintyWarning,
 )
-from .checks import LARGEST, SMALLEST, Floats
-from .rows import Rows
-from .telling import warn
+from .quick_law import scored_law
 
 LEAST_ROWS = 100  # fewer show nothing
 MANY_U = 3  # uncertainties that the median error is off by
@@ -79,9 +80,15 @@ def _looks_like_a_variance(error: Floats, u: Floats, name: str) -> bool:
     if _VARIANCE.search(name.lower()):
         return True
     right = 1 / RIGHT <= as_variance <= RIGHT and not 1 / OFF <= as_u <= OFF
-    # log-likelihoods of errors that follow u, its root, or neither; each with its best
-    # factor
-    log_u = float(np.mean(np.log(u)))
-    of_others = max(-np.log(as_u) - 2 * log_u, -np.log(float(np.mean(e2))))
-    gain = 0.5 * u.size * (-np.log(as_variance) - log_u - of_others)
-    return right and bool(gain > NATS)
+    # log-likelihoods of errors that follow the root of u, or nothing
+    root = -np.log(as_variance) - float(np.mean(np.log(u))) - 1
+    none = -np.log(float(np.mean(e2))) - 1
+    enough = 2 * NATS / u.size
+    return right and root - none > enough and root - _of_law(u**2, e2) > enough
+
+
+def _of_law(u2: Floats, e2: Floats) -> float:
+    """Return the log-likelihood of the law a² u² + b², which u with a floor follows."""
+    slope, floor = scored_law(u2, e2, np.ones(u2.size, dtype=np.int64))
+    variance = np.maximum(slope * u2 + floor, np.finfo(np.float64).tiny)
+    return -float(np.mean(np.log(variance) + e2 / variance))
