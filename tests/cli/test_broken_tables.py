@@ -6,7 +6,6 @@ import io
 import os
 import pickle
 import re
-import resource
 import subprocess
 import sys
 import zipfile
@@ -441,17 +440,13 @@ def test_a_recalibrator_that_knows_no_columns_is_refused(tmp_path, sigmascale):
     assert not (tmp_path / "out.csv").exists()
 
 
-def _with_little_disk(arguments, size):
-    """Run a command that may write files of so many bytes, as on a full disk."""
-
-    def limit():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
-
+def _with_little_disk(arguments, blocks):
+    """Run a command that may write files of so many blocks of 512 bytes."""
+    command = [sys.executable, "-m", "sigmascale", *map(str, arguments)]
     return subprocess.run(
-        [sys.executable, "-m", "sigmascale", *map(str, arguments)],
+        ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", *command],
         capture_output=True,
         text=True,
-        preexec_fn=limit,
     )
 
 
@@ -463,7 +458,7 @@ def test_a_full_disk_leaves_the_old_file_and_no_other(ending, tmp_path, scaler):
     ).write_csv("good.csv")
     output = tmp_path / f"out.{ending}"
     output.write_bytes(b"old")
-    done = _with_little_disk(["apply", scaler, "good.csv", "-o", output], 20_000)
+    done = _with_little_disk(["apply", scaler, "good.csv", "-o", output], 40)
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")

@@ -39,9 +39,13 @@ def in_folder(tmp_path, monkeypatch, sigmascale):
     assert sigmascale("fit", "a.csv", "--method", "linear", "-o", "s.json").code == 0
 
 
+COMMAND = [sys.executable, "-m", "sigmascale"]
+
+
 def run(*arguments, **options):
-    command = [sys.executable, "-m", "sigmascale", *arguments]
-    return subprocess.run(command, capture_output=True, check=False, **options)
+    return subprocess.run(
+        [*COMMAND, *arguments], capture_output=True, check=False, **options
+    )
 
 
 # --- names that a terminal would act upon
@@ -171,28 +175,35 @@ def test_an_empty_name_and_a_report_to_a_stream_are_refused(arguments, sigmascal
 # --- closed streams
 
 
-def closed(*numbers):
-    def close():
-        for number in numbers:
-            os.close(number)
+def run_with_closed(streams, *arguments):
+    """Run a command whose standard streams of these numbers are closed."""
+    closing = " ".join(f"{number}>&-" for number in streams)
+    return subprocess.run(
+        ["sh", "-c", f'exec "$@" {closing}', "sh", *COMMAND, *arguments],
+        capture_output=True,
+        check=False,
+    )
 
-    return close
+
+ALL = (0, 1, 2)
 
 
-@pytest.mark.parametrize("numbers", [(0,), (1,), (2,), (0, 1, 2)])
 @pytest.mark.parametrize(
-    ("arguments", "code"),
+    ("streams", "arguments", "code"),
     [
-        (("check", "a.csv", "--tolerate", "no"), 0),
-        (("fit", "a.csv", "--method", "linear", "-o", "t.json"), 0),
-        (("apply", "s.json", "a.csv", "-o", "o.csv"), 0),
-        (("check", "no.csv"), 2),
-        (("--help",), 0),
-        (("nonsense",), 2),
+        (ALL, ("check", "a.csv", "--tolerate", "no"), 0),
+        (ALL, ("fit", "a.csv", "--method", "linear", "-o", "t.json"), 0),
+        (ALL, ("apply", "s.json", "a.csv", "-o", "o.csv"), 0),
+        ((0,), ("apply", "s.json", "a.csv", "-o", "o.csv"), 0),
+        ((1,), ("check", "a.csv", "--tolerate", "no"), 0),
+        ((2,), ("fit", "a.csv", "--method", "linear", "-o", "t.json"), 0),
+        (ALL, ("check", "no.csv"), 2),
+        ((1,), ("--help",), 0),
+        ((2,), ("nonsense",), 2),
     ],
 )
-def test_closed_streams_change_no_exit_code_and_no_file(numbers, arguments, code):
-    done = run(*arguments, preexec_fn=closed(*numbers))
+def test_closed_streams_change_no_exit_code_and_no_file(streams, arguments, code):
+    done = run_with_closed(streams, *arguments)
     assert done.returncode == code
     assert b"Traceback" not in done.stdout + done.stderr
     if "t.json" in arguments:
@@ -210,7 +221,7 @@ def test_closed_streams_change_no_exit_code_and_no_file(numbers, arguments, code
     ],
 )
 def test_data_from_or_to_a_closed_stream_are_refused(arguments, number, words):
-    done = run(*arguments, preexec_fn=closed(number))
+    done = run_with_closed([number], *arguments)
     assert done.returncode == 2
     assert words in done.stderr
     assert done.stderr.count(b"error: ") == 1
@@ -226,7 +237,7 @@ def on_a_terminal(columns, *arguments):
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     environment = {k: v for k, v in os.environ.items() if k != "COLUMNS"}
     with subprocess.Popen(
-        [sys.executable, "-m", "sigmascale", *arguments],
+        [*COMMAND, *arguments],
         **dict.fromkeys(("stdin", "stdout", "stderr"), its),
         env=environment,
     ) as process:
