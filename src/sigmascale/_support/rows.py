@@ -39,7 +39,7 @@ from .checks import (
 from .telling import warn
 from .weights import check_weights, mean_of, total_of
 
-Data = tuple[Any, Any] | tuple[Any, Any, Any]  # (X, y), or (X, y, groups)
+Data = tuple[Any, ...]  # (X, y), (X, y, groups), or (X, y, groups, sample_weight)
 
 
 class NamedColumns:
@@ -117,7 +117,7 @@ class Rows(NamedColumns):
         """The number of rows, or the sum of their weights, which stands for it."""
         return total_of(self.n_rows, self.weights)
 
-    def mean(self, values: Floats) -> float:
+    def mean(self, values: npt.NDArray[Any]) -> float:
         """Return the mean of a value of each row, weighted if rows are."""
         return mean_of(values, self.weights)
 
@@ -280,21 +280,31 @@ def read_table(X: Any) -> Rows:
     return Rows(columns, default_names(array.shape[1]))
 
 
-def read_pair(data: Any, name: str) -> Rows:
-    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties."""
+def read_pair(data: Any, name: str, *, weighted: bool = False) -> Rows:
+    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties.
+
+    There may be weights, too, if that is `weighted`.
+    """
     try:
         X, y, *others = data
-        (groups,) = others or [None]
+        groups, sample_weight = [*others, None, None][: max(2, len(others))]
+        if sample_weight is not None and not weighted:
+            raise ValueError
     except (TypeError, ValueError) as problem:
+        weights = " or (X, y, groups, sample_weight)" if weighted else ""
         msg = (
             f"`{name}` must be a pair (X, y), the conditioning table and errors, or "
-            "(X, y, groups), with labels of rows that belong together."
+            f"(X, y, groups), with labels of rows that belong together{weights}."
         )
         raise InvalidInputError(msg) from problem
-    refuse_other_order(X=X, y=y, groups=groups)
+    refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
     rows = read_table(X)
-    u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
-    return with_target(rows.with_uncertainty(u), y, groups, "compare")
+    u = rows.numbers(0)
+    refuse_negative_uncertainty(u)
+    rows = with_target(rows.with_uncertainty(u), y, groups, "compare")
+    rows = rows.weighted(sample_weight)
+    u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
+    return rows.with_uncertainty(u)
 
 
 def some_features(rows: Rows, keys: Sequence[int | str] | None) -> Rows:

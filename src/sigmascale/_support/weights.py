@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..exceptions import InvalidInputError
 from .checks import Floats, Ints, check_column, check_same_length, refuse_values
@@ -97,7 +98,7 @@ def total_of(n_rows: int, weights: Floats | None) -> int | float:
     return n_rows if weights is None else float(weights.sum())
 
 
-def mean_of(values: Floats, weights: Floats | None) -> float:
+def mean_of(values: npt.NDArray[Any], weights: Floats | None) -> float:
     """Return the mean of values, weighted if there are weights."""
     if weights is None:
         return float(values.mean())

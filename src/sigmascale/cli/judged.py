@@ -57,7 +57,9 @@ class Judged:
     def tails(self) -> str:
         """Why a normal law describes the errors poorly, in words; or nothing."""
         rows = self.final.rows
-        return "" if rows is None else poor_normal(rows.errors / rows.uncertainty)
+        if rows is None:
+            return ""
+        return poor_normal(rows.errors / rows.uncertainty, rows.weights)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
@@ -153,6 +155,7 @@ def judge_table(
             ties=table.uncertainty,
             n_bins=bins,
             rng=seed,
+            sample_weight=table.weights,
             **options,
         )
     return Judged(data, found, recalibrated, loaded, seed)

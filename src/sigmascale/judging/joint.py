@@ -53,7 +53,7 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    table, categorical = _table(rows)
+    table, categorical = numeric_table(rows)
     if rows.n_rows < LEAST_ROWS or not table.shape[1]:
         return None
     z2 = (rows.errors / rows.uncertainty) ** 2
@@ -88,7 +88,7 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
     return Learned(log_factor, rows.weights)
 
 
-def _table(rows: Rows) -> tuple[Floats, list[int]]:
+def numeric_table(rows: Rows) -> tuple[Floats, list[int]]:
     """Return the columns as numbers, and which of them are codes of labels."""
     columns, categorical = [], []
     for column in rows.columns:
