@@ -162,7 +162,7 @@ def rank_bins(
         keys = last if ties is None else [*last, ties]
         return BinnedRows(np.lexsort((*keys, codes)), np.bincount(codes))
     n_bins = feasible_bins(x.size, n_bins, min_size)
-    sizes = sizes_of_bins(x.size, None, n_bins)
+    sizes = np.diff(cut_positions(x.size, n_bins), append=x.size)
     keys = [x] if ties is None else [x, ties]
     *keys, order = in_order(*keys, np.arange(x.size), n_keys=len(keys))
     tied = np.logical_and.reduce([key[1:] == key[:-1] for key in keys])
@@ -232,31 +232,36 @@ def weighted_bins(
 ) -> tuple[BinnedRows, Floats]:
     """Sort rows by x and cut them into bins of equal weight, as :func:`rank_bins` does.
 
-    A row counts as pieces of a weight of at most 1, which limits of bins may part, as
-    they may part repeats of a row. Returned are the row of each piece, bin by bin, and
-    the weights of the pieces in that order.
+    A row counts as pieces of a weight of at most 1, which are shuffled as repeats of a
+    row are; limits of bins part pieces, too, so that bins are as equal as those of
+    whole rows. Returned are the row of each piece, bin by bin, and the weights of the
+    pieces in that order.
     """
     rows, pieces = in_pieces(weights)
     keys: dict[str, Any] = {
         name: None if key is None else key[rows] for name, key in tie_breakers.items()
     }
     binned = rank_bins(x[rows], 1, **keys)
-    in_order = pieces[binned.order]
-    sizes = binned.sizes
-    if x.dtype.kind == "f":
-        n_bins = feasible_bins(float(weights.sum()), n_bins)
-        sizes = sizes_of_bins(rows.size, in_order, n_bins)
-    return BinnedRows(rows[binned.order], sizes), in_order
+    order, in_order = rows[binned.order], pieces[binned.order]
+    if x.dtype.kind != "f":
+        return BinnedRows(order, binned.sizes), in_order
+    total = float(weights.sum())
+    cuts = cut_positions(total, feasible_bins(total, n_bins)).astype(np.float64)
+    starts = np.append(0.0, np.cumsum(in_order)[:-1])
+    cuts = snapped(cuts, starts)
+    parts = np.union1d(starts, cuts)
+    sizes = np.diff(np.searchsorted(parts, cuts), append=parts.size)
+    which = np.searchsorted(starts, parts, side="right") - 1
+    return BinnedRows(order[which], sizes), np.diff(parts, append=total)
 
 
-def sizes_of_bins(n_rows: int, weights: Floats | None, n_bins: int) -> Ints:
-    """Return how many sorted rows each of some bins has, of equal sizes or weights."""
-    if weights is None:
-        return np.diff(cut_positions(n_rows, n_bins), append=n_rows)
-    starts, total = np.cumsum(weights) - weights, float(weights.sum())
-    # rounding must not move a row that begins where a bin does
-    cuts = cut_positions(total, n_bins)[1:] - 1e-9 * total
-    return np.diff(np.searchsorted(starts, cuts), prepend=0, append=n_rows)
+def snapped(cuts: Floats, starts: Floats) -> Floats:
+    """Return cuts; one that is the start of a row but for rounding is that start."""
+    after = np.minimum(np.searchsorted(starts, cuts), starts.size - 1)
+    before = np.maximum(after - 1, 0)
+    tolerance = 1e-9 * float(starts[-1])
+    cuts = np.where(np.abs(starts[after] - cuts) <= tolerance, starts[after], cuts)
+    return np.where(np.abs(starts[before] - cuts) <= tolerance, starts[before], cuts)
 
 
 def _is_cut_at(cuts: Ints, codes: Ints) -> bool:

@@ -93,25 +93,31 @@ def mean_interval_of(
 
     With d the sum of x − m of each group, which is weighted if rows are,
     a = Σd³ / (6 (Σd²)^1.5), w = a ± q and λ = w / (1 − a w)², the limits are
-    m + λ sqrt(Σd²) / n.
+    m + λ sqrt(Σd²) / n. Of rows or groups of weights w, the quantile q is that of
+    Student's t with (Σw²)² / Σw⁴ − 1 degrees of freedom (Satterthwaite's).
     """
     n, mean = total_of(values.size, weights), mean_of(values, weights)
     d = values - mean
     by_row = float(np.sum(d * d if weights is None else weights * d * d))
     if by_row == 0:
         return mean, mean, float(n)
+    of_units = weights
     if weights is not None:
         d = weights * d
-    codes = None
     if groups is not None:
         _, codes = np.unique(groups, return_inverse=True)
         d = sum_by_code(codes, d, int(codes.max()) + 1)
-    n_groups: float = d.size
-    if weights is not None:
-        n_groups = effective_number(weights, codes)
-    squares = float(np.sum(d * d)) * n_groups / max(1, n_groups - 1)
-    # of few groups, the spread is not known well
-    q = float(stats.t.ppf(0.5 + level / 2, max(1, n_groups - 1)))
+        if weights is not None:
+            of_units = sum_by_code(codes, weights, d.size)
+    if of_units is None:
+        squares = float(np.sum(d * d)) * d.size / max(1, d.size - 1)
+        df = max(1.0, d.size - 1)
+    else:
+        # a heavy row, or group, draws the mean towards itself
+        squares = float(np.sum(d * d / np.maximum(1 - of_units / n, 1e-3)))
+        df = max(1.0, effective_number(of_units**2) - 1)
+    # of few groups, or few that weigh much, the spread is not known well
+    q = float(stats.t.ppf(0.5 + level / 2, df))
     a = float(np.clip(np.sum(d**3) / squares**1.5, -1, 1)) / 6
     low, high = (
         mean + w / max(1 - a * w, 1e-3) ** 2 * np.sqrt(squares) / n

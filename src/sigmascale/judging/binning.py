@@ -23,12 +23,13 @@ from .._support.checks import (
 )
 from .._support.rows import Rows, judged_rows
 from .._support.telling import warn
+from .._support.weights import total_of
 from ..bins.partitions import (
     BinnedRows,
+    cut_positions,
     feasible_bins,
     rank_bins,
     rank_codes,
-    sizes_of_bins,
     weighted_bins,
 )
 from ..bins.sums import BinSums
@@ -207,8 +208,10 @@ def _bins_with_groups(
     before = np.full(groups.size, -1)
     before[by_group[1:][same]] = by_group[:-1][same]
     while n_bins > 1:
-        sizes = sizes_of_bins(groups.size, weights, n_bins)
-        starts = np.cumsum(sizes) - sizes
+        starts = cut_positions(total_of(groups.size, weights), n_bins)
+        if weights is not None:  # at the pieces that the limits part
+            starts = np.searchsorted(np.cumsum(weights), starts, side="right")
+        sizes = np.diff(starts, append=groups.size)
         found = np.add.reduceat(before < np.repeat(starts, sizes), starts, dtype=int)
         if np.mean(found < least) <= LEFT_OUT:
             break

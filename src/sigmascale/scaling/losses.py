@@ -55,16 +55,16 @@ class _WeighedBins:
     def __init__(self, weights: Floats, n_bins: int, groups: Ints | None) -> None:
         self._weights, self._groups = weights, groups
         total = float(weights.sum())
-        # rounding must not move a row that begins where a bin does
-        self._cuts = cut_positions(total, n_bins) - 1e-9 * total
+        self._cuts = np.append(cut_positions(total, n_bins), total)
 
     def zms(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
         w = self._weights.take(order)
         if self._groups is not None:
             by_group = np.argsort(self._groups.take(order), kind="stable")
             w, z2 = w.take(by_group), z2.take(by_group)
-        starts = np.searchsorted(np.cumsum(w) - w, self._cuts)
-        means: Floats = np.add.reduceat(z2, starts) / np.add.reduceat(w, starts)
+        # a limit parts the row that it falls into
+        ends, sums = (np.append(0.0, np.cumsum(x)) for x in (w, z2))
+        means: Floats = np.diff(np.interp(self._cuts, ends, sums)) / np.diff(self._cuts)
         return means
 
 
@@ -108,7 +108,7 @@ class ScaledLoss:
         weights: Floats | None = None,
     ) -> None:
         if weights is not None:
-            # pieces of a weight of at most 1, which limits of score bins may part
+            # pieces of a weight of at most 1, so that whole weights count repeats
             pieces, weights = in_pieces(weights)
             error, uncertainty = error[pieces], uncertainty[pieces]
             codes, features = codes[pieces], [x[pieces] for x in features]
