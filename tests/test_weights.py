@@ -668,3 +668,35 @@ def test_rows_remember_where_they_were_if_some_are_left_out():
     )
     found = scaler.fit(rng.uniform(1, 2, 200), error, sample_weight=w)
     assert found.decisive_rows_ == [50]
+
+
+def test_reports_and_comparisons_know_weights(tmp_path):
+    from sigmascale.report import write_report
+
+    X, error = make_data(400)
+    w = real_weights(error.size)
+    w[:50] = 0
+    quick = {"method": "moments", "joint": False, "sample_weight": w}
+    found = ss.validate(error, X[:, 0], {"x": X[:, 2]}, **quick)
+    scaler = ss.TemperatureScaling().fit(X[:, 0], error, sample_weight=w)
+    after = ss.validate(error, scaler.predict(X[:, 0]), {"x": X[:, 2]}, **quick)
+    path = tmp_path / "report.html"
+    write_report(path, found, recalibrated=after, scaler=scaler)
+    page = path.read_text()
+    assert f"{effective_number(w):.0f} rows in effect" in page
+    assert "Rows were weighted in all but the confidence curve" in page
+    plain = ss.validate(error[50:], X[50:, 0], {"x": X[50:, 2]}, method="moments")
+    with pytest.raises(InvalidInputError, match="found other errors, features or w"):
+        write_report(path, found, recalibrated=plain, scaler=scaler)
+    sets = (X[:, [0, 2]], error, None, w), (X[:, [0, 2]], error, None, w)
+    table = ss.compare([ss.TemperatureScaling()], *sets, method="moments")
+    assert table["none"].test.zms == pytest.approx(
+        ss.zms(error, X[:, 0], sample_weight=w)
+    )
+    assert table["Temperature"].test.zms == pytest.approx(1)
+    rows = np.flatnonzero(w)
+    left_out = (X[rows][:, [0, 2]], error[rows], None, w[rows])
+    again = ss.compare([ss.TemperatureScaling()], left_out, left_out, method="moments")
+    assert again["Temperature"].test == table["Temperature"].test
+    with pytest.raises(InvalidInputError, match=r"\(X, y, groups, sample_weight\)"):
+        ss.compare([ss.TemperatureScaling()], (*sets[0], None), sets[1])

@@ -11,6 +11,7 @@ from .._support.checks import Floats, Labels, as_labels
 from .._support.progress import track
 from .._support.repeats import repeats_found
 from .._support.rows import Rows, default_names, fitted_names, read_pair
+from .._support.weights import effective_number
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
@@ -120,6 +121,12 @@ class Evidence:
         """Groups of rows that belong together, if they were given."""
         groups = self.final.rows.groups
         return None if groups is None else int(np.unique(groups).size)
+
+    @property
+    def n_effective(self) -> float | None:
+        """How many rows of equal weight would tell as much, if rows were weighted."""
+        weights = self.final.rows.weights
+        return None if weights is None else effective_number(weights)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -247,13 +254,17 @@ def _check_same_rows(before: Rows, after: Rows) -> None:
             f"found {found[1]} and {found[0]}. Call ss.validate with the same features."
         )
         raise InvalidInputError(msg)
-    pairs = [(before.errors, after.errors)]
+    pairs: list[tuple[Any, Any]] = [
+        (before.errors, after.errors),
+        (before.weights, after.weights),
+    ]
     pairs += zip(before.columns[1:], after.columns[1:], strict=True)
     if not all(np.array_equal(old, new) for old, new in pairs):
         msg = (
             "`recalibrated` must be the verdicts on the rows of `validation` with new "
-            "uncertainties; found other errors or features. Call ss.validate(error, "
-            "uncertainty, features) with the same error and features for both."
+            "uncertainties; found other errors, features or weights. Call "
+            "ss.validate(error, uncertainty, features) with the same error, features "
+            "and sample_weight for both."
         )
         raise InvalidInputError(msg)
 
