@@ -97,9 +97,22 @@ def test_weights_that_cannot_be_are_refused(sigmascale, files, options, message)
     assert not (files / "s.json").exists()
 
 
-def test_lazy_tables_refuse_weights(sigmascale, files):
+def test_tables_that_are_only_queried_know_weights_too(sigmascale, files):
     pl.read_csv(files / "cal.csv").write_parquet(files / "cal.parquet")
-    lazy = ("--engine", "polars", "--weight", "w", "-o", files / "s.json")
-    found = sigmascale("fit", files / "cal.parquet", *lazy)
-    assert found.code == 2
-    assert "--weight needs rows in memory" in " ".join(found.err.split())
+    for engine in ("polars", "memory"):
+        lazy = ("--engine", engine, "--weight", "w", "-o", files / f"{engine}.json")
+        sigmascale("fit", files / "cal.parquet", "--method", "isotonic", *lazy)
+    found, expected = (ss.load(files / f"{each}.json") for each in ("polars", "memory"))
+    u = np.linspace(1, 2, 50)
+    np.testing.assert_allclose(found.predict(u), expected.predict(u), rtol=1e-9)
+    shift = (
+        "--engine",
+        "polars",
+        "--shift-to",
+        files / "new.csv",
+        "-o",
+        files / "n.json",
+    )
+    refused = sigmascale("fit", files / "cal.parquet", *shift)
+    assert refused.code == 2
+    assert "--shift-to needs rows in memory" in " ".join(refused.err.split())
