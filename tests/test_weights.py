@@ -739,7 +739,7 @@ def test_a_weighted_sample_of_a_frame_has_the_average_of_all_rows():
     for scaler in (ss.TemperatureScaling(), ss.BoostedScaling(max_trees=3)):
         found = ss.frames.fit(scaler, frame.lazy(), sample=500, **named)
         assert found.n_sample_ < 1000
-        predicted = found.predict(frame["u"].to_numpy())
+        predicted = found.predict(frame.select("u"))
         zms = ss.zms(frame["E"], predicted, sample_weight=frame["w"])
         assert zms == pytest.approx(1, abs=0.12)
 

@@ -103,16 +103,9 @@ def test_tables_that_are_only_queried_know_weights_too(sigmascale, files):
         lazy = ("--engine", engine, "--weight", "w", "-o", files / f"{engine}.json")
         sigmascale("fit", files / "cal.parquet", "--method", "isotonic", *lazy)
     found, expected = (ss.load(files / f"{each}.json") for each in ("polars", "memory"))
-    u = np.linspace(1, 2, 50)
+    u = pl.DataFrame({"u": np.linspace(1, 2, 50)})
     np.testing.assert_allclose(found.predict(u), expected.predict(u), rtol=1e-9)
-    shift = (
-        "--engine",
-        "polars",
-        "--shift-to",
-        files / "new.csv",
-        "-o",
-        files / "n.json",
-    )
-    refused = sigmascale("fit", files / "cal.parquet", *shift)
+    shift = ("--engine", "polars", "--shift-to", files / "new.csv")
+    refused = sigmascale("fit", files / "cal.parquet", *shift, "-o", files / "n.json")
     assert refused.code == 2
     assert "--shift-to needs rows in memory" in " ".join(refused.err.split())
