@@ -449,6 +449,9 @@ def test_verdicts_are_on_the_population_that_weights_stand_for():
     quick = {"method": "moments", "joint": False}
     found = ss.validate(error, u, {"x": x}, sample_weight=left, **quick)
     assert found.passed
+    effect = effective_number(left)
+    assert found.n_effective == found.to_dict()["n_effective"] == pytest.approx(effect)
+    assert f"of them count as {effect:.0f} in effect" in str(found)
     alone = ss.validate(error[x < 0], u[x < 0], {"x": x[x < 0]}, **quick)
     assert alone.passed
     both = ss.validate(error, u, {"x": x}, sample_weight=rng.gamma(1, size=n), **quick)

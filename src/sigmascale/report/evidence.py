@@ -11,7 +11,6 @@ from .._support.checks import Floats, Labels, as_labels
 from .._support.progress import track
 from .._support.repeats import repeats_found
 from .._support.rows import Rows, default_names, fitted_names, read_pair
-from .._support.weights import effective_number
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
@@ -125,8 +124,7 @@ class Evidence:
     @property
     def n_effective(self) -> float | None:
         """How many rows of equal weight would tell as much, if rows were weighted."""
-        weights = self.final.rows.weights
-        return None if weights is None else effective_number(weights)
+        return self.final.validation.n_effective
 
     @property
     def notes(self) -> tuple[str, ...]:
