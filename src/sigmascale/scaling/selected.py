@@ -399,8 +399,8 @@ def _warn_of_average(name: str, average: float) -> None:
     if average and abs(np.log(average)) > CALIBRATED:
         size = "small" if average > 1 else "large"
         warn(
-            f"The chosen candidate, {name!r}, leaves <Z²> at {average:.3g} on rows that "
-            f"it has not seen: uncertainties are too {size} by a factor of "
+            f"The chosen candidate, {name!r}, leaves <Z²> at {average:.3g} on unseen "
+            f"rows: uncertainties are too {size} by a factor of "
             f"{max(average, 1 / average) ** 0.5:.3g} on average. Give SelectedScaling "
             "candidates that set the average, such as TemperatureScaling().",
             AverageOffWarning,
