@@ -39,6 +39,7 @@ from .judging.scores import (
     uce,
     zms,
 )
+from .judging.shift import ShiftWeights, shift_weights
 from .judging.tail_scores import (
     CoverageAt95,
     StudentShape,
@@ -96,6 +97,7 @@ __all__ = [
     "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "ShiftWeights",
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
@@ -139,6 +141,7 @@ __all__ = [
     "scan_bins",
     "scorecard",
     "sharpness",
+    "shift_weights",
     "skewness_gm",
     "student_shape",
     "tails",

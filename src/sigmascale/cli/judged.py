@@ -111,7 +111,9 @@ def _in_full(found: Validation) -> dict[str, Any]:
 def _tails(found: Validation) -> str:
     """Return why a normal law describes errors poorly, in words; or nothing."""
     rows = found.rows
-    return "" if rows is None else poor_normal(rows.errors / rows.uncertainty)
+    if rows is None:
+        return ""
+    return poor_normal(rows.errors / rows.uncertainty, rows.weights)
 
 
 def expected_by(scaler: str, choice: Choice) -> Expected:
@@ -158,6 +160,7 @@ def judge_table(
             ties=table.uncertainty,
             n_bins=bins,
             rng=seed,
+            sample_weight=table.weights,
             **options,
         )
     return Judged(data, found, recalibrated, loaded, seed)
