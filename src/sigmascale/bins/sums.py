@@ -24,7 +24,7 @@ class BinSums:
     Attributes
     ----------
     n : array of int, shape (n_bins,)
-        Number of rows.
+        Number of rows; a float where older rows count less.
     z2, z4, z6 : array of shape (n_bins,)
         Sums of the second, fourth and sixth powers of z = error / uncertainty.
     e2, u2, log_u2 : array of shape (n_bins,)
@@ -67,9 +67,9 @@ class BinSums:
             return False
         filled = n > 0
         return bool(
-            n.dtype.kind == "i"
+            n.dtype in (np.int64, np.float64)
             and all(each.dtype == float for each in sums)
-            and (n >= 0).all()
+            and (np.isfinite(n) & (n >= 0)).all()
             and all((np.isfinite(each) & (each >= 0)).all() for each in totals)
             and np.isfinite(log_u2).all()
             and np.isfinite(np.append(x_min[filled], x_max[filled])).all()
