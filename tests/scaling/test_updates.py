@@ -324,7 +324,7 @@ def test_an_uncertainty_of_zero_is_raised_to_the_smallest_seen_so_far():
 def test_intervals_are_forgotten_with_a_word_on_it():
     X, error = make(100)
     scaler = ss.TemperatureScaling().fit(X["u"], error).conformalize(X["u"], error)
-    with pytest.warns(ForgottenIntervalsWarning, match="need conformalize"):
+    with pytest.warns(ForgottenIntervalsWarning, match="Intervals are forgotten"):
         scaler.update(X["u"], error)
     assert not hasattr(scaler, "conformal_")
 

@@ -10,8 +10,8 @@ import typer
 from .app import CANNOT_TELL, FAILED, PASSED, app
 from .methods import load_saved
 from .options import (
-    COLUMNS,
     IN_MEMORY,
+    OF_ERRORS,
     AsJson,
     Files,
     SavedScaler,
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
     from .tables.memory import MemoryTable
 
 PICTURES = (".png", ".svg", ".pdf")
-# Features are those that the recalibrator was fitted on.
-OF_THE_STREAM = COLUMNS.without(
-    "features", "all_features", "exclude", "formula", "labels"
-)
 
 
 @app.command(
@@ -41,7 +37,7 @@ OF_THE_STREAM = COLUMNS.without(
         "sigmascale watch c.json demo-output/test.csv --state monitor.json",
     )
 )
-@gather(choice=OF_THE_STREAM, reading=IN_MEMORY)
+@gather(choice=OF_ERRORS, reading=IN_MEMORY)
 def watch(
     scaler: SavedScaler,
     files: Files,

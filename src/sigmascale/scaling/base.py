@@ -380,6 +380,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self._learn_again(kept.plus(added), seen, other.n_samples_fit_, smallest)
         return self
 
+    def refuse_if_not_updatable(self) -> None:
+        """Say why it cannot be updated, and what to do, in an error, if that is so."""
+        self._kept_sums()
+
     def _kept_sums(self) -> KeptSums:
         """Return the sums that determine what was learned, if there are such."""
         name = type(self).__name__
@@ -411,8 +415,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         self.__dict__.update(learned.__dict__)
         if hasattr(self, "conformal_"):
             warn(
-                "Intervals need conformalize(X, error) again: what it learned was for "
-                "the recalibrator before, and is forgotten.",
+                "Intervals are forgotten: what conformalize (fit --conformal-share) "
+                "has learned was for the recalibrator before. Call it again with "
+                "held-out rows.",
                 ForgottenIntervalsWarning,
                 stacklevel=3,
             )

@@ -98,6 +98,8 @@ class MemoryTable:
             roles = choice.find(table)
             rows, values, dropped = _with_values(table, roles, complete, reading)
             least = LEAST_ROWS if roles.error else 1
+            if isinstance(choice, Expected) and choice.least_rows is not None:
+                least = choice.least_rows
             if rows.frame.height < least:
                 count = rows.frame.height
                 found = "1 row" if count == 1 else f"{count} rows"
