@@ -290,7 +290,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         With a half-life, the factor follows a step in the size of errors. Three
         half-lives after it, 7/8 of <Z²> are those of new rows: where errors have
         grown, by however much, the factor is at most 6.5 % too small; where they have
-        shrunk to one half it is 17 % too large, and 8 % after four half-lives.
+        shrunk to one half it is 17 % too large, and 9 % after four half-lives.
 
         Examples
         --------
