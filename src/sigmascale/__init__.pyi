@@ -67,7 +67,9 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .scaling.target import TargetScaling
 from .streaming import RunningScores
+from .targets.recalibrated import RecalibratedTargets
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -91,6 +93,7 @@ __all__ = [
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
+    "RecalibratedTargets",
     "ReferenceScores",
     "Region",
     "RunningScores",
@@ -99,6 +102,7 @@ __all__ = [
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
+    "TargetScaling",
     "TemperatureScaling",
     "Validation",
     "Verdict",
