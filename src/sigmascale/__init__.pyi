@@ -70,6 +70,7 @@ from .scaling import (
 from .scaling.target import TargetScaling
 from .streaming import RunningScores
 from .targets.recalibrated import RecalibratedTargets
+from .targets.validation import TargetsValidation, validate_targets
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -103,6 +104,7 @@ __all__ = [
     "StudentShape",
     "TailStatistics",
     "TargetScaling",
+    "TargetsValidation",
     "TemperatureScaling",
     "Validation",
     "Verdict",
@@ -148,6 +150,7 @@ __all__ = [
     "tails",
     "uce",
     "validate",
+    "validate_targets",
     "wilson_interval",
     "zeta_score",
     "zms",

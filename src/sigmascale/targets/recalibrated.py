@@ -365,6 +365,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
             raise InvalidInputError(msg)
         check_infinite(errors, names, table.n_rows)
+        if labels is None:  # entries of one row belong together
+            labels = np.arange(table.n_rows)
         return wide_targets(table, names, errors, labels)
 
     def _compare_columns(self, X: Any, table: Rows, *, fitting: bool) -> None:

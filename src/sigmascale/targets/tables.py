@@ -54,7 +54,7 @@ class TargetRows:
     @contextmanager
     def told(self) -> Iterator[None]:
         """Name the target in warnings and errors."""
-        some = ", of rows with a known entry" if self.places.size < self.n_table else ""
+        some = " (known entries)" if self.places.size < self.n_table else ""
         with telling_of(f"target {self.name!r}{some}"):
             yield
 
@@ -124,7 +124,7 @@ def wide_targets(
     """Return the rows of each target of a table that begins with their uncertainties.
 
     Known are entries with an error; or, where errors are none of the matter, those with
-    an uncertainty. Entries of one row belong together, and rows of one group.
+    an uncertainty.
     """
     n_targets = len(names)
     if len(table.columns) < n_targets:
@@ -133,18 +133,16 @@ def wide_targets(
             f"targets; found {len(table.columns)} column(s)."
         )
         raise InvalidInputError(msg)
-    together = np.arange(table.n_rows) if groups is None else groups
     found = []
     for k, name in enumerate(names):
         u = as_floats(table.columns[k], f"X[:, {table.names[k]}]")
         known = ~np.isnan(u if errors is None else errors[:, k])
         _check_uncertainties(u, known, name)
-        # a table of one target has all the columns after it for features
         rows = Rows(
             (u, *table.columns[n_targets:]),
             (table.names[k], *table.names[n_targets:]),
             None if errors is None else errors[:, k],
-            None if errors is None else together,
+            groups,
         )
         places = np.flatnonzero(known)
         if places.size < table.n_rows:
