@@ -195,8 +195,10 @@ def _levels(
         if sums.size > 1:
             size = each.size * (1 - 1 / sums.size)
             spreads.append(float(np.sum(sums**2)) / size)
-    # in the median: one enormous error makes the spread of its own target enormous
-    spread = max(LEAST_SPREAD, float(np.median(spreads)) if spreads else NORMAL_SPREAD)
+    # not the mean: one enormous error makes the spread of its own target enormous;
+    # nor the median, which is too small, as those of few rows mostly are
+    common = float(np.quantile(spreads, 0.75)) if spreads else NORMAL_SPREAD
+    spread = max(LEAST_SPREAD, common)
     logs = np.log(means) + added
     if n.size == 1:
         return logs, logs
