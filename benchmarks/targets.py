@@ -24,6 +24,8 @@ import sigmascale as ss
 SIZES = [30] * 4 + [60] * 3 + [200] * 3 + [1000] * 2
 N_NEW = 2000
 LAWS = {
+    "one factor is right": {"level_sd": 0.0, "floor": 0.0},
+    "one factor each": {"level_sd": 0.3, "floor": 0.0},
     "all alike": {"level_sd": 0.0},
     "levels differ": {"level_sd": 0.3},
     "levels differ much": {"level_sd": 1.0},
@@ -40,12 +42,12 @@ STRUCTURES, ATOMS = 60, 20
 CORRELATIONS = ((0.0, 0.0), (0.3, 0.5), (0.6, 0.9))  # of atoms, and of components
 
 
-def make_targets(seed, *, level_sd, floor_sd=0.0, df=None):
+def make_targets(seed, *, level_sd, floor=0.5, floor_sd=0.0, df=None):
     """Return u and errors to fit, with gaps, and new ones."""
     rng = np.random.default_rng(seed)
     n_targets = len(SIZES)
     level = np.exp(rng.normal(0, level_sd, n_targets))
-    floor = np.abs(0.5 + rng.normal(0, floor_sd, n_targets))
+    floors = np.abs(floor + rng.normal(0, floor_sd, n_targets))
     unit = 10.0 ** rng.uniform(-3, 3, n_targets)
 
     def draw(n):
@@ -54,7 +56,7 @@ def make_targets(seed, *, level_sd, floor_sd=0.0, df=None):
             z = rng.normal(size=u.shape)
         else:
             z = rng.standard_t(df, u.shape) * np.sqrt((df - 2) / df)
-        return u * unit, unit * level * np.hypot(u, floor) * z
+        return u * unit, unit * level * np.hypot(u, floors) * z
 
     u, error = draw(max(SIZES))
     for k, size in enumerate(SIZES):

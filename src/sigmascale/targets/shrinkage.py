@@ -23,7 +23,7 @@ OWN_ROWS = 20  # fewer than these have no fit of their own
 # Rows at which a target's own fit and what all share weigh the same; the first is
 # what all share alone, which is the simplest.
 HALF_WAYS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0, 10.0)
-LEAST_SPREAD, NORMAL_SPREAD = 0.1, 2.0  # variance of z² relative to its mean
+LEAST_SPREAD = 0.1  # variance of z² relative to its mean; 2 if errors are normal
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,24 +188,27 @@ def _levels(
     if not means.all():  # errors of a target may all be 0: these say little
         least = float(means[means > 0].min()) if means.any() else 1.0
         means = np.where(means > 0, means, least / (1 + n))
-    spreads = []
-    for each, mean, rows in zip(z2, means, targets, strict=True):
+    spreads = np.zeros(n.size)
+    for k, (each, mean, rows) in enumerate(zip(z2, means, targets, strict=True)):
         codes = rows.group_codes
         sums = each / mean - 1 if codes is None else np.bincount(codes, each / mean - 1)
         if sums.size > 1:
             size = each.size * (1 - 1 / sums.size)
-            spreads.append(float(np.sum(sums**2)) / size)
+            spreads[k] = float(np.sum(sums**2)) / size
     # not the mean: one enormous error makes the spread of its own target enormous;
     # nor the median, which is too small, as those of few rows mostly are
-    common = float(np.quantile(spreads, 0.75)) if spreads else NORMAL_SPREAD
-    spread = max(LEAST_SPREAD, common)
+    common = max(LEAST_SPREAD, float(np.quantile(spreads, 0.75)))
     logs = np.log(means) + added
     if n.size == 1:
         return logs, logs
-    return logs, shrink_logs(logs, 2 * n / spread)
+    # such a target knows less of its level than others with as many rows
+    excess = np.maximum(1.0, spreads / common)
+    return logs, shrink_logs(logs, 2 * n / common, excess)
 
 
-def shrink_logs(log_variance: Floats, freedom: Floats) -> Floats:
+def shrink_logs(
+    log_variance: Floats, freedom: Floats, excess: Floats | float = 1.0
+) -> Floats:
     """Return logarithms of variances, shrunk towards their mean by empirical Bayes.
 
     Each is the logarithm of a mean of squares with so many degrees of freedom, that of
@@ -219,6 +222,8 @@ def shrink_logs(log_variance: Floats, freedom: Floats) -> Floats:
         Logarithms of means of squares.
     freedom : array of shape (n_targets,)
         Their degrees of freedom.
+    excess : array of shape (n_targets,), default 1
+        By how much the variance of each exceeds what these say.
 
     Returns
     -------
@@ -231,7 +236,7 @@ def shrink_logs(log_variance: Floats, freedom: Floats) -> Floats:
     """
     from scipy import special
 
-    noise = special.polygamma(1, freedom / 2)
+    noise = special.polygamma(1, freedom / 2 / excess)
     # the logarithm of a mean of squares is too small on average
     y = log_variance - special.digamma(freedom / 2) + np.log(freedom / 2)
     between = _between(y, noise)
