@@ -108,8 +108,8 @@ class MemoryTable:
                 reading=reading,
                 roles=roles,
                 rows=rows,
-                X=_conditioning_table(rows, roles, values),
-                error=_errors(rows, roles, values),
+                X=conditioning_table(rows, roles, values),
+                error=errors_of(rows, roles, values),
                 prediction=None
                 if roles.prediction is None
                 else values[roles.prediction].to_numpy(),
@@ -345,7 +345,7 @@ def _with_values(
     return table, values, dropped
 
 
-def _conditioning_table(
+def conditioning_table(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
     """Return the table that recalibrators take: uncertainty first, then features."""
@@ -371,7 +371,7 @@ def _conditioning_table(
     return X
 
 
-def _errors(
+def errors_of(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> Floats | None:
     """Return the errors: a column of them, or reference minus prediction."""
