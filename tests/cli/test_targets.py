@@ -128,6 +128,11 @@ def test_check_prints_the_table_of_targets_and_ends_with_the_worst_answer(
     assert found["answer"] == "no"
     assert found["recalibrated"]["targets"]["gap"]["answer"] == "yes"
     assert run.code == {"yes": 0, "cannot tell": 4}[found["recalibrated"]["answer"]]
+    assert run.err == ""
+    run = sigmascale(
+        *("check", folder / "calibration.csv", "--scaler", saved, "--bins", 4)
+    )
+    assert "100% of the rows that" in run.err
     run = sigmascale("check", test, *PATTERNS, "--bins", 4, "--format", "markdown")
     assert run.out.startswith("| target | rows |")
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import InvalidInputError
+from .judged import warn_of_shared
 from .methods import make_scaler
 from .tables.filesets import about
 from .tables.lazy import LazyTable
@@ -125,6 +126,7 @@ def judge_targets(
         return JudgedTargets(data, found, None)
     saved, roles = load_targets(scaler)
     data = open_targets(files, reading, ExpectedTargets(roles, choice, with_error=True))
+    warn_of_shared(scaler, data.shared(saved))
     found, recalibrated = (
         data.validate(u, seed, groups=groups, **options)
         for u in (data.uncertainties, data.recalibrated(saved))

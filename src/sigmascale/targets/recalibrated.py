@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
@@ -165,13 +165,32 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self
         """
         refuse_other_order(X=X, y=y, groups=groups)
-        template = self._template()
-        seed = check_count(self.random_state, "random_state", least=0)
+        self._template()  # is checked before anything is read
         table = read_table(X)
         self._compare_columns(X, table, fitting=True)
         targets = self._targets(table, y, groups)
         self.is_column_ = self.by is not None or is_column(y)
-        _warn_of_likely_mistakes(targets, groups)
+        if groups is None:
+            largest = max(targets, key=lambda each: each.rows.n_rows)
+            warn_of_repeats(replace(largest.rows, groups=None))
+        return self.fit_rows(targets)
+
+    def fit_rows(self, targets: Sequence[TargetRows]) -> Self:
+        """Learn from rows of each target that are checked, or will be.
+
+        Parameters
+        ----------
+        targets : list of TargetRows
+            The rows of each target, with errors;
+            :func:`sigmascale.frames.fit` has some of lazy frames.
+
+        Returns
+        -------
+        self
+        """
+        template = self._template()
+        seed = check_count(self.random_state, "random_state", least=0)
+        _warn_of_likely_mistakes(targets)
         positive = [_positive(each) for each in targets]
         learning = _informative(
             [each.with_uncertainty(in_range(each.uncertainty)) for each in positive]
@@ -403,17 +422,14 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 _HEADER = ("target", "rows", "own factor", "factor", "weight of own fit")
 
 
-def _warn_of_likely_mistakes(targets: list[TargetRows], groups: Any) -> None:
-    """Warn of what is hardly an error or uncertainty, and of rows that repeat."""
+def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
+    """Warn of what is hardly an error or uncertainty; refuse targets without rows."""
     for target in targets:
         if not target.rows.n_rows:
             msg = f"target {target.name!r} has no known error. Leave it out."
             raise InvalidInputError(msg)
         with target.told():
-            warn_of_slips(target.rows, stacklevel=3)
-    if groups is None:
-        largest = max(targets, key=lambda each: each.rows.n_rows)
-        warn_of_repeats(replace(largest.rows, groups=None), stacklevel=3)
+            warn_of_slips(target.rows, stacklevel=4)
 
 
 def _positive(target: TargetRows) -> Rows:

@@ -12,6 +12,7 @@ from ..._support.checks import Floats
 from ..._support.progress import working
 from ..._support.rows import read_table
 from ...exceptions import DamagedFileError, InvalidInputError
+from ...targets.tables import wide_targets
 from .files import UNTYPED, format_of, write_table
 from .filesets import about, named
 from .memory import LEAST_ROWS, conditioning_table, errors_of, read_raw
@@ -210,6 +211,17 @@ class TargetsTable:
         with about(self.file), working("recalibrating"):
             found = saved.predict(read_table(self.X))
         return found.reshape(self.n_rows, -1)
+
+    def shared(self, saved: SavedTargets) -> float:
+        """Return which share of a calibration set is among the rows, at most."""
+        names = list(self.roles)
+        targets = wide_targets(read_table(self.X), names, self.errors)
+        shares = [
+            saved.maps[each.name].seen.shared(each.rows)
+            for each in targets
+            if each.rows.n_rows and saved.maps[each.name].seen is not None
+        ]
+        return max(shares, default=0.0)
 
     def recalibrate(self, saved: SavedTargets, name: str | None) -> TargetsTable:
         """Return the table with a new column for each target."""
