@@ -30,6 +30,18 @@ class TargetScaling(VarianceScaler):
     own_weight_ : float
         The share of the variance that the target's own fit decides on, between 0 and 1;
         the rest is what all targets share, times the factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, (500, 2))
+    >>> error = rng.normal(scale=u * [2.0, 3.0])
+    >>> targets = ss.RecalibratedTargets(names=["gap", "dipole"]).fit(u, error)
+    >>> scaler = targets.scalers_["dipole"]
+    >>> round(scaler.factor_, 1), scaler.predict(u[:2, 1]).shape
+    (3.1, (2,))
     """
 
     def __init__(self, *, distribution: Distribution = "normal") -> None:
