@@ -39,6 +39,7 @@ from .judging.scores import (
     uce,
     zms,
 )
+from .judging.shift import ShiftWeights, shift_weights
 from .judging.tail_scores import (
     CoverageAt95,
     StudentShape,
@@ -100,6 +101,7 @@ __all__ = [
     "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "ShiftWeights",
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
@@ -145,6 +147,7 @@ __all__ = [
     "scan_bins",
     "scorecard",
     "sharpness",
+    "shift_weights",
     "skewness_gm",
     "student_shape",
     "tails",

@@ -56,6 +56,7 @@ CLOSING = {
         "sigmascale check demo-output/test.csv --all-features",
         "sigmascale check demo-output/test.csv --feature mass --report check.html",
         'sigmascale check demo-output/test.csv --where "mass < 120"',
+        "sigmascale check demo-output/test.csv --weight mass",
     )
 )
 @gather(choice=COLUMNS, reading=READING)

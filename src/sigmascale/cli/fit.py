@@ -45,6 +45,8 @@ CALIBRATION = "sigmascale fit demo-output/calibration.csv"
         f"{CALIBRATION} --method binwise --bins 9 -o b.json",
         f"{CALIBRATION} --method group --by OxNy -o g.json",
         f"{CALIBRATION} --conformal-share 0.2 -o c.json",
+        f"{CALIBRATION} --weight mass -o w.json",
+        f"{CALIBRATION} --shift-to demo-output/test.csv -o n.json",
     )
 )
 @gather(choice=COLUMNS, reading=READING)
@@ -91,13 +93,21 @@ def fit(
             metavar="SHARE",
         ),
     ] = None,
+    shift_to: Annotated[
+        str | None,
+        typer.Option(
+            help="Rows of other inputs, errors unknown: weigh the calibration set so "
+            "that it stands for these.",
+            metavar="NEW",
+        ),
+    ] = None,
     sample: SampleSize = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
-    from .learned import learn
+    from .learned import learn, weigh_for
     from .several import learn_targets, refuse_options
     from .tables.opening import open_table
     from .tables.patterns import names_several
@@ -109,7 +119,9 @@ def fit(
     law = None if distribution is None else distribution.value
     aim = None if loss is None else loss.value
     if names_several(choice):
-        refuse_options(conformal_share=conformal_share, sample=sample)
+        refuse_options(
+            conformal_share=conformal_share, sample=sample, shift_to=shift_to
+        )
         table, targets = learn_targets(
             files,
             reading,
@@ -130,6 +142,9 @@ def fit(
         _tell_targets(table, targets, output, as_json)
         return
     data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
+    shift = None
+    if shift_to is not None:
+        data, shift = weigh_for(data, shift_to, choice, seed)
     learned = learn(
         data,
         method or AUTO,
@@ -148,6 +163,8 @@ def fit(
         return
     save(scaler, output, source=source)
     told = learned.to_dict() | {"output": output}
+    if shift is not None:
+        told["shift"] = {"file": shift_to, "n_effective": shift.n_effective}
     if as_json:
         show_json(told)
         return
@@ -156,6 +173,8 @@ def fit(
         say(f"\nChosen by cross-validation: {told['chosen']}.\n")
         say(scaler.explain())
     say()
+    if shift is not None:
+        show_words(f"Weighed to stand for {shift_to}: {shift.sentence}")
     show_words(told["words"])
     if "factors" in told:
         show_words(range_in_words(told["factors"]))

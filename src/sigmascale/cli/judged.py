@@ -56,13 +56,11 @@ class Judged:
     @property
     def tails(self) -> str:
         """Why a normal law describes the errors poorly, in words; or nothing."""
-        rows = self.final.rows
-        return "" if rows is None else poor_normal(rows.errors / rows.uncertainty)
+        return _tails(self.final)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
         told = {"data": self.data.to_dict(), **_in_full(self.found)}
-        told["tails"] = self.tails
         if self.recalibrated is not None:
             told["recalibrated"] = _in_full(self.recalibrated)
         return told
@@ -106,7 +104,16 @@ def _in_full(found: Validation) -> dict[str, Any]:
         **found.to_dict(),
         "scores": found.scores.to_dict(),
         "attainable": attainable,
+        "tails": _tails(found),
     }
+
+
+def _tails(found: Validation) -> str:
+    """Return why a normal law describes errors poorly, in words; or nothing."""
+    rows = found.rows
+    if rows is None:
+        return ""
+    return poor_normal(rows.errors / rows.uncertainty, rows.weights)
 
 
 def expected_by(scaler: str, choice: Choice) -> Expected:
@@ -153,6 +160,7 @@ def judge_table(
             ties=table.uncertainty,
             n_bins=bins,
             rng=seed,
+            sample_weight=table.weights,
             **options,
         )
     return Judged(data, found, recalibrated, loaded, seed)

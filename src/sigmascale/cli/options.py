@@ -185,8 +185,16 @@ COLUMNS = Group(
             ],
             (),
         ),
+        "weight": (
+            Annotated[
+                str | None,
+                column_option("Weights of the rows, at least 0; 0 leaves a row out."),
+            ],
+            None,
+        ),
     },
 )
+WITHOUT_WEIGHTS = COLUMNS.without("weight")
 
 
 def reading_option(words: str, metavar: str | None, *names: str) -> Any:

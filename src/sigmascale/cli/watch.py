@@ -10,8 +10,8 @@ import typer
 from .app import CANNOT_TELL, FAILED, PASSED, app
 from .methods import load_saved
 from .options import (
-    COLUMNS,
     IN_MEMORY,
+    WITHOUT_WEIGHTS,
     AsJson,
     Files,
     SavedScaler,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 PICTURES = (".png", ".svg", ".pdf")
 # Features are those that the recalibrator was fitted on.
-OF_THE_STREAM = COLUMNS.without(
+OF_THE_STREAM = WITHOUT_WEIGHTS.without(
     "features", "all_features", "exclude", "formula", "labels"
 )
 
