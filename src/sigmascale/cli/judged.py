@@ -180,10 +180,17 @@ def rescale(scaler: str, table: MemoryTable) -> Floats:
 def _warn_of_shared(scaler: str, loaded: VarianceScaler, table: MemoryTable) -> None:
     """Warn if rows are among those that the recalibrator was fitted on."""
     from .._support.rows import read_table
-    from .._support.telling import warn
 
     rows = replace(read_table(table.X), error=table.error)
-    shared = loaded.seen_.shared(rows) if hasattr(loaded, "seen_") else 0.0
+    warn_of_shared(
+        scaler, loaded.seen_.shared(rows) if hasattr(loaded, "seen_") else 0.0
+    )
+
+
+def warn_of_shared(scaler: str, shared: float) -> None:
+    """Warn if a share of what a recalibrator was fitted on is judged."""
+    from .._support.telling import warn
+
     if shared >= SHARED:
         warn(
             f"About {shared:.0%} of the rows that {scaler} was fitted on are among "

@@ -111,14 +111,14 @@ class MemoryTable:
                 reading=reading,
                 roles=roles,
                 rows=rows,
-                X=_conditioning_table(rows, roles, values),
-                error=_errors(rows, roles, values),
+                X=conditioning_table(rows, roles, values),
+                error=errors_of(rows, roles, values),
                 prediction=None
                 if roles.prediction is None
                 else values[roles.prediction].to_numpy(),
                 n_read=n_read,
                 dropped=dropped,
-                weights=_weights(rows, roles, values),
+                weights=weights_of(rows, roles, values),
             )
 
     @property
@@ -355,7 +355,7 @@ def _with_values(
     return table, values, dropped
 
 
-def _conditioning_table(
+def conditioning_table(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
     """Return the table that recalibrators take: uncertainty first, then features."""
@@ -381,7 +381,7 @@ def _conditioning_table(
     return X
 
 
-def _weights(
+def weights_of(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> Floats | None:
     """Return the weights, if there are any: none is negative, and not all are 0."""
@@ -396,7 +396,7 @@ def _weights(
     return weights
 
 
-def _errors(
+def errors_of(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> Floats | None:
     """Return the errors: a column of them, or reference minus prediction."""
