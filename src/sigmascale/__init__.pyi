@@ -68,7 +68,10 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .scaling.target import TargetScaling
 from .streaming import RunningScores
+from .targets.recalibrated import RecalibratedTargets
+from .targets.validation import TargetsValidation, validate_targets
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -92,6 +95,7 @@ __all__ = [
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
+    "RecalibratedTargets",
     "ReferenceScores",
     "Region",
     "RunningScores",
@@ -101,6 +105,8 @@ __all__ = [
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
+    "TargetScaling",
+    "TargetsValidation",
     "TemperatureScaling",
     "Validation",
     "Verdict",
@@ -147,6 +153,7 @@ __all__ = [
     "tails",
     "uce",
     "validate",
+    "validate_targets",
     "wilson_interval",
     "zeta_score",
     "zms",

@@ -45,12 +45,20 @@ class CandidateDroppedWarning(UserWarning):
     """A recalibrator failed or diverged in cross-validation and is not considered."""
 
 
+class AverageOffWarning(UserWarning):
+    """What was chosen leaves uncertainties wrong on average for unseen rows."""
+
+
 class UnseenGroupWarning(UserWarning):
     """Rows belong to groups never seen in `fit`; they take the average factor."""
 
 
 class InfiniteIntervalWarning(UserWarning):
     """Too few held-out rows for the coverage asked for: limits are infinite."""
+
+
+class ForgottenIntervalsWarning(UserWarning):
+    """A recalibrator was updated, so that intervals need held-out rows again."""
 
 
 class RepeatedRowsWarning(UserWarning):

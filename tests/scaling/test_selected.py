@@ -9,6 +9,7 @@ from sigmascale import SelectedScaling, TemperatureScaling, nll
 from sigmascale._support.rows import judged_rows
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import (
+    AverageOffWarning,
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
@@ -566,3 +567,13 @@ def test_constant_columns_identifiers_and_copies_are_told():
     assert one == "Column 'one' is constant."
     assert name.startswith("Column 'id' has another label in every row")
     assert same in scaler.explain()
+
+
+def test_a_choice_that_leaves_the_average_wrong_says_so():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 400)
+    error = 3 * u * rng.normal(size=400)
+    only = SelectedScaling({"none": ss.NoScaling()})
+    with pytest.warns(AverageOffWarning, match=r"'none', leaves <Z²> at \d.*too small"):
+        only.fit(u, error)
+    SelectedScaling().fit(u, error)  # no warning

@@ -62,7 +62,7 @@ def fit(
             metavar="JSON",
         ),
     ],
-    method: MethodName = AUTO,
+    method: MethodName = None,
     bins: Annotated[
         int | None,
         typer.Option(help="Bins, for methods that have them.", min=1, metavar="N"),
@@ -107,22 +107,50 @@ def fit(
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
     from .learned import learn, weigh_for
+    from .several import learn_targets, refuse_options
     from .tables.opening import open_table
+    from .tables.patterns import names_several
     from .tables.sources import standard_output
+    from .tables.targets import source_of
 
     if output != "-":
         check_output(output, (".json",), files)
+    law = None if distribution is None else distribution.value
+    aim = None if loss is None else loss.value
+    if names_several(choice):
+        refuse_options(
+            conformal_share=conformal_share, sample=sample, shift_to=shift_to
+        )
+        table, targets = learn_targets(
+            files,
+            reading,
+            replace(choice, by=tuple(by)),
+            method,
+            bins=bins,
+            by=by,
+            loss=aim,
+            distribution=law,
+            groups=groups,
+            seed=seed,
+        )
+        source = source_of(table.roles)
+        if output == "-":
+            standard_output().write(dumps(targets, source).encode())
+            return
+        save(targets, output, source=source)
+        _tell_targets(table, targets, output, as_json)
+        return
     data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
     shift = None
     if shift_to is not None:
         data, shift = weigh_for(data, shift_to, choice, seed)
     learned = learn(
         data,
-        method,
+        method or AUTO,
         bins=bins,
         by=by,
-        loss=None if loss is None else loss.value,
-        distribution=None if distribution is None else distribution.value,
+        loss=aim,
+        distribution=law,
         groups=groups,
         conformal_share=conformal_share,
         seed=seed,
@@ -151,5 +179,28 @@ def fit(
         show_words(range_in_words(told["factors"]))
     if "held_back" in told:
         show_words(f"Held back for intervals: {told['held_back']} rows.")
+    say(f"\nSaved: {output}. Judge it on other rows than these:")
+    say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
+
+
+def _tell_targets(table: Any, targets: Any, output: str, as_json: bool) -> None:
+    """Print what was learned of several targets."""
+    if as_json:
+        learned = {
+            name: {
+                "rows": each.n_samples_fit_,
+                "own_factor": each.own_factor_,
+                "factor": each.factor_,
+                "own_weight": each.own_weight_,
+            }
+            for name, each in targets.scalers_.items()
+        }
+        told = {"data": table.to_dict(), "words": targets.describe()}
+        show_json(told | {"learned": learned, "output": output})
+        return
+    show_words(str(table))
+    say()
+    show_words(targets.describe())
+    say(f"\n{targets.to_table()}")
     say(f"\nSaved: {output}. Judge it on other rows than these:")
     say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")

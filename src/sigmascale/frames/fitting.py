@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -15,12 +16,14 @@ from ..maps import Node, Trees
 from ..maps.nodes import in_order
 from ..maps.prediction import rescale
 from ..scaling import VarianceScaler
+from ..targets.recalibrated import RecalibratedTargets
 from .lazy_rows import Frame, LazyRows, collect, read_rows
 from .predicting import with_prediction
 from .sampling import HASH, SAMPLE, Sample, check_weight, draw, in_memory
 from .summaries import LazySummaries
+from .targets import fit_targets
 
-Scaler = TypeVar("Scaler", bound=VarianceScaler)
+Scaler = TypeVar("Scaler", bound=VarianceScaler | RecalibratedTargets)
 PIECE = 2_000_000  # rows that are collected at a time
 PREDICTED = "recalibrated uncertainty"
 
@@ -29,8 +32,8 @@ def fit(
     scaler: Scaler,
     frame: Any,
     *,
-    error: str,
-    uncertainty: str,
+    error: str | list[str],
+    uncertainty: str | list[str],
     features: Any = (),
     groups: str | None = None,
     sample_weight: str | None = None,
@@ -47,12 +50,14 @@ def fit(
 
     Parameters
     ----------
-    scaler : recalibrator
-        Any of them.
+    scaler : recalibrator, or RecalibratedTargets
+        Any of them. Several targets are fitted to a sample of the known entries of
+        each, which is in proportion smaller; entries of a row are then taken as
+        independent, unless `groups` say something else.
     frame : lazy frame
         Of Polars, DuckDB, Dask or Spark.
-    error, uncertainty : str
-        The columns of errors and uncertainties.
+    error, uncertainty : str, or list of str
+        The columns of errors and uncertainties; for several targets, a column of each.
     features : list of str, optional
         The columns of features.
     groups : str, optional
@@ -82,6 +87,32 @@ def fit(
     2.0
     """
     most = check_count(sample, "sample", least=100)
+    if isinstance(scaler, RecalibratedTargets):
+        if sample_weight is not None:
+            msg = (
+                "RecalibratedTargets are fitted to a lazy frame without weights: leave "
+                "`sample_weight` out, or collect rows and use their own `fit`."
+            )
+            raise InvalidInputError(msg)
+        found = fit_targets(
+            scaler,
+            frame,
+            error=error,
+            uncertainty=uncertainty,
+            features=features,
+            groups=groups,
+            most=most,
+        )
+        for one, of_all, part in found:
+            if part.outside is not None:
+                one.set_level(_level(one, of_all, part, part.outside))
+        return scaler
+    if not isinstance(error, str) or not isinstance(uncertainty, str):
+        msg = (
+            "`error` and `uncertainty` must each name one column; lists of them are "
+            "for RecalibratedTargets."
+        )
+        raise InvalidInputError(msg)
     weight = check_weight(sample_weight, (error, uncertainty, groups, *features))
     columns = features if isinstance(features, str) else [*features, *weight]
     rows = read_rows(frame, error, uncertainty, columns)
@@ -112,7 +143,7 @@ def _level(
     rows: LazyRows,
     drawn: Sample,
     outside: Frame,
-    weight: list[str],
+    weight: Sequence[str] = (),
 ) -> float:
     """Return the factor that makes <Z²> of all rows outside the sample 1."""
     names = ["u", *rows.columns[1 : len(scaler.feature_names_in_)]]
@@ -134,7 +165,7 @@ def _level(
 
 
 def _in_pieces(
-    root: Node, rows: LazyRows, drawn: Sample, outside: Frame, weight: list[str]
+    root: Node, rows: LazyRows, drawn: Sample, outside: Frame, weight: Sequence[str]
 ) -> tuple[float, float]:
     """Return the sum of z² and the number of rows, of an engine that knows no trees.
 

@@ -14,6 +14,7 @@ from .._support.rows import Rows
 from .._support.telling import warn
 from ..bins.sums import nll_from
 from ..exceptions import (
+    AverageOffWarning,
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
@@ -34,7 +35,7 @@ from .summaries import CodedColumn, coded_columns
 from .temperature import TemperatureScaling
 
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
-CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
+CALIBRATED = 0.05  # |ln <Z²>| up to which an average is right, and "none" a candidate
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
 ABSURD = 1e150  # no uncertainty is that large
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
@@ -206,6 +207,7 @@ class SelectedScaling(VarianceScaler):
         self._choose(names, unseen, verdicts, rows)
         z = rows.errors / unseen[self.name_].shape
         self._unseen_z = z, rows.weights
+        _warn_of_average(self.name_, rows.mean(z**2))
         places = order if rows.places is None else rows.places
         self._find_decisive(z, rows, places)
         normal = self.distribution == "normal"
@@ -399,6 +401,20 @@ def _notes(columns: list[CodedColumn], names: tuple[str, ...]) -> list[str]:
         else:
             kept.append(name)
     return notes
+
+
+def _warn_of_average(name: str, average: float) -> None:
+    """Say that a candidate is wrong on average, as one that sets no average can be."""
+    if average and abs(np.log(average)) > CALIBRATED:
+        size = "small" if average > 1 else "large"
+        warn(
+            f"The chosen candidate, {name!r}, leaves <Z²> at {average:.3g} on unseen "
+            f"rows: uncertainties are too {size} by a factor of "
+            f"{max(average, 1 / average) ** 0.5:.3g} on average. Give SelectedScaling "
+            "candidates that set the average, such as TemperatureScaling().",
+            AverageOffWarning,
+            stacklevel=5,
+        )
 
 
 class _NotSuitableError(Exception):

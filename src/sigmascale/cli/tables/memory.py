@@ -99,6 +99,8 @@ class MemoryTable:
             roles = choice.find(table)
             rows, values, dropped = _with_values(table, roles, complete, reading)
             least = LEAST_ROWS if roles.error else 1
+            if isinstance(choice, Expected) and choice.least_rows is not None:
+                least = choice.least_rows
             if rows.frame.height < least:
                 count = rows.frame.height
                 found = "1 row" if count == 1 else f"{count} rows"
@@ -109,14 +111,14 @@ class MemoryTable:
                 reading=reading,
                 roles=roles,
                 rows=rows,
-                X=_conditioning_table(rows, roles, values),
-                error=_errors(rows, roles, values),
+                X=conditioning_table(rows, roles, values),
+                error=errors_of(rows, roles, values),
                 prediction=None
                 if roles.prediction is None
                 else values[roles.prediction].to_numpy(),
                 n_read=n_read,
                 dropped=dropped,
-                weights=_weights(rows, roles, values),
+                weights=weights_of(rows, roles, values),
             )
 
     @property
@@ -290,12 +292,16 @@ class MemoryTable:
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""
+        return self.counted(self.n_rows, self.n_read, self.dropped)
+
+    def counted(self, n_rows: int, n_read: int, dropped: int) -> str:
+        """Return in words what was taken from a file of which this may be a part."""
         kept = ""
         if self.reading.where is not None:
-            kept = f" of {self.n_read}, where {self.reading.where}"
-        lost = f"; {self.dropped} rows with missing values left out"
-        left_out = lost if self.dropped else ""
-        return f"{self.file}: {self.n_rows} rows{kept}; {self.roles}{left_out}."
+            kept = f" of {n_read}, where {self.reading.where}"
+        lost = f"; {dropped} rows with missing values left out"
+        left_out = lost if dropped else ""
+        return f"{self.file}: {n_rows} rows{kept}; {self.roles}{left_out}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""
@@ -349,7 +355,7 @@ def _with_values(
     return table, values, dropped
 
 
-def _conditioning_table(
+def conditioning_table(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
     """Return the table that recalibrators take: uncertainty first, then features."""
@@ -375,7 +381,7 @@ def _conditioning_table(
     return X
 
 
-def _weights(
+def weights_of(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> Floats | None:
     """Return the weights, if there are any: none is negative, and not all are 0."""
@@ -390,7 +396,7 @@ def _weights(
     return weights
 
 
-def _errors(
+def errors_of(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> Floats | None:
     """Return the errors: a column of them, or reference minus prediction."""
