@@ -9,8 +9,11 @@ import importlib.util
 import os
 import sys
 import sysconfig
+import warnings
 from importlib.metadata import version as version_of
 from pathlib import Path
+
+import sigmascale.exceptions
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 # The kernel of the code cells finds the commands of this environment, and its settings
@@ -59,6 +62,11 @@ autodoc_typehints = "none"  # the docstrings say it in words
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 add_module_names = False
+
+# What examples do is right: a warning of ours is a mistake in them, or a false alarm.
+for each in vars(sigmascale.exceptions).values():
+    if isinstance(each, type) and issubclass(each, Warning):
+        warnings.simplefilter("error", each)
 
 # -- the gallery; every docs/gallery/plot_*.py becomes a page of it
 NO_TORCH = importlib.util.find_spec("torch") is None

@@ -39,6 +39,7 @@ from .judging.scores import (
     uce,
     zms,
 )
+from .judging.shift import ShiftWeights, shift_weights
 from .judging.tail_scores import (
     CoverageAt95,
     StudentShape,
@@ -67,7 +68,10 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
+from .scaling.target import TargetScaling
 from .streaming import RunningScores
+from .targets.recalibrated import RecalibratedTargets
+from .targets.validation import TargetsValidation, validate_targets
 
 __all__ = [
     "AdversarialGroupCalibration",
@@ -91,14 +95,18 @@ __all__ = [
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
+    "RecalibratedTargets",
     "ReferenceScores",
     "Region",
     "RunningScores",
     "Scorecard",
     "SelectedScaling",
+    "ShiftWeights",
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
+    "TargetScaling",
+    "TargetsValidation",
     "TemperatureScaling",
     "Validation",
     "Verdict",
@@ -139,11 +147,13 @@ __all__ = [
     "scan_bins",
     "scorecard",
     "sharpness",
+    "shift_weights",
     "skewness_gm",
     "student_shape",
     "tails",
     "uce",
     "validate",
+    "validate_targets",
     "wilson_interval",
     "zeta_score",
     "zms",

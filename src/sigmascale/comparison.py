@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import narwhals as nw
@@ -19,6 +19,7 @@ from .exceptions import InvalidInputError
 from .judging.confidence_intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
+from .regression.tables import some_rows
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
@@ -175,11 +176,12 @@ def compare(
     ----------
     scalers : list or dict of recalibrators
         They are cloned, not changed. A dict gives them names.
-    calibration, test : (X, y) or (X, y, groups)
+    calibration, test : (X, y), (X, y, groups) or (X, y, groups, sample_weight)
         Conditioning table (uncertainty first, then features) and errors of the set to
         fit on and of the set to judge by. Groups are labels of rows that belong
         together, as repeats of one sample do: fits keep them together, and intervals
-        count groups rather than rows.
+        count groups rather than rows. Weights are those of rows, at least 0; groups
+        may be None.
     features : list of int or str, optional
         Columns of X to score adaptivity for; by default all but the first.
     n_bins : int, optional
@@ -222,7 +224,7 @@ def compare(
         _JudgedSet.read(test, "test", features),
     ]
     settings = [
-        check_settings(bins_of(n_bins, each.rows.n_rows), method) for each in sets
+        check_settings(bins_of(n_bins, each.rows.total), method) for each in sets
     ]
     rows = []
     everything = {UNSCALED: None, **named}
@@ -263,17 +265,17 @@ class _JudgedSet:
         cls, data: Data, name: str, features: Sequence[int | str] | None
     ) -> _JudgedSet:
         """Check a pair (X, y); `features` are the columns to score adaptivity for."""
-        rows = read_pair(data, name)
+        rows = read_pair(data, name, weighted=True)
         scored = some_features(rows, features).features
-        return cls(
-            data[0], judged_rows(rows.errors, rows.uncertainty, scored, rows.groups)
-        )
+        X = data[0] if rows.places is None else some_rows(data[0], rows.places)
+        judged = judged_rows(rows.errors, rows.uncertainty, scored, rows.groups)
+        return cls(X, replace(judged, weights=rows.weights))
 
     def fit(self, scaler: Any) -> Any:
         """Fit a recalibrator; one of another library need not know of groups."""
-        if self.rows.groups is None:
-            return scaler.fit(self.X, self.rows.errors)
-        return scaler.fit(self.X, self.rows.errors, groups=self.rows.groups)
+        known = {"groups": self.rows.groups, "sample_weight": self.rows.weights}
+        given = {name: each for name, each in known.items() if each is not None}
+        return scaler.fit(self.X, self.rows.errors, **given)
 
     def measure(self, u: Floats, settings: BinSettings, rng: int) -> Measured:
         """Measure these rows with other uncertainties."""

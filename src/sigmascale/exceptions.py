@@ -45,6 +45,10 @@ class CandidateDroppedWarning(UserWarning):
     """A recalibrator failed or diverged in cross-validation and is not considered."""
 
 
+class AverageOffWarning(UserWarning):
+    """What was chosen leaves uncertainties wrong on average for unseen rows."""
+
+
 class UnseenGroupWarning(UserWarning):
     """Rows belong to groups never seen in `fit`; they take the average factor."""
 

@@ -46,6 +46,10 @@ class Arrays:
 def arrays(request):
     if not HAS[request.param]:
         pytest.skip(f"{request.param} is not installed")
+    if request.param == "array_api_strict" and np.lib.NumpyVersion(
+        np.__version__
+    ) < np.lib.NumpyVersion("2.0.0"):
+        pytest.skip("array_api_strict copies by a keyword that NumPy 1 does not have")
     return Arrays(request.param)
 
 

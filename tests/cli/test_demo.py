@@ -10,6 +10,7 @@ from sigmascale.judging.verdicts import validate
 from sigmascale.scaling import TemperatureScaling
 
 
+@pytest.mark.filterwarnings("error")
 def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     tmp_path, sigmascale, monkeypatch
 ):

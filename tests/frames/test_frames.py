@@ -676,8 +676,8 @@ def test_pairs_of_raked_columns_are_applied_by_every_engine(engine):
         found = frames.predict(scaler, table.lazy()).collect()
     elif engine == "duckdb":
         duckdb = pytest.importorskip("duckdb")
-        relation = duckdb.connect().from_df(pandas)
-        found = frames.predict(scaler, relation).df()
+        connection = duckdb.connect()
+        found = frames.predict(scaler, connection.from_df(pandas)).df()
     else:
         dd = pytest.importorskip("dask.dataframe")
         found = frames.predict(scaler, dd.from_pandas(pandas, npartitions=2)).compute()

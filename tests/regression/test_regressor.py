@@ -75,16 +75,29 @@ few_candidates = ss.SelectedScaling(
 )
 
 
+def expected_failures(model):
+    selects = isinstance(model.scaler, ss.SelectedScaling)
+    reason = (
+        "repeats without groups are torn apart by the folds, a weighted row is not"
+        if selects
+        else "neighbours know no weights, so that the regressor is fitted without"
+    )
+    kinds = ("dense",) if selects else ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{each}_data": reason for each in kinds}
+
+
 @pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
+    "ignore::sigmascale.exceptions.RepeatedRowsWarning",  # of weights against repeats
 )
 @parametrize_with_checks(
     [
         ss.RecalibratedRegressor(scaler=few_candidates, cv=3),
         # takes sparse matrices, too
         quick(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(1))])),
-    ]
+    ],
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
@@ -583,7 +596,29 @@ def test_weights_reach_every_fit_of_the_regressor():
     expected = Weighed().fit(X, y, weight).predict(X)
     np.testing.assert_array_equal(model.predict(X), expected)
     unweighed = quick(Weighed()).fit(X, y)
-    assert not np.allclose(model.calibration_error_, unweighed.calibration_error_)
+    known = unweighed.calibration_error_[weight > 0]
+    assert not np.allclose(model.calibration_error_, known)
+    np.testing.assert_array_equal(model.calibration_rows_, np.flatnonzero(weight))
+
+
+def test_the_recalibrator_and_intervals_weigh_rows_too():
+    X, y = make_data()
+    weight = np.random.default_rng(1).integers(0, 4, y.size)
+    parameters = {"regressor": nearest, "uncertainty": unit_uncertainty}
+    model = quick(**parameters).fit(X, y, sample_weight=weight)
+    error, rows = model.calibration_error_, model.calibration_rows_
+    expected = np.sqrt(np.average(error**2, weights=weight[rows]))
+    assert model.scaler_.factor_ == pytest.approx(expected, rel=1e-12)
+    same = quick(**parameters).fit(X, y, sample_weight=0.3 * weight)
+    np.testing.assert_array_equal(
+        model.predict_interval(X[:5]), same.predict_interval(X[:5])
+    )
+    plain = quick(**parameters).fit(X, y)
+    assert (model.predict_interval(X) != plain.predict_interval(X)).all()
+    one = quick(**parameters).fit(X, y, sample_weight=np.full(y.size, 7.0))
+    np.testing.assert_array_equal(one.predict_interval(X), plain.predict_interval(X))
+    held = quick(**parameters, conformal_size=0.5).fit(X, y, sample_weight=weight)
+    assert held.scaler_.conformal_.weights is not None
 
 
 def test_metadata_are_routed_where_they_are_asked_for():

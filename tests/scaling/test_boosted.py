@@ -284,9 +284,9 @@ def test_a_leaf_has_a_fiftieth_of_the_rows_within_20_and_50(monkeypatch, n, leas
     seen = []
 
     class Spy(Grower):
-        def __init__(self, codes, columns, rows, options):
+        def __init__(self, codes, columns, rows, options, **more):
             seen.append(options)
-            super().__init__(codes, columns, rows, options)
+            super().__init__(codes, columns, rows, options, **more)
 
     monkeypatch.setattr(boosted, "Grower", Spy)
     BoostedScaling(max_trees=1).fit(X[:n], ERROR[:n])

@@ -6,8 +6,10 @@ import pytest
 
 import sigmascale as ss
 from sigmascale import SelectedScaling, TemperatureScaling, nll
+from sigmascale._support.rows import judged_rows
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import (
+    AverageOffWarning,
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
@@ -344,7 +346,8 @@ def choose(predicted, error, verdicts=None):
     scaler = SelectedScaling()
     names = [*predicted, *(verdicts or {})]
     unseen = {name: Unseen(u, u) for name, u in predicted.items()}
-    scaler._choose(names, unseen, verdicts or {}, error)
+    rows = judged_rows(error, np.ones(error.size))
+    scaler._choose(names, unseen, verdicts or {}, rows)
     scaler.decisive_rows_, scaler.column_notes_, scaler.tails_ = [], [], ""
     return scaler
 
@@ -435,7 +438,8 @@ def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
     predicted["bad"][0] = 2 / np.sqrt(size)
     verdicts = {}
     predicted = {name: Unseen(u, u) for name, u in predicted.items()}
-    SelectedScaling()._drop_diverged(predicted, verdicts, error, one)
+    rows = judged_rows(error, np.ones(error.size))
+    SelectedScaling()._drop_diverged(predicted, verdicts, rows, one)
     assert ("bad" not in predicted) == dropped
     assert list(verdicts) == ["bad"] * dropped
     assert "none" in predicted  # nor is temperature dropped, which all are judged by
@@ -443,7 +447,8 @@ def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
 
 def test_the_last_candidate_is_kept_even_if_it_diverged():
     predicted = {"bad": Unseen(np.full(10, 1e-9), np.full(10, 1e-9))}
-    SelectedScaling()._drop_diverged(predicted, {}, np.ones(10), np.ones(10))
+    rows = judged_rows(np.ones(10), np.ones(10))
+    SelectedScaling()._drop_diverged(predicted, {}, rows, np.ones(10))
     assert list(predicted) == ["bad"]
 
 
@@ -562,3 +567,13 @@ def test_constant_columns_identifiers_and_copies_are_told():
     assert one == "Column 'one' is constant."
     assert name.startswith("Column 'id' has another label in every row")
     assert same in scaler.explain()
+
+
+def test_a_choice_that_leaves_the_average_wrong_says_so():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 400)
+    error = 3 * u * rng.normal(size=400)
+    only = SelectedScaling({"none": ss.NoScaling()})
+    with pytest.warns(AverageOffWarning, match=r"'none', leaves <Z²> at \d.*too small"):
+        only.fit(u, error)
+    SelectedScaling().fit(u, error)  # no warning

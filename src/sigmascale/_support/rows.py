@@ -37,8 +37,9 @@ from .checks import (
     refuse_values,
 )
 from .telling import warn
+from .weights import check_weights, mean_of, total_of
 
-Data = tuple[Any, Any] | tuple[Any, Any, Any]  # (X, y), or (X, y, groups)
+Data = tuple[Any, ...]  # (X, y), (X, y, groups), or (X, y, groups, sample_weight)
 
 
 class NamedColumns:
@@ -106,17 +107,32 @@ class Rows(NamedColumns):
         Errors, where they are known.
     groups : array or None
         Labels of rows that belong together.
+    weights : array or None
+        Positive weights, in a unit in which they count rows (see `weights.py`).
+    places : array of int or None
+        Where rows were in the table, if those of weight 0 were left out.
     """
 
     columns: tuple[npt.NDArray[Any], ...]
     names: tuple[str, ...]
     error: Floats | None = None
     groups: Labels | None = None
+    weights: Floats | None = None
+    places: Ints | None = None
 
     @property
     def n_rows(self) -> int:
         """The number of rows."""
         return int(self.columns[0].shape[0])
+
+    @property
+    def total(self) -> int | float:
+        """The number of rows, or the sum of their weights, which stands for it."""
+        return total_of(self.n_rows, self.weights)
+
+    def mean(self, values: npt.NDArray[Any]) -> float:
+        """Return the mean of a value of each row, weighted if rows are."""
+        return mean_of(values, self.weights)
 
     @property
     def uncertainty(self) -> Floats:
@@ -132,9 +148,15 @@ class Rows(NamedColumns):
     @property
     def group_codes(self) -> Ints | None:
         """The number of each row's group, in the order of the labels."""
-        if self.groups is None:
-            return None
-        return np.unique(self.groups, return_inverse=True)[1]
+        labels = self.clusters
+        return None if labels is None else np.unique(labels, return_inverse=True)[1]
+
+    @property
+    def clusters(self) -> Labels | None:
+        """The groups; a weighted row without one is its own, of so many repeats."""
+        if self.groups is None and self.weights is not None:
+            return np.arange(self.n_rows)
+        return self.groups
 
     @property
     def features(self) -> dict[str, npt.NDArray[Any]]:
@@ -148,7 +170,17 @@ class Rows(NamedColumns):
             columns=tuple(column[which] for column in self.columns),
             error=None if self.error is None else self.error[which],
             groups=None if self.groups is None else self.groups[which],
+            weights=None if self.weights is None else self.weights[which],
+            places=None if self.places is None else self.places[which],
         )
+
+    def weighted(self, sample_weight: Any, rows_name: str = "X") -> Self:
+        """Return rows with weights, without those whose weight is 0."""
+        kept, weights = check_weights(sample_weight, self.columns[0], rows_name)
+        rows = self
+        if kept is not None:
+            rows = replace(self, places=np.arange(self.n_rows)).take(kept)
+        return rows if weights is None else replace(rows, weights=weights)
 
     def with_uncertainty(self, uncertainty: Floats) -> Self:
         """Return the same rows with other uncertainties."""
@@ -203,16 +235,25 @@ def fitted_names(estimator: Any) -> tuple[str, ...]:
 
 
 def judged_rows(
-    error: Any, uncertainty: Any, features: Any = None, groups: Any = None
+    error: Any,
+    uncertainty: Any,
+    features: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
 ) -> Rows:
     """Return rows that are scored or judged: everything is checked."""
     refuse_other_order(
-        error=error, uncertainty=uncertainty, features=features, groups=groups
+        error=error,
+        uncertainty=uncertainty,
+        features=features,
+        groups=groups,
+        sample_weight=sample_weight,
     )
     e, u = check_pair(error, uncertainty)
     columns = check_features(features, e)
     labels = check_together(groups, e, "error")
-    return Rows((u, *columns.values()), ("u", *columns), e, labels)
+    rows = Rows((u, *columns.values()), ("u", *columns), e, labels)
+    return rows.weighted(sample_weight, "error")
 
 
 def read_table(X: Any) -> Rows:
@@ -252,21 +293,31 @@ def read_table(X: Any) -> Rows:
     return Rows(columns, default_names(array.shape[1]))
 
 
-def read_pair(data: Any, name: str) -> Rows:
-    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties."""
+def read_pair(data: Any, name: str, *, weighted: bool = False) -> Rows:
+    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties.
+
+    There may be weights, too, if that is `weighted`.
+    """
     try:
         X, y, *others = data
-        (groups,) = others or [None]
+        groups, sample_weight = [*others, None, None][: max(2, len(others))]
+        if sample_weight is not None and not weighted:
+            raise ValueError
     except (TypeError, ValueError) as problem:
+        weights = " or (X, y, groups, sample_weight)" if weighted else ""
         msg = (
             f"`{name}` must be a pair (X, y), the conditioning table and errors, or "
-            "(X, y, groups), with labels of rows that belong together."
+            f"(X, y, groups), with labels of rows that belong together{weights}."
         )
         raise InvalidInputError(msg) from problem
-    refuse_other_order(X=X, y=y, groups=groups)
+    refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
     rows = read_table(X)
-    u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
-    return with_target(rows.with_uncertainty(u), y, groups, "compare")
+    u = rows.numbers(0)
+    refuse_negative_uncertainty(u)
+    rows = with_target(rows.with_uncertainty(u), y, groups, "compare")
+    rows = rows.weighted(sample_weight)
+    u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
+    return rows.with_uncertainty(u)
 
 
 def some_features(rows: Rows, keys: Sequence[int | str] | None) -> Rows:
@@ -331,6 +382,17 @@ def check_target(
     return column
 
 
+def refuse_negative_uncertainty(u: Floats) -> None:
+    """Refuse uncertainties below 0."""
+    refuse_values(
+        u < 0,
+        u,
+        "uncertainty",
+        "positive (the first column of X is the uncertainty)|Negative values in data "
+        "passed to an estimator that needs uncertainties: drop these rows.",
+    )
+
+
 def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Floats:
     """Return positive uncertainties for an estimator.
 
@@ -340,13 +402,7 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
     """
     if u.min() > 0:
         return u
-    refuse_values(
-        u < 0,
-        u,
-        "uncertainty",
-        "positive (the first column of X is the uncertainty)|Negative values in data "
-        "passed to an estimator that needs uncertainties: drop these rows.",
-    )
+    refuse_negative_uncertainty(u)
     zeros = int(np.count_nonzero(u == 0))
     if not zeros:
         return u

@@ -14,12 +14,16 @@ from contextvars import ContextVar
 
 import numpy as np
 
+from ..exceptions import InvalidInputError
+
 _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
 _notes: ContextVar[list[Warning] | None] = ContextVar("notes", default=None)
+_subject: ContextVar[str] = ContextVar("subject", default="")
 
 
 def warn(message: str, category: type[Warning], stacklevel: int = 1) -> None:
     """Warn as `warnings.warn` does, unless this thread is to keep quiet."""
+    message = _subject.get() + message
     notes = _notes.get()
     if notes is not None:
         notes.append(category(message))
@@ -57,3 +61,22 @@ def noted() -> Iterator[list[Warning]]:
         yield notes
     finally:
         _notes.reset(token)
+
+
+@contextmanager
+def telling_of(subject: str) -> Iterator[None]:
+    """Put what it is about in front of warnings, and of errors in the input.
+
+    >>> with quiet(), noted() as notes, telling_of("target 'energy'"):
+    ...     warn("All 3 errors are 0.", UserWarning)
+    >>> notes
+    [UserWarning("target 'energy': All 3 errors are 0.")]
+    """
+    token = _subject.set(f"{subject}: ")
+    try:
+        yield
+    except InvalidInputError as problem:
+        msg = f"{subject}: {problem}"
+        raise type(problem)(msg) from problem
+    finally:
+        _subject.reset(token)

@@ -75,6 +75,9 @@ class Child:
                     return message["result"], message["warnings"]
 
     async def _running(self) -> asyncio.subprocess.Process:
+        if self._process is not None and self._stopped:  # after its last answer
+            await self._process.wait()
+            self._process = None
         if self._process is None:
             # -P: nothing in the folder is ever imported
             self._process = await asyncio.create_subprocess_exec(

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import secrets
+import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -157,11 +158,15 @@ def make_site(desk: Desk) -> Starlette:
         path = desk.path_of(name)
         if path is None:
             return Response(status_code=404)
+        found = path.stat()  # or a new result has just replaced it
         if request.query_params.get("show") and path.suffix in (".html", ".svg"):
             headers = {"content-security-policy": REPORT_POLICY}
-            return FileResponse(path, headers=headers)
+            return FileResponse(path, headers=headers, stat_result=found)
         return FileResponse(
-            path, filename=path.name, media_type="application/octet-stream"
+            path,
+            filename=path.name,
+            media_type="application/octet-stream",
+            stat_result=found,
         )
 
     tasks: set[asyncio.Task[None]] = set()
@@ -201,6 +206,8 @@ def make_site(desk: Desk) -> Starlette:
             InvalidInputError: _refuse,
             CancelledWork: _stopped,
             ClientDisconnect: _gone,
+            FileNotFoundError: _missing,
+            Exception: _broken,
         },
         lifespan=lifespan,
     )
@@ -252,3 +259,13 @@ async def _stopped(_: Request, problem: Exception) -> Response:
 
 async def _gone(_: Request, problem: Exception) -> Response:
     return Response(status_code=400)
+
+
+async def _missing(_: Request, problem: Exception) -> Response:
+    return Response(status_code=404)
+
+
+async def _broken(_: Request, problem: Exception) -> Response:
+    traceback.print_exception(problem)  # where the app was started
+    msg = "This is a defect of the app; where it was started, it says more. Try again."
+    return JSONResponse({"problem": msg}, 500)

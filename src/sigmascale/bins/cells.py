@@ -24,7 +24,8 @@ class CellSums:
     fold : array of int, shape (n_cells,)
         The fold of cross-validation.
     n, z2, capped : array of shape (n_cells,)
-        Number of rows, sum of z², and sum of z² with each counted up to a cap.
+        Number (or weight) of rows, sum of z², and sum of z² with each counted up to a
+        cap.
     """
 
     codes: Ints
@@ -34,9 +35,18 @@ class CellSums:
     capped: Floats
 
     @classmethod
-    def from_rows(cls, codes: Ints, fold: Ints, z2: Floats, cap: float) -> CellSums:
+    def from_rows(
+        cls,
+        codes: Ints,
+        fold: Ints,
+        z2: Floats,
+        cap: float,
+        weights: Floats | None = None,
+    ) -> CellSums:
         """Sum the rows of each cell and fold."""
         one, capped = np.ones(z2.size), np.minimum(z2, cap)
+        if weights is not None:
+            one, z2, capped = weights, weights * z2, weights * capped
         return cls(codes, fold, one, z2, capped).compact()
 
     def __add__(self, other: CellSums) -> CellSums:

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels, check_count
 from .._support.telling import warn
+from .._support.weights import total_of
 from ..exceptions import FewerBinsWarning
 from .quantiles import (
     Scale,
@@ -30,14 +31,24 @@ from .quantiles import (
 )
 
 
-def cut_positions(n_rows: int, n_bins: int) -> Ints:
+def cut_positions(n_rows: int | float, n_bins: int) -> npt.NDArray[Any]:
     """Return the first sorted row of each of `n_bins` bins of nearly equal size.
+
+    Of weighted rows, `n_rows` is the sum of the weights, and positions are sums, too.
 
     >>> cut_positions(10, 4)
     array([0, 3, 5, 8])
     """
     # floor(k n / N + 1/2) in exact integer arithmetic
     return (2 * np.arange(n_bins) * n_rows + n_bins) // (2 * n_bins)
+
+
+def counted(values: Labels, weights: Floats | None) -> tuple[Labels, npt.NDArray[Any]]:
+    """Return the distinct values, and in how many rows they are, or of which weight."""
+    if weights is None:
+        return np.unique(values, return_counts=True)
+    distinct, codes = np.unique(values, return_inverse=True)
+    return distinct, sum_by_code(codes, weights, distinct.size)
 
 
 def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
@@ -49,12 +60,12 @@ def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
 MOST_BINS, ROWS_OF_A_BIN = 100, 30  # if nobody asks for a number of bins
 
 
-def most_bins(n_rows: int, n_bins: int, min_size: int) -> int:
+def most_bins(n_rows: int | float, n_bins: int, min_size: int) -> int:
     """Return :func:`feasible_bins`, without a warning if these are fewer."""
-    return max(1, min(n_bins, n_rows // min_size))
+    return max(1, min(n_bins, int(n_rows // min_size)))
 
 
-def bins_of(n_bins: Any, n_rows: int, name: str = "n_bins") -> int:
+def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
     """Return the number of bins that was asked for, or as many as suit the rows.
 
     If nobody asks for a number, there are as many bins of 30 rows or more as there can
@@ -68,12 +79,14 @@ def bins_of(n_bins: Any, n_rows: int, name: str = "n_bins") -> int:
     return check_count(n_bins, name)
 
 
-def feasible_bins(n_rows: int, n_bins: int, min_size: int = 1) -> int:
+def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
+        whole = isinstance(n_rows, int)
+        found = f"{n_rows} rows" if whole else f"weights of {n_rows:.4g} rows"
         warn(
-            f"{n_bins} bins were asked for, but {n_rows} rows give at most {feasible} "
+            f"{n_bins} bins were asked for, but {found} give at most {feasible} "
             f"of {min_size} or more rows; {feasible} are used.",
             FewerBinsWarning,
             stacklevel=2,
@@ -202,6 +215,55 @@ def rank_codes(
     return codes, n_bins
 
 
+def in_pieces(weights: Floats) -> tuple[Ints, Floats]:
+    """Return rows cut into pieces of a weight of at most 1: the row of each, and that.
+
+    >>> in_pieces(np.array([2.0, 0.5, 1.25]))
+    (array([0, 0, 1, 2, 2]), array([1.  , 1.  , 0.5 , 1.  , 0.25]))
+    """
+    counts = np.ceil(weights).astype(np.int64)
+    pieces = np.ones(int(counts.sum()))
+    pieces[np.cumsum(counts) - 1] = weights - (counts - 1)  # the last one has the rest
+    return np.repeat(np.arange(weights.size), counts), pieces
+
+
+def weighted_bins(
+    x: Labels, n_bins: int, weights: Floats, **tie_breakers: Floats | None
+) -> tuple[BinnedRows, Floats]:
+    """Sort rows by x and cut them into bins of equal weight, as :func:`rank_bins` does.
+
+    A row counts as pieces of a weight of at most 1, which are shuffled as repeats of a
+    row are; limits of bins part pieces, too, so that bins are as equal as those of
+    whole rows. Returned are the row of each piece, bin by bin, and the weights of the
+    pieces in that order.
+    """
+    rows, pieces = in_pieces(weights)
+    keys: dict[str, Any] = {
+        name: None if key is None else key[rows] for name, key in tie_breakers.items()
+    }
+    binned = rank_bins(x[rows], 1, **keys)
+    order, in_order = rows[binned.order], pieces[binned.order]
+    if x.dtype.kind != "f":
+        return BinnedRows(order, binned.sizes), in_order
+    total = float(weights.sum())
+    cuts = cut_positions(total, feasible_bins(total, n_bins)).astype(np.float64)
+    starts = np.append(0.0, np.cumsum(in_order)[:-1])
+    cuts = snapped(cuts, starts)
+    parts = np.union1d(starts, cuts)
+    sizes = np.diff(np.searchsorted(parts, cuts), append=parts.size)
+    which = np.searchsorted(starts, parts, side="right") - 1
+    return BinnedRows(order[which], sizes), np.diff(parts, append=total)
+
+
+def snapped(cuts: Floats, starts: Floats) -> Floats:
+    """Return cuts; one that is the start of a row but for rounding is that start."""
+    after = np.minimum(np.searchsorted(starts, cuts), starts.size - 1)
+    before = np.maximum(after - 1, 0)
+    tolerance = 1e-9 * float(starts[-1])
+    cuts = np.where(np.abs(starts[after] - cuts) <= tolerance, starts[after], cuts)
+    return np.where(np.abs(starts[before] - cuts) <= tolerance, starts[before], cuts)
+
+
 def _is_cut_at(cuts: Ints, codes: Ints) -> bool:
     """Return whether as many rows are below each code as there should be."""
     sizes = np.bincount(codes, minlength=cuts.size + 1)
@@ -276,6 +338,20 @@ def _pairs(x: Floats, ties: Floats) -> npt.NDArray[np.complex128]:
     return pairs
 
 
+def _at_weights(
+    values: npt.NDArray[Any], weights: Floats, ranks: Floats
+) -> npt.NDArray[Any]:
+    """Return the sorted values at ranks, of which each takes as many as its weight."""
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(weights[order])
+    ends[-1] = np.inf  # rounding must not leave a rank beyond
+    # nor move one from the row that begins there to the one before
+    tolerance = 1e-9 * float(weights.sum())
+    found = np.searchsorted(ends, ranks + tolerance, side="right")
+    at_ranks: npt.NDArray[Any] = values[order[found]]
+    return at_ranks
+
+
 def _are_numbers(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == float
 
@@ -330,17 +406,28 @@ class EqualSizeBins:
 
     @classmethod
     def learn(
-        cls, x: Floats, n_bins: int, *, ties: Floats | None = None, min_size: int = 1
+        cls,
+        x: Floats,
+        n_bins: int,
+        *,
+        ties: Floats | None = None,
+        min_size: int = 1,
+        weights: Floats | None = None,
     ) -> EqualSizeBins:
-        """Learn limits from the rows of one set.
+        """Learn limits from the rows of one set; of weighted ones, at equal weights.
 
         Limits that ties make equal are merged, with a warning, so that the rows of a
         bin at learning are those that the limits assign to it later.
         """
-        n_bins = feasible_bins(x.size, n_bins, min_size)
-        cuts = cut_positions(x.size, n_bins)
-        limits: npt.NDArray[Any] = order_statistics(x, cuts)
-        if ties is not None:
+        total = total_of(x.size, weights)
+        n_bins = feasible_bins(total, n_bins, min_size)
+        cuts = cut_positions(total, n_bins)
+        limits: npt.NDArray[Any]
+        if weights is not None:
+            limits = _at_weights(x if ties is None else _pairs(x, ties), weights, cuts)
+        else:
+            limits = order_statistics(x, cuts)
+        if ties is not None and weights is None:
             merged = _merge_keys(x, ties, limits, search(limits, x))
             limits = _pairs(limits, _cut_by_ties(cuts, merged, ties)[1])
         limits = np.unique(limits)[1:]  # the first bin is open
@@ -355,12 +442,15 @@ class EqualSizeBins:
         return self.limits.size + 1
 
     @classmethod
-    def quantiles(cls, x: Floats, max_bins: int) -> EqualSizeBins:
+    def quantiles(
+        cls, x: Floats, max_bins: int, weights: Floats | None = None
+    ) -> EqualSizeBins:
         """Learn limits at quantiles, or between all values where these are few.
 
         Equal values are never parted, and missing ones (NaN) do not count.
         """
-        values, counts = np.unique(x[~np.isnan(x)], return_counts=True)
+        known = ~np.isnan(x)
+        values, counts = counted(x[known], None if weights is None else weights[known])
         if values.size <= max_bins:
             return cls(values[1:])
         rank = np.arange(1, max_bins) * counts.sum() / max_bins
@@ -421,9 +511,18 @@ class Cells:
         return all(isinstance(each, EqualSizeBins) and each.is_sound for each in both)
 
     @classmethod
-    def learn(cls, x: Floats, y: Floats, n_bins: tuple[int, int]) -> Cells:
+    def learn(
+        cls,
+        x: Floats,
+        y: Floats,
+        n_bins: tuple[int, int],
+        weights: Floats | None = None,
+    ) -> Cells:
         """Learn the limits of each variable by itself."""
-        return cls(EqualSizeBins.learn(x, n_bins[0]), EqualSizeBins.learn(y, n_bins[1]))
+        return cls(
+            EqualSizeBins.learn(x, n_bins[0], weights=weights),
+            EqualSizeBins.learn(y, n_bins[1], weights=weights),
+        )
 
     @property
     def n_bins(self) -> int:
@@ -461,9 +560,11 @@ class LabelBins:
         return same_kind and bool((self.codes(self.rare) == self.labels.size).all())
 
     @classmethod
-    def learn(cls, labels: Labels, *, min_size: int = 1) -> LabelBins:
-        """Learn the labels that have at least `min_size` rows."""
-        distinct, counts = np.unique(labels, return_counts=True)
+    def learn(
+        cls, labels: Labels, *, min_size: int = 1, weights: Floats | None = None
+    ) -> LabelBins:
+        """Learn the labels that have at least `min_size` rows, or as much weight."""
+        distinct, counts = counted(labels, weights)
         return cls.of_counts(distinct, counts >= min_size)
 
     @classmethod

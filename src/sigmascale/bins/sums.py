@@ -9,6 +9,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
 from .._support.telling import warn
@@ -24,7 +25,8 @@ class BinSums:
     Attributes
     ----------
     n : array of int, shape (n_bins,)
-        Number of rows; a float where older rows count less.
+        Number of rows; where rows are weighted or older ones count less, the sum of the
+        weights, and a float. All other sums are weighted, too.
     z2, z4, z6 : array of shape (n_bins,)
         Sums of the second, fourth and sixth powers of z = error / uncertainty.
     e2, u2, log_u2 : array of shape (n_bins,)
@@ -45,7 +47,7 @@ class BinSums:
     array([4, 2])
     """
 
-    n: Ints
+    n: npt.NDArray[Any]
     z2: Floats
     z4: Floats
     z6: Floats
@@ -89,48 +91,71 @@ class BinSums:
         error: Floats,
         uncertainty: Floats,
         x: Floats | None = None,
+        weights: Floats | None = None,
     ) -> BinSums:
-        """Sum the rows of each bin; `x` is the binning variable, by default u."""
+        """Sum the rows of each bin; `x` is the binning variable, by default u.
+
+        Weights are those of the rows in the order of `binned`, which may have a row
+        several times, each with a part of its weight.
+        """
         e, u = error[binned.order], uncertainty[binned.order]
         values = u if x is None else x[binned.order]
         z2 = (e / u) ** 2
         z4 = z2 * z2
+
+        def total(each: Floats) -> Floats:
+            return binned.reduce(np.add, each if weights is None else weights * each)
+
         return cls(
-            n=binned.sizes,
-            z2=binned.reduce(np.add, z2),
-            z4=binned.reduce(np.add, z4),
-            z6=binned.reduce(np.add, z4 * z2),
-            e2=binned.reduce(np.add, e * e),
-            u2=binned.reduce(np.add, u * u),
-            log_u2=binned.reduce(np.add, 2 * np.log(u)),
+            n=binned.sizes if weights is None else binned.reduce(np.add, weights),
+            z2=total(z2),
+            z4=total(z4),
+            z6=total(z4 * z2),
+            e2=total(e * e),
+            u2=total(u * u),
+            log_u2=total(2 * np.log(u)),
             x_min=binned.reduce(np.minimum, values, np.inf),
             x_max=binned.reduce(np.maximum, values, -np.inf),
         )
 
     @classmethod
     def from_codes(
-        cls, codes: Ints, n_bins: int, error: Floats, uncertainty: Floats
+        cls,
+        codes: Ints,
+        n_bins: int,
+        error: Floats,
+        uncertainty: Floats,
+        weights: Floats | None = None,
     ) -> BinSums:
         """Sum the rows of each code; the range is that of u.
 
         Rows are gathered by code a chunk at a time, in the cache: chunks add up.
         """
         parts: Iterable[BinSums] = (
-            cls.from_rows(
+            cls._of_chunk(
                 BinnedRows.from_codes(codes[rows], n_bins),
                 error[rows],
                 uncertainty[rows],
+                None if weights is None else weights[rows],
             )
             for rows in chunks(codes.size, n_bins)
         )
         return reduce(add, parts)
 
     @classmethod
-    def of_all(cls, error: Floats, uncertainty: Floats) -> BinSums:
+    def _of_chunk(
+        cls, binned: BinnedRows, error: Floats, u: Floats, weights: Floats | None
+    ) -> BinSums:
+        in_order = None if weights is None else weights[binned.order]
+        return cls.from_rows(binned, error, u, weights=in_order)
+
+    @classmethod
+    def of_all(
+        cls, error: Floats, uncertainty: Floats, weights: Floats | None = None
+    ) -> BinSums:
         """Sum all rows."""
-        return cls.from_codes(
-            np.zeros(error.size, dtype=np.int64), 1, error, uncertainty
-        )
+        codes = np.zeros(error.size, dtype=np.int64)
+        return cls.from_codes(codes, 1, error, uncertainty, weights)
 
     def __add__(self, other: BinSums) -> BinSums:
         """Return the summary of both sets of rows, which must not share any."""
@@ -177,7 +202,9 @@ class BinSums:
     @property
     def zms(self) -> Floats:
         """The mean of z² in each bin, 1 where there are no rows; best is 1."""
-        return np.divide(self.z2, self.n, out=np.ones(self.n.size), where=self.n > 0)
+        ones = np.ones(self.n.size)
+        means: Floats = np.divide(self.z2, self.n, out=ones, where=self.n > 0)
+        return means
 
     def scaling_factors(self) -> Floats:
         """Return the factors sqrt(<z²>) that minimise the negative log-likelihood.

@@ -9,7 +9,7 @@ import typer
 
 from ..exceptions import InvalidInputError
 from .app import app
-from .methods import load_saved
+from .methods import roles_of
 from .options import (
     READING,
     AsJson,
@@ -47,7 +47,8 @@ def apply(
     name: Annotated[
         str | None,
         typer.Option(
-            help="The new column; UNCERTAINTY_recalibrated if not given.",
+            help="The new column; UNCERTAINTY_recalibrated if not given. Of several "
+            "targets, a pattern such as 'new_*'.",
             metavar="COLUMN",
         ),
     ] = None,
@@ -77,6 +78,8 @@ def apply(
     Where files are queried without reading them whole, values that cannot be used,
     such as missing ones, give an empty one instead of an error.
     """
+    from ..persistence import SavedTargets, load_maps
+    from .several import recalibrate_targets, refuse_options
     from .tables.files import format_of
     from .tables.opening import open_table
     from .tables.roles import Expected
@@ -84,7 +87,20 @@ def apply(
     if prediction is not None and coverage is None:
         msg = "--prediction is for --coverage: limits are put around predictions."
         raise InvalidInputError(msg)
-    saved, roles = load_saved(scaler)
+    saved = load_maps(scaler)
+    if isinstance(saved, SavedTargets):
+        refuse_options(coverage=coverage)
+        format_of(output)  # is checked before anything is read
+        if reading.engine is None and "://" in output:
+            reading = replace(reading, engine=Engine.polars)
+        several = recalibrate_targets(
+            *(scaler, saved, files, reading),
+            make_choice(uncertainty, variance),
+            *(name, output),
+        )
+        _tell(several | {"output": output}, as_json)
+        return
+    roles = roles_of(scaler, saved)
     if coverage is not None:
         from ..maps.conformal import exact_level
 
@@ -106,6 +122,12 @@ def apply(
     if limits:
         of = "error" if data.roles.prediction is None else "value"
         told |= {"limits": limits, "limits_of": of}
+    _tell(told, as_json)
+
+
+def _tell(told: dict[str, Any], as_json: bool) -> None:
+    """Print what was written, and where."""
+    output = told["output"]
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
@@ -117,7 +139,10 @@ def _in_words(told: dict[str, Any]) -> str:
     facts = [f"{told['rows']} rows"] if "rows" in told else []
     if told.get("dropped"):
         facts.append(f"{told['dropped']} with missing values left out")
-    facts.append(f"column {told['column']}")
+    if "columns" in told:
+        facts.append(f"columns {', '.join(told['columns'])}")
+    else:
+        facts.append(f"column {told['column']}")
     if "limits" in told:
         limits = " and ".join(told["limits"])
         facts.append(f"limits of the {told['limits_of']} {limits}")

@@ -9,8 +9,8 @@ import typer
 
 from .app import app
 from .options import (
-    COLUMNS,
     IN_MEMORY,
+    WITHOUT_WEIGHTS,
     AsJson,
     CalibrationFile,
     FormatOption,
@@ -30,7 +30,7 @@ SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
         "sigmascale bins demo-output/calibration.csv demo-output/test.csv --by mass"
     )
 )
-@gather(choice=COLUMNS, reading=IN_MEMORY)
+@gather(choice=WITHOUT_WEIGHTS, reading=IN_MEMORY)
 def bins(
     calibration: CalibrationFile,
     test: TestFile,

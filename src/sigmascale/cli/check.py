@@ -57,6 +57,7 @@ CLOSING = {
         "sigmascale check demo-output/test.csv --all-features",
         "sigmascale check demo-output/test.csv --feature mass --report check.html",
         'sigmascale check demo-output/test.csv --where "mass < 120"',
+        "sigmascale check demo-output/test.csv --weight mass",
     )
 )
 @gather(choice=COLUMNS, reading=READING)
@@ -124,8 +125,10 @@ def check(
     instead of 4, --tolerate no also instead of 1.
     """
     from .judged import expected_by, judge_table
+    from .several import holds_targets, judge_targets, refuse_options
     from .tables.memory import MemoryTable
     from .tables.opening import open_table
+    from .tables.patterns import names_several
 
     check_format(format, as_json)
     if report is not None:
@@ -137,6 +140,21 @@ def check(
         if value is not None and other is None:
             msg = f"{option} is for {needs}; pass that, too."
             raise InvalidInputError(msg)
+    if names_several(choice) or (scaler is not None and holds_targets(scaler)):
+        refuse_options(report=report, sample=sample)
+        several = judge_targets(
+            files,
+            reading,
+            choice,
+            scaler,
+            groups=groups,
+            seed=seed,
+            n_bins=bins,
+            tolerance=tolerance,
+            confidence=confidence,
+        )
+        _show_targets(several, format, as_json)
+        raise typer.Exit(_exit_code(several.final.answer, tolerate))
     expected = choice if scaler is None else expected_by(scaler, choice)
     data = open_table(files, reading, expected, sample)
     if scaler is not None:
@@ -176,6 +194,25 @@ def check(
         say(f"\n{CLOSING[judged.final.answer]}")
         tell_written(report)
     raise typer.Exit(_exit_code(judged.final.answer, tolerate))
+
+
+def _show_targets(judged: Any, format: TableFormat | None, as_json: bool) -> None:
+    """Print the verdicts on several targets."""
+    if as_json:
+        show_json(judged.to_dict())
+        return
+    if format in (TableFormat.markdown, TableFormat.latex):
+        show_table(judged.final, format)
+        return
+    show_words(str(judged.data))
+    if judged.recalibrated is not None:
+        say(f"\nBefore\n{judged.found.to_table()}\n\nAfter")
+    else:
+        say()
+    say(judged.final.to_table())
+    say()
+    show_words(*judged.final.summary.splitlines())
+    say(f"\n{CLOSING[judged.final.answer]}")
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:

@@ -170,14 +170,14 @@ def _show_recalibrators(
     auto: Any = make_scaler(AUTO, learned_from.roles, seed=seed)
     learned_from.fit(auto, groups)
     together = [
-        () if groups is None else (each.labels(groups, "--groups"),)
+        None if groups is None else each.labels(groups, "--groups")
         for each in (learned_from, judged)
     ]
     scalers[AUTO] = FrozenEstimator(auto)  # fitted once
     table = compare_scalers(
         scalers,
-        (learned_from.X, learned_from.error, *together[0]),
-        (judged.X, judged.error, *together[1]),
+        (learned_from.X, learned_from.error, together[0], learned_from.weights),
+        (judged.X, judged.error, together[1], judged.weights),
         n_bins=bins,
         rng=seed,
     )
@@ -187,10 +187,11 @@ def _show_recalibrators(
                 judged.error,
                 u,
                 judged.features,
-                groups=together[1][0] if together[1] else None,
+                groups=together[1],
                 n_bins=bins,
                 ties=judged.uncertainty,
                 rng=seed,
+                sample_weight=judged.weights,
             )
             for u in (judged.uncertainty, auto.predict(judged.X))
         )

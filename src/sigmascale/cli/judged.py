@@ -61,8 +61,7 @@ class Judged:
     @property
     def tails(self) -> str:
         """Why a normal law describes the errors poorly, in words; or nothing."""
-        rows = self.final.rows
-        return "" if rows is None else poor_normal(rows.errors / rows.uncertainty)
+        return _tails(self.final)
 
     @cached_property
     def over_time(self) -> OverTime | None:
@@ -83,7 +82,6 @@ class Judged:
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
         told = {"data": self.data.to_dict(), **_in_full(self.found)}
-        told["tails"] = self.tails
         if self.recalibrated is not None:
             told["recalibrated"] = _in_full(self.recalibrated)
         if self.over_time is not None:
@@ -130,7 +128,16 @@ def _in_full(found: Validation) -> dict[str, Any]:
         **found.to_dict(),
         "scores": found.scores.to_dict(),
         "attainable": attainable,
+        "tails": _tails(found),
     }
+
+
+def _tails(found: Validation) -> str:
+    """Return why a normal law describes errors poorly, in words; or nothing."""
+    rows = found.rows
+    if rows is None:
+        return ""
+    return poor_normal(rows.errors / rows.uncertainty, rows.weights)
 
 
 def expected_by(scaler: str, choice: Choice) -> Expected:
@@ -182,6 +189,7 @@ def judge_table(
             ties=table.uncertainty,
             n_bins=bins,
             rng=seed,
+            sample_weight=table.weights,
             **options,
         )
     return Judged(data, found, recalibrated, loaded, seed, times)
@@ -201,10 +209,17 @@ def rescale(scaler: str, table: MemoryTable) -> Floats:
 def _warn_of_shared(scaler: str, loaded: VarianceScaler, table: MemoryTable) -> None:
     """Warn if rows are among those that the recalibrator was fitted on."""
     from .._support.rows import read_table
-    from .._support.telling import warn
 
     rows = replace(read_table(table.X), error=table.error)
-    shared = loaded.seen_.shared(rows) if hasattr(loaded, "seen_") else 0.0
+    warn_of_shared(
+        scaler, loaded.seen_.shared(rows) if hasattr(loaded, "seen_") else 0.0
+    )
+
+
+def warn_of_shared(scaler: str, shared: float) -> None:
+    """Warn if a share of what a recalibrator was fitted on is judged."""
+    from .._support.telling import warn
+
     if shared >= SHARED:
         warn(
             f"About {shared:.0%} of the rows that {scaler} was fitted on are among "

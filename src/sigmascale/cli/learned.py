@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ..exceptions import InvalidInputError
 from .methods import make_scaler
 
 if TYPE_CHECKING:
+    from ..judging.shift import ShiftWeights
     from .tables.lazy import LazyTable
     from .tables.memory import MemoryTable
+    from .tables.roles import Choice
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,26 @@ def learn(
     rest.fit(scaler, groups)
     held_back.conformalize(scaler)
     return Learned(data, method, scaler, held_back.n_rows)
+
+
+def weigh_for(
+    data: MemoryTable | LazyTable, file: str, choice: Choice, seed: int
+) -> tuple[MemoryTable, ShiftWeights]:
+    """Weigh a calibration set so that it stands for the rows of another file."""
+    from ..judging.shift import shift_weights
+    from .tables.filesets import about
+    from .tables.memory import MemoryTable
+    from .tables.roles import Expected
+
+    data.require_memory("--shift-to")
+    table: Any = data
+    if table.weights is not None:
+        msg = "--shift-to finds the weights itself: pass it without --weight."
+        raise InvalidInputError(msg)
+    new = MemoryTable.open([file], table.reading, Expected(table.roles, choice))
+    with about(file):
+        found = shift_weights(table.X, new.X, random_state=seed)
+    return replace(table, weights=found.weights), found
 
 
 def range_in_words(factors: dict[str, float]) -> str:

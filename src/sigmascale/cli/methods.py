@@ -108,13 +108,19 @@ def _binned_by(columns: list[str], bins: int | None) -> dict[str, Any]:
 def load_saved(file: str) -> tuple[SavedMap, Roles]:
     """Return what a file says of a recalibrator, and the columns that it needs."""
     from ..persistence import load_map
+
+    saved = load_map(file)
+    return saved, roles_of(file, saved)
+
+
+def roles_of(file: str, saved: SavedMap) -> Roles:
+    """Return the columns that a recalibrator from a file needs."""
     from .tables.filesets import about
     from .tables.roles import Roles
 
-    saved = load_map(file)
     with about(file):
         roles = Roles.from_dict(saved.source)
         if saved.names != (roles.uncertainty, *roles.features):
             msg = "the names of columns do not fit the recalibrator; it is damaged."
             raise DamagedFileError(msg)
-        return saved, roles
+        return roles

@@ -114,7 +114,13 @@ COLUMNS = Group(
     make_choice,
     {
         "error": (
-            Annotated[str | None, column_option("Errors: reference minus prediction.")],
+            Annotated[
+                str | None,
+                column_option(
+                    "Errors: reference minus prediction. A star stands for the names "
+                    "of several targets: --error 'E_*' --uncertainty 'u_*'."
+                ),
+            ],
             None,
         ),
         "reference": (Annotated[str | None, column_option("True values.")], None),
@@ -179,12 +185,22 @@ COLUMNS = Group(
             ],
             (),
         ),
+        "weight": (
+            Annotated[
+                str | None,
+                column_option("Weights of the rows, at least 0; 0 leaves a row out."),
+            ],
+            None,
+        ),
     },
 )
+WITHOUT_WEIGHTS = COLUMNS.without("weight")
 
 
 # Features are those that a recalibrator was fitted on.
-OF_ERRORS = COLUMNS.without("features", "all_features", "exclude", "formula", "labels")
+OF_ERRORS = WITHOUT_WEIGHTS.without(
+    "features", "all_features", "exclude", "formula", "labels"
+)
 
 
 def reading_option(words: str, metavar: str | None, *names: str) -> Any:
@@ -324,18 +340,19 @@ By = Annotated[
 ]
 
 
-def _known_method(method: str) -> str:
-    if method not in methods():
+def _known_method(method: str | None) -> str | None:
+    if method is not None and method not in methods():
         msg = f"{method!r} is not one of {', '.join(methods())}."
         raise typer.BadParameter(msg)
     return method
 
 
 MethodName = Annotated[
-    str,
+    str | None,
     typer.Option(
         "--method",
-        help=f"{', '.join(methods())}; auto picks by cross-validation.",
+        help=f"{', '.join(methods())}; auto, which picks by cross-validation, if not "
+        "given, and linear for several targets.",
         metavar="METHOD",
         callback=_known_method,
     ),

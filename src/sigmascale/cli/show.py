@@ -9,7 +9,7 @@ from .options import AsJson, SavedScaler, example
 from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
-    from ..persistence import SavedMap
+    from ..persistence import SavedMap, SavedTargets
     from .tables.roles import Roles
 
 
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 )
 def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
     """Tell what a saved recalibrator does, and which columns it needs."""
-    from ..persistence import load_map
+    from ..persistence import SavedTargets, load_maps
     from .tables.filesets import about
     from .tables.roles import Roles
 
-    saved = load_map(scaler)
+    saved = load_maps(scaler)
+    if isinstance(saved, SavedTargets):
+        _show_targets(scaler, saved, as_json)
+        return
     roles = None
     if saved.source is not None:  # it knows the columns of files
         with about(scaler):
@@ -38,6 +41,34 @@ def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
     show_words(f"Columns: {_columns(saved, roles)}.")
     say(f"Smallest uncertainty: {saved.smallest_uncertainty:g}.")
     show_words(f"Intervals: {_intervals(saved)}.")
+    say(f"Written by sigmascale {saved.library}.")
+
+
+def _show_targets(scaler: str, saved: SavedTargets, as_json: bool) -> None:
+    """Tell what several targets are."""
+    if as_json:
+        show_json(
+            {
+                "file": scaler,
+                "words": saved.words,
+                "method": "RecalibratedTargets",
+                "targets": {
+                    name: {
+                        "words": each.words,
+                        "rows": each.n_rows,
+                        "columns": list(each.names) if each.named else None,
+                    }
+                    for name, each in saved.maps.items()
+                },
+                "columns": None if saved.columns is None else list(saved.columns),
+                "library": saved.library,
+            }
+        )
+        return
+    show_words(f"{scaler}: {saved.words}")
+    for name, each in saved.maps.items():
+        columns = f": columns {', '.join(each.names)}" if each.named else ""
+        show_words(f"  {name}: {each.n_rows} rows{columns}.")
     say(f"Written by sigmascale {saved.library}.")
 
 

@@ -48,7 +48,7 @@ def to_onnx(
     Notes
     -----
     Only standard operators are used, and for boosted trees ``TreeEnsemble`` of
-    ai.onnx.ml 5, which ONNX Runtime has since version 1.20. A model raises no errors:
+    ai.onnx.ml 5, which ONNX Runtime has since version 1.21. A model raises no errors:
     where the uncertainty is negative, or a number that is needed is missing or
     infinite, the result is NaN. The metadata have the version of sigmascale and all
     columns.

@@ -15,12 +15,14 @@ from ..maps import Node, Trees
 from ..maps.nodes import in_order
 from ..maps.prediction import rescale
 from ..scaling import VarianceScaler
+from ..targets.recalibrated import RecalibratedTargets
 from .lazy_rows import Frame, LazyRows, collect, read_rows
 from .predicting import with_prediction
 from .sampling import HASH, SAMPLE, Sample, draw, in_memory
 from .summaries import LazySummaries
+from .targets import fit_targets
 
-Scaler = TypeVar("Scaler", bound=VarianceScaler)
+Scaler = TypeVar("Scaler", bound=VarianceScaler | RecalibratedTargets)
 PIECE = 2_000_000  # rows that are collected at a time
 PREDICTED = "recalibrated uncertainty"
 
@@ -29,8 +31,8 @@ def fit(
     scaler: Scaler,
     frame: Any,
     *,
-    error: str,
-    uncertainty: str,
+    error: str | list[str],
+    uncertainty: str | list[str],
     features: Any = (),
     groups: str | None = None,
     sample: int = SAMPLE,
@@ -46,12 +48,14 @@ def fit(
 
     Parameters
     ----------
-    scaler : recalibrator
-        Any of them.
+    scaler : recalibrator, or RecalibratedTargets
+        Any of them. Several targets are fitted to a sample of the known entries of
+        each, which is in proportion smaller; entries of a row are then taken as
+        independent, unless `groups` say something else.
     frame : lazy frame
         Of Polars, DuckDB, Dask or Spark.
-    error, uncertainty : str
-        The columns of errors and uncertainties.
+    error, uncertainty : str, or list of str
+        The columns of errors and uncertainties; for several targets, a column of each.
     features : list of str, optional
         The columns of features.
     groups : str, optional
@@ -78,6 +82,26 @@ def fit(
     2.0
     """
     most = check_count(sample, "sample", least=100)
+    if isinstance(scaler, RecalibratedTargets):
+        found = fit_targets(
+            scaler,
+            frame,
+            error=error,
+            uncertainty=uncertainty,
+            features=features,
+            groups=groups,
+            most=most,
+        )
+        for one, of_all, part in found:
+            if part.outside is not None:
+                one.set_level(_level(one, of_all, part, part.outside))
+        return scaler
+    if not isinstance(error, str) or not isinstance(uncertainty, str):
+        msg = (
+            "`error` and `uncertainty` must each name one column; lists of them are "
+            "for RecalibratedTargets."
+        )
+        raise InvalidInputError(msg)
     rows = read_rows(frame, error, uncertainty, features)
     if not scaler.needs_rows:
         if groups is not None:

@@ -15,6 +15,7 @@ import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction
 from .._support.rows import Rows
+from .._support.weights import effective_number
 from ..exceptions import InvalidInputError
 from .average import Average, mean_interval_of
 from .detectability import smallest_seen
@@ -75,6 +76,16 @@ class Plan:
         return share * (1 - self.confidence)
 
 
+def number_of_units(rows: Rows) -> float:
+    """Return how many rows, or groups, are independent; of weighted ones, in effect."""
+    codes = rows.group_codes
+    if codes is None:
+        return rows.n_rows
+    if rows.weights is None:
+        return int(codes.max()) + 1
+    return effective_number(rows.weights, codes)
+
+
 class Answers:
     """Answers the questions from what was computed."""
 
@@ -121,7 +132,9 @@ class Answers:
         rows = self._rows
         if self._average.zms == 0:
             return "all errors are 0"
-        if rows.groups is not None and rows.n_rows >= FEWEST:
+        if rows.weights is not None and rows.n_rows >= FEWEST:
+            found = f"weights that leave {number_of_units(rows):.0f} rows in effect"
+        elif rows.groups is not None and rows.n_rows >= FEWEST:
             found = f"{np.unique(rows.groups).size} groups"
         else:
             found = f"{rows.n_rows} rows"
@@ -201,9 +214,9 @@ class Answers:
     def bias(self) -> Verdict:
         """Answer whether the mean of z is 0, everywhere."""
         z = self._rows.errors / self._rows.uncertainty
-        mean, rms = float(z.mean()), float(np.sqrt(np.mean(z * z)))
+        mean, rms = self._rows.mean(z), float(np.sqrt(self._rows.mean(z * z)))
         level = 1 - self._plan.level(BIAS_SHARE)
-        low, high, _ = mean_interval_of(z, self._rows.groups, level)
+        low, high, _ = mean_interval_of(z, self._rows.groups, level, self._rows.weights)
         evidence = f"<Z> = {mean:.2f} [{low:.2f}, {high:.2f}]"
         more = {"interval": (mean, low, high)}
         remedy = "Correct the predictions before uncertainties are recalibrated."
@@ -238,7 +251,8 @@ class Answers:
             ratios = shift_ratios(variable, sums[None], float(centred.var()))
             inside = most_different(variable, ratios, sums)
             if inside is not None and float(ratios.max()) > best[0]:
-                mean = float(values[inside[variable.codes]].mean())
+                there = inside[variable.codes]
+                mean = self._rows.take(there).mean(values[there])
                 best = (float(ratios.max()), words_of(variable, inside)[0], mean)
         return best[1:]
 

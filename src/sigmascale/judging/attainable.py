@@ -21,21 +21,25 @@ def attainable_fractions(
     settings: BinSettings,
     rng: np.random.Generator,
     groups: Ints | None = None,
+    weights: Floats | None = None,
 ) -> dict[str, float]:
     """Return the fraction of bins that would be valid if z2 were the same everywhere.
 
     It depends on the sizes of the bins alone, so variables with the same sizes share
     one simulation. Where rows come in groups, numbered by `groups`, a group counts as
-    one row, of their mean.
+    one row, of their mean. Weighted rows count with their effective number.
     """
     if groups is not None:
-        z2 = np.bincount(groups, z2) / np.bincount(groups)
+        weighted = z2 if weights is None else weights * z2
+        z2 = np.bincount(groups, weighted) / np.bincount(groups, weights)
     mean = float(z2.mean())
     pool = z2 / mean if mean > 0 else np.ones(1)
     by_sizes: dict[tuple[int, ...], float] = {}
     fractions = {}
     for name, result in local.items():
         n = result.n if result.n_groups is None else result.n_groups
+        if result.n_effective is not None:
+            n = np.maximum(2, np.round(result.n_effective)).astype(np.int64)
         sizes = tuple(sorted(n.tolist()))
         if sizes not in by_sizes:
             by_sizes[sizes] = _valid_fraction(pool, n, settings, rng)

@@ -23,6 +23,7 @@ from scipy import optimize, special, stats
 
 from .._support.checks import Floats, Labels
 from .._support.rows import Rows
+from .._support.weights import effective_number, mean_of, quantile_of, total_of
 from ..bins.partitions import sum_by_code
 
 SIMULATED = 2500  # means of z² behind the quantiles of a law
@@ -68,43 +69,55 @@ def average_of(rows: Rows, level: float, rng: np.random.Generator) -> Average:
     """Return the mean of z² of all rows, with an interval of that coverage."""
     z = rows.errors / rows.uncertainty
     z2 = z * z
-    mean = float(z2.mean())
+    mean = rows.mean(z2)
     if mean == 0:
-        return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(z.size))
-    low, high, n_effective = mean_interval_of(z2, rows.groups, level)
+        return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(rows.total))
+    low, high, n_effective = mean_interval_of(z2, rows.groups, level, rows.weights)
     low = max(0.0, low)
-    nu, nu_low = fit_nu(z)
+    nu, nu_low = fit_nu(z, rows.weights)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
     low = min(low, mean / _mean_quantiles(nu, n, upper, rng)[1])
     high = max(high, mean / _mean_quantiles(nu_low, n, upper, rng)[0])
     for share in REDUCED:
-        limit = np.quantile(z2, 1 - share)
-        reduced = mean_interval_of(np.minimum(z2, limit), rows.groups, level)
+        limited = np.minimum(z2, quantile_of(z2, 1 - share, rows.weights))
+        reduced = mean_interval_of(limited, rows.groups, level, rows.weights)
         low = max(low, reduced[0])
     return Average(mean, low, high, level, nu, nu_low, n_effective)
 
 
 def mean_interval_of(
-    values: Floats, groups: Labels | None, level: float
+    values: Floats, groups: Labels | None, level: float, weights: Floats | None = None
 ) -> tuple[float, float, float]:
     """Return the ABC interval of a mean, from sums by group, and the effective rows.
 
-    With d the sum of x − m of each group, a = Σd³ / (6 (Σd²)^1.5), w = a ± q and
-    λ = w / (1 − a w)², the limits are m + λ sqrt(Σd²) / n.
+    With d the sum of x − m of each group, which is weighted if rows are,
+    a = Σd³ / (6 (Σd²)^1.5), w = a ± q and λ = w / (1 − a w)², the limits are
+    m + λ sqrt(Σd²) / n. Of rows or groups of weights w, the quantile q is that of
+    Student's t with (Σw²)² / Σw⁴ − 1 degrees of freedom (Satterthwaite's).
     """
-    n, mean = values.size, float(values.mean())
+    n, mean = total_of(values.size, weights), mean_of(values, weights)
     d = values - mean
-    by_row = float(np.sum(d * d))
+    by_row = float(np.sum(d * d if weights is None else weights * d * d))
     if by_row == 0:
         return mean, mean, float(n)
+    of_units = weights
+    if weights is not None:
+        d = weights * d
     if groups is not None:
         _, codes = np.unique(groups, return_inverse=True)
         d = sum_by_code(codes, d, int(codes.max()) + 1)
-    n_groups = d.size
-    squares = float(np.sum(d * d)) * n_groups / max(1, n_groups - 1)
-    # of few groups, the spread is not known well
-    q = float(stats.t.ppf(0.5 + level / 2, max(1, n_groups - 1)))
+        if weights is not None:
+            of_units = sum_by_code(codes, weights, d.size)
+    if of_units is None:
+        squares = float(np.sum(d * d)) * d.size / max(1, d.size - 1)
+        df = max(1.0, d.size - 1)
+    else:
+        # a heavy row, or group, draws the mean towards itself
+        squares = float(np.sum(d * d / np.maximum(1 - of_units / n, 1e-3)))
+        df = max(1.0, effective_number(of_units**2) - 1)
+    # of few groups, or few that weigh much, the spread is not known well
+    q = float(stats.t.ppf(0.5 + level / 2, df))
     a = float(np.clip(np.sum(d**3) / squares**1.5, -1, 1)) / 6
     low, high = (
         mean + w / max(1 - a * w, 1e-3) ** 2 * np.sqrt(squares) / n
@@ -114,27 +127,33 @@ def mean_interval_of(
     return float(low), float(high), effective
 
 
-def fit_nu(z: Floats) -> tuple[float, float]:
+def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
     """Return the degrees of freedom of a Student's t, and the least not ruled out.
 
     Errors of exactly 0 tell nothing about the tails, and do not count.
     """
-    x = np.abs(z[z != 0])
+    x, w = np.abs(z[z != 0]), None if weights is None else weights[z != 0]
     if x.size < 5:
         return np.inf, 2.01
     if x.size > MOST_FITTED:  # more do not make it more certain than it needs to be
-        x = np.sort(x)[:: -(-x.size // MOST_FITTED)]
+        some = slice(None, None, -(-x.size // MOST_FITTED))
+        if w is None:
+            x = np.sort(x)[some]
+        else:
+            order = np.argsort(x)
+            x, w = x[order][some], w[order][some]
     squares = (x / np.median(x)) ** 2
+    n_rows = x.size if w is None else effective_number(w)
 
     def loss(log_excess: float) -> float:
         """Return minus twice the log-likelihood, with the best scale."""
         nu = 2 + np.exp(log_excess)
         variance = 0.5  # by a few steps of the fixed point of maximum likelihood
         for _ in range(12):
-            variance = (nu + 1) * float(np.mean(squares / (nu + squares / variance)))
-        tails = (nu + 1) * float(np.mean(np.log1p(squares / (nu * variance))))
+            variance = (nu + 1) * mean_of(squares / (nu + squares / variance), w)
+        tails = (nu + 1) * mean_of(np.log1p(squares / (nu * variance)), w)
         constant = special.gammaln((nu + 1) / 2) - special.gammaln(nu / 2)
-        return float(squares.size * (tails + np.log(nu * variance) - 2 * constant))
+        return float(n_rows * (tails + np.log(nu * variance) - 2 * constant))
 
     found = optimize.minimize_scalar(
         loss, bounds=(-4, 9), method="bounded", options={"xatol": 0.02}

@@ -12,18 +12,27 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from .._support.checks import Floats, Ints, Labels, check_column, check_variable
+from .._support.checks import (
+    Floats,
+    Ints,
+    Labels,
+    as_array,
+    check_column,
+    check_variable,
+)
 from .._support.rows import Rows, judged_rows
 from .._support.telling import warn
+from .._support.weights import total_of
 from ..bins.partitions import (
     BinnedRows,
     cut_positions,
     feasible_bins,
     rank_bins,
     rank_codes,
+    weighted_bins,
 )
+from ..bins.sums import BinSums
 from ..exceptions import FewerBinsWarning
 
 LEFT_OUT = 0.1  # the share of bins that may have too few groups for an interval
@@ -45,6 +54,9 @@ class VariableBins:
         The number of bins.
     in_order : BinnedRows or None
         Rows bin by bin in an order that the data alone determine, if it was asked for.
+        Of weighted rows there may be several pieces of a row, of different bins even.
+    weights : array or None
+        Weights of the pieces, in that order. The codes are those of pieces, too.
     """
 
     name: str
@@ -52,6 +64,7 @@ class VariableBins:
     codes: Ints
     n_bins: int
     in_order: BinnedRows | None = None
+    weights: Floats | None = None
 
     @property
     def are_groups(self) -> bool:
@@ -65,21 +78,31 @@ class VariableBins:
             return self.in_order
         return BinnedRows.from_codes(self.codes, self.n_bins)
 
+    def sums(self, error: Floats, uncertainty: Floats) -> BinSums:
+        """Return the sums of the rows of each bin."""
+        if self.weights is None:
+            return BinSums.from_codes(self.codes, self.n_bins, error, uncertainty)
+        return BinSums.from_rows(self.rows, error, uncertainty, weights=self.weights)
+
 
 def judged_by(
-    error: Any, uncertainty: Any, by: Any, groups: Any = None
+    error: Any, uncertainty: Any, by: Any, groups: Any = None, sample_weight: Any = None
 ) -> tuple[Rows, int]:
     """Check rows that are binned by one variable; return the position of its column."""
     features = None if by is None else {"by": by}
-    rows = judged_rows(error, uncertainty, features, groups)
+    rows = judged_rows(error, uncertainty, features, groups, sample_weight)
     return rows, len(rows.columns) - 1
 
 
-def check_ties(ties: Any, rows: npt.NDArray[Any]) -> Floats | None:
-    """Return the variable that orders rows with equal values, if there is one."""
+def check_ties(ties: Any, given: Any, rows: Rows) -> Floats | None:
+    """Return the variable that orders rows with equal values, if there is one.
+
+    It has as many rows as were `given`, of which those without weight are left out.
+    """
     if ties is None:
         return None
-    return check_column(check_variable(ties, "ties", rows), "ties")
+    column = check_column(check_variable(ties, "ties", as_array(given, "u")), "ties")
+    return column if rows.places is None else column[rows.places]
 
 
 def bin_variable(
@@ -119,6 +142,11 @@ def _cut(
     rows: Rows, position: int, n_bins: int, ties: Floats | None, *, in_order: bool
 ) -> VariableBins:
     name, x = rows.names[position], rows.columns[position]
+    if rows.weights is not None:
+        keys = _tie_breakers(rows, position, ties)
+        binned, weights = weighted_bins(x, n_bins, rows.weights, **keys)
+        codes = np.repeat(np.arange(binned.sizes.size), binned.sizes)
+        return VariableBins(name, x, codes, binned.sizes.size, binned, weights)
     if not in_order:
         codes, n_bins = rank_codes(x, n_bins, **_tie_breakers(rows, position, ties))
         return VariableBins(name, x, codes, n_bins)
@@ -139,7 +167,7 @@ def _bins_that_carry(
     rows: Rows, positions: list[int], n_bins: int, ties: Floats | None, min_size: int
 ) -> int:
     """Return how many bins of some columns have enough rows, and groups, each."""
-    n_bins = feasible_bins(rows.n_rows, n_bins, min_size)
+    n_bins = feasible_bins(rows.total, n_bins, min_size)
     groups = rows.group_codes
     if groups is None or min_size == 1:
         return n_bins
@@ -147,8 +175,14 @@ def _bins_that_carry(
     for position in positions:
         x = rows.columns[position]
         if x.dtype.kind == "f":
-            order = rank_bins(x, 1, **_tie_breakers(rows, position, ties)).order
-            n_bins = _bins_with_groups(groups[order], n_bins, min_size)
+            keys = _tie_breakers(rows, position, ties)
+            weights = None
+            if rows.weights is None:
+                order = rank_bins(x, 1, **keys).order
+            else:
+                pieces, weights = weighted_bins(x, 1, rows.weights, **keys)
+                order = pieces.order
+            n_bins = _bins_with_groups(groups[order], weights, n_bins, min_size)
     if n_bins < wanted:
         warn_of_few_groups(wanted, n_bins, min_size)
     return n_bins
@@ -164,7 +198,9 @@ def warn_of_few_groups(wanted: int, n_bins: int, least: int) -> None:
     )
 
 
-def _bins_with_groups(groups: Ints, n_bins: int, least: int) -> int:
+def _bins_with_groups(
+    groups: Ints, weights: Floats | None, n_bins: int, least: int
+) -> int:
     """Return how many bins of sorted rows have enough groups, nearly all of them."""
     # a row is the first of its group in a bin if the one before it is in another bin
     by_group = np.argsort(groups, kind="stable")
@@ -172,7 +208,9 @@ def _bins_with_groups(groups: Ints, n_bins: int, least: int) -> int:
     before = np.full(groups.size, -1)
     before[by_group[1:][same]] = by_group[:-1][same]
     while n_bins > 1:
-        starts = cut_positions(groups.size, n_bins)
+        starts = cut_positions(total_of(groups.size, weights), n_bins)
+        if weights is not None:  # at the pieces that the limits part
+            starts = np.searchsorted(np.cumsum(weights), starts, side="right")
         sizes = np.diff(starts, append=groups.size)
         found = np.add.reduceat(before < np.repeat(starts, sizes), starts, dtype=int)
         if np.mean(found < least) <= LEFT_OUT:

@@ -107,37 +107,44 @@ class ByBin:
 
 
 def first_middle_last(
-    values: Labels, binned: BinnedRows
+    values: Labels, binned: BinnedRows, *, is_sorted: bool = False
 ) -> tuple[Labels, Labels, Labels]:
-    """Return the smallest, middle and largest value of each bin; labels are equal."""
+    """Return the smallest, middle and largest value of each bin; labels are equal.
+
+    Pieces of weighted rows are sorted already.
+    """
     ends = np.cumsum(binned.sizes)
     ranks = np.array(
         [ends - binned.sizes, ends - (binned.sizes + 1) // 2, ends - 1], dtype=np.int64
     )
-    grouped = values.dtype.kind != "f"
-    found = values[binned.order[ranks]] if grouped else order_statistics(values, ranks)
+    if is_sorted or values.dtype.kind != "f":
+        found = values[binned.order[ranks]]
+    else:
+        found = order_statistics(values, ranks)
     return found[0], found[1], found[2]
 
 
-def rows_of_bins(bins: VariableBins, groups: Ints | None = None) -> BinnedRows:
+def rows_of_bins(
+    bins: VariableBins, groups: Ints | None = None
+) -> tuple[BinnedRows, Floats | None]:
     """Return the rows bin by bin, without bins that are too small for an interval.
 
     Equal-size bins are large enough; labels may have too few rows, and either of them
-    rows of too few groups.
+    rows of too few groups. Of weighted rows, the weights are returned, too.
     """
     binned = bins.rows
     if groups is not None:
-        enough = with_enough_groups(_groups_of_bins(binned, groups), bins.name)
+        enough = with_enough_groups(groups_of_bins(binned, groups), bins.name)
     elif bins.are_groups:
         enough = large_groups(binned.sizes, bins.name)
     else:
-        return binned
-    return BinnedRows(
-        binned.order[np.repeat(enough, binned.sizes)], binned.sizes[enough]
-    )
+        return binned, bins.weights
+    kept = np.repeat(enough, binned.sizes)
+    weights = None if bins.weights is None else bins.weights[kept]
+    return BinnedRows(binned.order[kept], binned.sizes[enough]), weights
 
 
-def _groups_of_bins(binned: BinnedRows, groups: Ints) -> Ints:
+def groups_of_bins(binned: BinnedRows, groups: Ints) -> Ints:
     """Return of how many groups each bin has rows."""
     bins = np.repeat(np.arange(binned.sizes.size), binned.sizes)
     pairs = np.unique(bins * (int(groups.max()) + 1) + groups[binned.order])

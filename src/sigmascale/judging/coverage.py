@@ -21,8 +21,9 @@ from .._support.checks import (
     check_uncertainty,
 )
 from .._support.render import html_table, plain
+from .._support.weights import check_weights, effective_number, mean_of
 from ..maps.laws import StudentLaw
-from .confidence_intervals import wilson_interval
+from .confidence_intervals import wilson_interval, wilson_limits
 
 
 def normal_interval(uncertainty: Any, coverage: float = 0.9) -> Floats:
@@ -53,7 +54,7 @@ def normal_interval(uncertainty: Any, coverage: float = 0.9) -> Floats:
     return np.column_stack([-half, half])
 
 
-def picp(error: Any, interval: Any) -> float:
+def picp(error: Any, interval: Any, *, sample_weight: Any = None) -> float:
     """Return the fraction of errors within their limits; best is the nominal coverage.
 
     It is known as the prediction interval coverage probability. Limits belong to the
@@ -65,6 +66,8 @@ def picp(error: Any, interval: Any) -> float:
         Errors, reference minus prediction.
     interval : array-like of shape (n, 2)
         Lower and upper limits of the errors.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -76,26 +79,33 @@ def picp(error: Any, interval: Any) -> float:
     >>> picp([0.5, -3.0], [[-1.0, 1.0], [-2.0, 2.0]])
     0.5
     """
-    return float(inside_limits(*_check(error, interval)).mean())
+    e, limits, weights = _check(error, interval, sample_weight)
+    return mean_of(inside_limits(e, limits), weights)
 
 
-def mean_width(interval: Any) -> float:
+def mean_width(interval: Any, *, sample_weight: Any = None) -> float:
     """Return the mean width of intervals; of two with equal coverage, less is better.
 
     Parameters
     ----------
     interval : array-like of shape (n, 2)
         Lower and upper limits of the errors.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     Examples
     --------
     >>> mean_width([[-1.0, 1.0], [-2.0, 2.0]])
     3.0
     """
-    return _mean_width(check_interval(interval))
+    limits = check_interval(interval)
+    kept, weights = check_weights(sample_weight, limits, "interval")
+    return _mean_width(limits if kept is None else limits[kept], weights)
 
 
-def interval_score(error: Any, interval: Any, coverage: float = 0.9) -> float:
+def interval_score(
+    error: Any, interval: Any, coverage: float = 0.9, *, sample_weight: Any = None
+) -> float:
     """Return the mean interval score (Winkler); lower is better.
 
     S = (high − low) + 2 / (1 − coverage) × the distance by which an error lies outside.
@@ -109,6 +119,8 @@ def interval_score(error: Any, interval: Any, coverage: float = 0.9) -> float:
         Lower and upper limits of the errors.
     coverage : float, default 0.9
         The coverage that the interval was made for.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -121,8 +133,8 @@ def interval_score(error: Any, interval: Any, coverage: float = 0.9) -> float:
     >>> round(interval_score([0.5, -3.0], [[-1.0, 1.0], [-2.0, 2.0]], 0.9), 6)
     13.0
     """
-    e, limits = _check(error, interval)
-    return _interval_score(e, limits, check_fraction(coverage, "coverage"))
+    e, limits, weights = _check(error, interval, sample_weight)
+    return _interval_score(e, limits, check_fraction(coverage, "coverage"), weights)
 
 
 @dataclass(frozen=True)
@@ -207,6 +219,7 @@ def interval_scores(
     coverage: float = 0.9,
     confidence: float = 0.95,
     law: StudentLaw | None = None,
+    sample_weight: Any = None,
 ) -> IntervalScores:
     """Return coverage with its confidence interval, mean width and interval score.
 
@@ -223,6 +236,9 @@ def interval_scores(
     law : StudentLaw, optional
         The law of the errors; `interval` then is the uncertainty, of shape (n,), and
         the limits are those of :func:`law_interval`.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. The confidence
+        interval is that of the rows in effect.
 
     Returns
     -------
@@ -241,24 +257,39 @@ def interval_scores(
     """
     if law is not None:
         interval = law_interval(interval, law, coverage)
-    e, limits = _check(error, interval)
+    e, limits, weights = _check(error, interval, sample_weight)
     target = check_fraction(coverage, "coverage")
     inside = inside_limits(e, limits)
-    low, high = wilson_interval(int(inside.sum()), e.size, confidence=confidence)
+    low, high = fraction_limits(inside, weights, confidence)
     return IntervalScores(
         n_rows=e.size,
         target=target,
-        picp=float(inside.mean()),
+        picp=mean_of(inside, weights),
         picp_low=low,
         picp_high=high,
-        mean_width=_mean_width(limits),
-        interval_score=_interval_score(e, limits, target),
+        mean_width=_mean_width(limits, weights),
+        interval_score=_interval_score(e, limits, target, weights),
     )
 
 
-def _check(error: Any, interval: Any) -> tuple[Floats, Floats]:
+def fraction_limits(
+    inside: npt.NDArray[np.bool_], weights: Floats | None, confidence: float
+) -> tuple[float, float]:
+    """Return the Wilson interval of the fraction of rows that are inside."""
+    if weights is None:
+        return wilson_interval(int(inside.sum()), inside.size, confidence=confidence)
+    n = effective_number(weights)
+    level = check_fraction(confidence, "confidence")
+    return wilson_limits(mean_of(inside, weights) * n, n, level)
+
+
+def _check(
+    error: Any, interval: Any, sample_weight: Any
+) -> tuple[Floats, Floats, Floats | None]:
     e = check_column(error, "error")
-    return e, check_interval(interval, e)
+    limits = check_interval(interval, e)
+    kept, weights = check_weights(sample_weight, e, "error")
+    return (e, limits, weights) if kept is None else (e[kept], limits[kept], weights)
 
 
 def inside_limits(error: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
@@ -267,11 +298,13 @@ def inside_limits(error: Floats, limits: Floats) -> npt.NDArray[np.bool_]:
     return result
 
 
-def _mean_width(limits: Floats) -> float:
-    return float(np.mean(limits[:, 1] - limits[:, 0]))
+def _mean_width(limits: Floats, weights: Floats | None) -> float:
+    return mean_of(limits[:, 1] - limits[:, 0], weights)
 
 
-def _interval_score(error: Floats, limits: Floats, coverage: float) -> float:
+def _interval_score(
+    error: Floats, limits: Floats, coverage: float, weights: Floats | None
+) -> float:
     low, high = limits.T
     outside = np.maximum(low - error, 0) + np.maximum(error - high, 0)
-    return float(np.mean(high - low + 2 / (1 - coverage) * outside))
+    return mean_of(high - low + 2 / (1 - coverage) * outside, weights)

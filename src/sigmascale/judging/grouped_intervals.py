@@ -36,7 +36,7 @@ class GroupSums:
     Attributes
     ----------
     totals, counts : array of shape (n_sums,)
-        The sum of the values, and the number of rows, of a group in a bin.
+        The sum of the values, and the number (or weight) of rows, of a group in a bin.
     sizes : array of int, shape (n_bins,)
         Groups in each bin.
     """
@@ -46,17 +46,26 @@ class GroupSums:
     sizes: Ints
 
     @classmethod
-    def of_rows(cls, values: Floats, sizes: Ints, groups: Ints) -> GroupSums:
+    def of_rows(
+        cls, values: Floats, sizes: Ints, groups: Ints, weights: Floats | None = None
+    ) -> GroupSums:
         """Sum consecutive bins of values by the numbers of their groups."""
         bins = np.repeat(np.arange(sizes.size), sizes)
         order = np.lexsort((groups, bins))
         bins, groups = bins[order], groups[order]
         new = np.append(True, (np.diff(bins) != 0) | (np.diff(groups) != 0))
         starts = np.flatnonzero(new)
+        n_groups = np.bincount(bins[starts], minlength=sizes.size)
+        if weights is not None:
+            totals, counts = (
+                np.add.reduceat(each[order], starts)
+                for each in (weights * values, weights)
+            )
+            return cls(totals, counts, n_groups)
         return cls(
             np.add.reduceat(values[order], starts),
             np.diff(starts, append=values.size).astype(np.float64),
-            np.bincount(bins[starts], minlength=sizes.size),
+            n_groups,
         )
 
     @property
@@ -73,6 +82,17 @@ class GroupSums:
     def mean(self) -> Floats:
         """The mean of each bin."""
         return np.add.reduceat(self.totals, self.starts) / self.n
+
+    @property
+    def squared_counts(self) -> Floats:
+        """The sum of the squared numbers, or weights, of a bin's groups."""
+        return np.add.reduceat(self.counts**2, self.starts)
+
+    @property
+    def n_effective(self) -> Floats:
+        """How many groups of equal weight would tell as much, in each bin."""
+        number: Floats = self.n**2 / self.squared_counts
+        return number
 
     @property
     def contributions(self) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.rows import Rows
+from .._support.weights import mean_of, quantile_of
 from ..scaling.crossfit import make_folds
 
 N_FOLDS = 2
@@ -27,9 +28,12 @@ class Learned:
     ----------
     log_factor : array of shape (n_rows,)
         The logarithm of the expected z² of each, over the average.
+    weights : array of shape (n_rows,), or None
+        The weights of the rows.
     """
 
     log_factor: Floats
+    weights: Floats | None = None
 
     def gain(self, ratio: Floats) -> Floats:
         """Return the gain in log-likelihood (gamma law), of sets in columns.
@@ -37,7 +41,10 @@ class Learned:
         It is the sum over rows of r (1 − e^−f) − f, with r the ratio of z² to its mean
         and f the logarithm of the factor that was predicted.
         """
-        result: Floats = -np.expm1(-self.log_factor) @ ratio - self.log_factor.sum()
+        slope, f = -np.expm1(-self.log_factor), self.log_factor
+        if self.weights is not None:
+            slope, f = self.weights * slope, self.weights * f
+        result: Floats = slope @ ratio - f.sum()
         return result
 
 
@@ -46,16 +53,16 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
-    table, categorical = _table(rows)
+    table, categorical = numeric_table(rows)
     if rows.n_rows < LEAST_ROWS or not table.shape[1]:
         return None
     z2 = (rows.errors / rows.uncertainty) ** 2
     if not z2.any():
         return None
-    z2 = z2 / z2.mean()
+    z2 = z2 / rows.mean(z2)
     # one enormous error teaches nothing about other rows
-    target = np.minimum(z2, np.quantile(z2, 0.99) + 1)
-    fold = make_folds(z2, N_FOLDS, rng, rows.groups)
+    target = np.minimum(z2, quantile_of(z2, 0.99, rows.weights) + 1)
+    fold = make_folds(z2, N_FOLDS, rng, rows.groups, rows.weights)
     log_factor = np.zeros(rows.n_rows)
     for k in range(N_FOLDS):
         seen, unseen = fold != k, fold == k
@@ -73,14 +80,15 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
             random_state=0,
         )
         with threadpool_limits(1):  # threads that wait for each other cost more
-            learner.fit(table[seen], target[seen])
+            weights = None if rows.weights is None else rows.weights[seen]
+            learner.fit(table[seen], target[seen], weights)
             predicted = learner.predict(table[unseen])
-        mean = float(learner.predict(table[seen]).mean())
+        mean = mean_of(learner.predict(table[seen]), weights)
         log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
-    return Learned(log_factor)
+    return Learned(log_factor, rows.weights)
 
 
-def _table(rows: Rows) -> tuple[Floats, list[int]]:
+def numeric_table(rows: Rows) -> tuple[Floats, list[int]]:
     """Return the columns as numbers, and which of them are codes of labels."""
     columns, categorical = [], []
     for column in rows.columns:
@@ -110,13 +118,14 @@ def describe_region(rows: Rows, learned: Learned) -> tuple[str, float, int] | No
     table = np.column_stack([rows.columns[i] for i in numbers])
     least = max(10, rows.n_rows // 50)
     tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
-    tree.fit(table, learned.log_factor)
+    tree.fit(table, learned.log_factor, rows.weights)
     z2 = (rows.errors / rows.uncertainty) ** 2
     leaf = tree.apply(table)
     best: tuple[float, int, float, int] | None = None
     for each in np.unique(leaf):
         inside = leaf == each
-        n, ratio = int(inside.sum()), float(z2[inside].mean() / z2.mean())
+        n = int(inside.sum())
+        ratio = rows.take(inside).mean(z2[inside]) / rows.mean(z2)
         ratio = max(ratio, 0.5 / n)
         score = n * (ratio - 1 - np.log(ratio))
         if best is None or score > best[0]:

@@ -24,7 +24,13 @@ from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
-from .by_bin import ByBin, first_middle_last, large_groups, rows_of_bins
+from .by_bin import (
+    ByBin,
+    first_middle_last,
+    groups_of_bins,
+    large_groups,
+    rows_of_bins,
+)
 from .confidence_intervals import (
     METHODS,
     MIN_ROWS,
@@ -34,7 +40,7 @@ from .confidence_intervals import (
     moments_interval,
 )
 from .grouped_intervals import GroupSums, grouped_mean_interval
-from .scores import Scorecard, score
+from .scores import Scorecard, refuse_weights_on_device, score
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,11 +72,15 @@ class LocalZMS(ByBin):
         How the intervals of the bins were computed.
     n_groups : array of int, shape (n_bins,), or None
         Groups that have rows in each bin, if rows came in groups.
+    n_effective : array of shape (n_bins,), or None
+        Of weighted rows, how many of equal weight would tell as much, in each bin; if
+        rows came in groups, how many groups.
     """
 
     zms: Floats = field(repr=False)
     method: str
     n_groups: Ints | None = field(default=None, repr=False)
+    n_effective: Floats | None = field(default=None, repr=False)
 
     _shown = ("zms", "<Z²>")
 
@@ -85,6 +95,7 @@ class LocalZMS(ByBin):
         overall: tuple[float, float, float],
         settings: BinSettings,
         n_groups: Ints | None = None,
+        n_effective: Floats | None = None,
     ) -> LocalZMS:
         """Judge bins by the limits of their <Z²>."""
         return cls.judged(
@@ -98,6 +109,7 @@ class LocalZMS(ByBin):
             zms=zms,
             method=settings.method,
             n_groups=n_groups,
+            n_effective=n_effective,
         )
 
     def says_nothing(self, tolerance: float) -> npt.NDArray[np.bool_]:
@@ -135,6 +147,7 @@ def local_zms(
     confidence: float = 0.95,
     n_resamples: int = 1500,
     rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
 ) -> LocalZMS:
     """Return <Z²> of each bin with its confidence interval; every target is 1.
 
@@ -167,6 +180,9 @@ def local_zms(
         Bootstrap draws of "bca" and "bootstrap-t".
     rng : int, Generator or None, default 0
         Seed of the bootstrap: the same data get the same verdict.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights, and intervals count a row, however large its weight, as one.
 
     Returns
     -------
@@ -186,12 +202,14 @@ def local_zms(
     0.95
     """
     if on_device(error, uncertainty, by, groups):
+        if sample_weight is not None:
+            refuse_weights_on_device()
         how = (n_bins, method, confidence, n_resamples)
         return _local_zms_device(error, uncertainty, by, groups, how, ties)
-    rows, position = judged_by(error, uncertainty, by, groups)
-    count = bins_of(n_bins, rows.n_rows)
+    rows, position = judged_by(error, uncertainty, by, groups, sample_weight)
+    count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
-    order, generator = check_ties(ties, rows.errors), rng_from(rng)
+    order, generator = check_ties(ties, uncertainty, rows), rng_from(rng)
     refuse_one(rows)
     bins = bin_variable(
         rows,
@@ -282,32 +300,38 @@ def local_zms_of(
     """Return the local <Z²> of checked rows in the bins of some variables."""
     z2 = (rows.errors / rows.uncertainty) ** 2
     groups = rows.group_codes
-    overall = _overall(z2, settings.confidence, groups)
+    overall = _overall(z2, settings.confidence, groups, rows.weights)
     results = {}
     for name, each in bins.items():
-        binned = rows_of_bins(each, groups)
+        binned, weights = rows_of_bins(each, groups)
         in_bins = z2[binned.order]
         how: dict[str, Any] = {
             "confidence": settings.confidence,
             "n_resamples": settings.n_resamples,
             "rng": rng,
         }
-        n_groups = None
+        n, n_groups, n_effective = binned.sizes, None, None
+        zms = binned.reduce(np.add, in_bins) / n
         if groups is None:
-            limits = mean_interval(settings.method, in_bins, binned.sizes, **how)
+            limits = mean_interval(settings.method, in_bins, n, **how)
         else:
-            sums = GroupSums.of_rows(in_bins, binned.sizes, groups[binned.order])
+            codes = groups[binned.order]
+            sums = GroupSums.of_rows(in_bins, n, codes, weights)
             limits = grouped_mean_interval(settings.method, sums, **how)
-            n_groups = sums.sizes
+            n_groups = None if rows.groups is None else sums.sizes
+        if weights is not None:
+            zms, n_effective = sums.mean, sums.n_effective
+            n = groups_of_bins(binned, np.arange(rows.n_rows))  # without their pieces
         results[name] = LocalZMS.from_limits(
             name,
-            binned.reduce(np.add, in_bins) / binned.sizes,
+            zms,
             limits,
-            binned.sizes,
-            first_middle_last(each.values, binned),
+            n,
+            first_middle_last(each.values, binned, is_sorted=weights is not None),
             overall,
             settings,
             n_groups,
+            n_effective,
         )
     return results
 
@@ -345,12 +369,12 @@ def local_zms_of_sums(
 
 
 def _overall(
-    z2: Floats, confidence: float, groups: Ints | None
+    z2: Floats, confidence: float, groups: Ints | None, weights: Floats | None
 ) -> tuple[float, float, float]:
     """Return <Z²> of all rows, and its interval."""
     # that interval is narrow enough for the closed form
     if groups is not None:
-        sums = GroupSums.of_rows(z2, np.array([z2.size]), groups)
+        sums = GroupSums.of_rows(z2, np.array([z2.size]), groups, weights)
         return overall_of_groups(sums, confidence)
     squares = z2 * z2
     low, high = moments_interval(

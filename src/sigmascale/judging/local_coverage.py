@@ -15,12 +15,14 @@ from scipy import special
 from .._support.checks import (
     Floats,
     Ints,
+    as_array,
     check_count,
     check_fraction,
     check_interval,
 )
+from .._support.rows import Rows
 from .binning import VariableBins, bin_variable, check_ties, judged_by
-from .by_bin import ByBin, first_middle_last, rows_of_bins
+from .by_bin import ByBin, first_middle_last, groups_of_bins, rows_of_bins
 from .confidence_intervals import MIN_ROWS, wilson_interval, wilson_limits
 from .coverage import inside_limits
 from .grouped_intervals import GroupSums, design_effect, within_groups
@@ -73,6 +75,7 @@ def local_coverage(
     n_bins: int = 20,
     ties: Any = None,
     confidence: float = 0.95,
+    sample_weight: Any = None,
 ) -> LocalCoverage:
     """Return the coverage of each bin; every target is the nominal coverage.
 
@@ -102,6 +105,9 @@ def local_coverage(
         Orders the rows with equal `by`. By default the uncertainty.
     confidence : float, default 0.95
         Coverage of the confidence intervals of the fractions.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights, and count with their effective number of rows.
 
     Returns
     -------
@@ -112,7 +118,8 @@ def local_coverage(
     With groups, r is the correlation, within groups, of whether an error lies within
     its limits, estimated from all rows and at least 0. The n rows of a bin, n_g of
     each group, count as n / (1 + r (Σ n_g² / n − 1)) independent ones, of which the
-    same fraction lies within the limits.
+    same fraction lies within the limits. With weights w, and W_g their sums by group,
+    they count as (Σ w)² / ((1 − r) Σ w² + r Σ W_g²).
 
     References
     ----------
@@ -133,15 +140,62 @@ def local_coverage(
     >>> local_coverage(rng.normal(scale=u), u, wrong).fraction_valid
     0.25
     """
-    rows, position = judged_by(error, uncertainty, by, groups)
-    limits = check_interval(interval, rows.errors)
+    rows, position = judged_by(error, uncertainty, by, groups, sample_weight)
+    limits = check_interval(interval, as_array(error, "error"))
+    if rows.places is not None:
+        limits = limits[rows.places]
     target = check_fraction(coverage, "coverage")
     n_bins = check_count(n_bins, "n_bins")
     confidence = check_fraction(confidence, "confidence")
-    order = check_ties(ties, rows.errors)
+    order = check_ties(ties, uncertainty, rows)
     bins = bin_variable(rows, position, n_bins, ties=order, min_size=MIN_ROWS)
     inside = inside_limits(rows.errors, limits)
+    if rows.weights is not None:
+        return _weighted_coverage_of(inside, bins, rows, target, confidence)
     return _coverage_of(inside, bins, rows.group_codes, target, confidence)
+
+
+def _weighted_coverage_of(
+    inside: npt.NDArray[np.bool_],
+    bins: VariableBins,
+    rows: Rows,
+    target: float,
+    confidence: float,
+) -> LocalCoverage:
+    """Return the weighted coverage of each bin."""
+    clusters, every = rows.group_codes, np.arange(rows.n_rows)
+    assert clusters is not None
+    share = inside.astype(np.float64)
+    r = 0.0
+    if rows.groups is not None:
+        r = within_groups(share - share.mean(), clusters)
+
+    def effective(row: Ints, sizes: Ints, weights: Floats | None) -> GroupSums:
+        return GroupSums.of_rows(share[row], sizes, clusters[row], weights)
+
+    def trials(row: Ints, sizes: Ints, weights: Floats | None) -> Floats:
+        by_row = GroupSums.of_rows(share[row], sizes, every[row], weights)
+        by_group = effective(row, sizes, weights)
+        squares = (1 - r) * by_row.squared_counts + r * by_group.squared_counts
+        found: Floats = by_row.n**2 / squares
+        return found
+
+    binned, weights = rows_of_bins(bins, clusters)
+    n = trials(binned.order, binned.sizes, weights)
+    fraction = effective(binned.order, binned.sizes, weights).mean
+    mean = rows.mean(share)
+    of_all = float(trials(every, np.array([every.size]), rows.weights)[0])
+    return LocalCoverage.judged(
+        bins.name,
+        clopper_pearson_interval(fraction * n, n, confidence=confidence),
+        groups_of_bins(binned, every),
+        first_middle_last(bins.values, binned, is_sorted=True),
+        wanted=target,
+        overall=(mean, *wilson_limits(mean * of_all, of_all, confidence)),
+        confidence=confidence,
+        target=target,
+        coverage=fraction,
+    )
 
 
 def _coverage_of(
@@ -152,7 +206,7 @@ def _coverage_of(
     confidence: float,
 ) -> LocalCoverage:
     """Return the coverage of each bin, from which errors are inside their limits."""
-    binned = rows_of_bins(bins, groups)
+    binned, _ = rows_of_bins(bins, groups)
     n = binned.sizes
     sorted_inside = inside[binned.order].astype(np.float64)
     fraction = binned.reduce(np.add, sorted_inside) / n

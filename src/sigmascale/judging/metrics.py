@@ -23,13 +23,21 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.render import html_table, plain, text_table
+from .._support.rows import Rows, judged_rows
+from .._support.weights import total_of
 from ..exceptions import InvalidInputError
 from ..maps.laws import NORMAL, StudentLaw
 
 Curve = Literal["interval", "quantile"]
 
 
-def crps(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float:
+def crps(
+    error: Any,
+    uncertainty: Any,
+    *,
+    law: StudentLaw | None = None,
+    sample_weight: Any = None,
+) -> float:
     """Return the mean continuous ranked probability score; lower is better.
 
     For normal errors it is u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π], with z = error / u, in
@@ -43,6 +51,8 @@ def crps(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> floa
         Standard uncertainties, strictly positive.
     law : StudentLaw, optional
         The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -58,17 +68,20 @@ def crps(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> floa
     >>> round(crps([0.0, 2.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
     0.8603
     """
-    e, u = check_pair(error, uncertainty)
-    return float(np.mean(u * (law or NORMAL).ranked_scores(e / u)))
+    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    u = rows.uncertainty
+    return rows.mean(u * (law or NORMAL).ranked_scores(rows.errors / u))
 
 
-def sharpness(uncertainty: Any) -> float:
+def sharpness(uncertainty: Any, *, sample_weight: Any = None) -> float:
     """Return the root mean squared uncertainty; of two calibrated ones, less is better.
 
     Parameters
     ----------
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -79,11 +92,18 @@ def sharpness(uncertainty: Any) -> float:
     >>> sharpness([1.0, 7.0])
     5.0
     """
-    return float(np.sqrt(np.mean(check_uncertainty(uncertainty) ** 2)))
+    rows = Rows((check_uncertainty(uncertainty),), ("u",))
+    rows = rows.weighted(sample_weight, "uncertainty")
+    return float(np.sqrt(rows.mean(rows.uncertainty**2)))
 
 
 def mean_absolute_calibration_error(
-    error: Any, uncertainty: Any, *, n_levels: int = 100, kind: Curve = "interval"
+    error: Any,
+    uncertainty: Any,
+    *,
+    n_levels: int = 100,
+    kind: Curve = "interval",
+    sample_weight: Any = None,
 ) -> float:
     """Return the mean distance of the calibration curve from p; best is small.
 
@@ -103,6 +123,8 @@ def mean_absolute_calibration_error(
     kind : {"interval", "quantile"}, default "interval"
         What the fractions count: the errors within ± u Φ⁻¹((1 + p) / 2), or those
         below u Φ⁻¹(p).
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -118,11 +140,17 @@ def mean_absolute_calibration_error(
     >>> round(mean_absolute_calibration_error(error, np.full(10_000, 2.0)), 3)
     0.202
     """
-    return float(np.mean(np.abs(_deviation(error, uncertainty, n_levels, kind))))
+    deviation = _deviation(error, uncertainty, n_levels, kind, sample_weight)
+    return float(np.mean(np.abs(deviation)))
 
 
 def root_mean_squared_calibration_error(
-    error: Any, uncertainty: Any, *, n_levels: int = 100, kind: Curve = "interval"
+    error: Any,
+    uncertainty: Any,
+    *,
+    n_levels: int = 100,
+    kind: Curve = "interval",
+    sample_weight: Any = None,
 ) -> float:
     """Return the rms distance of the calibration curve from p; best is small.
 
@@ -141,6 +169,8 @@ def root_mean_squared_calibration_error(
     kind : {"interval", "quantile"}, default "interval"
         What the fractions count: the errors within ± u Φ⁻¹((1 + p) / 2), or those
         below u Φ⁻¹(p).
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -154,11 +184,17 @@ def root_mean_squared_calibration_error(
     >>> round(root_mean_squared_calibration_error(error, np.full(10_000, 2.0)), 3)
     0.227
     """
-    return float(np.sqrt(np.mean(_deviation(error, uncertainty, n_levels, kind) ** 2)))
+    deviation = _deviation(error, uncertainty, n_levels, kind, sample_weight)
+    return float(np.sqrt(np.mean(deviation**2)))
 
 
 def miscalibration_area(
-    error: Any, uncertainty: Any, *, n_levels: int = 100, kind: Curve = "interval"
+    error: Any,
+    uncertainty: Any,
+    *,
+    n_levels: int = 100,
+    kind: Curve = "interval",
+    sample_weight: Any = None,
 ) -> float:
     """Return the area between the calibration curve and the diagonal; best is small.
 
@@ -178,6 +214,8 @@ def miscalibration_area(
     kind : {"interval", "quantile"}, default "interval"
         What the fractions count: the errors within ± u Φ⁻¹((1 + p) / 2), or those
         below u Φ⁻¹(p).
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -193,7 +231,7 @@ def miscalibration_area(
     >>> round(miscalibration_area(error, np.full(10_000, 2.0), kind="quantile"), 3)
     0.102
     """
-    deviation = _deviation(error, uncertainty, n_levels, kind)
+    deviation = _deviation(error, uncertainty, n_levels, kind, sample_weight)
     left, right = deviation[:-1], deviation[1:]
     both = np.abs(left) + np.abs(right)
     # two triangles of heights |left| and |right| share the width as their heights do
@@ -328,14 +366,17 @@ def adversarial_group_calibration(
     )
 
 
-def _deviation(error: Any, uncertainty: Any, n_levels: Any, kind: Any) -> Floats:
+def _deviation(
+    error: Any, uncertainty: Any, n_levels: Any, kind: Any, sample_weight: Any
+) -> Floats:
     """Return observed minus expected fractions at levels from 0 to 1."""
-    e, u = check_pair(error, uncertainty)
+    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    e, u = rows.errors, rows.uncertainty
     levels = check_count(n_levels, "n_levels", least=2)
     if check_choice(kind, "kind", get_args(Curve)) == "quantile":
         reach = special.ndtri(np.linspace(0, 1, levels))
-        return _deviation_from(np.searchsorted(reach, e / u), levels)
-    return _deviation_from(_first_level(e, u, levels), levels)
+        return _deviation_from(np.searchsorted(reach, e / u), levels, rows.weights)
+    return _deviation_from(_first_level(e, u, levels), levels, rows.weights)
 
 
 def _first_level(error: Floats, uncertainty: Floats, n_levels: int) -> Ints:
@@ -344,7 +385,10 @@ def _first_level(error: Floats, uncertainty: Floats, n_levels: int) -> Ints:
     return np.searchsorted(reach, np.abs(error) / uncertainty)
 
 
-def _deviation_from(first_level: Ints, n_levels: int) -> Floats:
-    inside = np.cumsum(np.bincount(first_level, minlength=n_levels))
-    result: Floats = inside / first_level.size - np.linspace(0, 1, n_levels)
+def _deviation_from(
+    first_level: Ints, n_levels: int, weights: Floats | None = None
+) -> Floats:
+    inside = np.cumsum(np.bincount(first_level, weights, minlength=n_levels))
+    total = total_of(first_level.size, weights)
+    result: Floats = inside / total - np.linspace(0, 1, n_levels)
     return result

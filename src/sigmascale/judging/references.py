@@ -11,6 +11,7 @@ from scipy import optimize, sparse, stats
 
 from .._support.checks import (
     Floats,
+    Ints,
     check_choice,
     check_count,
     check_features,
@@ -21,6 +22,7 @@ from .._support.checks import (
 from .._support.render import html_table, text_table
 from .._support.rows import Rows, judged_rows
 from .._support.telling import warn
+from .._support.weights import mean_of
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
@@ -102,11 +104,14 @@ class ZDistribution:
         The squares that "empirical" ones are drawn from, of unit mean.
     df : float or None
         Degrees of freedom of Student's t.
+    weights : array or None
+        How likely each of the pool is drawn, if not all are alike.
     """
 
     name: Distribution
     pool: Floats | None = None
     df: float | None = None
+    weights: Floats | None = None
 
     @classmethod
     def of(
@@ -128,18 +133,23 @@ class ZDistribution:
             )
             raise InvalidInputError(msg)
         z = rows.error / rows.uncertainty
-        mean = float(np.mean(z**2))
+        mean = rows.mean(z**2)
         if mean == 0:
             msg = (
                 "`error` must not be 0 in every row: the z-scores have no distribution."
             )
             raise InvalidInputError(msg)
         if name == "empirical":
-            return cls(name, pool=z**2 / mean)
-        return cls(name, df=_fit_df(z / np.sqrt(mean)))
+            return cls(name, pool=z**2 / mean, weights=rows.weights)
+        return cls(name, df=_fit_df(z / np.sqrt(mean), rows.weights))
 
     def draw_squares(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
         """Draw squared z-scores of unit mean."""
+        if self.pool is not None and self.weights is not None:
+            ends = np.cumsum(self.weights)
+            drawn = np.searchsorted(ends[:-1], ends[-1] * rng.random(shape), "right")
+            squares: Floats = self.pool[drawn]
+            return squares
         if self.pool is not None:
             return self.pool[rng.integers(self.pool.size, size=shape)]
         if self.df is None:
@@ -161,6 +171,7 @@ def reference_scores(
     n_bins: int | None = None,
     ties: Any = None,
     rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
 ) -> ReferenceScores:
     """Return the scores that perfectly calibrated errors would have: the targets.
 
@@ -197,6 +208,9 @@ def reference_scores(
         Orders the rows with equal values of a variable. By default the uncertainty.
     rng : int, Generator or None, default 0
         Seed of the simulation.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Simulated sets are
+        scored with the same weights, and so vary as sets of fewer rows do.
 
     Returns
     -------
@@ -219,10 +233,11 @@ def reference_scores(
         columns = check_features(features, u)
         labels = check_together(groups, u, "uncertainty")
         rows = Rows((u, *columns.values()), ("u", *columns), groups=labels)
+        rows = rows.weighted(sample_weight, "uncertainty")
     else:
-        rows = judged_rows(error, uncertainty, features, groups)
-    order = check_ties(ties, rows.uncertainty)
-    count, n_draws = bins_of(n_bins, rows.n_rows), check_count(n_draws, "n_draws")
+        rows = judged_rows(error, uncertainty, features, groups, sample_weight)
+    order = check_ties(ties, uncertainty, rows)
+    count, n_draws = bins_of(n_bins, rows.total), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
     z_scores = ZDistribution.of(distribution, rows, df)
     bins = bin_variables(rows, count, ties=order)
@@ -276,8 +291,8 @@ def simulate_scores(
         # scores at once: there may be as many bins as rows, and many draws
         local, mse = np.split(means, 2)
         n_silent += int(np.count_nonzero((local == 0).any(axis=0)))
-        zms = z2.mean(axis=0)
-        parts.append(_scores_of_draws(u, variables, zms, local, mse, sum_u2 / sizes))
+        zms = _column_means(z2, rows.weights)
+        parts.append(_scores_of_draws(rows, variables, zms, local, mse, sum_u2 / sizes))
     _warn_of_silent(n_silent, n_draws)
     draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
@@ -301,15 +316,23 @@ def _draws(
         return lambda count: np.stack([pool[sources()] for _ in range(count)])
     z2 = (rows.error / rows.uncertainty) ** 2
     independent = z_scores.draw_squares(rng, (1, _QUANTILES))[0]
-    own = z2 / (float(z2.mean()) or 1.0)
+    own = z2 / (rows.mean(z2) or 1.0)
     one = correlated_squares(own, rows.groups, independent, rng)
     return lambda count: np.stack([one() for _ in range(count)])
+
+
+def _column_means(values: Floats, weights: Floats | None) -> Floats:
+    """Return the mean of each column."""
+    means = values.mean(axis=0) if weights is None else weights @ values / weights.sum()
+    return np.asarray(means)
 
 
 def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array:
     """Return the matrix that sums z², and then u² z², over the bins of variables."""
     n_of_variable = [each.n_bins for each in variables]
     ends = np.cumsum(n_of_variable)
+    if variables[0].weights is not None:
+        return _weighted_gathering(u, variables, ends)
     # entries are in the order of the rows, for the sake of the cache
     shape = (u.size, 2, len(variables))
     bins = np.empty(shape, dtype=np.int32 if np.prod(shape) < 2**31 else np.int64)
@@ -324,8 +347,23 @@ def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array
     )
 
 
+def _weighted_gathering(
+    u: Floats, variables: Sequence[VariableBins], ends: Ints
+) -> sparse.csc_array:
+    """Return the same matrix for pieces of weighted rows."""
+    row = np.concatenate([each.rows.order for each in variables])
+    first = [end - each.n_bins for end, each in zip(ends, variables, strict=True)]
+    code = np.concatenate(
+        [each.codes + start for each, start in zip(variables, first, strict=True)]
+    )
+    weights = np.concatenate([each.weights for each in variables])
+    entries = np.concatenate([weights, weights * u[row] ** 2])
+    places = np.concatenate([code, code + ends[-1]]), np.concatenate([row, row])
+    return sparse.csc_array((entries, places), shape=(2 * ends[-1], u.size))
+
+
 def _scores_of_draws(
-    u: Floats,
+    rows: Rows,
     variables: Sequence[VariableBins],
     zms: Floats,
     local: Floats,
@@ -345,7 +383,8 @@ def _scores_of_draws(
         return {name: part.mean(axis=0) for name, part in parts}
 
     s = by_variable(log_local)
-    draws = {"NLL": nll_from(zms + 2 * np.log(u).mean()), "ZMS": zms, "S_cal": s_cal}
+    log_u2 = 2 * rows.mean(np.log(rows.uncertainty))
+    draws = {"NLL": nll_from(zms + log_u2), "ZMS": zms, "S_cal": s_cal}
     draws |= {f"S_{name}": each for name, each in s.items()}
     draws |= combined_scores(s_cal, s)
     if len(names) == 1:
@@ -370,12 +409,12 @@ def _standard_deviation(values: Floats) -> float:
     return float(values.std(ddof=1)) if values.size > 1 else 0.0
 
 
-def _fit_df(z: Floats) -> float:
+def _fit_df(z: Floats, weights: Floats | None) -> float:
     """Return the degrees of freedom of unit-variance Student-t that suit z best."""
 
     def loss(log_excess: float) -> float:
         df = 2 + np.exp(log_excess)
-        return -float(stats.t.logpdf(z, df, scale=np.sqrt((df - 2) / df)).mean())
+        return -mean_of(stats.t.logpdf(z, df, scale=np.sqrt((df - 2) / df)), weights)
 
     best = optimize.minimize_scalar(loss, bounds=(-3, 7), method="bounded")
     return float(2 + np.exp(best.x))

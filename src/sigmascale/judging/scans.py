@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +24,7 @@ from scipy import sparse
 
 from .._support.checks import Floats, Ints, Labels
 from .._support.rows import Rows
+from .._support.weights import quantile_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 
 FINE_BINS, ROWS_OF_A_BIN = 50, 5  # of a number: at most, and at least
@@ -42,8 +44,8 @@ class ScannedVariable:
         The variable; "u" is the uncertainty.
     codes : array of int, shape (n,)
         The bin of each row.
-    sizes : array of int, shape (n_bins,)
-        Rows of each bin.
+    sizes : array of shape (n_bins,)
+        Rows of each bin, or their weight.
     low, high : array of shape (n_bins,), or None
         The smallest and the largest number of each bin.
     labels : list of str, or None
@@ -52,31 +54,33 @@ class ScannedVariable:
 
     name: str
     codes: Ints
-    sizes: Ints
+    sizes: npt.NDArray[Any]
     low: Floats | None = None
     high: Floats | None = None
     labels: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, name: str, x: Labels) -> ScannedVariable:
+    def of(cls, name: str, x: Labels, weights: Floats | None = None) -> ScannedVariable:
         """Cut a variable into fine bins; equal values are never parted."""
+        total = total_of(x.size, weights)
         if x.dtype.kind == "f":
-            n_bins = int(np.clip(x.size // ROWS_OF_A_BIN, 2, FINE_BINS))
-            codes = EqualSizeBins.quantiles(x, n_bins).codes(x)
-            sizes = np.bincount(codes)
+            n_bins = int(np.clip(total // ROWS_OF_A_BIN, 2, FINE_BINS))
+            codes = EqualSizeBins.quantiles(x, n_bins, weights).codes(x)
+            codes = np.unique(codes, return_inverse=True)[1]
+            sizes = np.bincount(codes, weights)
             low, high = np.full(sizes.size, np.inf), np.full(sizes.size, -np.inf)
             np.minimum.at(low, codes, x)
             np.maximum.at(high, codes, x)
             return cls(name, codes, sizes, low, high)
-        least = max(RARE_ROWS, int(RARE_SHARE * x.size))
-        bins = LabelBins.learn(x, min_size=least)
+        least = max(RARE_ROWS, int(RARE_SHARE * total))
+        bins = LabelBins.learn(x, min_size=least, weights=weights)
         codes = bins.codes(x)
         found, codes = np.unique(codes, return_inverse=True)
         names = [*(str(label) for label in bins.labels), "rare labels"]
         return cls(
             name,
             codes,
-            np.bincount(codes),
+            np.bincount(codes, weights),
             labels=tuple(names[code] for code in found),
         )
 
@@ -89,7 +93,7 @@ class ScannedVariable:
     def runs(self) -> tuple[Ints, Ints]:
         """Where runs start and end that have enough rows, and leave enough."""
         ends = np.append(0, np.cumsum(self.sizes))
-        n_rows = int(ends[-1])
+        n_rows = float(ends[-1])
         least = max(LEAST_ROWS, LEAST_SHARE * n_rows)
         starts, stops = [], []
         for length in LENGTHS:
@@ -149,7 +153,8 @@ def variance_ratios(variable: ScannedVariable, sums: Floats) -> Floats:
 def shift_scan(variable: ScannedVariable, sums: Floats, variance: float) -> Floats:
     """Return, for each set, the largest squared difference of a region and the rest.
 
-    In units of its variance by chance; values have the mean 0 over all rows.
+    In units of its variance by chance; of values that have the mean 0, or the same
+    values of which each has lost the mean.
     """
     ratio = shift_ratios(variable, sums, variance)
     return ratio.max(axis=1) if ratio.shape[1] else np.zeros(sums.shape[0])
@@ -159,6 +164,8 @@ def shift_ratios(variable: ScannedVariable, sums: Floats, variance: float) -> Fl
     """Return the squared difference of every region of every set."""
     n1, s1 = variable.candidates(sums)
     n = float(variable.sizes.sum())
+    # shuffled values of weighted rows have another mean than 0
+    s1 = s1 - n1 * (sums.sum(axis=1, keepdims=True) / n)
     result: Floats = s1**2 / (max(variance, 1e-300) * n1 * (n - n1) / n)
     return result
 
@@ -170,12 +177,14 @@ class ScannedRows:
         self.variables = variables
         z = rows.errors / rows.uncertainty
         size = np.abs(z)
-        self.reach = float(np.quantile(size, 0.95))  # the multiple of u that holds 95 %
+        # the multiple of u that holds 95 %
+        self.reach = quantile_of(size, 0.95, rows.weights)
         outside = (size > self.reach).astype(np.float64)
+        self.weights = rows.weights
         self.values = {
             "z2": z * z,
-            "z": z - z.mean(),
-            "outside": outside - outside.mean(),
+            "z": z - rows.mean(z),
+            "outside": outside - rows.mean(outside),
         }
         ends = np.cumsum([variable.n_bins for variable in variables])
         self._slices = [
@@ -190,14 +199,24 @@ class ScannedRows:
             ]
         )
         n_rows, n_variables = codes.shape
+        one = np.ones(n_rows) if rows.weights is None else rows.weights
         self._gather = sparse.csc_array(
             (
-                np.ones(codes.size),
+                np.repeat(one, n_variables),
                 codes.ravel().astype(np.int32),
                 n_variables * np.arange(n_rows + 1, dtype=np.int32),
             ),
             shape=(int(ends[-1]), n_rows),
         )
+
+    def means(self, values: Floats) -> Any:
+        """Return the mean of values of all rows, of each set in columns if weighted.
+
+        Shuffling changes the mean of weighted rows only.
+        """
+        if self.weights is None:
+            return float(self.values["z2"].mean()) or 1.0
+        return np.maximum(self.weights @ values / self.weights.sum(), 1e-300)
 
     def sums(self, values: Floats) -> list[Floats]:
         """Return the sums of each variable's bins, of sets in columns of `values`."""

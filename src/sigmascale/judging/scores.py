@@ -8,7 +8,7 @@ feature (*adaptivity*), and average over the bins.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,42 +19,64 @@ from .._support.rows import Rows, judged_rows
 from ..arrays.rows import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
+from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 
 
-def _global_sums(error: Any, uncertainty: Any, *terms: str) -> BinSums:
+def _global_sums(
+    error: Any, uncertainty: Any, sample_weight: Any, *terms: str
+) -> BinSums:
     """Return the sums of all rows; of those on a device, the terms asked for."""
+    if sample_weight is not None:
+        rows = weighted_rows(error, uncertainty, sample_weight)
+        return BinSums.of_all(rows.errors, rows.uncertainty, rows.weights)
     if on_device(error, uncertainty):
-        rows = DeviceRows.judged(error, uncertainty)
-        with rows.library.in_64_bits():
-            return rows.total(terms)
+        there = DeviceRows.judged(error, uncertainty)
+        with there.library.in_64_bits():
+            return there.total(terms)
     return BinSums.of_all(*check_pair(error, uncertainty))
 
 
+def weighted_rows(
+    error: Any, uncertainty: Any, sample_weight: Any, features: Any = None
+) -> Rows:
+    """Return weighted rows, which must not be on a device."""
+    if on_device(error, uncertainty, features):
+        refuse_weights_on_device()
+    return judged_rows(error, uncertainty, features, sample_weight=sample_weight)
+
+
+def refuse_weights_on_device() -> None:
+    """Say that weighted rows are judged in the memory of the host."""
+    msg = (
+        "Rows on a device are judged without weights: copy them to NumPy, or leave "
+        "`sample_weight` out."
+    )
+    raise InvalidInputError(msg)
+
+
 def _local_sums(
-    error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any
+    error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any, sample_weight: Any
 ) -> BinSums:
     if on_device(error, uncertainty, by):
+        if sample_weight is not None:
+            refuse_weights_on_device()
         features = None if by is None else {"by": by}
         judged = DeviceRows.judged(error, uncertainty, features)
         count = bins_of(n_bins, judged.n_rows)
         with judged.library.in_64_bits():
             return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
-    rows, position = judged_by(error, uncertainty, by)
-    count = bins_of(n_bins, rows.n_rows)
-    order = check_ties(ties, rows.errors)
-    return sums_of(rows, bin_variable(rows, position, count, ties=order))
+    rows, position = judged_by(error, uncertainty, by, sample_weight=sample_weight)
+    count = bins_of(n_bins, rows.total)
+    order = check_ties(ties, uncertainty, rows)
+    bins = bin_variable(rows, position, count, ties=order)
+    return bins.sums(rows.errors, rows.uncertainty)
 
 
-def sums_of(rows: Rows, bins: VariableBins) -> BinSums:
-    """Return the sums of the rows of each bin."""
-    return BinSums.from_codes(bins.codes, bins.n_bins, rows.errors, rows.uncertainty)
-
-
-def zms(error: Any, uncertainty: Any) -> float:
+def zms(error: Any, uncertainty: Any, *, sample_weight: Any = None) -> float:
     """Return the mean squared z-score <Z²>, Z = error / uncertainty; best is 1.
 
     Parameters
@@ -63,16 +85,24 @@ def zms(error: Any, uncertainty: Any) -> float:
         Errors, reference minus prediction.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     Examples
     --------
     >>> zms([1.0, -1.0, 2.0], [1.0, 1.0, 2.0])
     1.0
     """
-    return float(_global_sums(error, uncertainty, "z2").zms[0])
+    return float(_global_sums(error, uncertainty, sample_weight, "z2").zms[0])
 
 
-def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float:
+def nll(
+    error: Any,
+    uncertainty: Any,
+    *,
+    law: StudentLaw | None = None,
+    sample_weight: Any = None,
+) -> float:
     """Return the mean negative log-likelihood of the errors; lower is better.
 
     For normal errors, NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that
@@ -86,6 +116,8 @@ def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float
         Standard uncertainties, strictly positive.
     law : StudentLaw, optional
         The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     Examples
     --------
@@ -96,12 +128,15 @@ def nll(error: Any, uncertainty: Any, *, law: StudentLaw | None = None) -> float
     1.8009
     """
     if law is not None:
-        e, u = check_pair(error, uncertainty)
-        return float(np.mean(law.losses(e / u) + np.log(u)))
-    return _global_sums(error, uncertainty, "z2", "log_u2").nll()
+        rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+        u = rows.uncertainty
+        return rows.mean(law.losses(rows.errors / u) + np.log(u))
+    return _global_sums(error, uncertainty, sample_weight, "z2", "log_u2").nll()
 
 
-def calibration_error(error: Any, uncertainty: Any) -> float:
+def calibration_error(
+    error: Any, uncertainty: Any, *, sample_weight: Any = None
+) -> float:
     """Return S_cal = abs(ln <Z²>), the error of average calibration; best is 0.
 
     Parameters
@@ -110,6 +145,8 @@ def calibration_error(error: Any, uncertainty: Any) -> float:
         Errors, reference minus prediction.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -120,7 +157,8 @@ def calibration_error(error: Any, uncertainty: Any) -> float:
     >>> calibration_error([1.0, -1.0], [1.0, 1.0])
     0.0
     """
-    return _global_sums(error, uncertainty, "z2").local_calibration_error()
+    sums = _global_sums(error, uncertainty, sample_weight, "z2")
+    return sums.local_calibration_error()
 
 
 def local_calibration_error(
@@ -130,6 +168,7 @@ def local_calibration_error(
     by: Any = None,
     n_bins: int | None = None,
     ties: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Return S_x, the mean over bins of abs(ln <Z²>); best is small but not 0.
 
@@ -150,6 +189,9 @@ def local_calibration_error(
         there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights.
 
     References
     ----------
@@ -166,7 +208,8 @@ def local_calibration_error(
     >>> round(local_calibration_error(error, 2 * u), 2)
     1.4
     """
-    return _local_sums(error, uncertainty, by, n_bins, ties).local_calibration_error()
+    sums = _local_sums(error, uncertainty, by, n_bins, ties, sample_weight)
+    return sums.local_calibration_error()
 
 
 def ence(
@@ -176,6 +219,7 @@ def ence(
     by: Any = None,
     n_bins: int | None = None,
     ties: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Return the expected normalised calibration error; best is small but not 0.
 
@@ -195,6 +239,9 @@ def ence(
         there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights.
 
     References
     ----------
@@ -205,7 +252,7 @@ def ence(
     >>> ence([2.0, -2.0, 3.0, 3.0], [2.0, 2.0, 6.0, 6.0], n_bins=2)
     0.25
     """
-    return _local_sums(error, uncertainty, by, n_bins, ties).ence()
+    return _local_sums(error, uncertainty, by, n_bins, ties, sample_weight).ence()
 
 
 def uce(
@@ -215,6 +262,7 @@ def uce(
     by: Any = None,
     n_bins: int | None = None,
     ties: Any = None,
+    sample_weight: Any = None,
 ) -> float:
     """Return the uncertainty calibration error (error units squared); best is small.
 
@@ -234,6 +282,9 @@ def uce(
         there are at most 100.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights.
 
     References
     ----------
@@ -244,7 +295,7 @@ def uce(
     >>> uce([2.0, -2.0, 3.0, 3.0], [2.0, 2.0, 6.0, 6.0], n_bins=2)
     13.5
     """
-    return _local_sums(error, uncertainty, by, n_bins, ties).uce()
+    return _local_sums(error, uncertainty, by, n_bins, ties, sample_weight).uce()
 
 
 def combined_scores(s_cal: Any, s: Mapping[str, Any]) -> dict[str, Any]:
@@ -351,6 +402,7 @@ def scorecard(
     *,
     n_bins: int | None = None,
     ties: Any = None,
+    sample_weight: Any = None,
 ) -> Scorecard:
     """Return NLL, S_cal, and S_x, ENCE_x, UCE_x for u and every feature.
 
@@ -373,6 +425,9 @@ def scorecard(
     ties : array-like of shape (n,), optional
         Orders the rows with equal values of a variable. By default the uncertainty.
         The order of ties alone can move a score as much as many a ranking's margin.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights.
 
     Returns
     -------
@@ -387,11 +442,11 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
-    if on_device(error, uncertainty, features):
+    if sample_weight is None and on_device(error, uncertainty, features):
         return _score_device(error, uncertainty, features, n_bins, ties)
-    rows = judged_rows(error, uncertainty, features)
-    count = bins_of(n_bins, rows.n_rows)
-    order = check_ties(ties, rows.errors)
+    rows = weighted_rows(error, uncertainty, sample_weight, features)
+    count = bins_of(n_bins, rows.total)
+    order = check_ties(ties, uncertainty, rows)
     return score(rows, bin_variables(rows, count, ties=order), count)
 
 
@@ -415,5 +470,6 @@ def score(rows: Rows, bins: Mapping[str, VariableBins], n_bins: int) -> Scorecar
 
     The bins must hold those of u.
     """
-    sums = {name: sums_of(rows, each) for name, each in bins.items()}
-    return Scorecard.from_sums(sums, n_bins)
+    e, u = rows.errors, rows.uncertainty
+    sums = {name: each.sums(e, u) for name, each in bins.items()}
+    return replace(Scorecard.from_sums(sums, n_bins), n_rows=rows.n_rows)

@@ -72,9 +72,9 @@ def shuffle_and_test(
             whole, {n: [v[None] for v in each] for n, each in sums.items()}
         ).items()
     }
-    mean = float(copies.values["z2"].mean()) or 1.0
     if learned is not None:
-        observed[JOINT] = float(learned.gain(copies.values["z2"] / mean))
+        z2 = copies.values["z2"]
+        observed[JOINT] = float(learned.gain(z2 / copies.means(z2)))
     draws: dict[str, list[Floats]] = {name: [] for name in observed}
     kept: list[list[Floats]] = []
     draw = shuffled_rows(some_rows.n_rows, some_rows.groups, rng)
@@ -82,12 +82,14 @@ def shuffle_and_test(
         shuffled = {name: x[sources] for name, x in copies.values.items()}
         of_bins = {name: copies.sums(x) for name, x in shuffled.items()}
         found = _statistics(copies, of_bins)
+        mean = copies.means(shuffled["z2"])
         if learned is not None:
             found[JOINT] = learned.gain(shuffled["z2"] / mean)
         for name in draws:
             draws[name].append(found[name])
         if len(kept) * sources.shape[1] < KEPT:
-            kept.append([each / mean for each in of_bins["z2"]])
+            of_sets = np.reshape(mean, (-1, 1))
+            kept.append([each / of_sets for each in of_bins["z2"]])
     return Shuffled(
         compared=Compared(
             observed, {n: np.concatenate(each) for n, each in draws.items()}
@@ -109,7 +111,7 @@ def shuffle_and_test(
 
 def _scanned(rows: Rows) -> list[ScannedVariable]:
     return [
-        ScannedVariable.of(name, x)
+        ScannedVariable.of(name, x, rows.weights)
         for name, x in zip(rows.names, rows.columns, strict=True)
     ]
 

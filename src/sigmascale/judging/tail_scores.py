@@ -17,13 +17,14 @@ from .._support.checks import (
     check_column,
     check_count,
     check_fraction,
-    check_pair,
     rng_from,
 )
 from .._support.render import html_table, plain
+from .._support.rows import judged_rows
+from .._support.weights import check_weights, effective_number, mean_of, quantile_of
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
-from .confidence_intervals import wilson_interval
+from .coverage import fraction_limits
 from .estimates import Estimate, bca_of_means
 
 SKEWED_U2 = 0.6  # skewness_gm of u² above which the mean of u² says little
@@ -41,6 +42,7 @@ def relative_calibration_error(
     confidence: float = 0.95,
     n_resamples: int = 1500,
     rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
 ) -> Estimate:
     """Return (RMV − RMSE) / RMV with its confidence interval; best is 0.
 
@@ -60,6 +62,8 @@ def relative_calibration_error(
         Number of bootstrap resamples.
     rng : int, Generator or None, default 0
         Seed of the bootstrap.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def relative_calibration_error(
     >>> print(relative_calibration_error(rng.normal(scale=2 * u), u))
     -1.037 [-1.132, -0.9499]
     """
-    e, u = check_pair(error, uncertainty)
+    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    e, u = rows.errors, rows.uncertainty
     confidence = check_fraction(confidence, "confidence")
     n_resamples = check_count(n_resamples, "n_resamples")
     generator = rng_from(rng)
@@ -86,8 +91,9 @@ def relative_calibration_error(
         raise InvalidInputError(msg)
     # of a unit in which the mean u² is 1, so that no square leaves the range of numbers
     unit = np.sqrt(np.mean((u / u.max()) ** 2)) * u.max()
+    squares = np.stack([(u / unit) ** 2, (e / unit) ** 2])
     return bca_of_means(
-        np.stack([(u / unit) ** 2, (e / unit) ** 2]),
+        squares if rows.weights is None else rows.weights * squares,
         lambda means: 1 - np.sqrt(means[1] / means[0]),
         confidence=confidence,
         n_resamples=n_resamples,
@@ -95,7 +101,7 @@ def relative_calibration_error(
     )
 
 
-def skewness_gm(values: Any) -> float:
+def skewness_gm(values: Any, *, sample_weight: Any = None) -> float:
     """Return the robust skewness of Groeneveld and Meeden, from -1 to 1.
 
     It is (mean − median) / mean(abs(x − median)): 0 of a symmetric distribution, 0.63
@@ -106,6 +112,8 @@ def skewness_gm(values: Any) -> float:
     ----------
     values : array-like of shape (n,)
         Numbers, for example squared z-scores.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
@@ -122,9 +130,11 @@ def skewness_gm(values: Any) -> float:
     0.96
     """
     x = check_column(values, "values")
-    distance = x - np.median(x)
-    spread = np.abs(distance).mean()
-    return float(distance.mean() / spread) if spread > 0 else 0.0
+    kept, weights = check_weights(sample_weight, x, "values")
+    x = x if kept is None else x[kept]
+    distance = x - (np.median(x) if weights is None else quantile_of(x, 0.5, weights))
+    spread = mean_of(np.abs(distance), weights)
+    return mean_of(distance, weights) / spread if spread > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -154,7 +164,9 @@ class StudentShape:
         return html_table(("df", "scale"), [(f"{self.df:.3g}", f"{self.scale:.3g}")])
 
 
-def student_shape(error: Any, uncertainty: Any) -> StudentShape:
+def student_shape(
+    error: Any, uncertainty: Any, *, sample_weight: Any = None
+) -> StudentShape:
     """Return Student's t that suits z = error / u best, by maximum likelihood.
 
     z² / scale² follows F(1, df). With df above 30 or so, z is normal for all purposes;
@@ -166,6 +178,8 @@ def student_shape(error: Any, uncertainty: Any) -> StudentShape:
         Errors, reference minus prediction; not all 0.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
 
     Returns
     -------
@@ -184,11 +198,12 @@ def student_shape(error: Any, uncertainty: Any) -> StudentShape:
     >>> round(shape.df, 1), round(shape.scale, 2)
     (3.9, 1.0)
     """
-    e, u = check_pair(error, uncertainty)
+    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    e, u = rows.errors, rows.uncertainty
     if not np.any(e):
         msg = "`error` must not be 0 in every row: the z-scores have no distribution."
         raise InvalidInputError(msg)
-    law = StudentLaw.learn(e / u)
+    law = StudentLaw.learn(e / u, rows.weights)
     return StudentShape(law.df, law.scale)
 
 
@@ -241,7 +256,11 @@ class CoverageAt95:
 
 
 def coverage_at_95(
-    error: Any, uncertainty: Any, *, confidence: float = 0.95
+    error: Any,
+    uncertainty: Any,
+    *,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
 ) -> CoverageAt95:
     """Return the share of errors within 1.96 u and its interval; best is 0.95.
 
@@ -258,6 +277,9 @@ def coverage_at_95(
         Standard uncertainties, strictly positive.
     confidence : float, default 0.95
         Coverage of the intervals.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. The interval is that
+        of the rows in effect.
 
     Returns
     -------
@@ -276,13 +298,16 @@ def coverage_at_95(
     is 0.95        yes
     rows           1000
     """
-    e, u = check_pair(error, uncertainty)
-    inside = int(np.count_nonzero(np.abs(e) <= REACH * u))
-    low, high = wilson_interval(inside, e.size, confidence=confidence)
-    plain_low, plain_high = _wilson(inside, e.size, confidence)
+    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    inside = np.abs(rows.errors) <= REACH * rows.uncertainty
+    low, high = fraction_limits(inside, rows.weights, confidence)
+    picp, n = rows.mean(inside), float(rows.n_rows)
+    if rows.weights is not None:
+        n = effective_number(rows.weights)
+    plain_low, plain_high = _wilson(picp, n, confidence)
     return CoverageAt95(
-        n_rows=e.size,
-        picp=inside / e.size,
+        n_rows=rows.n_rows,
+        picp=picp,
         low=low,
         high=high,
         plain_low=plain_low,
@@ -292,10 +317,9 @@ def coverage_at_95(
     )
 
 
-def _wilson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
-    """Return the Wilson interval without continuity correction."""
+def _wilson(p: float, trials: float, confidence: float) -> tuple[float, float]:
+    """Return the Wilson interval, without continuity correction, of a fraction."""
     z = special.ndtri(0.5 + confidence / 2)
-    p = successes / trials
     middle = p + z**2 / (2 * trials)
     half = z * np.sqrt(p * (1 - p) / trials + z**2 / (4 * trials**2))
     whole = 1 + z**2 / trials

@@ -11,9 +11,10 @@ from .._support.checks import Floats, rng_from
 from .._support.repeats import warn_of_repeats
 from .._support.rows import Rows, judged_rows
 from .._support.telling import noted, warn
+from .._support.weights import quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
-from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan
+from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan, number_of_units
 from .attainable import attainable_fractions
 from .average import average_of
 from .binning import check_ties
@@ -44,6 +45,7 @@ def validate(
     n_resamples: int = 1500,
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
 ) -> Validation:
     """Return verdicts: are uncertainties right, on average and everywhere.
 
@@ -93,6 +95,10 @@ def validate(
         Shuffled sets; by default 400, or as many as the confidence needs.
     rng : int, Generator or None, default 0
         Seed of bootstrap and simulation: the same data get the same verdict.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. Verdicts are then on
+        the population that the weights stand for. Weights stay where they are when
+        z-scores are shuffled, and intervals are those of the rows in effect.
 
     Returns
     -------
@@ -117,9 +123,9 @@ def validate(
     >>> verdicts.verdicts["average"].answer, verdicts.verdicts["u"].answer
     ('no', 'yes')
     """
-    rows = judged_rows(error, uncertainty, features, groups)
-    order = check_ties(ties, rows.errors)
-    count = bins_of(n_bins, rows.n_rows)
+    rows = judged_rows(error, uncertainty, features, groups, sample_weight)
+    order = check_ties(ties, uncertainty, rows)
+    count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
     refuse_one(rows)
@@ -129,8 +135,8 @@ def validate(
 
     z2 = (rows.errors / rows.uncertainty) ** 2
     with noted() as notes:
-        _warn_of_dominant(z2)
-        feasible = feasible_bins(rows.n_rows, settings.n_bins, min_size=MIN_ROWS)
+        _warn_of_dominant(rows, z2)
+        feasible = feasible_bins(rows.total, settings.n_bins, min_size=MIN_ROWS)
         settings = replace(settings, n_bins=feasible)
         # scores, intervals and reference from the same bins, of which each has rows
         measured = measure(rows, settings, generator, ties=order)
@@ -142,7 +148,7 @@ def validate(
             rows, measured.bins, z_scores, REFERENCE_DRAWS, generator
         )
     attainable = attainable_fractions(
-        z2, measured.local, settings, generator, rows.group_codes
+        z2, measured.local, settings, generator, rows.group_codes, rows.weights
     )
     judged = judge(
         rows,
@@ -176,7 +182,7 @@ def judge(
     """Put all questions to checked rows, and answer them."""
     average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), rng)
     shuffled = None
-    n_units = rows.n_rows if rows.groups is None else np.unique(rows.groups).size
+    n_units = number_of_units(rows)
     if n_units >= FEWEST and average.zms > 0:
         shuffled = shuffle_and_test(rows, plan.n_draws, rng, joint=joint)
     asked = Answers(rows, plan, average, shuffled, rng)
@@ -204,18 +210,20 @@ def judge(
         plan.tolerance,
         scores,
         reference,
-        reach=float(np.quantile(np.abs(rows.errors / rows.uncertainty), 0.95)),
+        reach=quantile_of(np.abs(rows.errors / rows.uncertainty), 0.95, rows.weights),
         rows=rows,
         n_draws=0 if shuffled is None else plan.n_draws,
     )
 
 
-def _warn_of_dominant(z2: Floats) -> None:
-    row, total = int(np.argmax(z2)), float(z2.sum())
-    if z2.size >= DOMINATED and z2[row] > 0.5 * total:
+def _warn_of_dominant(rows: Rows, z2: Floats) -> None:
+    parts = z2 if rows.weights is None else rows.weights * z2
+    row, total = int(np.argmax(parts)), float(parts.sum())
+    if z2.size >= DOMINATED and parts[row] > 0.5 * total:
+        place = row if rows.places is None else int(rows.places[row])
         warn(
-            f"One error of {z2.size} (row {row}, z = {np.sqrt(z2[row]):.3g}) makes up "
-            f"{z2[row] / total:.0%} of the sum of z²: verdicts say little about the "
+            f"One error of {z2.size} (row {place}, z = {np.sqrt(z2[row]):.3g}) makes "
+            f"up {parts[row] / total:.0%} of the sum of z²: verdicts say little of the "
             "others. Look at that row, and drop it if it is a blunder.",
             DominantErrorWarning,
             stacklevel=3,

@@ -52,6 +52,20 @@ def symmetric_rank(n: int, level: Fraction) -> int:
     return math.ceil((n + 1) * level)
 
 
+def at_weight(values: Floats, weights: Floats, share: Fraction) -> float:
+    """Return the value up to which rows have a share of all weight, a new row's too.
+
+    A new row weighs 1, which is what new rows weigh on average: (Σw² / Σw) in the unit
+    of weights. Where the rows have less than the share, it is infinite.
+    """
+    order = np.argsort(values, kind="stable")
+    ends = np.cumsum(weights[order])
+    wanted = float(ends[-1] + 1) * float(share)
+    # rounding must not ask for one row more
+    rank = int(np.searchsorted(ends, wanted - 1e-9 * wanted))
+    return float(values[order[rank]]) if rank < values.size else np.inf
+
+
 def asymmetric_ranks(n: int, level: Fraction) -> tuple[int, int]:
     """Return which of n sorted z are the limits; 0 and n + 1 stand for infinity."""
     tail = (1 - level) / 2
@@ -76,25 +90,36 @@ class ConformalScores:
         Rows of each group; one number if there are no groups.
     groups : LabelBins or None
         The labels, in the order of `sizes`.
+    weights : array of shape (n,) or None
+        Of the rows, in the order of `z`.
     """
 
     z: Floats
     sizes: Ints
     groups: LabelBins | None = None
+    weights: Floats | None = None
 
     @classmethod
     def learn(
-        cls, error: Floats, uncertainty: Floats, labels: Labels | None
+        cls,
+        error: Floats,
+        uncertainty: Floats,
+        labels: Labels | None,
+        weights: Floats | None = None,
     ) -> ConformalScores:
         """Gather the z-scores of checked rows."""
         with np.errstate(over="ignore"):  # an infinite score is a score like any other
             z = error / uncertainty
         if labels is None:
-            return cls(np.sort(z), np.array([z.size]))
+            if weights is None:
+                return cls(np.sort(z), np.array([z.size]))
+            order = np.argsort(z, kind="stable")
+            return cls(z[order], np.array([z.size]), None, weights[order])
         groups = LabelBins.learn(labels)
         codes = groups.codes(labels)
         sizes = BinnedRows.from_codes(codes, groups.labels.size).sizes
-        return cls(z[np.lexsort((z, codes))], sizes, groups)
+        order = np.lexsort((z, codes))
+        return cls(z[order], sizes, groups, None if weights is None else weights[order])
 
     @property
     def is_sound(self) -> bool:
@@ -112,11 +137,30 @@ class ConformalScores:
             and self.sizes.size == n_groups
             and ((self.sizes > 0) & (self.sizes <= self.z.size)).all()
             and self.sizes.sum() == self.z.size
-            and all((z[1:] >= z[:-1]).all() for z in self._by_group())
+            and all((z[1:] >= z[:-1]).all() for z in self._by_group(self.z))
+            and self._weights_are_sound
         )
 
-    def _by_group(self) -> list[Floats]:
-        return np.split(self.z, np.cumsum(self.sizes)[:-1])
+    @property
+    def _weights_are_sound(self) -> bool:
+        weights: Any = self.weights
+        return weights is None or bool(
+            isinstance(weights, np.ndarray)
+            and weights.shape == self.z.shape
+            and weights.dtype == np.float64
+            and (np.isfinite(weights) & (weights > 0)).all()
+        )
+
+    def _by_group(self, values: Floats) -> list[Floats]:
+        return np.split(values, np.cumsum(self.sizes)[:-1])
+
+    @property
+    def counts(self) -> Ints:
+        """Rows of each group; of weighted ones, the sum of their weights."""
+        if self.weights is None:
+            return self.sizes
+        totals = [each.sum() for each in self._by_group(self.weights)]
+        return np.floor(np.array(totals) * (1 + 1e-9)).astype(np.int64)
 
     def interval(
         self,
@@ -156,7 +200,19 @@ class ConformalScores:
     def limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
         """Return the limits of z of each group and, last, of labels never seen."""
         limits = np.full((self.sizes.size + 1, 2), (-np.inf, np.inf))
-        for i, z in enumerate(self._by_group()):
+        if self.weights is not None:
+            parts = zip(
+                self._by_group(self.z), self._by_group(self.weights), strict=True
+            )
+            for i, (z, w) in enumerate(parts):
+                if asymmetric:
+                    share = (1 + level) / 2
+                    limits[i] = -at_weight(-z, w, share), at_weight(z, w, share)
+                else:
+                    largest = at_weight(np.abs(z), w, level)
+                    limits[i] = -largest, largest
+            return limits
+        for i, z in enumerate(self._by_group(self.z)):
             if asymmetric:
                 low, high = asymmetric_ranks(z.size, level)
                 if low >= 1:  # as is then high <= n
@@ -169,7 +225,7 @@ class ConformalScores:
     def warn_of_few(self, n: Ints, level: Fraction, *, asymmetric: bool) -> None:
         """Say how many rows have infinite limits, of `n` rows by group and unseen."""
         needed = rows_needed(level, asymmetric=asymmetric)
-        few = int(n[np.append(self.sizes, 0) < needed].sum())
+        few = int(n[np.append(self.counts, 0) < needed].sum())
         if few:
             warn(
                 f"An interval with coverage {float(level):g} needs at least {needed} "
@@ -185,7 +241,7 @@ class ConformalScores:
     ) -> None:
         """Say whose limits are infinite and how many rows would make them finite."""
         needed = rows_needed(level, asymmetric=asymmetric)
-        rows = np.append(self.sizes, 0)
+        rows = np.append(self.counts, 0)
         few = np.flatnonzero(rows[codes] < needed)
         if not few.size:
             return
@@ -195,7 +251,7 @@ class ConformalScores:
             "rows"
         )
         if labels is None:
-            message += f"; conformalize was given {self.z.size}."
+            message += f"; conformalize was given {self.counts[0]}."
         else:
             names, first = np.unique(labels[few], return_index=True)
             found = [

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats
+from .._support.weights import mean_of, quantile_of, spread_of, total_of
 
 _LEAST_DF, _MOST_DF = 0.1, 1000.0  # Student's t with more is normal
 ENOUGH = 0.05  # by which the log score of a law must be higher to be worth words
@@ -46,23 +47,25 @@ class StudentLaw:
         )
 
     @classmethod
-    def learn(cls, z: Floats) -> StudentLaw:
+    def learn(cls, z: Floats, weights: Floats | None = None) -> StudentLaw:
         """Return the law of the highest likelihood for z-scores that are not all 0."""
         from scipy import optimize, special
 
         unit = float(np.abs(z).max())  # of which squares neither overflow nor vanish
         z2 = (z / unit) ** 2
-        mean = float(z2.mean())
+        mean = mean_of(z2, weights)
         z2 = z2 / mean
         # with fewer degrees of freedom, errors of exactly 0 would have all the
         # likelihood
-        least = max(_LEAST_DF, 1.1 * (z2.size / np.count_nonzero(z2) - 1))
+        nonzero = total_of(int(np.count_nonzero(z2)), _some(weights, z2 != 0))
+        least = max(_LEAST_DF, 1.1 * (total_of(z2.size, weights) / nonzero - 1))
 
         def slope(log_df: float) -> float:
             """Return the slope of the log-likelihood by df, with the best scale."""
             df = float(np.exp(log_df))
             expected = special.digamma((df + 1) / 2) - special.digamma(df / 2)
-            return float(expected - np.log1p(z2 / (df * _best_scale2(z2, df))).mean())
+            scale2 = _best_scale2(z2, df, weights)
+            return float(expected - mean_of(np.log1p(z2 / (df * scale2)), weights))
 
         if least >= _MOST_DF or slope(np.log(_MOST_DF)) >= 0:
             return cls(float("inf"), unit * float(np.sqrt(mean)))
@@ -70,7 +73,7 @@ class StudentLaw:
         if slope(np.log(least)) > 0:
             bounds = np.log(least), np.log(_MOST_DF)
             df = float(np.exp(optimize.brentq(slope, *bounds, xtol=1e-13)))
-        return cls(df, unit * float(np.sqrt(mean * _best_scale2(z2, df))))
+        return cls(df, unit * float(np.sqrt(mean * _best_scale2(z2, df, weights))))
 
     def quantiles(self, levels: Any) -> Floats:
         """Return quantiles of the error in units of u.
@@ -126,19 +129,20 @@ class StudentLaw:
 NORMAL = StudentLaw(float("inf"), 1.0)
 
 
-def poor_normal(z: Floats) -> str:
+def poor_normal(z: Floats, weights: Floats | None = None) -> str:
     """Return why a normal law describes z-scores poorly, in words; or nothing.
 
     The z-scores are E / u, with u right on average.
     """
     if z.size < 2 or not np.any(z):
         return ""
-    z = z / np.sqrt(np.mean(z**2))
-    law = StudentLaw.learn(z)
+    z = z / np.sqrt(mean_of(z**2, weights))
+    law = StudentLaw.learn(z, weights)
     gain = NORMAL.losses(z) - law.losses(z)
-    if not gain.mean() > max(ENOUGH, 2 * gain.std() / np.sqrt(z.size)):
+    error = spread_of(gain, weights) / np.sqrt(total_of(z.size, weights))
+    if not mean_of(gain, weights) > max(ENOUGH, 2 * error):
         return ""
-    beyond = float(np.quantile(np.abs(z), 1 - TAIL))
+    beyond = quantile_of(np.abs(z), 1 - TAIL, weights)
     level = 0.5 + COVERAGE / 2
     width = float(law.quantiles(level) / NORMAL.quantiles(level))
     return (
@@ -149,14 +153,19 @@ def poor_normal(z: Floats) -> str:
     )
 
 
-def _best_scale2(z2: Floats, df: float) -> float:
+def _some(weights: Floats | None, which: Any) -> Floats | None:
+    return None if weights is None else weights[which]
+
+
+def _best_scale2(z2: Floats, df: float, weights: Floats | None) -> float:
     """Return the squared scale of Student's t with the highest likelihood."""
     from scipy import optimize
 
     def slope(log_scale2: float) -> float:
-        return float(np.mean((df + 1) * z2 / (df * np.exp(log_scale2) + z2)) - 1)
+        shares = (df + 1) * z2 / (df * np.exp(log_scale2) + z2)
+        return mean_of(shares, weights) - 1
 
-    high = np.log((df + 1) / df * z2.mean())
+    high = np.log((df + 1) / df * mean_of(z2, weights))
     low = high - 1
     while slope(low) < 0:
         low -= 2 * (high - low)

@@ -2,7 +2,8 @@
 
 A file holds the format and its version, a summary of the calibration set, the map, what
 prediction intervals need, the recalibrator in words, its class with parameters and
-what else it learned, and a checksum of these. The map is a list of nodes; each names
+what else it learned, and a checksum of these. A file of several targets holds the same
+of each, and what holds for all. The map is a list of nodes; each names
 its inputs by their place in the list, and these come before it. It is all that is
 needed to predict: :func:`load_map` reads that, and :func:`load` the recalibrator, too.
 
@@ -37,15 +38,19 @@ from ..maps.conformal import ConformalScores
 from ..maps.prediction import recalibrate
 from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
+from . import several
 from .coding import ELSEWHERE, Decoder, Encoder, check_sums, place, refuse
+from .several import SavedTargets
 
 if TYPE_CHECKING:
     from ..scaling import VarianceScaler
+    from ..targets.recalibrated import RecalibratedTargets
 
-FORMAT = "sigmascale recalibrator"
-VERSION = 2
+FORMAT, SEVERAL = "sigmascale recalibrator", "sigmascale recalibrated targets"
+VERSIONS = {FORMAT: 2, SEVERAL: 1}
 _CONTENT = ("calibration", "words", "map", "conformal", "recalibrator")
-_KEYS = {"format", "version", "library", "sha256", *_CONTENT}
+_CONTENTS = {FORMAT: _CONTENT, SEVERAL: several.CONTENT}
+_ENVELOPE = {"format", "version", "library", "sha256"}
 _CALIBRATION = {
     *("rows", "n_columns", "columns", "smallest_uncertainty", "seen", "source")
 }
@@ -120,13 +125,18 @@ class SavedMap:
         )
 
 
-def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> None:
+def save(
+    scaler: VarianceScaler | RecalibratedTargets,
+    path: str | Path,
+    *,
+    source: Any = None,
+) -> None:
     """Write a fitted recalibrator to a JSON file, whole or not at all.
 
     Parameters
     ----------
-    scaler : recalibrator
-        A fitted one.
+    scaler : recalibrator, or RecalibratedTargets
+        A fitted one, or several targets, which all go to one file.
     path : str or Path
         Where to write; an existing file is replaced.
     source : dict, optional
@@ -145,7 +155,7 @@ def save(scaler: VarianceScaler, path: str | Path, *, source: Any = None) -> Non
     write_text(Path(path), dumps(scaler, source))
 
 
-def load(path: str | Path) -> VarianceScaler:
+def load(path: str | Path) -> Any:
     """Read a recalibrator that :func:`save` wrote; nothing in the file is executed.
 
     Parameters
@@ -155,20 +165,32 @@ def load(path: str | Path) -> VarianceScaler:
 
     Returns
     -------
-    recalibrator
+    recalibrator, or RecalibratedTargets
         It predicts bit for bit what the saved one did.
     """
     document, saved = _read(path)
     with _about(path):
-        return _scaler(document, saved)
+        return _fitted(document, saved)
 
 
 def load_map(path: str | Path) -> SavedMap:
     """Read what a file says of a recalibrator; scikit-learn is not needed."""
+    saved = load_maps(path)
+    if isinstance(saved, SavedTargets):
+        msg = (
+            f"{path}: it holds {len(saved.maps)} targets, and here one is needed. Save "
+            "that alone: save(targets.scalers_[NAME], PATH)."
+        )
+        raise InvalidInputError(msg)
+    return saved
+
+
+def load_maps(path: str | Path) -> SavedMap | SavedTargets:
+    """Read what a file says of one recalibrator, or of several targets."""
     return _read(path)[1]
 
 
-def _read(path: str | Path) -> tuple[dict[str, Any], SavedMap]:
+def _read(path: str | Path) -> tuple[dict[str, Any], SavedMap | SavedTargets]:
     path = Path(path)
     size = path.stat().st_size
     if size > LARGEST_FILE:
@@ -193,8 +215,20 @@ def _about(path: str | Path) -> Iterator[None]:
         raise DamagedFileError(msg) from problem
 
 
-def dumps(scaler: VarianceScaler, source: Any = None) -> str:
-    """Return a fitted recalibrator as JSON text."""
+def dumps(scaler: VarianceScaler | RecalibratedTargets, source: Any = None) -> str:
+    """Return a fitted recalibrator, or several targets, as JSON text."""
+    from ..targets.recalibrated import RecalibratedTargets
+
+    if not isinstance(scaler, RecalibratedTargets):
+        return _sealed(FORMAT, _content(scaler, source))
+    if not hasattr(scaler, "scalers_"):
+        msg = "`scaler` must be fitted before it is saved; these targets are not."
+        raise InvalidInputError(msg)
+    return _sealed(SEVERAL, several.content_of(scaler, source, _content))
+
+
+def _content(scaler: VarianceScaler, source: Any = None) -> dict[str, Any]:
+    """Return what is written of a recalibrator."""
     name = type(scaler).__name__
     if scaler_named(name) is not type(scaler):
         msg = f"`scaler` must be a registered recalibrator; found {name}."
@@ -210,7 +244,7 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
         raise InvalidInputError(msg)
     columns = getattr(scaler, "feature_names_in_", None)
     encoder = Encoder(scaler.map_)
-    content = {
+    return {
         "calibration": {
             "rows": scaler.n_samples_fit_,
             "n_columns": int(scaler.n_features_in_),
@@ -224,9 +258,13 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
         "conformal": encoder(getattr(scaler, "conformal_", None)),
         "recalibrator": encoder.scaler(scaler),
     }
+
+
+def _sealed(format: str, content: dict[str, Any]) -> str:
+    """Return content with its format and a checksum, as text."""
     document = {
-        "format": FORMAT,
-        "version": VERSION,
+        "format": format,
+        "version": VERSIONS[format],
         "library": __version__,
         "sha256": _checksum(content),
         **content,
@@ -234,13 +272,21 @@ def dumps(scaler: VarianceScaler, source: Any = None) -> str:
     return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
-def loads(text: str) -> VarianceScaler:
-    """Return the recalibrator that :func:`dumps` wrote as text."""
-    return _scaler(*_parse(text))
+def loads(text: str) -> Any:
+    """Return the recalibrator, or the targets, that :func:`dumps` wrote as text."""
+    return _fitted(*_parse(text))
 
 
-def _parse(text: str) -> tuple[dict[str, Any], SavedMap]:
-    """Return the checked document, and the map in it."""
+def _fitted(document: dict[str, Any], saved: SavedMap | SavedTargets) -> Any:
+    """Return what was saved."""
+    if isinstance(saved, SavedMap):
+        return _scaler(document, saved)
+    with place("the targets"):
+        return several.fitted_targets(document, saved, _scaler)
+
+
+def _parse(text: str) -> tuple[dict[str, Any], SavedMap | SavedTargets]:
+    """Return the checked document, and the map or maps in it."""
     # lists, objects and strings take up to a hundred times the memory of a letter
     parts = (match[0] for match in _STRING_OR_PART.finditer(text))
     least = sum(LETTERS_A_PART if part in "[{" else LETTERS_A_STRING for part in parts)
@@ -251,27 +297,30 @@ def _parse(text: str) -> tuple[dict[str, Any], SavedMap]:
     except (ValueError, RecursionError) as problem:
         msg = f"this is not a whole JSON file of a recalibrator ({problem})."
         raise DamagedFileError(msg) from problem
-    if not isinstance(document, dict) or document.get("format") != FORMAT:
+    format = document.get("format") if isinstance(document, dict) else None
+    if not isinstance(format, str) or format not in VERSIONS:
         msg = f'this is not a file of a recalibrator: "format" is not "{FORMAT}".'
         raise DamagedFileError(msg)
-    if document.get("version") == 1:
+    if format == FORMAT and document.get("version") == 1:
         msg = (
             "this file has the format's version 1, of a release before maps, and is "
             "no longer read. Fit the recalibrator again and save it."
         )
         raise DamagedFileError(msg)
-    if document.get("version") != VERSION:
+    if document.get("version") != VERSIONS[format]:
         msg = (
             f"the format's version is {document.get('version')!r}; this library reads "
-            f"version {VERSION}. Use the release of sigmascale that wrote the file."
+            f"version {VERSIONS[format]}. Use the release of sigmascale that wrote the "
+            "file."
         )
         raise DamagedFileError(msg)
-    if set(document) != _KEYS:
-        wrong = ", ".join(sorted(set(document) ^ _KEYS))
+    keys = _ENVELOPE.union(_CONTENTS[format])
+    if set(document) != keys:
+        wrong = ", ".join(sorted(set(document) ^ keys))
         msg = f"parts of the file are missing or unknown: {wrong}."
         raise DamagedFileError(msg)
     try:
-        checksum = _checksum({name: document[name] for name in _CONTENT})
+        checksum = _checksum({name: document[name] for name in _CONTENTS[format]})
     except RecursionError as problem:
         msg = "it is nested too deeply for a recalibrator."
         raise DamagedFileError(msg) from problem
@@ -279,6 +328,8 @@ def _parse(text: str) -> tuple[dict[str, Any], SavedMap]:
         msg = "the checksum does not fit: the file was changed or damaged."
         raise DamagedFileError(msg)
     with place():
+        if format == SEVERAL:
+            return document, several.saved_targets(document, _saved_map)
         return document, _saved_map(document)
 
 

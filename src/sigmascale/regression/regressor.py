@@ -27,6 +27,7 @@ from sklearn.utils.validation import (
     _check_feature_names_in,
     _num_samples,
     check_is_fitted,
+    has_fit_parameter,
     validate_data,
 )
 
@@ -38,6 +39,7 @@ from .._support.checks import (
     refuse_other_order,
 )
 from .._support.rows import check_target
+from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
 from ..scaling import SelectedScaling, VarianceScaler
 from .sources import Uncertainty, check_source, predict_with_std
@@ -111,8 +113,9 @@ class RecalibratedRegressor(
     which makes intervals rather too wide, and without `conformal_size` the last
     recalibrator has seen all rows, and so has the choice of ``SelectedScaling``.
 
-    *Weights.* Further arguments of `fit`, such as ``sample_weight``, reach the
-    regressor alone; the recalibrator weighs all rows alike.
+    *Weights.* The recalibrator weighs rows by `sample_weight`, and so does a regressor
+    whose `fit` takes it; with metadata routing, one that requests it. Further
+    arguments of `fit` reach the regressor alone.
 
     Examples
     --------
@@ -161,6 +164,7 @@ class RecalibratedRegressor(
         y: Any,
         groups: Any = None,
         by_group: Any = None,
+        sample_weight: Any = None,
         **fit_params: Any,
     ) -> Self:
         """Fit the regressor, and calibrate the recalibrator with what it got wrong.
@@ -175,6 +179,9 @@ class RecalibratedRegressor(
             Rows of one group stay together in all cross-validation.
         by_group : array-like of shape (n,), optional
             Labels: the coverage of `predict_interval` then holds in every group.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, at least 0, for the recalibrator and for a regressor
+            that takes them. Rows of weight 0 calibrate nothing.
         **fit_params
             Passed to the regressor's `fit`; values of n rows are split as X is.
 
@@ -183,7 +190,9 @@ class RecalibratedRegressor(
         self
         """
         seed = check_count(self.random_state, "random_state", least=0)
-        refuse_other_order(X=X, y=y, groups=groups, by_group=by_group)
+        refuse_other_order(
+            X=X, y=y, groups=groups, by_group=by_group, sample_weight=sample_weight
+        )
         validate_data(self, X, skip_check_array=True, reset=True)
         (X,) = indexable(X)
         target = check_target(y, _num_samples(X), type(self).__name__, what="targets")
@@ -193,7 +202,8 @@ class RecalibratedRegressor(
         labels = (
             None if by_group is None else check_groups(by_group, target, "by_group")
         )
-        routed = self._route(groups, fit_params)
+        weights, known = self._weights(sample_weight, target)
+        routed = self._route(groups, sample_weight, fit_params)
 
         if isinstance(regressor, FrozenEstimator):
             rows = np.arange(target.size)
@@ -218,6 +228,9 @@ class RecalibratedRegressor(
                 f"{u.size} are 0. Do all members of an ensemble agree?"
             )
             raise InvalidInputError(msg)
+        if known is not None:  # rows without a weight calibrate nothing
+            kept = known[rows]
+            rows, error, u = rows[kept], error[kept], u[kept]
         kept_together = some_labels(kept_together, rows)
         if kept_together is None and np.unique(rows).size < rows.size:
             kept_together = rows.astype(np.float64)  # rows that were tested repeatedly
@@ -231,6 +244,7 @@ class RecalibratedRegressor(
             error,
             kept_together,
             some_labels(labels, rows),
+            some_labels(weights, rows),
             conformal_size=self.conformal_size,
             seed=seed,
         )
@@ -377,10 +391,32 @@ class RecalibratedRegressor(
         scaler: VarianceScaler = clone(given)
         return scaler
 
-    def _route(self, groups: Any, fit_params: dict[str, Any]) -> Bunch:
+    @staticmethod
+    def _weights(sample_weight: Any, target: Floats) -> tuple[Any, Any]:
+        """Return the weight of each row, and which rows have one, if not all."""
+        kept, weights = check_weights(sample_weight, target, "X")
+        if kept is None:
+            return weights, None
+        known = np.zeros(target.size, dtype=bool)
+        known[kept] = True
+        if weights is None:
+            return None, known
+        of_all = np.zeros(target.size)
+        of_all[kept] = weights
+        return of_all, known
+
+    def _route(
+        self, groups: Any, sample_weight: Any, fit_params: dict[str, Any]
+    ) -> Bunch:
         """Return what the regressor and the splitter get of the arguments of `fit`."""
         if _is_routing():
-            return process_routing(self, "fit", groups=groups, **fit_params)
+            return process_routing(
+                self, "fit", groups=groups, sample_weight=sample_weight, **fit_params
+            )
+        if sample_weight is not None and has_fit_parameter(
+            self._regressor(), "sample_weight"
+        ):
+            fit_params = {**fit_params, "sample_weight": sample_weight}
         return Bunch(regressor=Bunch(fit=fit_params), splitter=Bunch(split={}))
 
     def _check_columns(self, X: Any) -> None:

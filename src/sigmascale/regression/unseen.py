@@ -101,41 +101,50 @@ def calibrate(
     error: Floats,
     groups: Labels | None,
     by_group: Labels | None,
+    weights: Floats | None,
     *,
     conformal_size: float | None,
     seed: int,
 ) -> VarianceScaler:
     """Fit the recalibrator, and find the z-scores that intervals are made from."""
+
+    def fit(scaler: VarianceScaler, rows: Ints) -> VarianceScaler:
+        return scaler.fit(
+            some_rows(table, rows),
+            error[rows],
+            some_labels(groups, rows),
+            some_labels(weights, rows),
+        )
+
     if conformal_size is not None:
         size = check_fraction(conformal_size, "conformal_size")
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         splitter = kind(1, test_size=size, random_state=seed)
         seen, unseen = next(splitter.split(error, groups=groups))
-        scaler.fit(some_rows(table, seen), error[seen], some_labels(groups, seen))
-        return scaler.conformalize(
+        return fit(scaler, seen).conformalize(
             some_rows(table, unseen),
             error[unseen],
-            by_group=some_labels(by_group, unseen),
+            some_labels(by_group, unseen),
+            some_labels(weights, unseen),
         )
-    scaler.fit(table, error, groups)
+    scaler.fit(table, error, groups, weights)
     # selecting once is enough: one choice of few cannot fit the rows closely
     chosen = scaler.chosen
     predicted = scaler.predict(table)
     rng = np.random.default_rng(seed)
     n_folds = min(CONFORMAL_FOLDS, error.size)
-    fold = make_folds(np.abs(error) / predicted, n_folds, rng, groups)
+    size = np.abs(error) / predicted
+    fold = make_folds(size, n_folds, rng, groups, weights)
     for k in range(n_folds):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if seen.size and unseen.size:
             with quiet():  # `fit` has given the warnings that matter
-                fitted = clone(chosen).fit(
-                    some_rows(table, seen), error[seen], some_labels(groups, seen)
-                )
+                fitted = fit(clone(chosen), seen)
                 predicted[unseen] = fitted.predict(some_rows(table, unseen))
-    scaler.conformal_ = ConformalScores.learn(error, predicted, by_group)
+    scaler.conformal_ = ConformalScores.learn(error, predicted, by_group, weights)
     return scaler
 
 
 def some_labels(labels: Labels | None, rows: Ints) -> Labels | None:
-    """Return some of the labels, if there are any."""
+    """Return some of the labels, or weights, if there are any."""
     return None if labels is None else labels[rows]

@@ -21,7 +21,6 @@ from .._support.checks import (
     check_errors,
     check_fraction,
     check_groups,
-    check_pair,
     largest_size,
     refuse_other_order,
 )
@@ -32,10 +31,13 @@ from .._support.rows import (
     check_nonnegative_uncertainty,
     check_target,
     fitted_names,
+    judged_rows,
     read_table,
+    refuse_negative_uncertainty,
     with_target,
 )
 from .._support.telling import warn
+from .._support.weights import effective_number
 from ..arrays.libraries import to_numpy
 from ..arrays.prediction import interval as interval_device
 from ..arrays.prediction import recalibrate as recalibrate_device
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 
 Distribution = Literal["normal", "student"]
+UnseenZ = tuple[Floats, Floats | None]  # z-scores of unseen rows, and their weights
 
 
 class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
@@ -93,6 +96,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     column_numbers_: list[int]
     conformal_: ConformalScores
     law_: StudentLaw
+    n_effective_: float
     distribution: Distribution = "normal"
 
     def _learn(self, rows: Rows) -> Node:
@@ -141,7 +145,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         """Return what was learned in a sentence or two; nothing if it is too much."""
         return ""
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from the errors of a calibration set.
 
         Parameters
@@ -156,18 +162,25 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             do. They stay together in cross-validation, and choices count groups.
             Recalibrators that do not cross-validate have no other use for them than
             that rows which look like repeats are no surprise (RepeatedRowsWarning).
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, at least 0. Only their ratios matter. A row of weight 0
+            is as good as left out; whole weights count repeats of a row, which stay
+            together in cross-validation.
 
         Returns
         -------
         self
         """
         self._forget()
-        refuse_other_order(X=X, y=y, groups=groups)
+        refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
         if on_device(X, y):
-            return self._fit_device(X, y, groups)
+            return self._fit_device(X, y, groups, sample_weight)
         rows = self._read(X, fitting=True)
-        u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
+        u = rows.numbers(0)
+        refuse_negative_uncertainty(u)
         rows = with_target(rows, y, groups, type(self).__name__)
+        rows = rows.with_uncertainty(u).weighted(sample_weight)
+        u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
         warn_of_repeats(rows, stacklevel=2)
         self.min_uncertainty_ = float(u.min())
         self.seen_ = Seen.of(rows.with_uncertainty(u))
@@ -175,14 +188,17 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         with working(f"fitting {type(self).__name__}"):
             return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
-    def _fit_device(self, X: Any, y: Any, groups: Any) -> Self:
+    def _fit_device(self, X: Any, y: Any, groups: Any, sample_weight: Any) -> Self:
         """Fit rows on a device; what sums do not determine is learned on the host."""
         rows = self._read_device(X, fitting=True)
         with rows.library.in_64_bits():
             rows = rows.detached().with_target(y).nonnegative(smallest=None)
-            if groups is not None or self.needs_rows:
+            if groups is not None or sample_weight is not None or self.needs_rows:
                 host = rows.to_host()
-                return self.fit(np.column_stack(host.columns), host.errors, groups)
+                weights = None if sample_weight is None else to_numpy(sample_weight)
+                return self.fit(
+                    np.column_stack(host.columns), host.errors, groups, weights
+                )
             rows, all_zero = device_summaries.informative(rows)
             if all_zero:
                 warn_of_zero_errors(rows.n_rows)
@@ -435,17 +451,20 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         # sums that are kept must be those of the errors, even if all of them are 0
         rows = informative(rows, replaced=not self.is_updatable)
         self.n_samples_fit_ = rows.n_rows
+        if rows.weights is not None:
+            self.n_effective_ = effective_number(rows.weights)
         self.map_ = self._learn(rows)
         # those of rows that a cross-fit has not seen, where there are any
-        unseen: Floats | None = self.__dict__.pop("_unseen_z", None)
+        unseen: UnseenZ | None = self.__dict__.pop("_unseen_z", None)
         if self.distribution == "student":
-            z = rows.errors / rescale(self.map_, rows) if unseen is None else unseen
-            self._learn_law(z)
+            if unseen is None:
+                unseen = rows.errors / rescale(self.map_, rows), rows.weights
+            self._learn_law(*unseen)
         return self
 
-    def _learn_law(self, z: Floats) -> None:
+    def _learn_law(self, z: Floats, weights: Floats | None) -> None:
         """Learn Student's t, and make its standard deviation what is predicted."""
-        law = StudentLaw.learn(z)
+        law = StudentLaw.learn(z, weights)
         if law.df > 2:
             root = 1.0 if np.isinf(law.df) else float(np.sqrt((law.df - 2) / law.df))
             self.map_ = multiplied(self.map_, law.scale / root)
@@ -476,7 +495,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
     def _forget(self) -> None:
         """Forget what not every fit has, such as z-scores that guarantee nothing."""
-        for name in ("conformal_", "n_sample_", "level_", "law_"):
+        for name in ("conformal_", "n_sample_", "level_", "law_", "n_effective_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -530,8 +549,18 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
 
         check_is_fitted(self)
         does = f"{self.does[0].upper()}{self.does[1:]}."
-        words = [does, self._learned_words(), self._law_words(), self._sampled()]
+        words = [does, self._learned_words(), self._law_words()]
+        words += [self._sampled(), self._weighted()]
         return " ".join(filter(None, words))
+
+    def _weighted(self) -> str:
+        """Return that rows were weighted, in words; nothing if they were not."""
+        if not hasattr(self, "n_effective_"):
+            return ""
+        return (
+            f"The {self.n_samples_fit_} rows were weighted, and count as "
+            f"{self.n_effective_:.0f} in effect."
+        )
 
     def _law_words(self) -> str:
         """Return the law of errors in words; nothing if it is normal."""
@@ -602,7 +631,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
         law: StudentLaw = getattr(self, "law_", NORMAL)
         return np.asarray(self.predict(X)[:, None] * law.quantiles(p))
 
-    def conformalize(self, X: Any, error: Any, by_group: Any = None) -> Self:
+    def conformalize(
+        self, X: Any, error: Any, by_group: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.
 
         Parameters
@@ -613,21 +644,31 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             Their errors, reference minus prediction.
         by_group : array-like of shape (n,), optional
             Labels: the coverage then holds in every group, each from its own rows.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, at least 0: how much more often each is among new rows
+            than here (:func:`sigmascale.shift_weights`). The coverage then is that
+            of such new rows, as nearly as the weights are known. Whole weights count
+            repeats.
 
         Returns
         -------
         self
         """
-        refuse_other_order(X=X, error=error, by_group=by_group)
+        refuse_other_order(
+            X=X, error=error, by_group=by_group, sample_weight=sample_weight
+        )
         predicted = self.predict(X)
         if on_device(predicted):  # the scores of held-out rows are kept on the host
-            predicted, error, by_group = (
+            predicted, error, by_group, sample_weight = (
                 None if each is None else to_numpy(each)
-                for each in (predicted, error, by_group)
+                for each in (predicted, error, by_group, sample_weight)
             )
         errors = check_errors(error, predicted)
         labels = self._group_labels(by_group, predicted)
-        self.conformal_ = ConformalScores.learn(errors, predicted, labels)
+        rows = Rows((predicted,), ("u",), errors, labels).weighted(sample_weight)
+        self.conformal_ = ConformalScores.learn(
+            rows.errors, rows.uncertainty, rows.groups, rows.weights
+        )
         return self
 
     def predict_interval(
@@ -720,7 +761,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
     def _group_labels(by_group: Any, rows: Floats) -> Labels | None:
         return None if by_group is None else check_groups(by_group, rows, "by_group")
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of the errors; higher is better.
 
         Parameters
@@ -729,18 +770,23 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             Conditioning table with the columns seen in `fit`.
         y : array-like of shape (n,)
             Errors, reference minus prediction.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, at least 0.
         """
-        refuse_other_order(X=X, y=y)
+        refuse_other_order(X=X, y=y, sample_weight=sample_weight)
         predicted = self.predict(X)
+        if on_device(predicted) and sample_weight is not None:
+            predicted, y, sample_weight = map(to_numpy, (predicted, y, sample_weight))
         if on_device(predicted):
             judged = DeviceRows.judged(y, predicted)
             with judged.library.in_64_bits():
                 return -judged.total(("z2", "log_u2")).nll()
         error = check_target(y, predicted.size, type(self).__name__)
-        e, u = check_pair(error, predicted)
+        rows = judged_rows(error, predicted, sample_weight=sample_weight)
+        e, u = rows.errors, rows.uncertainty
         if hasattr(self, "law_"):
-            return -float(np.mean(self.law_.losses(e / u) + np.log(u)))
-        return -BinSums.of_all(e, u).nll()
+            return -rows.mean(self.law_.losses(e / u) + np.log(u))
+        return -BinSums.of_all(e, u, rows.weights).nll()
 
     def _read(self, X: Any, *, fitting: bool) -> Rows:
         """Return the rows of a table whose columns are those seen in `fit`."""

@@ -221,6 +221,7 @@ class BinwiseScaling(VarianceScaler):
             int(np.count_nonzero(filled)),
             [] if self.loss == "consistency" else features,
             by_uncertainty=self.loss != "adaptivity",
+            weights=rows.weights,
         )
         found = minimise(
             loss,

@@ -9,6 +9,7 @@ from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.citations import BOOSTING
 from .._support.progress import track
 from .._support.rows import Rows
+from .._support.weights import mean_of, spread_of, total_of
 from ..exceptions import InvalidInputError
 from ..maps import (
     UNCERTAINTY,
@@ -140,7 +141,8 @@ class BoostedScaling(VarianceScaler):
         columns = coded_columns(
             rows, set(rows.positions(self.categorical, "categorical"))
         )
-        order = canonical_order([column.values for column in columns], rows.errors)
+        values = [column.values for column in columns]
+        order = canonical_order(values, rows.errors, rows.weights)
         return self._learn_in_folds(rows.take(order), None)[0]
 
     def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
@@ -152,7 +154,7 @@ class BoostedScaling(VarianceScaler):
             raise InvalidInputError(msg)
         options = TreeOptions(
             depth=depth,
-            min_rows=int(np.clip(rows.n_rows / 50, 20, 50))
+            min_rows=int(np.clip(rows.total / 50, 20, 50))
             if self.min_rows is None
             else check_count(self.min_rows, "min_rows"),
             pseudo_rows=PSEUDO_ROWS,
@@ -162,23 +164,27 @@ class BoostedScaling(VarianceScaler):
         columns = coded_columns(
             rows, set(rows.positions(self.categorical, "categorical"))
         )
-        self.base_ = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
+        weights = rows.weights
+        self.base_ = LinearScaling(subtract=False).fit(
+            rows.uncertainty, rows.errors, sample_weight=weights
+        )
         base = rescale(self.base_.map_, rows)
         z2 = (rows.errors / base) ** 2
-        ratio = (z2 / z2.mean() + FLOOR) / (1 + FLOOR)
+        ratio = (z2 / rows.mean(z2) + FLOOR) / (1 + FLOOR)
         if fold is None:
-            fold = make_folds(ratio, n_folds, np.random.default_rng(seed), rows.groups)
-        n_bins = int(np.clip(rows.n_rows // ROWS_PER_BIN, LEAST_BINS, MAX_BINS))
-        partitions = [learn_partition(c, n_bins, MAX_BINS) for c in columns]
+            rng = np.random.default_rng(seed)
+            fold = make_folds(ratio, n_folds, rng, rows.groups, weights)
+        n_bins = int(np.clip(rows.total // ROWS_PER_BIN, LEAST_BINS, MAX_BINS))
+        partitions = [learn_partition(c, n_bins, MAX_BINS, weights) for c in columns]
         codes = coded(partitions, columns)
         trees, out_of_fold = self._boost(
-            codes, partitions, ratio, fold, max_trees, options, largest_counted(ratio)
+            codes, partitions, ratio, weights, fold, max_trees, options
         )
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
         # the plain mean: a capped one would leave heavy-tailed errors uncovered
-        self.scale_ = float(np.sqrt(np.mean(z2 * np.exp(-out_of_fold))))
+        self.scale_ = float(np.sqrt(rows.mean(z2 * np.exp(-out_of_fold))))
         unseen: Floats = self.scale_ * np.exp(0.5 * out_of_fold) * base
-        self._unseen_z = rows.errors / unseen
+        self._unseen_z = rows.errors / unseen, weights
         if not self.n_trees_:
             return Product((Constant(self.scale_), self.base_.map_)), unseen
         inputs = [
@@ -206,12 +212,13 @@ class BoostedScaling(VarianceScaler):
         codes: Ints,
         partitions: list[Partition],
         ratio: Floats,
+        weights: Floats | None,
         fold: Ints,
         max_trees: int,
         options: TreeOptions,
-        cap: float,
     ) -> tuple[Forest, Floats]:
         """Grow the boosters in step; return them and the unseen rows' log factors."""
+        cap = largest_counted(ratio, weights)
         present = np.unique(fold)
         unseen = [np.flatnonzero(fold == k) for k in present if present.size > 1]
         self.n_boosters_ = len(unseen)
@@ -221,15 +228,16 @@ class BoostedScaling(VarianceScaler):
         current = np.tile(ratio, (len(unseen), 1))
         grower = None
         if unseen:
-            grower = Grower(codes, partitions, seen, options)
+            grower = Grower(codes, partitions, seen, options, weights=weights)
             if len(partitions) > MOST_COLUMNS:
-                allowed = _telling(grower.first_gains(current, cap), ratio, cap)
-                grower = Grower(codes, partitions, seen, options, allowed)
+                gains = grower.first_gains(current, cap)
+                allowed = _telling(gains, ratio, cap, weights)
+                grower = Grower(codes, partitions, seen, options, allowed, weights)
         grown = Forest(max(partition.n_codes for partition in partitions))
         out = np.zeros(ratio.size)
-        losses = _centred(ratio, out, cap)
+        losses = _centred(ratio, out, cap, weights)
         start, best_losses, best_out, best = losses, losses, out, 0
-        path = [float(losses.mean())]
+        path = [mean_of(losses, weights)]
         for count in track(range(1, max_trees + 1), "boosting", max_trees):
             if grower is None:
                 break
@@ -243,36 +251,42 @@ class BoostedScaling(VarianceScaler):
                 own *= np.exp(-value)[leaf]
                 out[rows] += value[leaf[rows]]
             grown.add(trees)
-            losses = _centred(ratio, out, cap)
-            path.append(float(losses.mean()))
+            losses = _centred(ratio, out, cap, weights)
+            path.append(mean_of(losses, weights))
             if path[-1] < path[best]:
                 best, best_losses, best_out = count, losses, out
             if count - best >= PATIENCE:
                 break
         gain = start - best_losses
-        enough = STANDARD_ERRORS * gain.std() / np.sqrt(gain.size)
-        if gain.mean() < enough:
+        n_rows = total_of(gain.size, weights)
+        enough = STANDARD_ERRORS * spread_of(gain, weights) / np.sqrt(n_rows)
+        if mean_of(gain, weights) < enough:
             best, best_out = 0, np.zeros(ratio.size)
         self.cv_loss_ = np.array(path)
         self.n_trees_ = best
         return grown, best_out
 
 
-def _telling(gains: Floats, ratio: Floats, cap: float) -> npt.NDArray[np.bool_]:
+def _telling(
+    gains: Floats, ratio: Floats, cap: float, weights: Floats | None
+) -> npt.NDArray[np.bool_]:
     """Return which of very many columns each booster looks at.
 
     The first split of a column of noise gains half the variance of the ratios times a
     chi-squared number, and the largest of p such numbers is about 2 ln(p).
     """
     counted = np.minimum(ratio, cap)
-    chance = float((counted / counted.mean()).var()) * np.log(gains.shape[1])
+    variance = spread_of(counted / mean_of(counted, weights), weights) ** 2
+    chance = variance * np.log(gains.shape[1])
     least = np.sort(gains, axis=1)[:, -MOST_COLUMNS, None]
     return np.asarray(gains >= np.maximum(least, chance))
 
 
-def _centred(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
+def _centred(
+    ratio: Floats, log_factor: Floats, cap: float, weights: Floats | None = None
+) -> Floats:
     """Return the loss with the best constant: the average is set once, at the end."""
     r = ratio * np.exp(-log_factor)
-    level = float(np.minimum(r, cap).mean())
+    level = mean_of(np.minimum(r, cap), weights)
     losses: Floats = capped(r / level, cap) + log_factor + np.log(level)
     return losses

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from .._support.checks import LARGEST_Z, Floats, Ints, Labels
 from .._support.rows import Rows
 from .._support.telling import noted, quiet, warn
+from .._support.weights import mean_of, total_of
 from ..maps import multiplied
 from ..maps.prediction import rescale
 from .base import VarianceScaler
@@ -48,7 +49,7 @@ class Unseen:
             return self.scaler
         scaler: VarianceScaler = clone(candidate)._fit_rows(rows)
         if self.level is not None:
-            typical = np.mean(np.log(rescale(scaler.map_, rows)))
+            typical = rows.mean(np.log(rescale(scaler.map_, rows)))
             factor = float(self.level * np.exp(-typical))
             scaler.map_ = multiplied(scaler.map_, factor)
         return scaler
@@ -70,12 +71,12 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     for unseen, fitted in _fits(candidate, rows, fold):
         found = rescale(fitted.map_, rows)
         predicted[unseen] = found[unseen]
-        typical[unseen] = np.mean(np.log(found))  # of the same rows for every fold
+        typical[unseen] = rows.mean(np.log(found))  # of the same rows for every fold
     if not candidate.sets_average:
         return Unseen(predicted, predicted)
     log_shape = np.log(predicted) - typical
     size = np.minimum(np.abs(rows.errors) * np.exp(-log_shape), LARGEST_Z)
-    level = float(np.sqrt(np.mean(size**2)))
+    level = float(np.sqrt(rows.mean(size**2)))
     return Unseen(predicted, level * np.exp(log_shape), level=level)
 
 
@@ -132,32 +133,41 @@ def rank(
     losses: dict[str, Floats],
     groups: Labels | None = None,
     uncapped: dict[str, Floats] | None = None,
+    weights: Floats | None = None,
 ) -> Ranking:
     """Rank candidates by the loss of each row; rows of a group are not independent.
+
+    A weighted row counts as a group of so many repeats.
 
     Standard errors are at least those of the `uncapped` losses: where a few enormous
     errors could undo a difference, it is not certain.
     """
-    best = min(losses, key=lambda name: float(losses[name].mean()))
+    mean = {name: mean_of(loss, weights) for name, loss in losses.items()}
+    best = min(mean, key=lambda name: mean[name])
     differences = {name: loss - losses[best] for name, loss in losses.items()}
+    if groups is None and weights is not None:
+        groups = np.arange(weights.size)
     codes = None if groups is None else np.unique(groups, return_inverse=True)[1]
-    errors = {name: _standard_error(d, codes) for name, d in differences.items()}
+    errors = {
+        name: _standard_error(d, codes, weights) for name, d in differences.items()
+    }
     if uncapped is not None:
         for name, loss in uncapped.items():
-            in_full = _standard_error(loss - uncapped[best], codes)
+            in_full = _standard_error(loss - uncapped[best], codes, weights)
             errors[name] = max(errors[name], in_full)
     return Ranking(
         best,
-        {name: float(loss.mean()) for name, loss in losses.items()},
-        {name: float(d.mean()) for name, d in differences.items()},
+        mean,
+        {name: mean_of(d, weights) for name, d in differences.items()},
         errors,
     )
 
 
-def _standard_error(d: Floats, groups: Ints | None) -> float:
+def _standard_error(d: Floats, groups: Ints | None, weights: Floats | None) -> float:
     """Return the standard error of a mean of rows, or of rows in groups."""
     if groups is None:
         return float(d.std() / np.sqrt(d.size))
-    sums = np.bincount(groups, d - d.mean())
+    d, total = d - mean_of(d, weights), total_of(d.size, weights)
+    sums = np.bincount(groups, d if weights is None else weights * d)
     correction = sums.size / max(1, sums.size - 1)  # few groups have too small a sum
-    return float(np.sqrt(correction * np.sum(sums**2)) / d.size)
+    return float(np.sqrt(correction * np.sum(sums**2)) / total)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import LARGEST, Floats, refuse_values
 from .._support.rows import Rows
+from .._support.weights import mean_of
 from ..exceptions import InvalidInputError
 from ..maps import Clip, Column, Constant, Node, Product, Root, Sum
 from .base import Distribution, VarianceScaler
@@ -80,12 +82,12 @@ class ComponentScaling(VarianceScaler):
         squares = [_checked(rows, position) ** 2 for position in positions]
         e2 = rows.errors**2
         # in units in which all have the mean 1, so that no square overflows
-        units = [float(x.mean()) or 1.0 for x in squares]
-        e_unit = float(e2.mean())
+        units = [rows.mean(x) or 1.0 for x in squares]
+        e_unit = rows.mean(e2)
         table = np.column_stack(
             [*(x / unit for x, unit in zip(squares, units, strict=True)), 0 * e2 + 1]
         )
-        found = nonnegative_variance(table, e2 / e_unit)
+        found = nonnegative_variance(table, e2 / e_unit, rows.weights)
         slopes = found[:-1] * e_unit / np.array(units)
         self.a_ = {
             rows.names[position]: float(np.sqrt(slope))
@@ -131,7 +133,9 @@ def _checked(rows: Rows, position: int) -> Any:
     return values
 
 
-def nonnegative_variance(table: Floats, e2: Floats) -> Floats:
+def nonnegative_variance(
+    table: Floats, e2: Floats, weights: Floats | None = None
+) -> Floats:
     """Return s >= 0 that minimises <ln v + e²/v>, v = table @ s, of unit means.
 
     Steps are those of Fisher scoring: e² is fitted to the table by least squares with
@@ -146,13 +150,15 @@ def nonnegative_variance(table: Floats, e2: Floats) -> Floats:
 
     def loss(s: Floats) -> float:
         v = np.maximum(table @ s, floor)
-        return float(np.mean(np.log(v) + e2 / v))
+        return mean_of(np.log(v) + e2 / v, weights)
 
     n_columns = table.shape[1]
     starts = [np.full(n_columns, 1 / n_columns)]
     starts += [0.98 * each + 0.02 / n_columns for each in np.eye(n_columns)]
-    found = [_descend(table, e2, floor, loss, s, ROUGHLY) for s in starts]
-    best = _descend(table, e2, floor, loss, min(found, key=loss), CONVERGED)
+    roots = None if weights is None else np.sqrt(weights / weights.sum())
+    descend = partial(_descend, table, e2, roots, floor, loss)
+    found = [descend(s, ROUGHLY) for s in starts]
+    best = descend(min(found, key=loss), CONVERGED)
     for k in np.argsort(best):  # what is too small to be seen is 0
         without = np.where(np.arange(n_columns) == k, 0.0, best)
         if without.any() and loss(without) <= loss(best) + CONVERGED:
@@ -161,14 +167,23 @@ def nonnegative_variance(table: Floats, e2: Floats) -> Floats:
 
 
 def _descend(
-    table: Floats, e2: Floats, floor: float, loss: Loss, s: Floats, enough: float
+    table: Floats,
+    e2: Floats,
+    roots: Floats | None,
+    floor: float,
+    loss: Loss,
+    s: Floats,
+    enough: float,
 ) -> Floats:
-    """Take steps downhill until one changes the loss by less than is `enough`."""
+    """Take steps downhill until one changes the loss by less than is `enough`.
+
+    `roots` are those of the weights of rows.
+    """
     from scipy import optimize
 
     lowest = loss(s)
     for _ in range(STEPS):
-        weight = 1 / np.maximum(table @ s, floor)
+        weight = (1 if roots is None else roots) / np.maximum(table @ s, floor)
         weighted = table * weight[:, None]
         # least squares by a triangle as small as the columns are few
         normal = weighted.T @ weighted

@@ -9,31 +9,39 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
+from .._support.weights import mean_of
 from ..bins.quantiles import in_order
 
 
-def largest_ratio(z2: Floats) -> float:
+def largest_ratio(z2: Floats, weights: Floats | None = None) -> float:
     """Return the largest ratio of a squared error to its variance that counts in full.
 
     At least 20 (normal errors stay below 2 ln n, about 20 for 20,000 rows), and
     sqrt(n) / 2 for larger sets, where single rows matter less. Where nearly all errors
     are exactly 0 the others are no outliers, and it is higher.
     """
-    return largest_ratio_of(z2.size, int(np.count_nonzero(z2)))
+    return largest_ratio_of(*counted_squares(z2, weights))
 
 
-def largest_ratio_of(n_rows: int, n_nonzero: int) -> float:
+def counted_squares(z2: Floats, weights: Floats | None) -> tuple[float, float]:
+    """Return the number of rows and of nonzero errors, or the weights of both."""
+    if weights is None:
+        return z2.size, int(np.count_nonzero(z2))
+    return float(weights.sum()), float(weights[z2 != 0].sum())
+
+
+def largest_ratio_of(n_rows: float, n_nonzero: float) -> float:
     """Return :func:`largest_ratio` from the number of rows and of nonzero errors."""
     return max(20.0, 0.5 * float(np.sqrt(n_rows)), 2 * n_rows / max(1, n_nonzero))
 
 
-def largest_counted(z2: Floats) -> float:
+def largest_counted(z2: Floats, weights: Floats | None = None) -> float:
     """Return up to which value a z² counts: so many times the mean of what counts.
 
     A few enormous errors make the mean their own, but not this one.
     """
-    ratio, mean = largest_ratio(z2), float(z2.mean())
-    while (counted := float(np.minimum(z2, ratio * mean).mean())) < 0.999 * mean:
+    ratio, mean = largest_ratio(z2, weights), mean_of(z2, weights)
+    while (counted := mean_of(np.minimum(z2, ratio * mean), weights)) < 0.999 * mean:
         mean = counted
     return ratio * mean
 
@@ -58,28 +66,43 @@ def capped(r: Floats, cap: float) -> Floats:
 
 
 def make_folds(
-    size: Floats, n_folds: int, rng: np.random.Generator, groups: Labels | None
+    size: Floats,
+    n_folds: int,
+    rng: np.random.Generator,
+    groups: Labels | None,
+    weights: Floats | None = None,
 ) -> Ints:
     """Return the fold of each row.
 
     Rows are dealt out in the order of `size`, so that each fold gets its share of the
-    large ones. With `groups`, a whole group goes to one fold: large groups first, each
-    to the emptiest fold.
+    large ones. With groups, a whole group goes to one fold: large groups first, each
+    to the emptiest fold. Weighted rows are dealt out as groups of so many repeats.
     """
     n_rows = size.size
     fold = np.empty(n_rows, dtype=np.int64)
+    if groups is None and weights is not None:
+        groups = np.arange(n_rows)
     if groups is None:
         rounds = -(-n_rows // n_folds)
         deal = rng.permuted(np.tile(np.arange(n_folds), (rounds, 1)), axis=1).ravel()
         fold[in_order(size, np.arange(n_rows))[1]] = deal[:n_rows]
         return fold
-    _, code, count = np.unique(groups, return_inverse=True, return_counts=True)
+    code = in_order_of_appearance(groups)
+    count = np.bincount(code, weights)
     order = rng.permutation(count.size)
     of_group, filled = np.empty(count.size, dtype=np.int64), np.zeros(n_folds)
     for group in order[np.argsort(-count[order], kind="stable")]:
         of_group[group] = int(np.argmin(filled))
         filled[of_group[group]] += count[group]
     return of_group[code]
+
+
+def in_order_of_appearance(labels: Labels) -> Ints:
+    """Return the number of each label, counted as they come."""
+    _, first, code = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty_like(first)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return rank[code]
 
 
 def phase(e: Any, u: Any, e2: float, u2: float, seed: int = 0) -> Any:
@@ -101,8 +124,10 @@ def phase(e: Any, u: Any, e2: float, u2: float, seed: int = 0) -> Any:
 
 
 def canonical_order(
-    columns: Sequence[npt.NDArray[np.generic]], error: Floats
+    columns: Sequence[npt.NDArray[np.generic]],
+    error: Floats,
+    weights: Floats | None = None,
 ) -> npt.NDArray[np.intp]:
     """Return an order of the rows that does not depend on the order they came in."""
-    keys = (np.abs(error), *columns)
+    keys = (np.abs(error), *columns, *([] if weights is None else [weights]))
     return in_order(*keys, np.arange(error.size), n_keys=len(keys))[-1]

@@ -127,13 +127,13 @@ def _runs(values: Floats | Ints) -> Ints:
 
 
 def _means(
-    code: Ints, n: Ints, first: Floats, second: Floats
-) -> tuple[Floats, Floats, Ints]:
+    code: Ints, n: Ints | Floats, first: Floats, second: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Return the means of two quantities over the rows of each code, and their number.
 
     Each value stands for n rows.
     """
-    rows = np.bincount(code, n)
+    rows = np.bincount(code, n).astype(np.float64)
     sums = (np.bincount(code, n * each) for each in (first, second))
     means = [each / rows for each in sums]
-    return means[0], means[1], rows.astype(np.int64)
+    return means[0], means[1], rows

@@ -119,7 +119,7 @@ def linear_law(data: Variances, *, subtract: bool) -> LinearLaw:
     # A factor alone comes first, then a value alone: what is searched must beat them.
     best, best_loss = 0.0, rows.loss(0.0)
     found = (np.inf, *(_lowest(rows, means, each) for each in searched))
-    n_rows = u2.size if data.n is None else int(np.sum(data.n))
+    n_rows = u2.size if data.n is None else float(np.sum(data.n))
     for c in found:
         loss = rows.loss(c)
         better = BETTER * max(1, abs(best_loss)) if c >= 0 else 2 * CLEARLY / n_rows
@@ -143,7 +143,7 @@ class _Profile:
 
     u2: Floats
     e2: Floats
-    n: Ints | None
+    n: Ints | Floats | None
     least: float
 
     def _mean(self, x: Floats) -> float:
@@ -204,11 +204,12 @@ def _lowest(rows: _Profile, means: _Profile, tried: Floats) -> float:
     return between
 
 
-def _small(u2: Floats, n: Ints | None) -> float:
+def _small(u2: Floats, n: Ints | Floats | None) -> float:
     """Return the u² that 5 % of the rows are below."""
     if n is None:
         rank = int(SMALL * (u2.size - 1))
         return float(np.partition(u2, rank)[rank])
     order = np.argsort(u2)
-    rank = int(np.searchsorted(np.cumsum(n[order]), SMALL * np.sum(n)))
+    ends = np.cumsum(n[order])
+    rank = int(np.searchsorted(ends, np.floor(SMALL * (ends[-1] - 1)), side="right"))
     return float(u2[order[rank]])

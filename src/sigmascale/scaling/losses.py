@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
-from ..bins.partitions import bins_of, cut_positions, rank_bins
+from .._support.weights import total_of
+from ..bins.partitions import bins_of, cut_positions, in_pieces, rank_bins
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
 
@@ -48,6 +49,25 @@ class _CutBins:
         return np.add.reduceat(z2.take(by_group), self._starts) / self._sizes
 
 
+class _WeighedBins:
+    """Score bins of equal weight, of rows in the order of (group, scaled u)."""
+
+    def __init__(self, weights: Floats, n_bins: int, groups: Ints | None) -> None:
+        self._weights, self._groups = weights, groups
+        total = float(weights.sum())
+        self._cuts = np.append(cut_positions(total, n_bins), total)
+
+    def zms(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
+        w = self._weights.take(order)
+        if self._groups is not None:
+            by_group = np.argsort(self._groups.take(order), kind="stable")
+            w, z2 = w.take(by_group), z2.take(by_group)
+        # a limit parts the row that it falls into
+        ends, sums = (np.append(0.0, np.cumsum(x)) for x in (w, z2))
+        means: Floats = np.diff(np.interp(self._cuts, ends, sums)) / np.diff(self._cuts)
+        return means
+
+
 class ScaledLoss:
     """The loss of the logarithms of bin-wise factors: S_cal plus S_u and S_X terms.
 
@@ -67,6 +87,8 @@ class ScaledLoss:
     n_score_bins : int, optional
         Number of score bins; by default as many as :func:`scorecard` has. As many as
         rows when there are fewer rows.
+    weights : array of shape (n,), optional
+        Weights of the rows; score bins then have equal weights.
 
     Notes
     -----
@@ -83,7 +105,15 @@ class ScaledLoss:
         *,
         by_uncertainty: bool = True,
         n_score_bins: int | None = None,
+        weights: Floats | None = None,
     ) -> None:
+        if weights is not None:
+            # pieces of a weight of at most 1, so that whole weights count repeats
+            pieces, weights = in_pieces(weights)
+            error, uncertainty = error[pieces], uncertainty[pieces]
+            codes, features = codes[pieces], [x[pieces] for x in features]
+            if (weights == 1).all():
+                weights = None
         n_rows = uncertainty.size
         # Rows by (factor bin, u), the order that scaling keeps. Equal u are shuffled by
         # their errors, so that the order in which rows came does not matter.
@@ -95,21 +125,32 @@ class ScaledLoss:
         self._in_order = bool(np.all(np.diff(self._log_u) >= 0))  # factor bins of u
         self._z2 = (error[rows] / uncertainty[rows]) ** 2
         self._counts = np.bincount(codes, minlength=n_factors)
-        self._mean_z2 = np.bincount(codes, self._z2, minlength=n_factors) / n_rows
-        n_score_bins = min(bins_of(n_score_bins, n_rows), n_rows)
+        self._weights = None if weights is None else weights[rows]
+        if self._weights is not None:
+            self._z2 *= self._weights
+        total = total_of(n_rows, weights)
+        self._mean_z2 = np.bincount(codes, self._z2, minlength=n_factors) / total
+        n_score_bins = min(bins_of(n_score_bins, total), max(1, int(total)))
+        self._n_score_bins = n_score_bins
         self._starts = cut_positions(n_rows, n_score_bins)
         self._sizes = np.diff(self._starts, append=n_rows)
         self._by_uncertainty = by_uncertainty
         self._features = [self._score_bins(x[rows], codes) for x in features]
         self._needs_order = by_uncertainty or any(
-            isinstance(bins, _CutBins) for bins in self._features
+            not isinstance(bins, _FixedBins) for bins in self._features
         )
 
     def _score_bins(
         self, x: npt.NDArray[np.generic], codes: Ints
-    ) -> _FixedBins | _CutBins:
+    ) -> _FixedBins | _CutBins | _WeighedBins:
         """Prepare the score bins of a feature, rows being by (factor bin, u)."""
         _, value, count = np.unique(x, return_inverse=True, return_counts=True)
+        if self._weights is not None:
+            if x.dtype.kind == "f":
+                return _WeighedBins(self._weights, self._n_score_bins, value)
+            sums = np.zeros((count.size, self.n_factors))
+            np.add.at(sums, (value, codes), self._z2)
+            return _FixedBins(sums / np.bincount(value, self._weights)[:, None])
         last = np.cumsum(count) - 1
         first = last - count + 1
         labels = x.dtype.kind != "f"  # these make one score bin each
@@ -136,10 +177,17 @@ class ScaledLoss:
                 order = self._order(log_factors)
                 z2 = (self._z2 * np.repeat(weights, self._counts)).take(order)
             if self._by_uncertainty:
-                loss += _score(np.add.reduceat(z2, self._starts) / self._sizes)
+                loss += _score(self._zms_by_uncertainty(weights, order, z2))
             for bins in self._features:
                 loss += _score(bins.zms(weights, order, z2))
         return loss if np.isfinite(loss) else float("inf")
+
+    def _zms_by_uncertainty(self, weights: Floats, order: Ints, z2: Floats) -> Floats:
+        if self._weights is not None:
+            bins = _WeighedBins(self._weights, self._n_score_bins, None)
+            return bins.zms(weights, order, z2)
+        means: Floats = np.add.reduceat(z2, self._starts) / self._sizes
+        return means
 
     def _order(self, log_factors: Floats) -> Ints:
         """Return the rows in the order of the scaled uncertainty."""

@@ -7,7 +7,7 @@ import numpy as np
 from .._support.checks import Floats, Ints
 
 
-def scored_law(u2: Floats, e2: Floats, n: Ints) -> tuple[float, float]:
+def scored_law(u2: Floats, e2: Floats, n: Ints | Floats) -> tuple[float, float]:
     """Return the slope and floor of the variance, by a few steps of Fisher scoring.
 
     It is the law of `LinearScaling` to a few digits, in a hundredth of the time: for

@@ -177,10 +177,12 @@ class RakedScaling(VarianceScaler):
         start: Floats = rows.uncertainty
         cap: Cap = _times_the_mean
         if self.base == "linear":
-            law = LinearScaling(subtract=False).fit(rows.uncertainty, rows.errors)
+            law = LinearScaling(subtract=False).fit(
+                rows.uncertainty, rows.errors, sample_weight=rows.weights
+            )
             base = law.map_
             start = rescale(base, rows)
-            most = largest_counted((rows.errors / start) ** 2)
+            most = largest_counted((rows.errors / start) ** 2, rows.weights)
             cap = partial(_always, most)
         data = RowSummaries(rows, fold, start)
         cells = self._sum(data, cap)
@@ -193,7 +195,7 @@ class RakedScaling(VarianceScaler):
             out = np.flatnonzero(fold == k)
             f = raking.log_variance_factor(codes[out]) - raking.log_mean
             predicted[out] *= np.exp(0.5 * f)
-        self._unseen_z = rows.errors / predicted
+        self._unseen_z = rows.errors / predicted, rows.weights
         return node, predicted
 
     def _positions(self, data: Summaries, pair: Any) -> tuple[int, int]:
@@ -321,7 +323,7 @@ def _always(most: float, *_: float) -> float:
     return most
 
 
-def _times_the_mean(n_rows: int, n_nonzero: int, mean: float) -> float:
+def _times_the_mean(n_rows: float, n_nonzero: float, mean: float) -> float:
     """Return up to which z² counts, as far as sums can tell."""
     return largest_ratio_of(n_rows, n_nonzero) * mean
 

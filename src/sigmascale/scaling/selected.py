@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import LARGEST_Z, Floats, Ints, Labels, check_count
+from .._support.checks import LARGEST_Z, Floats, Ints, check_count
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
 from .._support.rows import Rows
 from .._support.telling import warn
 from ..bins.sums import nll_from
 from ..exceptions import (
+    AverageOffWarning,
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
@@ -34,7 +35,7 @@ from .summaries import CodedColumn, coded_columns
 from .temperature import TemperatureScaling
 
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
-CALIBRATED = 0.05  # |ln <Z²>| up to which "none" is a candidate at all
+CALIBRATED = 0.05  # |ln <Z²>| up to which an average is right, and "none" a candidate
 DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor meets
 ABSURD = 1e150  # no uncertainty is that large
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
@@ -165,7 +166,7 @@ class SelectedScaling(VarianceScaler):
             self.categorical, seed, self.components
         )
         one_group = rows.groups is not None and np.unique(rows.groups).size == 1
-        if rows.n_rows < 2 * n_folds or one_group:
+        if rows.total < 2 * n_folds or one_group:
             found = f"{rows.n_rows} rows" + (" of one group" if one_group else "")
             warn(
                 f"{found} are too few to cross-validate; a single factor is learned "
@@ -175,10 +176,12 @@ class SelectedScaling(VarianceScaler):
             )
             candidates, n_folds = {"temperature": TemperatureScaling()}, 1
         self.column_notes_ = _notes(columns, rows.names)
-        order = canonical_order([column.values for column in columns], rows.errors)
+        values = [column.values for column in columns]
+        order = canonical_order(values, rows.errors, rows.weights)
         rows = rows.take(order)
         size = np.abs(rows.errors) / rows.uncertainty
-        fold = make_folds(size, n_folds, np.random.default_rng(seed), rows.groups)
+        rng = np.random.default_rng(seed)
+        fold = make_folds(size, n_folds, rng, rows.groups, rows.weights)
 
         unseen: dict[str, Unseen] = {}
         verdicts: dict[str, str] = {}
@@ -190,7 +193,7 @@ class SelectedScaling(VarianceScaler):
             except Exception as problem:
                 verdicts[name] = f"dropped: {type(problem).__name__}: {problem}"
         one_factor = predict_unseen(TemperatureScaling(), rows, fold)
-        self._drop_diverged(unseen, verdicts, rows.errors, one_factor)
+        self._drop_diverged(unseen, verdicts, rows, one_factor)
         for name, verdict in verdicts.items():
             if verdict.startswith("dropped"):
                 message = f"candidate {name!r} {verdict}"
@@ -201,11 +204,14 @@ class SelectedScaling(VarianceScaler):
             )
             raise InvalidInputError(msg)
         names = list(candidates)
-        self._choose(names, unseen, verdicts, rows.errors, rows.groups)
-        self._unseen_z = rows.errors / unseen[self.name_].shape
-        self._find_decisive(self._unseen_z, order)
+        self._choose(names, unseen, verdicts, rows)
+        z = rows.errors / unseen[self.name_].shape
+        self._unseen_z = z, rows.weights
+        _warn_of_average(self.name_, rows.mean(z**2))
+        places = order if rows.places is None else rows.places
+        self._find_decisive(z, rows, places)
         normal = self.distribution == "normal"
-        self.tails_ = poor_normal(self._unseen_z) if normal else ""
+        self.tails_ = poor_normal(z, rows.weights) if normal else ""
         self.scaler_ = unseen[self.name_].fitted(candidates[self.name_], rows)
         self.scaler_.min_uncertainty_ = self.min_uncertainty_
         self.scaler_.n_features_in_ = self.n_features_in_
@@ -224,17 +230,18 @@ class SelectedScaling(VarianceScaler):
         self,
         unseen: dict[str, Unseen],
         verdicts: dict[str, str],
-        error: Floats,
+        rows: Rows,
         one_factor: Floats,
     ) -> None:
         """Drop candidates whose uncertainty an unseen error exceeded absurdly."""
+        error = rows.errors
         with np.errstate(over="ignore"):
             worst = {
                 name: float(np.max((error / each.uncertainty) ** 2))
                 for name, each in unseen.items()
             }
             ordinary = float(np.max((error / one_factor) ** 2))
-        ordinary = max(largest_ratio(error), ordinary)
+        ordinary = max(largest_ratio(error, rows.weights), ordinary)
         for name in list(unseen):
             if name in ("none", "temperature") or worst[name] <= DIVERGED * ordinary:
                 continue
@@ -251,38 +258,41 @@ class SelectedScaling(VarianceScaler):
         names: list[str],
         unseen: dict[str, Unseen],
         verdicts: dict[str, str],
-        error: Floats,
-        groups: Labels | None = None,
+        rows: Rows,
     ) -> None:
         """Choose the simplest candidate within one standard error of the best."""
+        error, groups, weights = rows.errors, rows.groups, rows.weights
         # an error can exceed its uncertainty by so much that its square overflows
         least = np.abs(error) / LARGEST_Z
         shapes = {name: np.maximum(each.shape, least) for name, each in unseen.items()}
         z2 = {name: (error / u) ** 2 for name, u in shapes.items()}
         averages = {
-            name: float(np.mean((error / np.maximum(each.uncertainty, least)) ** 2))
+            name: rows.mean((error / np.maximum(each.uncertainty, least)) ** 2)
             for name, each in unseen.items()
         }
         off = abs(np.log(averages.get("none", 1.0) or 1e-300)) > CALIBRATED
         if off and len(unseen) > 1:
             verdicts["none"] = f"not considered: <Z²> is {averages['none']:.3g}, not 1"
         ranked = [name for name in names if name in shapes and name not in verdicts]
-        cap = largest_ratio(error)
+        cap = largest_ratio(error, weights)
         half = {name: np.log(shapes[name]) for name in ranked}
         if self.distribution == "student":
             z = {name: error / shapes[name] for name in ranked}
+            laws = {name: StudentLaw.learn(z[name], weights) for name in ranked}
             ranking = rank(
-                {n: half[n] + StudentLaw.learn(z[n]).losses(z[n]) for n in ranked},
+                {name: half[name] + laws[name].losses(z[name]) for name in ranked},
                 groups,
+                weights=weights,
             )
         else:
             ranking = rank(
                 {name: half[name] + 0.5 * capped(z2[name], cap) for name in ranked},
                 groups,
                 {name: half[name] + 0.5 * z2[name] for name in ranked},
+                weights,
             )
         nll = {
-            name: float(nll_from(np.mean(z2[name] + 2 * np.log(shapes[name]))))
+            name: float(nll_from(rows.mean(z2[name] + 2 * np.log(shapes[name]))))
             for name in shapes
         }
         constant = 0.0 if self.distribution == "student" else HALF_LOG_2_PI
@@ -319,13 +329,14 @@ class SelectedScaling(VarianceScaler):
         lower = nll[name] < nll[self.name_] - DISAGREES
         return f"{words}; its NLL is lower" if lower else words
 
-    def _find_decisive(self, z: Floats, order: Ints) -> None:
+    def _find_decisive(self, z: Floats, rows: Rows, places: Ints) -> None:
         """Keep the rows without which the average would be another."""
-        largest = np.argsort(-np.abs(z), kind="stable")
-        share = np.cumsum(z[largest] ** 2) / np.sum(z**2)
+        parts = z**2 if rows.weights is None else rows.weights * z**2
+        largest = np.argsort(-np.sqrt(parts), kind="stable")
+        share = np.cumsum(parts[largest]) / np.sum(parts)
         count = 1 + int(np.searchsorted(share, DECISIVE))
         few = count <= max(1, FEW * z.size) and z.size > 1
-        self.decisive_rows_ = order[largest[:count]].tolist() if few else []
+        self.decisive_rows_ = places[largest[:count]].tolist() if few else []
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
@@ -392,6 +403,20 @@ def _notes(columns: list[CodedColumn], names: tuple[str, ...]) -> list[str]:
     return notes
 
 
+def _warn_of_average(name: str, average: float) -> None:
+    """Say that a candidate is wrong on average, as one that sets no average can be."""
+    if average and abs(np.log(average)) > CALIBRATED:
+        size = "small" if average > 1 else "large"
+        warn(
+            f"The chosen candidate, {name!r}, leaves <Z²> at {average:.3g} on unseen "
+            f"rows: uncertainties are too {size} by a factor of "
+            f"{max(average, 1 / average) ** 0.5:.3g} on average. Give SelectedScaling "
+            "candidates that set the average, such as TemperatureScaling().",
+            AverageOffWarning,
+            stacklevel=5,
+        )
+
+
 class _NotSuitableError(Exception):
     """A candidate that these data cannot carry; no reason to warn."""
 
@@ -400,7 +425,7 @@ def _judge(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     """Return what a candidate says of rows that it has not seen, if it can."""
     if isinstance(candidate, BinwiseScaling) and isinstance(candidate.n_bins, int):
         needed = ROWS_PER_BIN * candidate.n_bins
-        if rows.n_rows < needed:
+        if rows.total < needed:
             reason = f"not tried: {candidate.n_bins} bins need {needed} rows"
             raise _NotSuitableError(reason)
     unseen = judge_unseen(candidate, rows, fold)

@@ -15,13 +15,13 @@ import numpy as np
 from .._support.checks import Floats, Ints, Labels
 from .._support.rows import Rows
 from ..bins.cells import CellSums
-from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
+from ..bins.partitions import Cells, EqualSizeBins, LabelBins, counted, most_bins
 from ..bins.quantiles import ends_of_runs, in_order
 from ..bins.sums import BinSums
-from .crossfit import canonical_order, make_folds
+from .crossfit import canonical_order, counted_squares, make_folds
 
 Partition = EqualSizeBins | LabelBins
-Cap = Callable[[int, int, float], float]
+Cap = Callable[[float, float, float], float]
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,13 @@ class Variances:
     ----------
     u2, e2 : array
         Of each row, or means over rows of nearly equal u.
-    n : array of int or None
-        How many rows; None where each stands for itself.
+    n : array or None
+        How many rows, or the weight of each; None where each stands for itself.
     """
 
     u2: Floats
     e2: Floats
-    n: Ints | None
+    n: Ints | Floats | None
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class Levels:
         The range of u² of each level, which in memory is one value.
     e2 : array
         The mean squared error.
-    n : array of int
-        The number of rows.
+    n : array
+        The number of rows, or their weight.
     mean_u2 : array, optional
         The mean of u², where it is known; else the middle of the range is taken for it.
     """
@@ -60,7 +60,7 @@ class Levels:
     low: Floats
     high: Floats
     e2: Floats
-    n: Ints
+    n: Ints | Floats
     mean_u2: Floats | None = None
 
     @property
@@ -161,13 +161,16 @@ class RowSummaries:
 
     def _sums(self, codes: Ints, n_bins: int) -> BinSums:
         rows = self._rows
-        return BinSums.from_codes(codes, n_bins, rows.errors, rows.uncertainty)
+        return BinSums.from_codes(
+            codes, n_bins, rows.errors, rows.uncertainty, rows.weights
+        )
 
     def by_bins(self, position: int, n_bins: int) -> tuple[EqualSizeBins, BinSums]:
         """Return equal-size bins and their sums; u tells equal features apart."""
         x, u = self._rows.numbers(position), self._rows.uncertainty
         ties = None if position == 0 else u
-        bins = EqualSizeBins.learn(x, n_bins, ties=ties)
+        weights = self._rows.weights
+        bins = EqualSizeBins.learn(x, n_bins, ties=ties, weights=weights)
         return bins, self._sums(bins.codes(x, ties), bins.n_bins)
 
     def by_cells(
@@ -175,7 +178,7 @@ class RowSummaries:
     ) -> tuple[Cells, BinSums]:
         """Return the cells of two columns, and their sums."""
         x, y = (self._rows.numbers(position) for position in positions)
-        cells = Cells.learn(x, y, n_bins)
+        cells = Cells.learn(x, y, n_bins, self._rows.weights)
         return cells, self._sums(cells.codes(x, y), cells.n_bins)
 
     def by_labels(self, position: int) -> tuple[Labels, BinSums]:
@@ -186,15 +189,23 @@ class RowSummaries:
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties, row by row."""
-        return Variances(self._rows.uncertainty**2, self._rows.errors**2, None)
+        u, error = self._rows.uncertainty, self._rows.errors
+        return Variances(u**2, error**2, self._rows.weights)
 
     def levels(self) -> Levels:
         """Return mean squared errors by distinct u²."""
-        u2, e2 = in_order(self._rows.uncertainty**2, self._rows.errors**2)
+        columns = [self._rows.uncertainty**2, self._rows.errors**2]
+        if self._rows.weights is not None:
+            columns.append(self._rows.weights)
+        u2, e2, *weights = in_order(*columns)
         ends = ends_of_runs(u2)
-        n = np.diff(ends, prepend=0)
+        starts = np.append(0, ends[:-1])
+        n: Ints | Floats = ends - starts
+        if weights:
+            n = np.add.reduceat(weights[0], starts)
+            e2 = weights[0] * e2
         u2 = u2[ends - 1]
-        return Levels(u2, u2, np.add.reduceat(e2, ends - n) / n, n)
+        return Levels(u2, u2, np.add.reduceat(e2, starts) / n, n)
 
     def partitions(
         self,
@@ -208,27 +219,31 @@ class RowSummaries:
         self.coded_columns = coded_columns(self._rows, labelled)
         found: list[Partition] = []
         for values, wanted in zip(self.coded_columns, n_bins, strict=True):
-            feasible = most_bins(self._rows.n_rows, wanted, least_rows)
-            found.append(learn_partition(values, feasible, max_labels))
+            feasible = most_bins(self._rows.total, wanted, least_rows)
+            found.append(
+                learn_partition(values, feasible, max_labels, self._rows.weights)
+            )
         return found
 
     def by_joint_cells(
         self, partitions: Sequence[Partition], n_folds: int, seed: int, cap: Cap
     ) -> CellSums:
         """Return sums over the joint cells of all columns, by fold."""
-        error = self._rows.errors
-        order = canonical_order([c.values for c in self.coded_columns], error)
+        columns = [column.values for column in self.coded_columns]
+        rows = self._rows
+        order = canonical_order(columns, rows.errors, rows.weights)
+        rows = rows.take(order)
         codes = coded(partitions, self.coded_columns)[order]
-        z2 = (error[order] / self._scale[order]) ** 2
+        z2 = (rows.errors / self._scale[order]) ** 2
         if self._fold is None:
-            groups = None if self._rows.groups is None else self._rows.groups[order]
-            fold = make_folds(z2, n_folds, np.random.default_rng(seed), groups)
+            rng = np.random.default_rng(seed)
+            fold = make_folds(z2, n_folds, rng, rows.groups, rows.weights)
         else:
             fold = self._fold[order]
         self.fold = np.empty_like(fold)  # in the order of the rows
         self.fold[order] = fold
-        most = cap(z2.size, int(np.count_nonzero(z2)), float(z2.mean()))
-        return CellSums.from_rows(codes, fold, z2, most)
+        most = cap(*counted_squares(z2, rows.weights), rows.mean(z2))
+        return CellSums.from_rows(codes, fold, z2, most, rows.weights)
 
 
 @dataclass(frozen=True)
@@ -260,9 +275,10 @@ def coded(partitions: Sequence[Partition], columns: Sequence[CodedColumn]) -> An
     return codes
 
 
-def learn_partition(column: CodedColumn, max_bins: int, max_labels: int) -> Partition:
+def learn_partition(
+    column: CodedColumn, max_bins: int, max_labels: int, weights: Floats | None
+) -> Partition:
     """Return quantiles of numbers, or the most frequent labels."""
     if column.labelled:
-        counted = np.unique(column.values, return_counts=True)
-        return LabelBins.most_frequent(*counted, max_labels)
-    return EqualSizeBins.quantiles(column.values, max_bins)
+        return LabelBins.most_frequent(*counted(column.values, weights), max_labels)
+    return EqualSizeBins.quantiles(column.values, max_bins, weights)

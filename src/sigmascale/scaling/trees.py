@@ -20,6 +20,7 @@ from ..bins.partitions import EqualSizeBins, LabelBins
 
 Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
+Packed = npt.NDArray[Any]  # a number and a sum in one, see `Grower`
 MISSING_CODE = 0  # of a missing value, or of a label that was not learned
 MAX_CODES = 256  # of a column, so that they fit into a byte
 CHUNK = 8192  # rows at a time, so that they stay in the cache
@@ -108,6 +109,8 @@ class Grower:
         How trees grow.
     allowed : array of bool, shape (n_boosters, n_columns), optional
         The columns that each booster may look at; all if not given.
+    weights : array of shape (n_rows,), optional
+        Of the rows; 1 if not given.
     """
 
     def __init__(
@@ -117,6 +120,7 @@ class Grower:
         seen: Bools,
         options: TreeOptions,
         allowed: Bools | None = None,
+        weights: Floats | None = None,
     ) -> None:
         from scipy.sparse import csc_array
 
@@ -139,9 +143,12 @@ class Grower:
         )
         self._has_missing = (self._codes == MISSING_CODE).any(axis=0)
         self._seen = seen
-        self._n_seen = seen.sum(axis=1)
+        self._weights = weights
+        self._n_seen = seen.sum(axis=1) if weights is None else seen @ weights
         # Sums of whole numbers are exact, and one number holds two of them: rows count
-        # 2^shift each, and a ratio as the nearest multiple of 2^-digits.
+        # 2^shift each, and a ratio as the nearest multiple of 2^-digits. Of weighted
+        # rows it is a complex number: weights count in its real part, ratios in the
+        # other.
         n_bits = int(self._n_seen.max()).bit_length()
         self._digits = 52 - 2 * n_bits
         self._shift = 53 - n_bits
@@ -240,29 +247,37 @@ class Grower:
             gains[:, with_missing] = np.maximum(gains[:, with_missing], best[:, width:])
         return np.maximum(gains, 0.0)
 
-    def _pack(self, ratio: Floats, cap: float) -> Floats:
+    def _pack(self, ratio: Floats, cap: float) -> Packed:
         """Return what is summed: of each row and booster, the count and the ratio."""
-        packed = np.empty(ratio.shape[::-1])
+        weights = self._weights
+        packed: Packed = np.empty(
+            ratio.shape[::-1], dtype=float if weights is None else complex
+        )
         for k, (own, seen) in enumerate(zip(ratio, self._seen, strict=True)):
             counted = np.minimum(own, cap)
             counted *= seen
-            mean = counted.sum() / self._n_seen[k]
+            total = counted.sum() if weights is None else weights @ counted
+            mean = total / self._n_seen[k]
             counted *= 2.0**self._digits / (mean or 1.0)
             np.rint(counted, out=counted)
-            counted += seen * 2.0**self._shift
-            packed[:, k] = counted
+            if weights is None:
+                packed[:, k] = counted + seen * 2.0**self._shift
+            else:
+                packed[:, k] = weights * (seen + 2.0**-self._digits * 1j * counted)
         return packed
 
-    def _unpack(self, sums: Floats) -> tuple[Floats, Floats]:
+    def _unpack(self, sums: Packed) -> tuple[Floats, Floats]:
         """Return numbers of rows and sums of ratios."""
+        if self._weights is not None:
+            return sums.real.copy(), sums.imag.copy()
         count = np.floor(sums * 2.0**-self._shift)
         total = sums - count * 2.0**self._shift
         total *= 2.0**-self._digits
         return count, total
 
     def _histograms(
-        self, packed: Floats, leaf: Any = None, which: Ints | None = None
-    ) -> Floats:
+        self, packed: Packed, leaf: Any = None, which: Ints | None = None
+    ) -> Packed:
         """Return the sums by booster, node, column and code.
 
         Without `leaf`, all rows are at the one node of each booster; else `which` says,
@@ -270,7 +285,8 @@ class Grower:
         """
         width, n_boosters = self._codes.shape[1], packed.shape[1]
         n_wanted = 1 if which is None else which.shape[1]
-        sums = np.zeros((n_wanted, width * self._n_codes, n_boosters))
+        shape = (n_wanted, width * self._n_codes, n_boosters)
+        sums: Packed = np.zeros(shape, dtype=packed.dtype)
         if which is None:
             for rows, one_hot in self._chunks:
                 sums[0] += one_hot @ packed[rows]
@@ -288,7 +304,7 @@ class Grower:
         by_booster = sums.transpose(2, 0, 1)
         return by_booster.reshape(n_boosters, n_wanted, width, self._n_codes)
 
-    def _cuts(self, whole: Floats, sums: Floats) -> _Cuts:
+    def _cuts(self, whole: Packed, sums: Packed) -> _Cuts:
         """Return every split of each node, and by how much it reduces the deviance.
 
         With q = (n + k) / (Σ + k), a leaf reduces the deviance by Σ - n - k + k q +
@@ -326,7 +342,7 @@ class Grower:
             gain[np.broadcast_to(refused[:, None], gain.shape)] = -np.inf
         return _Cuts(gain, left, n_left, n_right, order)
 
-    def _best_splits(self, whole: Floats, sums: Floats) -> _Splits:
+    def _best_splits(self, whole: Packed, sums: Packed) -> _Splits:
         """Return the best split of each node: its column, and which codes go left."""
         width, n_codes = whole.shape[2:]
         missing = whole[..., :1]
@@ -422,7 +438,7 @@ class _Cuts:
     """
 
     gain: Floats
-    left: Floats
+    left: Packed
     n_left: Floats
     n_right: Floats
     order: Ints | None
@@ -447,4 +463,4 @@ class _Splits:
     found: Bools
     column: Ints
     goes_left: Bools
-    left_sums: Floats
+    left_sums: Packed

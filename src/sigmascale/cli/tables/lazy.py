@@ -96,6 +96,8 @@ class LazyTable:
             table = cls(tuple(files), reading, roles, lazy, sample=sample)
             if roles.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
+            if roles.weight is not None:
+                table.require_memory("--weight")
             if reading.drop_missing:
                 table.frame = _with_all_values(lazy, roles)
             return table

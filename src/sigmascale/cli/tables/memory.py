@@ -48,8 +48,8 @@ class MemoryTable:
         The rows with all columns of the file, as they were read.
     X : DataFrame
         The conditioning table: uncertainty first, then the features.
-    error, prediction : array of shape (n,) or None
-        Errors and predictions, if they are needed.
+    error, prediction, weights : array of shape (n,) or None
+        Errors and predictions, if they are needed, and weights, if there are any.
     n_read : int
         Rows of the file, with those that `--where` left out.
     dropped : int
@@ -68,6 +68,7 @@ class MemoryTable:
     n_read: int
     dropped: int = 0
     new: tuple[str, ...] = ()
+    weights: Floats | None = None
 
     @classmethod
     def open(
@@ -110,13 +111,14 @@ class MemoryTable:
                 reading=reading,
                 roles=roles,
                 rows=rows,
-                X=_conditioning_table(rows, roles, values),
-                error=_errors(rows, roles, values),
+                X=conditioning_table(rows, roles, values),
+                error=errors_of(rows, roles, values),
                 prediction=None
                 if roles.prediction is None
                 else values[roles.prediction].to_numpy(),
                 n_read=n_read,
                 dropped=dropped,
+                weights=weights_of(rows, roles, values),
             )
 
     @property
@@ -204,17 +206,18 @@ class MemoryTable:
             X=self.X.filter(mask),
             error=None if self.error is None else self.error[which],
             prediction=None if self.prediction is None else self.prediction[which],
+            weights=None if self.weights is None else self.weights[which],
         )
 
     def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
         """Fit a recalibrator; rows with equal values of `groups` stay together."""
         labels = None if groups is None else self.labels(groups, "--groups")
         with about(self.file), working("fitting"):
-            scaler.fit(self.X, self.error, groups=labels)
+            scaler.fit(self.X, self.error, groups=labels, sample_weight=self.weights)
 
     def conformalize(self, scaler: VarianceScaler) -> None:
         """Give a recalibrator what intervals need, from rows it was not fitted on."""
-        scaler.conformalize(self.X, self.error)
+        scaler.conformalize(self.X, self.error, sample_weight=self.weights)
 
     def factors(self, scaler: VarianceScaler) -> dict[str, float]:
         """Return the range of what uncertainties are multiplied by, if not all are 0.
@@ -249,6 +252,7 @@ class MemoryTable:
                 groups=labels,
                 n_bins=n_bins,
                 rng=seed,
+                sample_weight=self.weights,
                 **options,
             )
 
@@ -357,7 +361,7 @@ def _with_values(
     return table, values, dropped
 
 
-def _conditioning_table(
+def conditioning_table(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
     """Return the table that recalibrators take: uncertainty first, then features."""
@@ -383,7 +387,22 @@ def _conditioning_table(
     return X
 
 
-def _errors(
+def weights_of(
+    rows: RawTable, roles: Roles, values: dict[str, pl.Series]
+) -> Floats | None:
+    """Return the weights, if there are any: none is negative, and not all are 0."""
+    if roles.weight is None:
+        return None
+    column = values[roles.weight]
+    rows.refuse(column < 0, column, "is negative, and a weight cannot be")
+    weights: Floats = column.to_numpy()
+    if not weights.any():
+        msg = f"all weights, in column {roles.weight!r}, are 0: no row is left."
+        raise InvalidInputError(msg)
+    return weights
+
+
+def errors_of(
     rows: RawTable, roles: Roles, values: dict[str, pl.Series]
 ) -> Floats | None:
     """Return the errors: a column of them, or reference minus prediction."""

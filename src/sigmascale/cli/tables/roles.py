@@ -51,6 +51,8 @@ class Roles:
     components : tuple of str
         Several columns of uncertainties, or of variances, of which the uncertainty is
         the root of the sum of squares, or of the sum. They are features, too.
+    weight : str or None
+        The column of weights, if there is one.
     """
 
     uncertainty: str
@@ -62,12 +64,14 @@ class Roles:
     prediction: str | None = None
     left_out: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
+    weight: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, as JSON knows them."""
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
+            if name != "weight" or value is not None
         }
 
     @classmethod
@@ -91,7 +95,8 @@ class Roles:
 
         names = {field.name for field in fields(cls)}
         if isinstance(found, dict):
-            found = {"components": [], **found}  # which older files do not have
+            # which older files, and those without weights, do not have
+            found = {"components": [], "weight": None, **found}
         if (
             not isinstance(found, dict)
             or set(found) != names
@@ -118,7 +123,9 @@ class Roles:
             u = self.uncertainty
         else:
             u = f"sqrt({u})"
-        return f"{error}uncertainty {u}; features: {', '.join(self.features) or 'none'}"
+        weight = "" if self.weight is None else f"weight {self.weight}; "
+        features = ", ".join(self.features) or "none"
+        return f"{error}uncertainty {u}; {weight}features: {features}"
 
     @property
     def of_uncertainty(self) -> tuple[str, ...]:
@@ -135,6 +142,7 @@ class Roles:
     def of_numbers(self) -> list[str]:
         """The columns that must hold numbers."""
         used = [*self.of_uncertainty, *self.numbers, *self.error, self.prediction]
+        used.append(self.weight)
         return [name for name in dict.fromkeys(used) if name is not None]
 
 
@@ -158,6 +166,7 @@ class Choice:
     labels: Sequence[str] = ()
     by: Sequence[str] = ()
     components: Sequence[str] = ()
+    weight: str | None = None
 
     @property
     def error_names(self) -> tuple[str | None, ...]:
@@ -187,7 +196,8 @@ class Choice:
         asked += [name for name in binned if name != uncertainty]
         labels = [known(name, names, "--label") for name in self.labels]
         # errors cannot be told from new rows, but predictions can
-        taken = {uncertainty, *components, formula, *error} - {prediction}
+        weight = find_weight(self, names, (uncertainty, *components, *error))
+        taken = {uncertainty, *components, formula, *error, weight} - {prediction}
         left_out: list[str] = []
         excluded = [known(name, names, "--exclude") for name in self.exclude]
         if excluded and not self.all_features:
@@ -221,6 +231,7 @@ class Choice:
             prediction,
             tuple(left_out),
             components,
+            weight,
         )
 
 
@@ -250,7 +261,7 @@ class Expected:
     def find(self, table: RawTable) -> Roles:
         """Return the roles of a table's columns, all of which must be there."""
         names, choice = table.frame.columns, self.choice
-        found = replace(self.roles, error=(), prediction=None, left_out=())
+        found = replace(self.roles, error=(), prediction=None, left_out=(), weight=None)
         if choice.uncertainty is not None or choice.variance is not None:
             found = self._other_uncertainty(found, names)
         needed = (*found.of_uncertainty, *found.numbers, *found.labels)
@@ -260,7 +271,8 @@ class Expected:
             known(found.formula, names, "--formula")
         if self.with_error:
             error = find_error(choice, names)
-            found = replace(found, error=error)
+            weight = find_weight(choice, names, (*found.of_uncertainty, *error))
+            found = replace(found, error=error, weight=weight)
         if self.with_prediction:
             if choice.prediction is not None:
                 prediction = known(choice.prediction, names, "--prediction")
@@ -318,6 +330,17 @@ def find_error(choice: Choice, names: list[str]) -> tuple[str, ...]:
         msg = f"column {pair[0]!r} cannot be both reference and prediction."
         raise InvalidInputError(msg)
     return tuple(name for name in pair if name is not None)
+
+
+def find_weight(choice: Choice, names: list[str], taken: Sequence[str]) -> str | None:
+    """Return the column of weights, if one is named."""
+    if choice.weight is None:
+        return None
+    weight = known(choice.weight, names, "--weight")
+    if weight in taken:
+        msg = f"column {weight!r} has another part already; it holds no weights."
+        raise InvalidInputError(msg)
+    return weight
 
 
 def find_uncertainty(choice: Choice, names: list[str]) -> tuple[str, bool]:

@@ -1,0 +1,1 @@
+"""Several targets: one recalibrator each, which lean on each other, and verdicts."""

@@ -1,0 +1,475 @@
+"""Several targets, recalibrated one by one and yet together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+
+import numpy as np
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+
+from .._support.checks import (
+    Floats,
+    check_choice,
+    check_count,
+    check_pair,
+    check_together,
+    refuse_other_order,
+)
+from .._support.progress import working
+from .._support.render import TableFormat, as_table, html_table, shorten
+from .._support.repeats import warn_of_repeats
+from .._support.rows import Rows, check_nonnegative_uncertainty, read_table
+from .._support.telling import quiet
+from ..bins.sums import BinSums
+from ..exceptions import InvalidInputError
+from ..maps.prediction import in_range, recalibrate, rescale
+from ..maps.seen import Seen
+from ..scaling.base import Distribution, VarianceScaler, informative
+from ..scaling.linear import LinearScaling
+from ..scaling.slips import warn_of_slips
+from ..scaling.target import TargetScaling
+from .shrinkage import all_rows, choose_half_way, lean
+from .tables import (
+    TargetRows,
+    check_infinite,
+    check_names,
+    is_column,
+    long_targets,
+    predict_targets,
+    read_columns,
+    wide_targets,
+)
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+
+
+class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
+    """Recalibrate several targets: one recalibrator each, which lean on each other.
+
+    A model that predicts many properties has many rows for some of them and few for
+    others. Here all targets are first fitted together, each in its own unit and at its
+    own level, which shows the law that they share. A target then has three parts: this
+    law; a factor of its own, which is shrunk towards those of the others by empirical
+    Bayes, the more the fewer rows it has; and a fit of its own, whose share of the
+    variance is n / (n + k) for n rows, with the k that is best for rows that were not
+    seen. With few rows it leans on the others, and with many it stands by itself.
+
+    Parameters
+    ----------
+    scaler : recalibrator, optional
+        What is fitted, to all targets together and to each; any recalibrator, by
+        default ``LinearScaling()``.
+    by : int or str, optional
+        The column of X that holds the labels of targets, if the table is a *long* one
+        with a row for each entry. By default it is a *wide* one, with a column for
+        each target.
+    names : list of str, optional
+        The names of the targets of a wide table; by default the columns of y, or y0,
+        y1, ... if these have no names.
+    random_state : int, default 0
+        Seed of the folds.
+
+    Attributes
+    ----------
+    scalers_ : dict of str to TargetScaling
+        The recalibrator of each target, by its name.
+    half_way_ : float
+        The number of rows k at which a target's own fit and what all share weigh the
+        same; infinite if what all share does for all.
+    is_column_ : bool
+        Whether predictions have the shape (n,).
+
+    Notes
+    -----
+    *Wide tables.* X begins with the uncertainties of the targets, in the order of the
+    columns of y; what follows are features, which all targets share. An entry of y that
+    is missing (NaN, or None) is left out, whatever its uncertainty; an error without an
+    uncertainty is refused. In `predict`, an uncertainty that is missing stays so.
+    Entries of one row belong together in cross-validation.
+
+    *Long tables.* X has one column of uncertainties, the first, and one of labels, and
+    y is one column.
+
+    *Units.* Targets may have units of their own. Features are taken as they are: a
+    template that adds a feature to the uncertainty, as ComponentScaling does, gains
+    nothing from targets in other units.
+
+    See Also
+    --------
+    validate_targets : verdicts on several targets, with one error rate.
+
+    References
+    ----------
+    C. N. Morris, J. Am. Stat. Assoc. 78, 47 (1983), doi:10.1080/01621459.1983.10477920;
+    R. C. Paule and J. Mandel, J. Res. Natl. Bur. Stand. 87, 377 (1982),
+    doi:10.6028/jres.087.022
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, (1000, 3))
+    >>> error = rng.normal(scale=u * [1.5, 2.0, 2.5])
+    >>> error[20:, 2] = np.nan  # known for few rows
+    >>> targets = RecalibratedTargets(names=["gap", "dipole", "alpha"]).fit(u, error)
+    >>> targets.predict(u).shape
+    (1000, 3)
+    >>> print(targets.to_table())
+    target  rows  own factor  factor  weight of own fit
+    ---------------------------------------------------
+    gap     1000        1.47    1.48               0.00
+    dipole  1000        2.05    2.04               0.00
+    alpha     20        2.13    2.07               0.00
+    """
+
+    # groups keep together what belongs together, here as in every splitter of groups
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
+
+    scalers_: dict[str, TargetScaling]
+    half_way_: float
+
+    def __init__(
+        self,
+        scaler: VarianceScaler | None = None,
+        *,
+        by: int | str | None = None,
+        names: list[str] | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.scaler = scaler
+        self.by = by
+        self.names = names
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn from the errors of a calibration set.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_targets + n_features)
+            Conditioning table: the uncertainties of all targets, and then features. Of
+            a long table: the uncertainty, and then features, of which one is a label.
+        y : array-like or data frame of shape (n, n_targets)
+            Errors, reference minus prediction; NaN where they are missing. Of a long
+            table: shape (n,).
+        groups : array-like of shape (n,), optional
+            Labels; rows with the same label belong together, as the atoms of one
+            structure do.
+
+        Returns
+        -------
+        self
+        """
+        refuse_other_order(X=X, y=y, groups=groups)
+        self._template()  # is checked before anything is read
+        table = read_table(X)
+        self._compare_columns(X, table, fitting=True)
+        targets = self._targets(table, y, groups)
+        self.is_column_ = self.by is not None or is_column(y)
+        if groups is None:
+            largest = max(targets, key=lambda each: each.rows.n_rows)
+            warn_of_repeats(replace(largest.rows, groups=None))
+        return self.fit_rows(targets)
+
+    def fit_rows(self, targets: Sequence[TargetRows]) -> Self:
+        """Learn from rows of each target that are checked, or will be.
+
+        Parameters
+        ----------
+        targets : list of TargetRows
+            The rows of each target, with errors;
+            :func:`sigmascale.frames.fit` has some of lazy frames.
+
+        Returns
+        -------
+        self
+        """
+        template = self._template()
+        seed = check_count(self.random_state, "random_state", least=0)
+        _warn_of_likely_mistakes(targets)
+        positive = [_positive(each) for each in targets]
+        learning = _informative(
+            [each.with_uncertainty(in_range(each.uncertainty)) for each in positive]
+        )
+        with working("fitting RecalibratedTargets"):
+            self.half_way_ = choose_half_way(learning, template, seed)
+            leanings = lean(learning, template)
+        scalers = {}
+        for target, rows, leaning in zip(targets, positive, leanings, strict=True):
+            scaler = TargetScaling(distribution=self._distribution)
+            scaler.target_ = target.name
+            scaler.map_ = leaning.root(self.half_way_)
+            scaler.own_factor_, scaler.factor_ = leaning.own_factor, leaning.factor
+            scaler.own_weight_ = leaning.weight(self.half_way_)
+            scaler.n_samples_fit_ = rows.n_rows
+            scaler.min_uncertainty_ = float(rows.uncertainty.min())
+            scaler.seen_ = Seen.of(rows)
+            scaler.n_features_in_ = len(rows.columns)
+            if hasattr(self, "feature_names_in_"):
+                scaler.feature_names_in_ = np.array(rows.names, dtype=object)
+            scalers[target.name] = scaler
+        if self._distribution == "student":
+            _learn_law(list(scalers.values()), learning)
+        self.scalers_ = scalers
+        return self
+
+    def predict(self, X: Any) -> Floats:
+        """Return recalibrated uncertainties, finite and positive.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_targets + n_features)
+            Conditioning table with the columns seen in `fit`. Wide lazy frames go to
+            :func:`sigmascale.frames.predict`.
+
+        Returns
+        -------
+        array of shape (n, n_targets)
+            NaN where an uncertainty is missing. Shape (n,) if y was one column.
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        table = read_table(X)
+        self._compare_columns(X, table, fitting=False)
+        names = list(self.scalers_)
+        maps = {name: _predict_of(each) for name, each in self.scalers_.items()}
+        if self.by is not None:
+            targets = long_targets(table, self.by, names)
+        else:
+            targets = wide_targets(table, names)
+        found = predict_targets(targets, maps, wide=self.by is None)
+        return found.ravel() if self.is_column_ else found
+
+    def score(self, X: Any, y: Any) -> float:
+        """Return the mean log-likelihood of all known errors; higher is better.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_targets + n_features)
+            Conditioning table with the columns seen in `fit`.
+        y : array-like or data frame of shape (n, n_targets)
+            Errors, reference minus prediction; NaN where they are missing.
+
+        Returns
+        -------
+        float
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        refuse_other_order(X=X, y=y)
+        table = read_table(X)
+        self._compare_columns(X, table, fitting=False)
+        total, n = 0.0, 0
+        for target in self._targets(table, y, None, list(self.scalers_)):
+            scaler, rows = self.scalers_[target.name], target.rows
+            if not rows.n_rows:
+                continue
+            with target.told():
+                e, u = check_pair(rows.errors, _predict_of(scaler)(rows))
+            if hasattr(scaler, "law_"):
+                total -= float(np.sum(scaler.law_.losses(e / u) + np.log(u)))
+            else:
+                total -= rows.n_rows * BinSums.of_all(e, u).nll()
+            n += rows.n_rows
+        if not n:
+            msg = "`y` must have an error that is known; all are missing."
+            raise InvalidInputError(msg)
+        return total / n
+
+    def describe(self) -> str:
+        """Return in words what is done to the targets, and what was learned.
+
+        Returns
+        -------
+        str
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        factors = [each.factor_ for each in self.scalers_.values()]
+        rows = [each.n_samples_fit_ for each in self.scalers_.values()]
+        alone = (
+            "what all share does for all of them"
+            if np.isinf(self.half_way_)
+            else f"the fit of one with {self.half_way_:g} rows weighs a half"
+        )
+        count = f"{len(rows)} targets" if len(rows) > 1 else "1 target"
+        return (
+            f"{count}, of {min(rows)} to {max(rows)} rows, are recalibrated by what "
+            f"they share ({self._template().does}), each with a factor of its own, "
+            f"shrunk towards the others: {min(factors):.4g} to {max(factors):.4g}; "
+            f"{alone}."
+        )
+
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return what was learned of each target as text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            How the table is written.
+
+        Returns
+        -------
+        str
+        """
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        return as_table(_HEADER, self._lines(), format)
+
+    def _lines(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                shorten(name, 24),
+                str(each.n_samples_fit_),
+                f"{each.own_factor_:.3g}",
+                f"{each.factor_:.3g}",
+                f"{each.own_weight_:.2f}",
+            )
+            for name, each in self.scalers_.items()
+        ]
+
+    @property
+    def _distribution(self) -> Distribution:
+        return "normal" if self.scaler is None else self.scaler.distribution
+
+    def _template(self) -> VarianceScaler:
+        """Return what is fitted; the law of errors is learned later, from all rows."""
+        if self.scaler is None:
+            return LinearScaling()
+        given: object = self.scaler
+        if not isinstance(given, VarianceScaler):
+            msg = f"`scaler` must be a recalibrator; found {self.scaler!r}."
+            raise InvalidInputError(msg)
+        template: VarianceScaler = clone(given)
+        if "distribution" in template.get_params():
+            check_choice(template.distribution, "distribution", get_args(Distribution))
+            template.set_params(distribution="normal")
+        return template
+
+    def _targets(
+        self, table: Rows, y: Any, groups: Any, names: list[str] | None = None
+    ) -> list[TargetRows]:
+        """Return the rows with errors of each target; `names` are those of `fit`."""
+        if y is None:
+            msg = (
+                "This RecalibratedTargets estimator requires y to be passed, but the "
+                "target y is None. Pass the errors of the calibration set."
+            )
+            raise InvalidInputError(msg)
+        errors, found = read_columns(y, "y")
+        labels = check_together(groups, table.columns[0], "X")
+        if self.by is not None:
+            if errors.shape[1] != 1:
+                msg = (
+                    "`y` must be one column, as `by` says that the table is a long "
+                    f"one; found shape {errors.shape}."
+                )
+                raise InvalidInputError(msg)
+            check_infinite(errors, ("y",), table.n_rows)
+            return long_targets(table, self.by, names, errors[:, 0], labels)
+        if names is None:
+            names = list(check_names(self.names, found, errors.shape[1]))
+        elif errors.shape[1] != len(names):
+            msg = (
+                f"`y` must have a column for each of {len(names)} targets; found "
+                f"shape {errors.shape}."
+            )
+            raise InvalidInputError(msg)
+        check_infinite(errors, names, table.n_rows)
+        if labels is None:  # entries of one row belong together
+            labels = np.arange(table.n_rows)
+        return wide_targets(table, names, errors, labels)
+
+    def _compare_columns(self, X: Any, table: Rows, *, fitting: bool) -> None:
+        """Remember the columns of a table in `fit`, and compare them after it."""
+        from sklearn.utils.validation import validate_data
+
+        if not fitting and len(table.columns) == 1 < self.n_features_in_:
+            msg = (
+                f"X has 1 features, but RecalibratedTargets is expecting "
+                f"{self.n_features_in_} features as input. Reshape your data to one "
+                "column per target and feature, uncertainties first."
+            )
+            raise InvalidInputError(msg)
+        shape = (table.n_rows, len(table.columns))
+        shaped = X if hasattr(X, "columns") else np.empty(shape)
+        validate_data(self, shaped, skip_check_array=True, reset=fitting)
+
+    def _repr_html_(self) -> str:
+        if not hasattr(self, "scalers_"):
+            return repr(self)
+        return html_table(_HEADER, self._lines())
+
+    def __sklearn_tags__(self) -> Tags:
+        """Say to scikit-learn what input is for: uncertainties are positive."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.input_tags.allow_nan = True
+        tags.target_tags.required = True
+        assert tags.regressor_tags is not None
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+_HEADER = ("target", "rows", "own factor", "factor", "weight of own fit")
+
+
+def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
+    """Warn of what is hardly an error or uncertainty; refuse targets without rows."""
+    for target in targets:
+        if not target.rows.n_rows:
+            msg = f"target {target.name!r} has no known error. Leave it out."
+            raise InvalidInputError(msg)
+        with target.told():
+            warn_of_slips(target.rows, stacklevel=4)
+
+
+def _positive(target: TargetRows) -> Rows:
+    """Return the rows of a target, whose uncertainties are not 0."""
+    rows = target.rows
+    with target.told():
+        u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
+    return rows.with_uncertainty(u)
+
+
+def _informative(targets: list[Rows]) -> list[Rows]:
+    """Return rows whose errors can be squared and are not all 0 in all targets."""
+    errors = informative(all_rows(targets)).errors
+    ends = np.cumsum([each.n_rows for each in targets])[:-1]
+    return [
+        replace(each, error=part)
+        for each, part in zip(targets, np.split(errors, ends), strict=True)
+    ]
+
+
+def _predict_of(scaler: TargetScaling) -> Callable[[Rows], Floats]:
+    """Return what predicts rows that have the right columns."""
+    return partial(
+        recalibrate,
+        scaler.map_,
+        smallest=scaler.min_uncertainty_,
+        seen=getattr(scaler, "seen_", None),
+        n_fit=scaler.n_samples_fit_,
+    )
+
+
+def _learn_law(scalers: list[TargetScaling], targets: list[Rows]) -> None:
+    """Learn Student's t of all targets together: tails need many rows."""
+    z = np.concatenate(
+        [
+            rows.errors / rescale(scaler.map_, rows)
+            for scaler, rows in zip(scalers, targets, strict=True)
+        ]
+    )
+    scalers[0]._learn_law(z)
+    with quiet():  # what there is to warn of was told
+        for scaler in scalers[1:]:
+            scaler._learn_law(z)

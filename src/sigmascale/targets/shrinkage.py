@@ -1,0 +1,263 @@
+"""How targets borrow strength: levels by empirical Bayes, shapes by unseen rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.base import clone
+
+from .._support.checks import LARGEST_Z, Floats
+from .._support.rows import Rows
+from .._support.telling import quiet
+from ..maps import Constant, Hypotenuse, Node, Product, multiplied
+from ..maps.prediction import in_range, rescale
+from ..maps.units import in_unit
+from ..scaling.base import VarianceScaler
+from ..scaling.choice import rank
+from ..scaling.crossfit import canonical_order, capped, largest_ratio, make_folds
+
+FOLDS = 5
+OWN_ROWS = 20  # fewer than these have no fit of their own
+# Rows at which a target's own fit and what all share weigh the same; the first is
+# what all share alone, which is the simplest.
+HALF_WAYS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0, 10.0)
+LEAST_SPREAD = 0.1  # variance of z² relative to its mean; 2 if errors are normal
+
+
+@dataclass(frozen=True, eq=False)
+class Leaning:
+    """What was learned for one target.
+
+    Attributes
+    ----------
+    shared : Node
+        The map that all targets share, in the unit of this one, times its factor.
+    own : Node or None
+        Its own fit, at the same level; None if there are too few rows.
+    own_factor, factor : float
+        The factor of the target: of its own rows, and as it is used.
+    n_rows : int
+        Rows of the target.
+    """
+
+    shared: Node
+    own: Node | None
+    own_factor: float
+    factor: float
+    n_rows: int
+
+    def weight(self, half_way: float) -> float:
+        """Return the weight of the own fit, if it is 1/2 at so many rows."""
+        return 0.0 if self.own is None else self.n_rows / (self.n_rows + half_way)
+
+    def root(self, half_way: float) -> Node:
+        """Return the map: variances of both, weighted."""
+        weight = self.weight(half_way)
+        if self.own is None or weight == 0:
+            return self.shared
+        return Hypotenuse(
+            Product((Constant(float(np.sqrt(1 - weight))), self.shared)),
+            Product((Constant(float(np.sqrt(weight))), self.own)),
+        )
+
+
+def lean(targets: Sequence[Rows], template: VarianceScaler) -> list[Leaning]:
+    """Fit all targets together, and each one alone.
+
+    The shared map is that of the template, fitted to all rows with u as a multiple of
+    the typical one of its target, and errors divided by the factor of their target, so
+    that neither units nor levels matter.
+    """
+    units = [float(np.exp(np.mean(np.log(each.uncertainty)))) for each in targets]
+    scaled = [
+        replace(
+            each.with_uncertainty(in_range(each.uncertainty / unit)),
+            error=each.errors / unit,
+        )
+        for each, unit in zip(targets, units, strict=True)
+    ]
+    zeros = np.zeros(len(targets))
+    first = _levels([each.uncertainty for each in scaled], scaled, zeros)[1]
+    levelled = [
+        replace(each, error=each.errors * np.exp(-level / 2))
+        for each, level in zip(scaled, first, strict=True)
+    ]
+    pooled = _fit(template, all_rows(levelled))
+    own, shrunk = _levels([rescale(pooled, each) for each in levelled], levelled, first)
+    found = []
+    for rows, unit, of_own, level in zip(targets, units, own, shrunk, strict=True):
+        alone = None
+        if rows.n_rows >= OWN_ROWS and len(targets) > 1 and rows.errors.any():
+            alone = _fit(template, rows)
+            # its level is that of its own rows; the shrunken one is better
+            alone = multiplied(alone, float(np.exp((level - of_own) / 2)))
+        factor = float(np.exp(level / 2))
+        shared = multiplied(in_unit(pooled, unit), factor)
+        of_rows = float(np.exp(of_own / 2))
+        found.append(Leaning(shared, alone, of_rows, factor, rows.n_rows))
+    return found
+
+
+def choose_half_way(
+    targets: Sequence[Rows], template: VarianceScaler, seed: int
+) -> float:
+    """Return at how many rows a target's own fit shall weigh a half.
+
+    It is the largest number within one standard error of the best for rows that were
+    not seen; infinity leaves own fits out. Groups, such as the entries of one row of a
+    table, stay together.
+    """
+    if not any(each.n_rows >= OWN_ROWS for each in targets) or len(targets) < 2:
+        return float(HALF_WAYS[0])
+    together = all_rows(targets)
+    errors, u = together.errors, together.uncertainty
+    target = np.repeat(np.arange(len(targets)), [each.n_rows for each in targets])
+    # numbers that depend neither on the order of rows nor on their labels
+    order = canonical_order([u, target.astype(np.float64)], errors)
+    units = np.arange(u.size) if together.groups is None else together.groups
+    _, first, code = np.unique(units[order], return_index=True, return_inverse=True)
+    codes = np.empty(u.size, dtype=np.int64)
+    codes[order] = np.argsort(np.argsort(first))[code]
+    n_folds = min(FOLDS, first.size)
+    if n_folds < 2:
+        return float(HALF_WAYS[0])
+    fold = make_folds(np.abs(errors) / u, n_folds, np.random.default_rng(seed), codes)
+    # of unseen rows: by what all share, by the own fit, and from how many own rows
+    shared, own, n_own = u.copy(), u.copy(), np.zeros(u.size)
+    ends = np.cumsum([0, *(each.n_rows for each in targets)])
+    for k in range(n_folds):
+        parts = [fold[ends[i] : ends[i + 1]] != k for i in range(len(targets))]
+        # a target that is in no other fold has nothing to learn from here
+        kept = [i for i, part in enumerate(parts) if part.any()]
+        found = lean([targets[i].take(parts[i]) for i in kept], template)
+        for i, each in zip(kept, found, strict=True):
+            held = np.flatnonzero(~parts[i])
+            if not held.size:
+                continue
+            rows, places = targets[i].take(held), ends[i] + held
+            shared[places] = rescale(each.shared, rows)
+            if each.own is not None:
+                own[places] = rescale(each.own, rows)
+                n_own[places] = each.n_rows
+    cap = largest_ratio(errors)
+    losses, in_full = {}, {}
+    for half_way in HALF_WAYS:
+        weight = n_own / (n_own + half_way)
+        values = np.hypot(np.sqrt(1 - weight) * shared, np.sqrt(weight) * own)
+        v = np.maximum(values, np.abs(errors) / LARGEST_Z)
+        z2 = (errors / v) ** 2
+        in_full[str(half_way)] = np.log(v) + 0.5 * z2
+        losses[str(half_way)] = np.log(v) + 0.5 * capped(z2, cap)
+    ranking = rank(losses, codes, in_full)
+    return next(float(h) for h in HALF_WAYS if ranking.is_as_good(str(h)))
+
+
+def _fit(template: VarianceScaler, rows: Rows) -> Node:
+    """Return the map that a template learns."""
+    scaler: VarianceScaler = clone(template)
+    with quiet():
+        scaler.fit_sample(rows, rows.n_rows, float(rows.uncertainty.min()))
+    return scaler.map_
+
+
+def all_rows(targets: Sequence[Rows]) -> Rows:
+    """Return the rows of all targets as those of one."""
+    columns = zip(*(each.columns for each in targets), strict=True)
+    groups = [each.groups for each in targets if each.groups is not None]
+    return Rows(
+        tuple(np.concatenate(each) for each in columns),
+        targets[0].names,
+        np.concatenate([each.errors for each in targets]),
+        np.concatenate(groups) if groups else None,
+    )
+
+
+def _levels(
+    predicted: Sequence[Floats], targets: Sequence[Rows], added: Floats
+) -> tuple[Floats, Floats]:
+    """Return ln <Z²> of each target, and the same shrunk towards the others.
+
+    `added` is what both are relative to. Rows of a group count as far as their z² do
+    not rise and fall together.
+    """
+    z2 = [(each.errors / u) ** 2 for each, u in zip(targets, predicted, strict=True)]
+    n = np.array([each.size for each in z2])
+    means = np.array([float(each.mean()) for each in z2])
+    if not means.all():  # errors of a target may all be 0: these say little
+        least = float(means[means > 0].min()) if means.any() else 1.0
+        means = np.where(means > 0, means, least / (1 + n))
+    spreads = np.zeros(n.size)
+    for k, (each, mean, rows) in enumerate(zip(z2, means, targets, strict=True)):
+        codes = rows.group_codes
+        sums = each / mean - 1 if codes is None else np.bincount(codes, each / mean - 1)
+        if sums.size > 1:
+            size = each.size * (1 - 1 / sums.size)
+            spreads[k] = float(np.sum(sums**2)) / size
+    # not the mean: one enormous error makes the spread of its own target enormous;
+    # nor the median, which is too small, as those of few rows mostly are
+    common = max(LEAST_SPREAD, float(np.quantile(spreads, 0.75)))
+    logs = np.log(means) + added
+    if n.size == 1:
+        return logs, logs
+    # such a target knows less of its level than others with as many rows
+    excess = np.maximum(1.0, spreads / common)
+    return logs, shrink_logs(logs, 2 * n / common, excess)
+
+
+def shrink_logs(
+    log_variance: Floats, freedom: Floats, excess: Floats | float = 1.0
+) -> Floats:
+    """Return logarithms of variances, shrunk towards their mean by empirical Bayes.
+
+    Each is the logarithm of a mean of squares with so many degrees of freedom, that of
+    a variance whose logarithm is normal around a common mean; its own variance is that
+    of Paule and Mandel. What is returned is the logarithm of the expected variance,
+    which is the one of the best expected log-likelihood.
+
+    Parameters
+    ----------
+    log_variance : array of shape (n_targets,)
+        Logarithms of means of squares.
+    freedom : array of shape (n_targets,)
+        Their degrees of freedom.
+    excess : array of shape (n_targets,), default 1
+        By how much the variance of each exceeds what these say.
+
+    Returns
+    -------
+    array of shape (n_targets,)
+
+    Examples
+    --------
+    >>> shrink_logs(np.array([0.1, -0.1]), np.array([1000.0, 10.0])).round(2)
+    array([0.1, 0.1])
+    """
+    from scipy import special
+
+    noise = special.polygamma(1, freedom / 2 / excess)
+    # the logarithm of a mean of squares is too small on average
+    y = log_variance - special.digamma(freedom / 2) + np.log(freedom / 2)
+    between = _between(y, noise)
+    weight = 1 / (noise + between)
+    mean = float(np.sum(weight * y) / np.sum(weight))
+    own = between * weight
+    variance = own * noise + (1 - own) ** 2 / np.sum(weight)
+    return np.asarray(own * y + (1 - own) * mean + variance / 2)
+
+
+def _between(y: Floats, noise: Floats) -> float:
+    """Return the variance between targets by which they scatter as they do."""
+
+    def excess(between: float) -> float:
+        weight = 1 / (noise + between)
+        mean = np.sum(weight * y) / np.sum(weight)
+        return float(np.sum(weight * (y - mean) ** 2)) - (y.size - 1)
+
+    from scipy import optimize
+
+    if y.size < 2 or excess(0.0) <= 0:
+        return 0.0
+    high = float(np.sum((y - y.mean()) ** 2))  # at which no target is far from others
+    return float(optimize.brentq(excess, 0.0, max(high, 1e-12)))

@@ -1,0 +1,211 @@
+"""Several targets on the command line: columns by patterns, one file for all."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+
+PATTERNS = ("--error", "E_*", "--uncertainty", "u_*")
+NAMES = ("gap", "dipole", "alpha")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables whose third target has few errors, in another order of columns."""
+    folder = tmp_path_factory.mktemp("targets")
+    for seed, name in enumerate(("calibration", "test")):
+        rng = np.random.default_rng(seed)
+        u = rng.lognormal(0, 0.5, (400, 3))
+        error = rng.normal(scale=u * [1.5, 2.0, 2.0])
+        error[40:, 2] = np.nan
+        table = pl.DataFrame(
+            {
+                "u_alpha": u[:, 2],
+                "id": [f"m{i // 2}" for i in range(400)],
+                **{f"E_{each}": error[:, k] for k, each in enumerate(NAMES)},
+                "u_dipole": u[:, 1],
+                "mass": rng.uniform(10, 100, 400),
+                "u_gap": u[:, 0],
+                "v_gap": u[:, 0] ** 2,
+                "v_dipole": u[:, 1] ** 2,
+                "v_alpha": u[:, 2] ** 2,
+            },
+            nan_to_null=True,
+        )
+        table.write_csv(folder / f"{name}.csv")
+        table.write_parquet(folder / f"{name}.parquet")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def saved(folder, sigmascale):
+    path = folder / "targets.json"
+    run = sigmascale("fit", folder / "calibration.csv", *PATTERNS, "-o", path)
+    assert run.code == 0, run.err
+    assert "3 targets: gap, dipole, alpha; features: none" in " ".join(run.out.split())
+    assert "alpha " in run.out
+    return path
+
+
+def library_fit(folder):
+    table = pl.read_csv(folder / "calibration.csv")
+    X = table.select(f"u_{each}" for each in NAMES)
+    y = table.select(f"E_{each}" for each in NAMES)
+    return ss.RecalibratedTargets(ss.LinearScaling(), names=[*NAMES]).fit(X, y)
+
+
+def test_fit_saves_one_file_that_predicts_as_the_library_does(folder, saved):
+    X = pl.read_csv(folder / "test.csv").select(f"u_{each}" for each in NAMES)
+    expected = library_fit(folder)
+    np.testing.assert_array_equal(ss.load(saved).predict(X), expected.predict(X))
+    assert ss.load(saved).describe() == expected.describe()
+
+
+@pytest.mark.parametrize("engine", ["memory", "polars", "duckdb"])
+def test_apply_adds_a_column_for_each_target(folder, saved, sigmascale, engine):
+    new = folder / f"{engine}.parquet"
+    run = sigmascale(
+        *("apply", saved, folder / "test.parquet", "--engine", engine, "-o", new)
+    )
+    assert run.code == 0, run.err
+    table, found = pl.read_parquet(folder / "test.parquet"), pl.read_parquet(new)
+    added = [f"u_{each}_recalibrated" for each in NAMES]
+    assert found.columns == [*table.columns, *added]
+    expected = library_fit(folder).predict(table.select(f"u_{each}" for each in NAMES))
+    np.testing.assert_allclose(found.select(added).to_numpy(), expected, rtol=1e-12)
+    if engine == "memory":  # what it wrote can be read with the same patterns
+        run = sigmascale("check", new, *PATTERNS, "--tolerate", "no", "--bins", 4)
+        assert run.code == 0, run.err
+
+
+def test_empty_cells_stay_empty(folder, saved, sigmascale):
+    table = pl.read_csv(folder / "test.csv")
+    gaps = table.with_columns(
+        u_gap=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise("u_gap")
+    )
+    gaps.write_csv(folder / "gaps.csv")
+    new = folder / "new.csv"
+    run = sigmascale(
+        *("apply", saved, folder / "gaps.csv", "--name", "s_*", "-o", new, "--json")
+    )
+    assert run.code == 0, run.err
+    assert json.loads(run.out)["columns"] == ["s_gap", "s_dipole", "s_alpha"]
+    found = pl.read_csv(new)
+    assert found["s_gap"].is_null().arg_true().to_list() == [3]
+    assert found["s_alpha"].null_count() == 0
+    run = sigmascale("fit", folder / "gaps.csv", *PATTERNS, "-o", folder / "x.json")
+    assert run.code == 2
+    assert "column 'u_gap', row 4 (not counting the header): None is missing" in run.err
+
+
+def test_variances_and_other_names_are_found_by_patterns(folder, saved, sigmascale):
+    new = folder / "variances.csv"
+    run = sigmascale(
+        *("apply", saved, folder / "test.csv", "--variance", "v_*", "-o", new)
+    )
+    assert run.code == 0, run.err
+    X = pl.read_csv(folder / "test.csv").select(f"u_{each}" for each in NAMES)
+    expected = ss.load(saved).predict(X) ** 2
+    found = pl.read_csv(new).select(f"v_{each}_recalibrated" for each in NAMES)
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-9)
+
+
+def test_check_prints_the_table_of_targets_and_ends_with_the_worst_answer(
+    folder, saved, sigmascale
+):
+    test = folder / "test.csv"
+    run = sigmascale("check", test, *PATTERNS, "--bins", 4)
+    assert run.code == 1, run.err
+    for name in NAMES:
+        assert f"\n{name}" in run.out
+    assert "3 targets:" in run.out
+    assert "Not passed." in run.out
+    run = sigmascale("check", test, "--scaler", saved, "--bins", 4, "--json")
+    found = json.loads(run.out)
+    assert found["answer"] == "no"
+    assert found["recalibrated"]["targets"]["gap"]["answer"] == "yes"
+    assert run.code == {"yes": 0, "cannot tell": 4}[found["recalibrated"]["answer"]]
+    assert run.err == ""
+    run = sigmascale(
+        *("check", folder / "calibration.csv", "--scaler", saved, "--bins", 4)
+    )
+    assert "100% of the rows that" in run.err
+    run = sigmascale("check", test, *PATTERNS, "--bins", 4, "--format", "markdown")
+    assert run.out.startswith("| target | rows |")
+
+
+def test_features_and_groups_are_those_of_all_targets(folder, sigmascale):
+    path = folder / "features.json"
+    run = sigmascale(
+        *("fit", folder / "calibration.csv", *PATTERNS, "--all-features"),
+        *("--exclude", "v_gap", "--exclude", "v_dipole", "--exclude", "v_alpha"),
+        *("--method", "binwise", "--bins", 2, "--by", "mass", "--groups", "id"),
+        *("-o", path, "--json"),
+    )
+    assert run.code == 0, run.err
+    told = json.loads(run.out)
+    assert told["data"]["targets"]["gap"]["numbers"] == ["mass"]
+    assert told["learned"]["alpha"]["rows"] == 40
+    assert [*ss.load(path).feature_names_in_] == [
+        *("u_gap", "u_dipole", "u_alpha", "mass")
+    ]
+    run = sigmascale("show", path)
+    assert "gap: 400 rows: columns u_gap, mass." in run.out
+    run = sigmascale("show", path, "--json")
+    assert json.loads(run.out)["targets"]["alpha"]["rows"] == 40
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--error", "E_*", "--uncertainty", "v_g*"), "must stand for the same"),
+        (("--error", "F_*", "--uncertainty", "u_*"), "'F_*' matches no column"),
+        (("--error", "E_*", "--uncertainty", "u_gap"), "must have one star"),
+        (("--error", "E_*", "--uncertainty", "*_*"), "must have one star"),
+        (("--error", "E_*"), "patterns of both"),
+        ((*PATTERNS, "--uncertainty", "v_*"), "given once"),
+        ((*PATTERNS, "--conformal-share", "0.2"), "--conformal-share is for one"),
+        ((*PATTERNS, "--engine", "polars"), "fitted and judged in memory"),
+    ],
+)
+def test_patterns_that_do_not_pair_are_explained(folder, sigmascale, arguments, words):
+    output = folder / "never.json"
+    table = folder / "calibration.parquet"
+    run = sigmascale("fit", table, *arguments, "-o", output)
+    assert run.code == 2
+    assert words in " ".join(run.err.split())
+    assert not output.exists()
+
+
+def test_files_of_one_and_of_several_targets_are_told_apart(folder, saved, sigmascale):
+    one = folder / "one.json"
+    columns = ("--error", "E_gap", "--uncertainty", "u_gap")
+    run = sigmascale(
+        *("fit", folder / "calibration.csv", *columns, "--method", "linear", "-o", one)
+    )
+    assert run.code == 0, run.err
+    run = sigmascale("check", folder / "test.csv", *PATTERNS, "--scaler", one)
+    assert run.code == 2
+    assert "recalibrator of one target" in run.err
+    run = sigmascale("apply", saved, folder / "test.csv", "--name", "s", "-o", "x.csv")
+    assert run.code == 2
+    assert "must have one star" in run.err
+    run = sigmascale(
+        *("apply", saved, folder / "test.csv", "--coverage", "0.9", "-o", "x.csv")
+    )
+    assert run.code == 2
+    assert "--coverage is for one target" in run.err
+    damaged = json.loads(saved.read_text("utf-8"))
+    damaged["source"] = {"targets": {"gap": {}}}
+    from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum
+
+    content = {name: damaged[name] for name in _CONTENTS[SEVERAL]}
+    damaged["sha256"] = _checksum(content)
+    path = folder / "damaged.json"
+    path.write_text(json.dumps(damaged), "utf-8")
+    run = sigmascale("apply", path, folder / "test.csv", "-o", folder / "never.csv")
+    assert run.code == 2
+    assert "names of targets in the recalibrators' file are damaged" in run.err

@@ -1,0 +1,304 @@
+"""Several targets: what they learn from each other, and what they leave to each."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import sigmascale as ss
+from sigmascale.exceptions import InvalidInputError, TargetsNotErrorsWarning
+from sigmascale.targets.shrinkage import shrink_logs
+
+SIZES = [30, 30, 30, 30, 60, 60, 60, 200, 200, 200, 1000, 1000]
+
+
+def make_targets(seed, *, level_sd=0.3, floor_sd=0.0, sizes=SIZES, n_new=500):
+    """Return u and errors to fit, with gaps, and new ones; each target has its unit.
+
+    sigma = level hypot(u, floor): levels differ by exp(level_sd), floors by floor_sd.
+    """
+    rng = np.random.default_rng(seed)
+    t, n = len(sizes), max(sizes)
+    level = np.exp(rng.normal(0, level_sd, t))
+    floor = np.abs(0.5 + rng.normal(0, floor_sd, t))
+    unit = 10.0 ** rng.uniform(-3, 3, t)
+
+    def draw(n):
+        u = rng.lognormal(0, 0.6, (n, t))
+        return u * unit, unit * rng.normal(scale=level * np.hypot(u, floor))
+
+    u, error = draw(n)
+    for k, size in enumerate(sizes):
+        error[rng.permutation(n)[size:], k] = np.nan
+    return u, error, *draw(n_new)
+
+
+def mean_nll(u, error):
+    return float(np.mean(np.log(u) + 0.5 * (error / u) ** 2))
+
+
+def separate_fits(u, error, u_new):
+    """Return what the default template makes of each target alone."""
+    columns = []
+    for k in range(u.shape[1]):
+        known = ~np.isnan(error[:, k])
+        fitted = ss.LinearScaling().fit(u[known, k], error[known, k])
+        columns.append(fitted.predict(u_new[:, k]))
+    return np.column_stack(columns)
+
+
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ExtrapolationWarning")
+@pytest.mark.parametrize(
+    "law",
+    [
+        {"level_sd": 0.0},
+        {"level_sd": 0.3},
+        {"level_sd": 1.0},
+        {"level_sd": 0.3, "floor_sd": 1.0},
+    ],
+    ids=["equal", "levels differ", "levels differ much", "shapes differ"],
+)
+def test_leaning_beats_separate_fits_and_never_loses_to_one_factor(law):
+    gains = []
+    for seed in range(6):
+        u, error, u_new, error_new = make_targets(seed, **law)
+        new = ss.RecalibratedTargets().fit(u, error).predict(u_new)
+        known = ~np.isnan(error)
+        factor = np.sqrt(np.mean((error[known] / u[known]) ** 2))
+        ours = mean_nll(new, error_new)
+        gains.append(mean_nll(separate_fits(u, error, u_new), error_new) - ours)
+        assert ours < mean_nll(factor * u_new, error_new) + 0.01
+    assert np.mean(gains) > 0
+
+
+def test_a_target_with_many_rows_stands_by_itself():
+    u, error, u_new, _ = make_targets(
+        0, floor_sd=2.0, sizes=[4000, 4000, 4000, 4000, 30]
+    )
+    targets = ss.RecalibratedTargets().fit(u, error)
+    weights = [each.own_weight_ for each in targets.scalers_.values()]
+    assert min(weights[:4]) > 0.9
+    assert weights[4] < weights[0]
+    ratio = targets.predict(u_new) / separate_fits(u, error, u_new)
+    assert np.mean(abs(np.log(ratio[:, :4]))) < 0.03
+
+
+def test_missing_entries_are_those_of_a_long_table_without_these_rows():
+    u, error, *_ = make_targets(1, sizes=[40, 80, 200])
+    u[np.isnan(error)] = np.nan  # nothing is known of these
+    names = ["a", "b", "c"]
+    wide = ss.RecalibratedTargets(names=names).fit(u, error)
+    row, target = np.nonzero(~np.isnan(error))
+    table = pl.DataFrame({"u": u[row, target], "t": np.array(names)[target]})
+    long = ss.RecalibratedTargets(by="t").fit(table, error[row, target], groups=row)
+    assert list(long.scalers_) == names
+    predicted = wide.predict(u)
+    assert np.isnan(predicted[np.isnan(u)]).all()
+    np.testing.assert_array_equal(predicted[row, target], long.predict(table))
+    assert wide.score(u, error) == pytest.approx(long.score(table, error[row, target]))
+    # rows without any entry are as good as not there
+    padded = [np.vstack([each, np.full((3, 3), np.nan)]) for each in (u, error)]
+    again = ss.RecalibratedTargets(names=names).fit(*padded)
+    np.testing.assert_array_equal(again.predict(u), predicted)
+
+
+def test_neither_units_nor_the_order_of_rows_or_targets_matter():
+    u, error, u_new, _ = make_targets(2, floor_sd=1.0, sizes=[40, 80, 300, 300])
+    expected = ss.RecalibratedTargets().fit(u, error).predict(u_new)
+    unit = np.array([1e-3, 10.0, 5e4, 1.0])
+    scaled = ss.RecalibratedTargets().fit(u * unit, error * unit).predict(u_new * unit)
+    np.testing.assert_allclose(scaled, expected * unit, rtol=1e-9)
+    rows = np.random.default_rng(0).permutation(len(u))
+    again = ss.RecalibratedTargets().fit(u[rows], error[rows]).predict(u_new)
+    np.testing.assert_allclose(again, expected, rtol=1e-9)
+    order = [2, 0, 3, 1]
+    again = ss.RecalibratedTargets().fit(u[:, order], error[:, order])
+    np.testing.assert_allclose(
+        again.predict(u_new[:, order]), expected[:, order], rtol=1e-6
+    )
+
+
+def test_one_target_is_recalibrated_as_by_its_template_alone():
+    u, error, u_new, _ = make_targets(3, sizes=[300])
+    one = ss.RecalibratedTargets().fit(u, error[:, 0])
+    alone = ss.LinearScaling().fit(u, error[:, 0])
+    assert one.predict(u_new).shape == (500,)
+    np.testing.assert_allclose(one.predict(u_new), alone.predict(u_new), rtol=1e-6)
+    assert one.score(u, error[:, 0]) == pytest.approx(alone.score(u, error[:, 0]))
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        ss.NoScaling(),
+        ss.TemperatureScaling(),
+        ss.IsotonicScaling(),
+        ss.BinwiseScaling(5),
+        ss.GroupScaling(by=1),
+        ss.RakedScaling(4, shrinkage=10.0),
+        ss.BoostedScaling(max_trees=3, n_folds=2),
+        ss.SelectedScaling(candidates={"t": ss.TemperatureScaling()}, n_folds=2),
+        ss.LinearScaling(distribution="student"),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ExtrapolationWarning")
+def test_every_recalibrator_can_be_the_template(template):
+    u, error, u_new, error_new = make_targets(4, sizes=[10, 25, 120, 120])
+    label = np.arange(len(u)) % 2
+    targets = ss.RecalibratedTargets(template).fit(np.column_stack([u, label]), error)
+    X = np.column_stack([u_new, np.arange(500) % 2])
+    predicted = targets.predict(X)
+    assert predicted.shape == (500, 4)
+    assert np.isfinite(predicted).all()
+    assert (predicted > 0).all()
+    assert targets.score(X, error_new) < 0 or targets.score(X, error_new) > 0
+    zms = np.mean((error_new / predicted) ** 2, axis=0)
+    assert (abs(np.log(zms[2:])) < 0.7).all()  # of those with 120 rows
+    assert hasattr(targets.scalers_["y0"], "law_") == (
+        template.distribution == "student"
+    )
+
+
+def test_features_are_shared_and_follow_the_uncertainties():
+    rng = np.random.default_rng(0)
+    u, x = rng.uniform(1, 2, (2000, 2)), rng.uniform(0, 1, 2000)
+    error = rng.normal(scale=u * np.where(x > np.median(x), 3.0, 1.0)[:, None])
+    X = pd.DataFrame({"u_a": u[:, 0], "u_b": u[:, 1], "x": x})
+    y = pd.DataFrame({"a": error[:, 0], "b": error[:, 1]})
+    targets = ss.RecalibratedTargets(ss.BinwiseScaling(2, by="x")).fit(X, y)
+    assert list(targets.scalers_) == ["a", "b"]
+    factor = targets.predict(X) / u
+    np.testing.assert_allclose(factor[x > 0.55], 3.0, rtol=0.1)
+    np.testing.assert_allclose(factor[x < 0.45], 1.0, rtol=0.1)
+    # each is a recalibrator like all others
+    alone = targets.scalers_["b"].predict(X[["u_b", "x"]])
+    np.testing.assert_array_equal(alone, targets.predict(X)[:, 1])
+    with pytest.raises(ValueError, match="feature names should match"):
+        targets.predict(X[["u_b", "u_a", "x"]])
+
+
+def test_groups_make_targets_lean_more():
+    rng = np.random.default_rng(5)
+    n_groups, size = 30, 20
+    group = np.repeat(np.arange(n_groups), size)
+    common = rng.normal(size=(n_groups, 4))[group]  # all rows of a group share this
+    u = rng.uniform(1, 2, (group.size, 4))
+    error = u * (0.95 * common + 0.3 * rng.normal(size=u.shape))
+    spread = {}
+    for labels in (None, group):
+        targets = ss.RecalibratedTargets(ss.TemperatureScaling())
+        targets.fit(u, error, groups=labels)
+        factors = [each.factor_ for each in targets.scalers_.values()]
+        spread[labels is None] = np.std(np.log(factors))
+    assert spread[False] < 0.7 * spread[True]
+
+
+def test_a_target_without_errors_that_differ_from_0_leans_on_the_others():
+    u, error, *_ = make_targets(6, sizes=[50, 50, 50])
+    error[:, 0] = np.where(np.isnan(error[:, 0]), np.nan, 0.0)
+    predicted = ss.RecalibratedTargets().fit(u, error).predict(u)
+    assert np.isfinite(predicted).all()
+    assert (predicted > 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda u, e: u.__setitem__((7, 1), np.nan),
+            "target 'y1', row 7: the uncertainty is nan",
+        ),
+        (
+            lambda u, e: u.__setitem__((3, 0), -1.0),
+            "target 'y0', row 3: the uncertainty is -1",
+        ),
+        (
+            lambda u, e: e.__setitem__((2, 1), np.inf),
+            "that of target 'y1' at row 2 is inf",
+        ),
+        (
+            lambda u, e: e.__setitem__((slice(None), 0), np.nan),
+            "target 'y0' has no known error",
+        ),
+    ],
+)
+def test_what_cannot_be_used_is_named_with_row_and_target(change, message):
+    u, error = np.ones((30, 2)), np.random.default_rng(0).normal(size=(30, 2))
+    change(u, error)
+    with pytest.raises(InvalidInputError, match=message):
+        ss.RecalibratedTargets().fit(u, error)
+
+
+def test_arguments_that_do_not_fit_are_refused():
+    u, error = np.ones((30, 2)), np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(InvalidInputError, match="`names` must be a list of 2"):
+        ss.RecalibratedTargets(names=["a", "a"]).fit(u, error)
+    with pytest.raises(InvalidInputError, match="column of uncertainties for each of"):
+        ss.RecalibratedTargets().fit(u[:, :1], error)
+    with pytest.raises(InvalidInputError, match="`scaler` must be a recalibrator"):
+        ss.RecalibratedTargets("linear").fit(u, error)
+    with pytest.raises(InvalidInputError, match="same number of rows"):
+        ss.RecalibratedTargets().fit(u[:20], error)
+    with pytest.raises(InvalidInputError, match="y` must be one column"):
+        ss.RecalibratedTargets(by=1).fit(u, error)
+    with pytest.raises(InvalidInputError, match="requires y to be passed"):
+        ss.RecalibratedTargets().fit(u, None)
+    with pytest.raises(InvalidInputError, match="is not fitted alone"):
+        ss.TargetScaling().fit(u[:, 0], error[:, 0])
+    with pytest.raises(NotFittedError, match="is not fitted yet"):
+        ss.RecalibratedTargets().predict(u)
+    table = pl.DataFrame({"u": u[:, 0], "t": ["a", "b"] * 15})
+    long = ss.RecalibratedTargets(by="t").fit(table, error[:, 0])
+    new = table.with_columns(t=pl.lit("c"))
+    with pytest.raises(InvalidInputError, match="not seen in fit: 'c'"):
+        long.predict(new)
+
+
+def test_warnings_name_the_target():
+    rng = np.random.default_rng(0)
+    u, error = rng.uniform(1, 2, (200, 2)), rng.normal(size=(200, 2))
+    error[:, 1] += 1000
+    with pytest.warns(TargetsNotErrorsWarning, match="^target 'y1': The median error"):
+        ss.RecalibratedTargets().fit(u, error)
+
+
+def test_variances_are_shrunk_as_far_as_noise_explains_their_scatter():
+    rng = np.random.default_rng(0)
+    freedom = np.array([20.0] * 10 + [2000.0])
+    equal = np.log(rng.chisquare(freedom) / freedom)
+    assert np.ptp(shrink_logs(equal, freedom)) < 0.2 * np.ptp(equal)
+    apart = equal + np.linspace(-3, 3, 11)
+    np.testing.assert_allclose(shrink_logs(apart, freedom), apart, atol=0.3)
+
+
+def expected_failures(estimator):
+    return {
+        "check_fit1d": "a one-dimensional X is the uncertainty of one target",
+        "check_positive_only_tag_during_fit": "only uncertainties must be positive",
+        "check_estimators_pickle": "NaN stands for entries that have no error",
+    }
+
+
+@pytest.mark.filterwarnings(
+    "ignore::sigmascale.exceptions.DegenerateFitWarning",
+    "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
+    "ignore::sigmascale.exceptions.ExtrapolationWarning",
+    "ignore::sigmascale.exceptions.LikelySlipWarning",
+)
+@parametrize_with_checks(
+    [ss.RecalibratedTargets()], expected_failed_checks=expected_failures
+)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_a_clone_learns_the_same():
+    u, error, *_ = make_targets(7, sizes=[40, 80])
+    targets = ss.RecalibratedTargets(ss.IsotonicScaling()).fit(u, error)
+    again = clone(targets)
+    assert not hasattr(again, "scalers_")
+    np.testing.assert_array_equal(again.fit(u, error).predict(u), targets.predict(u))

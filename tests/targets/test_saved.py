@@ -1,0 +1,208 @@
+"""Several targets in one file: what comes back, and what is refused."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale._support.rows import read_table
+from sigmascale.exceptions import DamagedFileError, InvalidInputError
+from sigmascale.persistence import dumps, load_map, load_maps, loads
+from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum
+
+
+def make(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    u = rng.lognormal(0, 0.5, (n, 3))
+    error = rng.normal(scale=np.hypot(u, [0.1, 1.0, 3.0]))
+    error[n // 2 :, 2] = np.nan
+    x = rng.random(n)
+    X = pl.DataFrame(np.column_stack([u, x]), schema=["u_a", "u_b", "u_c", "x"])
+    return X, pl.DataFrame(error, schema=["a", "b", "c"], nan_to_null=True)
+
+
+def fitted(**parameters):
+    return ss.RecalibratedTargets(**parameters).fit(*make())
+
+
+def resealed(targets, change):
+    """Return a saved document with one change, and a right checksum."""
+    document = json.loads(dumps(targets))
+    change(document)
+    content = {name: document.get(name) for name in _CONTENTS[SEVERAL]}
+    document["sha256"] = _checksum(content)
+    return json.dumps(document)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"scaler": ss.BinwiseScaling(3, by="x"), "names": ["p", "q", "r"]},
+        {"scaler": ss.LinearScaling(distribution="student"), "random_state": 3},
+    ],
+    ids=["default", "binwise", "student"],
+)
+def test_what_is_loaded_predicts_bit_for_bit_and_is_saved_to_the_same_bytes(
+    parameters, tmp_path
+):
+    targets, (X, y) = fitted(**parameters), make()
+    path = tmp_path / "targets.json"
+    ss.save(targets, path, source={"file": "a.csv"})
+    again = ss.load(path)
+    np.testing.assert_array_equal(again.predict(X), targets.predict(X))
+    assert again.score(X, y) == targets.score(X, y)
+    assert again.describe() == targets.describe()
+    assert again.to_table() == targets.to_table()
+    assert dumps(again, {"file": "a.csv"}) == path.read_text("utf-8")
+    saved = load_maps(path)
+    assert saved.source == {"file": "a.csv"}
+    np.testing.assert_array_equal(saved.predict(read_table(X)), targets.predict(X))
+
+
+def test_long_tables_and_single_columns_come_back():
+    X, y = make()
+    table = pl.DataFrame({"u": X["u_a"], "x": X["x"], "t": ["a", "b", "c"] * 20})
+    long = ss.RecalibratedTargets(by="t").fit(table, y["a"])
+    np.testing.assert_array_equal(
+        loads(dumps(long)).predict(table), long.predict(table)
+    )
+    numbers = X["u_a"].to_numpy()
+    one = ss.RecalibratedTargets().fit(numbers, y["a"])
+    again = loads(dumps(one)).predict(numbers)
+    assert again.shape == (60,)
+    np.testing.assert_array_equal(again, one.predict(numbers))
+
+
+def test_one_target_is_saved_alone_as_any_recalibrator(tmp_path):
+    targets, (X, _) = fitted(), make()
+    path = tmp_path / "one.json"
+    ss.save(targets.scalers_["b"], path)
+    np.testing.assert_array_equal(
+        ss.load(path).predict(X.select("u_b", "x")), targets.predict(X)[:, 1]
+    )
+    ss.save(targets, path)
+    with pytest.raises(InvalidInputError, match="it holds 3 targets, and here one"):
+        load_map(path)
+
+
+def test_maps_of_targets_predict_without_scikit_learn(tmp_path):
+    path = tmp_path / "targets.json"
+    ss.save(fitted(), path)
+    program = (
+        "import sys, polars as pl\n"
+        "from sigmascale.persistence import load_maps\n"
+        "from sigmascale._support.rows import read_table\n"
+        "X = pl.DataFrame({'u_a': [1.0], 'u_b': [1.0], 'u_c': [1.0], 'x': [0.5]})\n"
+        f"print(load_maps({str(path)!r}).predict(read_table(X)).shape)\n"
+        "assert 'sklearn' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True)
+    assert done.stdout.decode().strip() == "(1, 3)", done.stderr.decode()
+
+
+def test_what_is_not_fitted_is_not_saved():
+    with pytest.raises(InvalidInputError, match="must be fitted"):
+        dumps(ss.RecalibratedTargets())
+
+
+def learned(document, k=0):
+    return document["targets"][k]["recalibrator"]["learned"]
+
+
+CHANGES = {
+    "no targets": (lambda d: d.update(targets=[]), "no targets"),
+    "not a list": (lambda d: d.update(targets={}), "no targets"),
+    "same name": (
+        lambda d: learned(d, 1).update(target_="a"),
+        "which is no text or not the first",
+    ),
+    "no name": (lambda d: learned(d).update(target_=3), "which is no text"),
+    "another class": (
+        lambda d: d["targets"][0].update(
+            recalibrator={
+                "is": "TemperatureScaling",
+                "parameters": {"distribution": "normal"},
+                "learned": {"target_": "a", "factor_": 1.0},
+            }
+        ),
+        "target 'a'",
+    ),
+    "unknown class": (
+        lambda d: d["targets"][0]["recalibrator"].update({"is": "os.system"}),
+        "does not know",
+    ),
+    "negative factor": (lambda d: learned(d).update(factor_=-1.0), "target 'a'"),
+    "weight of 2": (lambda d: learned(d).update(own_weight_=2.0), "target .a."),
+    "more learned": (lambda d: learned(d).update(predict=1), "not something that"),
+    "half way": (
+        lambda d: d["together"].update(half_way="far"),
+        "own fits weigh a half",
+    ),
+    "half way of 0": (
+        lambda d: d["together"].update(half_way=0.0),
+        "own fits weigh a half",
+    ),
+    "no column": (lambda d: d["together"].update(is_column=True), "are no column"),
+    "by a list": (lambda d: d["together"]["parameters"].update(by=[]), "long one"),
+    "by that is none": (
+        lambda d: d["together"]["parameters"].update(by="z"),
+        "the columns",
+    ),
+    "other names": (
+        lambda d: d["together"]["parameters"].update(names=["a", "b", "d"]),
+        "parameters are not what",
+    ),
+    "template": (
+        lambda d: d["together"]["parameters"].update(scaler=3),
+        "parameters are not what",
+    ),
+    "more parameters": (
+        lambda d: d["together"]["parameters"].update(n_jobs=3),
+        "parameters are missing or unknown: n_jobs",
+    ),
+    "more together": (lambda d: d["together"].update(more=1), "is not whole"),
+    "fewer columns": (lambda d: d["together"].update(n_columns=3), "the columns"),
+    "columns of one name": (
+        lambda d: d["together"].update(columns=["u_a", "u_a", "u_c", "x"]),
+        "a name of their own",
+    ),
+    "other columns": (
+        lambda d: d["together"].update(columns=["u_a", "u_c", "u_b", "x"]),
+        "other names",
+    ),
+    "columns that are numbers": (
+        lambda d: d["together"].update(columns=[1, 2, 3, 4]),
+        "the columns",
+    ),
+    "words": (lambda d: d.update(words="All is well."), "words are not those"),
+    "words that are none": (lambda d: d.update(words=1), "words are not text"),
+    "map": (lambda d: d["targets"][2]["map"].clear(), "target 2: .*no nodes"),
+    "columns of a target": (
+        lambda d: d["targets"][2]["calibration"].update(n_columns=1, columns=["u_c"]),
+        "target",
+    ),
+    "no part": (lambda d: d["targets"][1].pop("map"), "target 1"),
+    "no target": (lambda d: d["targets"].append(3), "target 3"),
+}
+
+
+@pytest.mark.parametrize(("change", "match"), CHANGES.values(), ids=CHANGES)
+def test_content_that_does_not_fit_together_is_refused(change, match):
+    with pytest.raises(DamagedFileError, match=match):
+        loads(resealed(fitted(), change))
+
+
+def test_other_keys_and_checksums_are_refused():
+    document = json.loads(dumps(fitted()))
+    with pytest.raises(DamagedFileError, match="missing or unknown: more"):
+        loads(json.dumps(document | {"more": 1}))
+    with pytest.raises(DamagedFileError, match="version is 2; this library reads"):
+        loads(json.dumps(document | {"version": 2}))
+    document["together"]["half_way"] = 10.0
+    with pytest.raises(DamagedFileError, match="the checksum does not fit"):
+        loads(json.dumps(document))
