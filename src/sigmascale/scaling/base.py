@@ -462,7 +462,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, ABC):
             self._learn_law(*unseen)
         return self
 
-    def _learn_law(self, z: Floats, weights: Floats | None) -> None:
+    def _learn_law(self, z: Floats, weights: Floats | None = None) -> None:
         """Learn Student's t, and make its standard deviation what is predicted."""
         law = StudentLaw.learn(z, weights)
         if law.df > 2:
