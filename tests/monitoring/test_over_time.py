@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale._support.rows import judged_rows
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.monitoring.over_time import as_times, over_time
+from sigmascale.monitoring import over_time as module
 from sigmascale.report import report_html
 from sigmascale.report.pictures import plan_time
 
@@ -18,6 +19,14 @@ N = 2000
 BEGIN = datetime(2024, 1, 1)
 ELSEWHERE = timezone(timedelta(hours=3))
 DATES = [BEGIN + timedelta(hours=i) for i in range(N)]
+
+
+def over_time(error, u, time):
+    return module.over_time(judged_rows(error, u), time)
+
+
+def as_times(time, error):
+    return module.as_times(time, judged_rows(error, np.ones(error.size)))
 
 
 def changed(factor=1.0, shift=0.0, seed=1):
@@ -131,3 +140,14 @@ def test_equal_times_are_drawn_too():
         assert ax.get_xlabel() == "time"
         assert caption.endswith(".")
     plt.close("all")
+
+
+def test_rows_of_weight_0_are_left_out_and_the_others_keep_their_times():
+    error, u = changed(1.6)
+    weights = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
+    rows = judged_rows(error, u, sample_weight=weights)
+    some = weights > 0
+    found = module.over_time(rows, np.arange(N))
+    kept = over_time(error[some], u[some], np.arange(N)[some])
+    assert found.alarm == kept.alarm
+    np.testing.assert_array_equal(found.local.x, kept.local.x)

@@ -72,12 +72,7 @@ class Judged:
         from ..monitoring.over_time import over_time
 
         with about(self.data.file):
-            return over_time(
-                rows.errors,
-                rows.uncertainty,
-                self.times,
-                confidence=self.final.confidence,
-            )
+            return over_time(rows, self.times, confidence=self.final.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""

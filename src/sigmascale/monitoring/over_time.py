@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from .._support.checks import Floats, as_array, check_column, check_same_length
+from .._support.rows import Rows
 from ..bins.partitions import cut_positions, most_bins
 from ..exceptions import InvalidInputError
 from ..judging.local import LocalZMS, local_zms
@@ -93,23 +94,22 @@ class OverTime:
         }
 
 
-def over_time(
-    error: Floats, uncertainty: Floats, time: Any, *, confidence: float = 0.95
-) -> OverTime:
-    """Return how calibration runs over time.
+def over_time(rows: Rows, time: Any, *, confidence: float = 0.95) -> OverTime:
+    """Return how calibration runs over time; weights of rows do not count.
 
     Parameters
     ----------
-    error, uncertainty : array of shape (n,)
-        Checked errors and their uncertainties.
+    rows : Rows
+        Checked rows, with errors.
     time : array-like of shape (n,)
-        When rows came: numbers, or dates. Rows of equal times keep their order.
+        When the rows of the table came, numbers or dates. Rows of equal times keep
+        their order.
     confidence : float, default 0.95
         That of intervals, and of the monitor.
     """
-    times, is_dated = as_times(time, error)
+    times, is_dated = as_times(time, rows)
     order = np.argsort(times, kind="stable")
-    e, u, t = error[order], uncertainty[order], times[order]
+    e, u, t = rows.errors[order], rows.uncertainty[order], times[order]
     n_bins = most_bins(e.size, MOST_PERIODS, ROWS_OF_A_PERIOD)
     rank = np.arange(float(e.size))
     local = local_zms(
@@ -134,10 +134,12 @@ def over_time(
     )
 
 
-def as_times(time: Any, rows: Floats) -> tuple[Floats, bool]:
+def as_times(time: Any, rows: Rows) -> tuple[Floats, bool]:
     """Return times as numbers, and whether these are days since 1970-01-01."""
     values = as_array(time, "time")
-    check_same_length("error", rows, "time", values)
+    if rows.places is not None and values.size > rows.places.max():
+        values = values[rows.places]  # without rows whose weight is 0
+    check_same_length("error", rows.errors, "time", values)
     if values.dtype.kind in "biuf":
         return check_column(values, "time"), False
     if values.dtype.kind != "M":

@@ -220,9 +220,7 @@ def gather(
 
 
 def _over_time(stage: Stage, time: Any) -> OverTime:
-    confidence = stage.validation.confidence
-    rows = stage.rows
-    return over_time(rows.errors, rows.uncertainty, time, confidence=confidence)
+    return over_time(stage.rows, time, confidence=stage.validation.confidence)
 
 
 def _tails_of(rows: Rows, confidence: float, rng: Seed) -> TailStatistics | None:

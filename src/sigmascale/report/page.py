@@ -15,7 +15,6 @@ from .._support.version import __version__
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.validation import Validation
-from ..monitoring.over_time import OverTime
 from ..scaling.selected import FOOTNOTE
 from .cautions import cautions
 from .evidence import Evidence, Seed, gather
@@ -150,7 +149,7 @@ def report_html(
         more_scores=tabulate_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
         tails=tabulate_tails(evidence),
         groups=evidence.n_groups,
-        time=None if evidence.over_time is None else _about_time(evidence.over_time),
+        time=_about_time(evidence),
         pictures=pictures,
         scaler=None if not evidence.recalibrated else _about(evidence),
         selection=None if evidence.selection is None else tabulate_selection(evidence),
@@ -265,8 +264,17 @@ def _plain(time: Any) -> str:
     return time if isinstance(time, str) else f"{time:.10g}"
 
 
-def _about_time(found: OverTime) -> list[str]:
-    return [found.words, *([found.alarm.suggestion] if found.alarm else [])]
+def _about_time(evidence: Evidence) -> list[str]:
+    """Return the words of the section on time; none if there is no such section."""
+    found = evidence.over_time
+    if found is None:
+        return []
+    words = [found.words]
+    if found.alarm is not None:
+        words.append(found.alarm.suggestion)
+    if evidence.final.rows.weights is not None:
+        words.append("Here all rows count the same, whatever their weight.")
+    return words
 
 
 def _about(evidence: Evidence) -> dict[str, str]:
