@@ -239,6 +239,8 @@ def _facts(evidence: Evidence) -> list[tuple[str, str]]:
     ]
     if evidence.n_groups is not None:
         facts.insert(1, ("groups of rows", f"{evidence.n_groups:,}"))
+    if evidence.n_effective is not None:
+        facts.insert(1, ("rows in effect, weighted", f"{evidence.n_effective:,.0f}"))
     if evidence.n_learned_from is not None:
         facts.append(("rows learned from", f"{evidence.n_learned_from:,}"))
     if evidence.scaler is not None:
