@@ -158,6 +158,21 @@ def test_features_and_groups_are_those_of_all_targets(folder, sigmascale):
     assert json.loads(run.out)["targets"]["alpha"]["rows"] == 40
 
 
+def test_weights_are_a_column_of_the_table(folder, sigmascale):
+    path, table = folder / "weighted.json", folder / "calibration.csv"
+    run = sigmascale("fit", table, *PATTERNS, "--weight", "mass", "-o", path)
+    assert run.code == 0, run.err
+    frame = pl.read_csv(table)
+    X = frame.select(f"u_{each}" for each in NAMES)
+    y = frame.select(f"E_{each}" for each in NAMES)
+    expected = ss.RecalibratedTargets(names=[*NAMES]).fit(
+        X, y, sample_weight=frame["mass"]
+    )
+    np.testing.assert_array_equal(ss.load(path).predict(X), expected.predict(X))
+    run = sigmascale("apply", path, table, "-o", folder / "weighted.csv")
+    assert run.code == 0, run.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

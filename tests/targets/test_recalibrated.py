@@ -197,6 +197,34 @@ def test_groups_make_targets_lean_more():
     assert spread[False] < 0.7 * spread[True]
 
 
+@pytest.mark.parametrize(
+    "template", [ss.LinearScaling(), ss.IsotonicScaling()], ids=["linear", "isotonic"]
+)
+def test_weights_are_repeats_and_only_their_ratios_matter(template):
+    u, error, u_new, _ = make_targets(8, floor_sd=1.0, sizes=[40, 80, 200])
+    row = np.arange(len(u))
+    weight = np.random.default_rng(0).integers(0, 4, len(u))
+
+    def fit(*arguments):
+        return ss.RecalibratedTargets(template).fit(*arguments)
+
+    weighted = fit(u, error, row, weight)
+    again = np.repeat(row, weight)
+    repeated = fit(u[again], error[again], row[again])
+    expected = repeated.predict(u_new)
+    np.testing.assert_allclose(weighted.predict(u_new), expected, rtol=1e-9)
+    assert weighted.score(u, error, weight) == pytest.approx(
+        weighted.score(u[again], error[again])
+    )
+    np.testing.assert_allclose(
+        fit(u, error, row, 0.37 * weight).predict(u_new), expected, rtol=1e-9
+    )
+    plain = fit(u, error, row)
+    ones = fit(u, error, row, np.full(len(u), 2.5))
+    np.testing.assert_array_equal(ones.predict(u_new), plain.predict(u_new))
+    assert "count as" in weighted.scalers_["y0"].describe()
+
+
 def test_a_target_without_errors_that_differ_from_0_leans_on_the_others():
     u, error, *_ = make_targets(6, sizes=[50, 50, 50])
     error[:, 0] = np.where(np.isnan(error[:, 0]), np.nan, 0.0)

@@ -87,6 +87,21 @@ def test_missing_entries_are_left_out_of_a_target_with_its_features_and_groups()
     assert found.targets["y1"].to_dict() == alone.to_dict()
 
 
+def test_weights_are_those_of_the_rows_of_each_target():
+    error, u = make_targets([1.0, 1.2])
+    error[:100, 1] = np.nan
+    weight = np.random.default_rng(0).uniform(0.5, 1, 400)
+    found = ss.validate_targets(error, u, sample_weight=weight, **QUICK)
+    alone = ss.validate(
+        error[100:, 1],
+        u[100:, 1],
+        sample_weight=weight[100:],
+        confidence=0.975,
+        **QUICK,
+    )
+    assert found.targets["y1"].summary == alone.summary
+
+
 def test_long_tables_and_data_frames_are_judged_alike():
     error, u = make_targets([1.0, 1.5])
     wide = ss.validate_targets(
