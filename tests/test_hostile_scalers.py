@@ -291,6 +291,16 @@ def _learned(name, value):
     return lambda document: document["recalibrator"]["learned"].update({name: value})
 
 
+def _summed(name, values):
+    """Replace one of the sums that were kept."""
+
+    def changed(document):
+        sums = document["recalibrator"]["learned"]["sums_"]["fields"]
+        sums[name] = {"is": "array", "dtype": "f", "shape": [1], "values": values}
+
+    return changed
+
+
 INF, NAN = ({"is": "number", "value": value} for value in ("inf", "nan"))
 LOOP = {"is": "Sum", "terms": [0, 0]}
 
@@ -368,6 +378,11 @@ LOOP = {"is": "Sum", "terms": [0, 0]}
         ("linear", _learned("feature_names_in_", []), "not .* learned beside the map"),
         ("selected", _learned("cv_results_", {"is": "dict", "items": []}), "recalib"),
         ("binwise", lambda d: d.update(words="All is well."), "words are not those"),
+        ("temperature", _learned("sums_", [1.0]), "sums are not those of its bins"),
+        ("temperature", _summed("z2", [-1.0]), "its BinSums are not whole"),
+        ("temperature", _summed("n", [NAN]), "holds a number that is not one"),
+        ("group", _learned("rare_sums_", "abc"), "sums are a str"),
+        ("binwise", _learned("partition_", None), "sums are not those of its bins"),
         (
             "temperature",
             lambda d: _node(d, "Constant").update(value=-2.0),

@@ -57,6 +57,10 @@ class InfiniteIntervalWarning(UserWarning):
     """Too few held-out rows for the coverage asked for: limits are infinite."""
 
 
+class ForgottenIntervalsWarning(UserWarning):
+    """A recalibrator was updated, so that intervals need held-out rows again."""
+
+
 class RepeatedRowsWarning(UserWarning):
     """Rows look like repeats of one sample, and no groups say which belong together."""
 

@@ -42,14 +42,14 @@ def typed(line, sigmascale):
 
 def test_every_command_has_an_example():
     commands = {"demo", "check", "divide", "fit", "apply", "show", "compare", "bins"}
-    assert set(EXAMPLES) == commands | {"browse", "export", "paper", "watch"}
+    assert set(EXAMPLES) == commands | {"browse", "export", "paper", "update", "watch"}
     assert all(EXAMPLES.values())
 
 
 @pytest.mark.parametrize(
     "command",
     [
-        *("check", "divide", "fit", "apply", "show", "export", "watch"),
+        *("check", "divide", "fit", "apply", "update", "show", "export", "watch"),
         *("compare", "bins"),
         pytest.param("paper", marks=pytest.mark.slow),
     ],

@@ -74,6 +74,7 @@ COMMANDS = {
     ),
     "show": ("show", "r\x9b.json"),
     "apply": ("apply", "r\x9b.json", FILE, "-o", "o\x1b.csv"),
+    "update": ("update", "g.json", FILE),
     "bins": ("bins", FILE, FILE, "--by", ESCAPES),
     "no file": ("check", "no\x1b[2J.csv"),
     "no column": ("check", FILE, "--feature", "no\x1b[2J"),

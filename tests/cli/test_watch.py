@@ -1,12 +1,18 @@
 """``sigmascale watch``, in one run and in several."""
 
+import gzip
 import json
+import subprocess
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import polars as pl
 import pytest
 
 import sigmascale as ss
+from sigmascale.cli.tables.live import live_tables
+from sigmascale.cli.tables.reading import Reading
 from sigmascale.datasets import make_molecules
 
 ROWS = 1500
@@ -60,6 +66,76 @@ def test_standard_input_is_a_stream_too(sigmascale):
     shown = sigmascale("watch", "held.json", "-", "--json", stdin=text)
     assert shown.code == 1
     assert json.loads(shown.out)["alarm"]["kind"] == "too small"
+
+
+def test_an_alarm_is_told_while_standard_input_is_still_open():
+    header, *lines = table(3, factor=2.0).write_csv().encode().splitlines(True)
+    watch = subprocess.Popen(
+        [sys.executable, "-m", "sigmascale", "watch", "held.json", "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    watch.stdin.write(header + lines[0][:5])  # not even a whole line
+    watch.stdin.flush()
+    watch.stdin.write(lines[0][5:] + b"".join(lines[1:400]))
+    watch.stdin.flush()
+    first = watch.stdout.readline().decode()  # the input is still open
+    assert first.startswith("Alarm: Uncertainties have been too small since")
+    rest, _ = watch.communicate(b"".join(lines[400:410]))
+    assert "-: 410 rows;" in rest.decode()
+    assert rest.decode().count("Alarm:") == 0
+    assert watch.returncode == 1
+
+
+def _arriving(monkeypatch, pieces):
+    """Let standard input come in pieces, and then be interrupted."""
+    left = list(pieces)
+
+    def read1(_):
+        if not left:
+            raise KeyboardInterrupt
+        return left.pop(0)
+
+    buffer = SimpleNamespace(read1=read1)
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=buffer))
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 10**6])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'E,u,name\n1,2,"a\nb"\n3,4,"c""d"\n\n5,6,e\n',
+        b'\n\nE,u,name\r\n1,2,"a\nb"\r\n3,4,"c""d"\r\n5,6,e',
+        b'{"E":1,"u":2,"name":"a\\nb"}\n{"E":3,"u":4,"name":"c\\"d"}\n'
+        b'{"E":5,"u":6,"name":"e"}',
+        gzip.compress(b'E,u,name\n1,2,"a\nb"\n3,4,"c""d"\n5,6,e\n', mtime=0),
+    ],
+    ids=["CSV", "Windows", "JSON lines", "packed"],
+)
+def test_however_input_is_cut_into_pieces_the_rows_are_the_same(
+    monkeypatch, text, size
+):
+    _arriving(monkeypatch, [text[i : i + size] for i in range(0, len(text), size)])
+    tables = list(live_tables(Reading()))
+    frames = [each.frame.drop_nulls("E") for each in tables]
+    rows = [row for frame in frames for row in frame.iter_rows()]
+    assert [(float(e), float(u), name) for e, u, name in rows] == [
+        *((1, 2, "a\nb"), (3, 4, 'c"d'), (5, 6, "e"))
+    ]
+    if size == 7 and text.startswith((b"E", b"{")):
+        assert len(tables) > 1
+
+
+def test_what_is_wrong_in_a_stream_is_told_with_its_row(sigmascale):
+    text = table(2)[:50].write_csv().encode() + b"oops,1,1,1\n"
+    done = sigmascale("watch", "held.json", "-", stdin=text)
+    assert done.code == 2
+    assert "'oops'" in done.err
+    assert "row 51" in done.err or "row 50" in done.err
+    for empty in (b"", b"\n", b"E,u,mass,day\n"):
+        done = sigmascale("watch", "held.json", "-", stdin=empty)
+        assert done.code == 2
+        assert "standard input is empty" in done.err or "no rows" in done.err
 
 
 def test_without_rows_that_are_normal_the_first_ones_are(sigmascale):

@@ -57,6 +57,16 @@ def test_changes_are_found_in_time_and_by_their_name(name, law):
     assert stats.binomtest(named, n, 0.9, alternative="less").pvalue > 0.01
 
 
+@pytest.mark.parametrize("law", ["t(4)", "exponential"])
+@pytest.mark.parametrize("name", ["u too small, 1.3", "u too large, 1.5, a fifth"])
+def test_regions_with_normals_of_their_own_are_told_from_all_rows(name, law):
+    n = 20
+    rows, right = study.delays(law, name, n, own=True, seed=8)
+    assert np.median(rows) <= study.CHANGES[name][2]
+    named = round(right * n)
+    assert stats.binomtest(named, n, 0.9, alternative="less").pvalue > 0.01
+
+
 def test_a_late_change_is_found_too():
     alarm = watched(changed(lambda z: 1.4 * z, n_before=50_000)).alarm
     assert alarm.kind == "too small"

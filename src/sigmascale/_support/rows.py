@@ -80,6 +80,19 @@ class NamedColumns:
         return [self.position(key, argument) for key in keys]
 
 
+@dataclass(frozen=True)
+class Columns(NamedColumns):
+    """The names of columns, without rows.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What the columns are called.
+    """
+
+    names: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class Rows(NamedColumns):
     """Rows in memory.

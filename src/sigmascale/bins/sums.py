@@ -25,8 +25,8 @@ class BinSums:
     Attributes
     ----------
     n : array of int, shape (n_bins,)
-        Number of rows; of weighted rows, the sum of the weights, and a float. All other
-        sums are weighted, too.
+        Number of rows; where rows are weighted or older ones count less, the sum of the
+        weights, and a float. All other sums are weighted, too.
     z2, z4, z6 : array of shape (n_bins,)
         Sums of the second, fourth and sixth powers of z = error / uncertainty.
     e2, u2, log_u2 : array of shape (n_bins,)
@@ -69,7 +69,7 @@ class BinSums:
             return False
         filled = n > 0
         return bool(
-            n.dtype.kind in "if"
+            n.dtype in (np.int64, np.float64)
             and all(each.dtype == float for each in sums)
             and (np.isfinite(n) & (n >= 0)).all()
             and all((np.isfinite(each) & (each >= 0)).all() for each in totals)

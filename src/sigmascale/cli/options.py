@@ -197,6 +197,12 @@ COLUMNS = Group(
 WITHOUT_WEIGHTS = COLUMNS.without("weight")
 
 
+# Features are those that a recalibrator was fitted on.
+OF_ERRORS = WITHOUT_WEIGHTS.without(
+    "features", "all_features", "exclude", "formula", "labels"
+)
+
+
 def reading_option(words: str, metavar: str | None, *names: str) -> Any:
     """Return an option that says how tables are read."""
     return typer.Option(*names, help=words, metavar=metavar, rich_help_panel="Reading")

@@ -15,7 +15,7 @@ from ..exceptions import InvalidInputError
 from .app import BAD_INPUT, DEFECT, PASSED, app
 
 # Help lists the commands in this order.
-from . import check, divide, fit, apply, show, export, watch  # noqa: F401  # isort: skip
+from . import check, divide, fit, apply, update, show, export, watch  # noqa: F401  # isort: skip
 from . import compare, bins, browse, stories  # noqa: F401  # isort: skip
 
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from operator import add
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._support.terminal import visible
 from .app import CANNOT_TELL, FAILED, PASSED, app
 from .methods import load_saved
 from .options import (
     IN_MEMORY,
-    WITHOUT_WEIGHTS,
+    OF_ERRORS,
     AsJson,
     Files,
     SavedScaler,
@@ -20,18 +26,16 @@ from .options import (
     gather,
 )
 from .outputs import check_output
-from .printing import show_json, show_words
+from .printing import WIDTH, show_json, show_words
+from .tables.sources import STANDARD
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
     from ..persistence import SavedMap
     from .tables.memory import MemoryTable
+    from .tables.roles import Expected
 
 PICTURES = (".png", ".svg", ".pdf")
-# Features are those that the recalibrator was fitted on.
-OF_THE_STREAM = WITHOUT_WEIGHTS.without(
-    "features", "all_features", "exclude", "formula", "labels"
-)
 
 
 @app.command(
@@ -41,7 +45,7 @@ OF_THE_STREAM = WITHOUT_WEIGHTS.without(
         "sigmascale watch c.json demo-output/test.csv --state monitor.json",
     )
 )
-@gather(choice=OF_THE_STREAM, reading=IN_MEMORY)
+@gather(choice=OF_ERRORS, reading=IN_MEMORY)
 def watch(
     scaler: SavedScaler,
     files: Files,
@@ -83,7 +87,8 @@ def watch(
     Rows are taken in the order of the files. An alarm says whether uncertainties have
     become too small or too large, everywhere or in a region of a feature, or
     predictions biased; since when, and by how much. However many rows come, in one run
-    or in many with --state, false alarms are as rare as --confidence says.
+    or in many with --state, false alarms are as rare as --confidence says. Lines of
+    standard input (-) are taken as they come, and an alarm is told when it is raised.
 
     Exit code: 0 no alarm, 1 alarm, 4 too few rows to know what is normal; 2 bad
     input, 3 a defect.
@@ -96,13 +101,22 @@ def watch(
             check_output(output, endings, [*files, scaler])
     saved, roles = load_saved(scaler)
     expected = Expected(roles, choice, with_error=True)
-    data = MemoryTable.open(files, reading, expected)
-    times = None if time is None else _times(data, time)
     normal = None
     if calibration is not None:
         normal = MemoryTable.open([calibration], reading, expected)
     monitor = _monitor(saved, normal, state, confidence)
-    monitor.update(data.error, _recalibrated(saved, data), data.features, times)
+    known = monitor.alarm
+    arrivals, told = [0, 0, 0], None
+    for data in _tables(files, reading, expected):
+        arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
+        if data.n_rows:
+            times = None if time is None else _times(data, time)
+            u = _recalibrated(saved, data)
+            monitor.update(data.error, u, data.features, times)
+        if told is None and monitor.alarm is not known:
+            told = monitor.alarm
+            if files == [STANDARD]:  # which may go on for long
+                _tell_at_once(monitor, to_stderr=as_json)
     if state is not None:
         monitor.save(state)
     if plot is not None:
@@ -110,11 +124,13 @@ def watch(
     if as_json:
         alarm = None if monitor.alarm is None else monitor.alarm.to_dict()
         found = {"rows": monitor.n_rows, "evidence": monitor.evidence, "alarm": alarm}
-        show_json({"data": data.to_dict(), **found})
+        counts = dict(zip(("rows", "rows_read", "dropped"), arrivals, strict=True))
+        show_json({"data": data.to_dict() | counts, **found})
     else:
-        show_words(str(data))
-        print()
-        show_words(*_words(monitor))
+        show_words(data.counted(*arrivals))
+        if told is None or files != [STANDARD]:
+            print()
+            show_words(*_words(monitor))
     raise typer.Exit(
         CANNOT_TELL
         if not monitor.knows_normal
@@ -122,6 +138,29 @@ def watch(
         if monitor.alarm is None
         else FAILED
     )
+
+
+def _tables(
+    files: list[str], reading: Any, expected: Expected
+) -> Iterator[MemoryTable]:
+    """Yield the table of files, or those of standard input as they come."""
+    from .tables.live import live_tables
+    from .tables.memory import MemoryTable
+
+    if files != [STANDARD]:
+        yield MemoryTable.open(files, reading, expected)
+        return
+    few = replace(expected, least_rows=0)
+    for table in live_tables(reading):
+        yield MemoryTable.take(files, reading, table, few)
+
+
+def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
+    """Print an alarm, and do not wait for the end of the stream."""
+    stream = sys.stderr if to_stderr else sys.stdout
+    for words in _words(monitor):
+        print(visible(fill(words, WIDTH)), file=stream)
+    stream.flush()
 
 
 def _times(data: MemoryTable, name: str) -> Any:

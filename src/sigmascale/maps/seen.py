@@ -81,6 +81,44 @@ class Seen:
         zero = np.zeros(1, dtype=np.int64)
         return cls(zero, np.array([[smallest, largest]]), zero)
 
+    def plus(self, other: Seen, n_rows: int, n_other: int) -> Seen:
+        """Return what is kept of both sets of rows, of these sizes.
+
+        Ranges, missing values and hashes are those of all rows; quantiles in between
+        are means of both, and so roughly right.
+        """
+        ends = self.quantiles.shape[1] != other.quantiles.shape[1]
+        tables = [
+            dict(zip(each.positions.tolist(), each.quantiles, strict=True))
+            for each in (self, other)
+        ]
+        missing = [
+            dict(zip(each.positions.tolist(), each.missing.tolist(), strict=True))
+            for each in (self, other)
+        ]
+        positions = sorted({*tables[0], *tables[1]})
+        quantiles = []
+        for position in positions:
+            found = [table[position] for table in tables if position in table]
+            middle = found[0]
+            if len(found) == 2:
+                middle = np.average(found, axis=0, weights=[n_rows, n_other])
+                middle[0] = min(each[0] for each in found)
+                middle[-1] = max(each[-1] for each in found)
+            quantiles.append(middle[[0, -1]] if ends else middle)
+        hashes = np.empty(0, dtype=np.int64)
+        if self.hashes.size and other.hashes.size:
+            hashes = np.union1d(self.hashes, other.hashes)[:N_HASHES]
+        return Seen(
+            np.array(positions, dtype=np.int64),
+            np.array(quantiles),
+            np.array(
+                [sum(each.get(p, 0) for each in missing) for p in positions],
+                dtype=np.int64,
+            ),
+            hashes,
+        )
+
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""

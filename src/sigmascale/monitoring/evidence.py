@@ -136,6 +136,16 @@ class Evidence:
         """Return the size of a change that has the most evidence."""
         return int(np.argmax(self.started[kind] + self.stakes[kind]))
 
+    @property
+    def gained(self) -> Floats:
+        """What the rows since the likely start of each kind say for it, at its best.
+
+        It is a logarithm, without stakes: these are for whether there is a change, and
+        not for which.
+        """
+        gained: Floats = (self.growth - self.lowest).max(axis=1)
+        return gained
+
     def sums_since(self, kind: int) -> tuple[float, float, float, Floats]:
         """Return the sums since the likely start: rows, z, abs(z), and the rest."""
         at = kind, self.best_size(kind)

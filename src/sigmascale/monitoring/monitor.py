@@ -39,7 +39,9 @@ FORMAT, VERSION = "sigmascale monitor", 1
 # What is staked on uncertainties too small, too large, and on a bias up and down.
 _SHARES = np.array([0.36, 0.36, 0.14, 0.14])
 _KINDS = ("too small", "too large", "biased", "biased")
-_CLEAR, _PATIENCE = 6.0, 100  # log-odds of the kind; rows to wait for them at most
+_CLEAR, _PATIENCE = 6.0, 200  # log-odds of a shift; rows to wait for them at most
+_LOCAL, _LONGER = 3.0, 300  # the same of a region, against a factor for all rows
+_LUCK = 0.5  # by which the best of many regions is ahead without being better
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
 
@@ -362,27 +364,35 @@ class Monitor:
     def _name_change(
         self, evidence: list[Floats], watched: list[Evidence], time: float | str | None
     ) -> None:
-        """Raise the alarm that has the most evidence, once its kind is clear.
+        """Raise the alarm whose kind the rows speak for most, once that is clear.
 
-        A shift and a factor may look alike in the first rows; a few more tell.
+        A shift and a factor may look alike in the first rows, and so may a factor for
+        all rows and one for a region; a few more tell.
         """
         assert self._reference is not None
         assert self._crossed is not None
-        normal = self._reference
-        where = int(np.argmax([each.max() for each in evidence]))
-        regions = self._regions[where - 1] if where and self._regions else None
-        kind, found = int(evidence[where].argmax()), watched[where]
-        if regions is None:
-            *_, counts = found.sums_since(kind)
+        normal, inside = self._reference, watched[1:]
+        gained = [each.gained.max() for each in inside]
+        where = int(np.argmax(gained)) if gained else 0
+        local = max(gained, default=-np.inf) - watched[0].gained.max() - _LUCK
+        patience = _LONGER if abs(local) < _LOCAL else 0
+        regions, found = None, watched[0]
+        if local > 0 and self._regions:
+            regions, found = self._regions[where], inside[where]
+            kind = int(found.gained.argmax())
+        else:
+            *_, counts = found.sums_since(int(evidence[0].argmax()))
             odds = normal.shift_or_factor(counts)
-            alike = abs(odds) < _CLEAR and (odds > 0 or evidence[0][2:].max() > 0)
-            lead = max(0.0, evidence[0].max() - _CLEAR)
-            in_doubt = alike or any(each.max() > lead for each in evidence[1:])
-            if in_doubt and self._worked_on < self._crossed + _PATIENCE:
-                return
+            unlikely = odds < 0 and evidence[0][2:].max() < 0
+            if abs(odds) < _CLEAR and not unlikely:
+                patience = max(patience, _PATIENCE)
             # the better of too small and too large, or of biased up and down
             family = 2 if odds > 0 else 0
             kind = family + int(evidence[0][family : family + 2].argmax())
+            if not found.gained[kind]:  # nor does a row since then speak for it
+                kind = int(found.gained.argmax())
+        if self._worked_on < self._crossed + patience:
+            return
         biased = regions is None and kind >= 2
         usual = regions.mean_size(kind) if regions else None
         usual = usual or normal.mean_size

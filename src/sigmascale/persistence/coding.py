@@ -345,6 +345,19 @@ def _check_fitted(scaler: Any) -> None:
     ):
         refuse("parts are missing or not what they should be.")
     check_map(scaler.map_, n_columns)
+    check_sums(scaler)
+
+
+def check_sums(scaler: Any) -> None:
+    """Refuse sums that `update` could not go on from; there need not be any."""
+    if not scaler.is_updatable:
+        return
+    try:
+        kept = scaler._kept()
+    except (AttributeError, InvalidInputError):
+        return  # an earlier release wrote it
+    if not kept.is_sound:
+        refuse("the sums are not those of its bins.")
 
 
 def _shape(value: dict[str, Any]) -> tuple[tuple[int, ...], int]:

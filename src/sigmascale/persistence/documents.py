@@ -39,7 +39,7 @@ from ..maps.prediction import recalibrate
 from ..maps.seen import Seen
 from ..scaling.registry import scaler_named
 from . import several
-from .coding import ELSEWHERE, Decoder, Encoder, place, refuse
+from .coding import ELSEWHERE, Decoder, Encoder, check_sums, place, refuse
 from .several import SavedTargets
 
 if TYPE_CHECKING:
@@ -408,6 +408,7 @@ def _scaler(document: dict[str, Any], saved: SavedMap) -> VarianceScaler:
             scaler.conformal_ = saved.conformal
         if saved.seen is not None:
             scaler.seen_ = saved.seen
+        check_sums(scaler)
         # what was learned beside the map is what words are made of
         if scaler.describe() != saved.words:
             refuse("its words are not those of what was learned.")

@@ -6,13 +6,14 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, check_choice, check_count
 from .._support.citations import FRENKEL, SCORES
-from .._support.rows import Rows
+from .._support.rows import Columns, Rows, fitted_names
 from .._support.telling import warn
 from ..bins.partitions import Cells, EqualSizeBins
 from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarning
 from ..maps import UNCERTAINTY, Code, Column, Lookup, Node, scaled
 from .base import Distribution, VarianceScaler
+from .kept import KeptSums
 from .losses import LOSSES, ScaledLoss
 from .optimize import minimise
 from .summaries import Summaries
@@ -59,7 +60,7 @@ class BinwiseScaling(VarianceScaler):
     partition_ : EqualSizeBins or Cells
         The limits of the bins. Equal values of a feature are told apart by u.
     sums_ : BinSums
-        Summary of the calibration set.
+        Summary of the calibration set, to which `update` adds.
     loss_, start_loss_ : float
         The loss of the factors on the calibration set, and that of the closed solution
         for "nll"; the latter is kept if nothing better is found.
@@ -145,6 +146,20 @@ class BinwiseScaling(VarianceScaler):
         """Whether sums do not do: they give the log-likelihood alone."""
         return self.loss != "nll"
 
+    @property
+    def is_updatable(self) -> bool:
+        """Whether `update` and `merge` can go on from a fit: for "nll" alone."""
+        return super().is_updatable and self.loss == "nll"
+
+    def _why_not_updatable(self) -> str:
+        if self.loss != "nll":
+            return f'loss="{self.loss}" is minimised over all rows, not their sums'
+        return super()._why_not_updatable()
+
+    def _kept(self) -> KeptSums:
+        positions, _ = self._plan(Columns(fitted_names(self)))
+        return KeptSums(self.partition_, tuple(positions), self.sums_)
+
     def _filled_up(self) -> Floats:
         """Return the factors, those of thin bins shrunk towards the average one."""
         least = check_count(self.least_rows, "least_rows", least=0)
@@ -224,7 +239,7 @@ class BinwiseScaling(VarianceScaler):
         self.factors_[filled] = np.exp(found.x)
         self.loss_, self.start_loss_ = found.loss, found.start_loss
 
-    def _plan(self, data: Summaries) -> tuple[list[int], list[int]]:
+    def _plan(self, data: Summaries | Columns) -> tuple[list[int], list[int]]:
         """Return the positions of the columns to be binned, and their bins' number."""
         keys = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
         if len(keys) not in (1, 2):

@@ -6,10 +6,12 @@ import numpy as np
 
 from .._support.checks import check_count
 from .._support.citations import FRENKEL, SCORES
+from .._support.rows import Columns, fitted_names
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import Code, Column, Lookup, Node, scaled
 from .base import Distribution, VarianceScaler
+from .kept import KeptSums, joined, taken, united
 from .summaries import Summaries
 
 
@@ -37,6 +39,9 @@ class GroupScaling(VarianceScaler):
         Their factors; the last one is the average factor for all other labels.
     sums_ : BinSums
         Summary of the calibration set, in the same order.
+    rare_sums_ : BinSums
+        That of each label without a factor of its own, which it gets if `update`
+        brings rows enough.
 
     Examples
     --------
@@ -73,12 +78,22 @@ class GroupScaling(VarianceScaler):
             raise InvalidInputError(msg)
         min_size = check_count(self.min_size, "min_size")
         labels, sums = data.by_labels(position)
-        self.groups_ = LabelBins.of_counts(labels, sums.n >= min_size)
+        frequent = sums.n >= min_size
+        self.groups_ = LabelBins.of_counts(labels, frequent)
         self.sums_ = sums.regrouped(self.groups_.codes(labels), self.groups_.n_bins)
+        self.rare_sums_ = taken(sums, ~frequent)
         self.factors_ = self.sums_.scaling_factors()
-        self.factors_[-1] = np.sqrt(self.sums_.total.zms[0])
+        self.factors_[-1] = self.sums_.total.scaling_factors()[0]
         code = Code(Column(position, "label"), self.groups_)
         return scaled(Lookup((code,), np.roll(self.factors_, 1)))
+
+    def _kept(self) -> KeptSums:
+        own = taken(self.sums_, slice(-1))
+        labels = united(self.groups_.labels, self.groups_.rare)
+        order = np.argsort(labels)
+        sums = taken(joined([own, self.rare_sums_]), order)
+        position = Columns(fitted_names(self)).position(self.by)
+        return KeptSums(LabelBins(labels[order]), (position,), sums)
 
     def _learned_words(self) -> str:
         return (

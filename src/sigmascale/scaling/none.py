@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..maps import UNCERTAINTY, Node
 from .base import VarianceScaler
+from .kept import KeptSums
 from .summaries import Summaries
 
 
@@ -20,4 +21,8 @@ class NoScaling(VarianceScaler):
     does = "uncertainties are left as they are"
 
     def _learn_from_sums(self, data: Summaries) -> Node:
+        self.sums_ = data.total()
         return UNCERTAINTY
+
+    def _kept(self) -> KeptSums:
+        return KeptSums(None, (), self.sums_)

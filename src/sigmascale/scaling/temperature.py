@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .._support.citations import LEVI
 from ..maps import Node, scaled
 from .base import Distribution, VarianceScaler
+from .kept import KeptSums
 from .summaries import Summaries
 
 
@@ -26,6 +25,8 @@ class TemperatureScaling(VarianceScaler):
     ----------
     factor_ : float
         The factor.
+    sums_ : BinSums
+        Summary of the calibration set, to which `update` adds.
 
     References
     ----------
@@ -45,8 +46,12 @@ class TemperatureScaling(VarianceScaler):
     references = (LEVI,)
 
     def _learn_from_sums(self, data: Summaries) -> Node:
-        self.factor_ = float(np.sqrt(data.total().zms[0]))
+        self.sums_ = data.total()
+        self.factor_ = float(self.sums_.scaling_factors()[0])
         return scaled(self.factor_)
+
+    def _kept(self) -> KeptSums:
+        return KeptSums(None, (), self.sums_)
 
     def _learned_words(self) -> str:
         return f"The factor is {self.factor_:.4g}."

@@ -16,7 +16,15 @@ from .delimited import read_delimited
 from .json_lines import read_json_lines
 from .npz import read_npz, write_npz
 from .parquet_claims import check_claims
-from .sources import STANDARD, find_source, first_line, listed, opened, standard_output
+from .sources import (
+    STANDARD,
+    Source,
+    find_source,
+    first_line,
+    listed,
+    opened,
+    standard_output,
+)
 
 if TYPE_CHECKING:
     import polars as pl
@@ -99,10 +107,16 @@ def read_part(
     path: str, separator: str | None = None
 ) -> tuple[pl.DataFrame, FileFormat]:
     """Return the table of a file, maybe without rows, and the file's format."""
+    return read_source(path, *find_source(path), separator)
+
+
+def read_source(
+    path: str, source: Source, head: bytes, separator: str | None
+) -> tuple[pl.DataFrame, FileFormat]:
+    """Return the table of a path or of bytes, which begin with `head`."""
     import polars as pl
 
-    source, head = find_source(path)
-    kind = _kind(path, head)
+    kind = kind_of(path, head)
     if kind in UNTYPED:
         between = separator or ("\t" if kind == "tsv" else ",")
         return read_delimited(path, source, head, between), kind
@@ -198,7 +212,8 @@ def _write(frame: pl.DataFrame, file: Any, kind: FileFormat, style: Style) -> No
         frame.write_ndjson(file)
 
 
-def _kind(path: str, head: bytes) -> FileFormat:
+def kind_of(path: str, head: bytes) -> FileFormat:
+    """Return the format that a name, or else the first bytes of a file stand for."""
     ending = Path(path.lower().removesuffix(".gz")).suffix
     if ending in ENDINGS:
         return ENDINGS[ending]

@@ -99,6 +99,8 @@ class MemoryTable:
             roles = choice.find(table)
             rows, values, dropped = _with_values(table, roles, complete, reading)
             least = LEAST_ROWS if roles.error else 1
+            if isinstance(choice, Expected) and choice.least_rows is not None:
+                least = choice.least_rows
             if rows.frame.height < least:
                 count = rows.frame.height
                 found = "1 row" if count == 1 else f"{count} rows"
@@ -290,12 +292,16 @@ class MemoryTable:
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""
+        return self.counted(self.n_rows, self.n_read, self.dropped)
+
+    def counted(self, n_rows: int, n_read: int, dropped: int) -> str:
+        """Return in words what was taken from a file of which this may be a part."""
         kept = ""
         if self.reading.where is not None:
-            kept = f" of {self.n_read}, where {self.reading.where}"
-        lost = f"; {self.dropped} rows with missing values left out"
-        left_out = lost if self.dropped else ""
-        return f"{self.file}: {self.n_rows} rows{kept}; {self.roles}{left_out}."
+            kept = f" of {n_read}, where {self.reading.where}"
+        lost = f"; {dropped} rows with missing values left out"
+        left_out = lost if dropped else ""
+        return f"{self.file}: {n_rows} rows{kept}; {self.roles}{left_out}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""

@@ -247,12 +247,16 @@ class Expected:
         Other names of its columns.
     with_error, with_prediction : bool
         Whether errors are needed, and whether predictions are used if there are any.
+    least_rows : int or None
+        With fewer rows, the table is refused; None stands for as many as show
+        something.
     """
 
     roles: Roles
     choice: Choice
     with_error: bool = False
     with_prediction: bool = False
+    least_rows: int | None = None
 
     def find(self, table: RawTable) -> Roles:
         """Return the roles of a table's columns, all of which must be there."""

@@ -18,6 +18,7 @@ from ...exceptions import InvalidInputError
 Source = Path | io.BytesIO
 
 STANDARD = "-"  # standard input or output
+PACKED = b"\x1f\x8b"  # how gzip begins
 HEAD = 1 << 16  # bytes of a file that are looked at before it is read
 MOST_NAMES = 12  # of columns in a message
 
@@ -33,23 +34,29 @@ def find_source(path: str) -> tuple[Source, bytes]:
         with Path(path).open("rb") as file:
             head = file.read(HEAD)
             seekable = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
-            if seekable and is_utf8(path) and not head.startswith(b"\x1f\x8b"):
+            if seekable and is_utf8(path) and not head.startswith(PACKED):
                 if not head.strip():
                     msg = f"{path}: the file is empty."
                     raise InvalidInputError(msg)
                 return Path(path), head
             content = head + file.read()
-    if content.startswith(b"\x1f\x8b"):  # gzip
-        try:
-            content = gzip.decompress(content)
-        except (OSError, EOFError, zlib.error) as problem:
-            msg = f"{path}: cannot be unpacked ({problem}). Is it a whole file?"
-            raise InvalidInputError(msg) from problem
+    content = unpacked(path, content)
     if not content.strip():
         what = "standard input" if path == STANDARD else "the file"
         msg = f"{path}: {what} is empty."
         raise InvalidInputError(msg)
     return io.BytesIO(content), content[:HEAD]
+
+
+def unpacked(path: str, content: bytes) -> bytes:
+    """Return bytes that gzip may have packed."""
+    if not content.startswith(PACKED):
+        return content
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as problem:
+        msg = f"{path}: cannot be unpacked ({problem}). Is it a whole file?"
+        raise InvalidInputError(msg) from problem
 
 
 def standard_output() -> BinaryIO:
