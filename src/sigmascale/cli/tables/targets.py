@@ -200,8 +200,9 @@ class TargetsTable:
 
     def fit(self, targets: RecalibratedTargets, groups: str | None) -> None:
         """Fit all targets; rows with equal values of `groups` stay together."""
+        labels = self.labels(groups)
         with about(self.file):
-            targets.fit(self.X, self.errors, self.labels(groups), self.weights)
+            targets.fit(self.X, self.errors, labels, self.weights)
 
     def validate(
         self, uncertainty: Any, seed: int, *, groups: str | None, **options: Any
@@ -209,13 +210,14 @@ class TargetsTable:
         """Judge uncertainties of all targets: those of the table, or others."""
         from ...targets.validation import validate_targets
 
+        labels = self.labels(groups)
         with about(self.file), working("judging the uncertainties"):
             return validate_targets(
                 self.errors,
                 uncertainty,
                 self.features,
                 names=list(self.roles),
-                groups=self.labels(groups),
+                groups=labels,
                 sample_weight=self.weights,
                 rng=seed,
                 **options,
