@@ -233,6 +233,29 @@ def test_a_target_without_errors_that_differ_from_0_leans_on_the_others():
     assert (predicted > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "odd",
+    [
+        (np.zeros(60), np.ones(60)),
+        (np.ones(60), np.ones(60)),
+        (np.where(np.arange(60) == 3, 1e44, 1.0), np.linspace(1, 2, 60)),
+        (np.where(np.arange(60) < 58, 0.0, 1.0), np.linspace(0, 2, 60)),
+        (1e-200 * np.linspace(-1, 1, 60), np.linspace(1, 2, 60)),
+        (np.where(np.arange(60) == 3, 1.0, np.nan), np.linspace(1, 2, 60)),
+    ],
+    ids=["zeros", "constant", "enormous", "nearly zeros", "tiny", "one row"],
+)
+def test_a_degenerate_target_beside_another_gives_numbers(odd):
+    rng = np.random.default_rng(0)
+    error, u = (np.column_stack([each, rng.uniform(1, 2, 60)]) for each in odd)
+    targets = ss.RecalibratedTargets().fit(u, error)
+    predicted = targets.predict(u)
+    assert np.isfinite(predicted).all()
+    assert (predicted > 0).all()
+    assert np.isfinite(targets.score(u, error))
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
