@@ -126,6 +126,11 @@ class Evidence:
         return None if groups is None else int(np.unique(groups).size)
 
     @property
+    def n_effective(self) -> float | None:
+        """How many rows of equal weight would tell as much, if rows were weighted."""
+        return self.final.validation.n_effective
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What the library warned about as the rows were judged."""
         every = [note for stage in self.stages for note in stage.validation.notes]
@@ -257,13 +262,17 @@ def _check_same_rows(before: Rows, after: Rows) -> None:
             f"found {found[1]} and {found[0]}. Call ss.validate with the same features."
         )
         raise InvalidInputError(msg)
-    pairs = [(before.errors, after.errors)]
+    pairs: list[tuple[Any, Any]] = [
+        (before.errors, after.errors),
+        (before.weights, after.weights),
+    ]
     pairs += zip(before.columns[1:], after.columns[1:], strict=True)
     if not all(np.array_equal(old, new) for old, new in pairs):
         msg = (
             "`recalibrated` must be the verdicts on the rows of `validation` with new "
-            "uncertainties; found other errors or features. Call ss.validate(error, "
-            "uncertainty, features) with the same error and features for both."
+            "uncertainties; found other errors, features or weights. Call "
+            "ss.validate(error, uncertainty, features) with the same error, features "
+            "and sample_weight for both."
         )
         raise InvalidInputError(msg)
 

@@ -90,6 +90,11 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
             f" Rows came in {evidence.n_groups:,} groups; intervals and tests take "
             "whole groups as independent, not rows."
         )
+    if evidence.n_effective is not None:
+        groups += (
+            " Rows were weighted: means, bins and tests are weighted ones, and "
+            f"intervals those of {evidence.n_effective:,.0f} rows in effect."
+        )
     return (
         f"The standard uncertainties u of {evidence.error.size:,} predictions with "
         "errors E (reference minus prediction) were judged with sigmascale "

@@ -247,6 +247,8 @@ def _facts(evidence: Evidence) -> list[tuple[str, str]]:
     ]
     if evidence.n_groups is not None:
         facts.insert(1, ("groups of rows", f"{evidence.n_groups:,}"))
+    if evidence.n_effective is not None:
+        facts.insert(1, ("rows in effect, weighted", f"{evidence.n_effective:,.0f}"))
     if evidence.over_time is not None:
         times, found = evidence.over_time.local, evidence.over_time
         first, last = (

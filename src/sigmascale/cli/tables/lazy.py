@@ -96,8 +96,6 @@ class LazyTable:
             table = cls(tuple(files), reading, roles, lazy, sample=sample)
             if roles.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
-            if roles.weight is not None:
-                table.require_memory("--weight")
             if reading.drop_missing:
                 table.frame = _with_all_values(lazy, roles)
             return table
@@ -131,7 +129,8 @@ class LazyTable:
         """
         from ... import frames
 
-        if groups is not None and not scaler.needs_rows:
+        from_sums = not scaler.needs_rows and self.roles.weight is None
+        if groups is not None and from_sums:
             self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
             frames.fit(
@@ -141,6 +140,7 @@ class LazyTable:
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
                 groups=groups,
+                sample_weight=self.roles.weight,
                 **self._sample_size,
             )
         self.n_rows = scaler.n_samples_fit_
@@ -167,6 +167,7 @@ class LazyTable:
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
                 groups=groups,
+                sample_weight=self.roles.weight,
                 n_bins=n_bins,
                 rng=seed,
                 **self._sample_size,
