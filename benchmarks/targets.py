@@ -36,7 +36,6 @@ LAWS = {
 TEMPLATES = {
     "linear": ss.LinearScaling(),
     "temperature": ss.TemperatureScaling(),
-    "isotonic": ss.IsotonicScaling(),
 }
 STRUCTURES, ATOMS = 60, 20
 CORRELATIONS = ((0.0, 0.0), (0.3, 0.5), (0.6, 0.9))  # of atoms, and of components

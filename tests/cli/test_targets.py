@@ -123,17 +123,27 @@ def test_check_prints_the_table_of_targets_and_ends_with_the_worst_answer(
         assert f"\n{name}" in run.out
     assert "3 targets:" in run.out
     assert "Not passed." in run.out
-    run = sigmascale("check", test, "--scaler", saved, "--bins", 4, "--json")
+    reports = folder / "report_*.html"
+    run = sigmascale(
+        *("check", test, "--scaler", saved, "--bins", 4, "--json", "--report", reports)
+    )
+    for name in NAMES:
+        page = (folder / f"report_{name}.html").read_text("utf-8")
+        assert f"{name}: uncertainties of" in page
     found = json.loads(run.out)
     assert found["answer"] == "no"
     assert found["recalibrated"]["targets"]["gap"]["answer"] == "yes"
     assert run.code == {"yes": 0, "cannot tell": 4}[found["recalibrated"]["answer"]]
     assert run.err == ""
     run = sigmascale(
-        *("check", folder / "calibration.csv", "--scaler", saved, "--bins", 4)
+        *("check", folder / "calibration.csv", "--scaler", saved, "--bins", 2),
+        *("--where", "mass < 30"),
     )
-    assert "100% of the rows that" in run.err
-    run = sigmascale("check", test, *PATTERNS, "--bins", 4, "--format", "markdown")
+    assert "% of the rows that" in run.err
+    run = sigmascale(
+        *("check", test, *PATTERNS, "--bins", 2, "--format", "markdown"),
+        *("--where", "mass < 30"),
+    )
     assert run.out.startswith("| target | rows |")
 
 
@@ -156,6 +166,21 @@ def test_features_and_groups_are_those_of_all_targets(folder, sigmascale):
     assert "gap: 400 rows: columns u_gap, mass." in run.out
     run = sigmascale("show", path, "--json")
     assert json.loads(run.out)["targets"]["alpha"]["rows"] == 40
+
+
+def test_weights_are_a_column_of_the_table(folder, sigmascale):
+    path, table = folder / "weighted.json", folder / "calibration.csv"
+    run = sigmascale("fit", table, *PATTERNS, "--weight", "mass", "-o", path)
+    assert run.code == 0, run.err
+    frame = pl.read_csv(table)
+    X = frame.select(f"u_{each}" for each in NAMES)
+    y = frame.select(f"E_{each}" for each in NAMES)
+    expected = ss.RecalibratedTargets(names=[*NAMES]).fit(
+        X, y, sample_weight=frame["mass"]
+    )
+    np.testing.assert_array_equal(ss.load(path).predict(X), expected.predict(X))
+    run = sigmascale("apply", path, table, "-o", folder / "weighted.csv")
+    assert run.code == 0, run.err
 
 
 @pytest.mark.parametrize(
@@ -198,6 +223,11 @@ def test_files_of_one_and_of_several_targets_are_told_apart(folder, saved, sigma
     )
     assert run.code == 2
     assert "--coverage is for one target" in run.err
+    run = sigmascale(
+        *("check", folder / "test.csv", *PATTERNS, "--report", folder / "r.html")
+    )
+    assert run.code == 2
+    assert "must have one star, for the names of targets" in run.err
     damaged = json.loads(saved.read_text("utf-8"))
     damaged["source"] = {"targets": {"gap": {}}}
     from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum

@@ -63,7 +63,7 @@ def separate_fits(u, error, u_new):
 )
 def test_leaning_beats_separate_fits_and_never_loses_to_one_factor(law):
     gains = []
-    for seed in range(6):
+    for seed in range(4):
         u, error, u_new, error_new = make_targets(seed, **law)
         new = ss.RecalibratedTargets().fit(u, error).predict(u_new)
         known = ~np.isnan(error)
@@ -197,12 +197,63 @@ def test_groups_make_targets_lean_more():
     assert spread[False] < 0.7 * spread[True]
 
 
+@pytest.mark.parametrize(
+    "template", [ss.LinearScaling(), ss.IsotonicScaling()], ids=["linear", "isotonic"]
+)
+def test_weights_are_repeats_and_only_their_ratios_matter(template):
+    u, error, u_new, _ = make_targets(8, floor_sd=1.0, sizes=[40, 80, 200])
+    row = np.arange(len(u))
+    weight = np.random.default_rng(0).integers(0, 4, len(u))
+
+    def fit(*arguments):
+        return ss.RecalibratedTargets(template).fit(*arguments)
+
+    weighted = fit(u, error, row, weight)
+    again = np.repeat(row, weight)
+    repeated = fit(u[again], error[again], row[again])
+    expected = repeated.predict(u_new)
+    np.testing.assert_allclose(weighted.predict(u_new), expected, rtol=1e-9)
+    assert weighted.score(u, error, weight) == pytest.approx(
+        weighted.score(u[again], error[again])
+    )
+    np.testing.assert_allclose(
+        fit(u, error, row, 0.37 * weight).predict(u_new), expected, rtol=1e-9
+    )
+    plain = fit(u, error, row)
+    ones = fit(u, error, row, np.full(len(u), 2.5))
+    np.testing.assert_array_equal(ones.predict(u_new), plain.predict(u_new))
+    assert "count as" in weighted.scalers_["y0"].describe()
+
+
 def test_a_target_without_errors_that_differ_from_0_leans_on_the_others():
     u, error, *_ = make_targets(6, sizes=[50, 50, 50])
     error[:, 0] = np.where(np.isnan(error[:, 0]), np.nan, 0.0)
     predicted = ss.RecalibratedTargets().fit(u, error).predict(u)
     assert np.isfinite(predicted).all()
     assert (predicted > 0).all()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    "odd",
+    [
+        (np.zeros(60), np.ones(60)),
+        (np.ones(60), np.ones(60)),
+        (np.where(np.arange(60) == 3, 1e44, 1.0), np.linspace(1, 2, 60)),
+        (np.where(np.arange(60) < 58, 0.0, 1.0), np.linspace(0, 2, 60)),
+        (1e-200 * np.linspace(-1, 1, 60), np.linspace(1, 2, 60)),
+        (np.where(np.arange(60) == 3, 1.0, np.nan), np.linspace(1, 2, 60)),
+    ],
+    ids=["zeros", "constant", "enormous", "nearly zeros", "tiny", "one row"],
+)
+def test_a_degenerate_target_beside_another_gives_numbers(odd):
+    rng = np.random.default_rng(0)
+    error, u = (np.column_stack([each, rng.uniform(1, 2, 60)]) for each in odd)
+    targets = ss.RecalibratedTargets().fit(u, error)
+    predicted = targets.predict(u)
+    assert np.isfinite(predicted).all()
+    assert (predicted > 0).all()
+    assert np.isfinite(targets.score(u, error))
 
 
 @pytest.mark.parametrize(

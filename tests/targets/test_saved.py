@@ -206,3 +206,44 @@ def test_other_keys_and_checksums_are_refused():
     document["together"]["half_way"] = 10.0
     with pytest.raises(DamagedFileError, match="the checksum does not fit"):
         loads(json.dumps(document))
+
+
+ODD = [0, -1, 0.5, 1e300, None, True, "", "abc", [], {}, {"is": "os.system"}]
+
+
+def places(value, path=()):
+    """Yield the path of every value within a value; of long lists, of some."""
+    yield path
+    items = value.items() if isinstance(value, dict) else ()
+    if isinstance(value, list):
+        items = enumerate(value[:4])
+    for key, each in items:
+        yield from places(each, (*path, key))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_what_is_changed_is_refused_or_predicts_positive_numbers():
+    X, _ = make()
+    rng = np.random.default_rng(0)
+    text = dumps(fitted(scaler=ss.BinwiseScaling(3, by="x")))
+    refused = 0
+    for _ in range(80):
+        document = json.loads(text)
+        part = ("targets", "targets", "together", "words")[rng.integers(4)]
+        paths = [path for path in places(document[part], (part,)) if path]
+        *above, key = paths[rng.integers(len(paths))]
+        holder = document
+        for each in above:
+            holder = holder[each]
+        holder[key] = ODD[rng.integers(len(ODD))]
+        content = {name: document[name] for name in _CONTENTS[SEVERAL]}
+        document["sha256"] = _checksum(content)
+        try:
+            found = loads(json.dumps(document)).predict(X)
+        except DamagedFileError:
+            refused += 1
+            continue
+        assert found.shape == (60, 3)
+        assert (found > 0).all()
+        assert np.isfinite(found).all()
+    assert refused > 40

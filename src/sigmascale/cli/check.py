@@ -21,6 +21,7 @@ from .options import (
     SampleSize,
     Seed,
     TableFormat,
+    column_option,
     example,
     gather,
 )
@@ -104,6 +105,12 @@ def check(
             metavar="CALIBRATION",
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        column_option(
+            "When rows came, numbers or dates: tells whether calibration has changed."
+        ),
+    ] = None,
     report: Report = None,
     parts: Parts = None,
     sample: SampleSize = None,
@@ -118,7 +125,7 @@ def check(
     instead of 4, --tolerate no also instead of 1.
     """
     from .judged import expected_by, judge_table
-    from .several import holds_targets, judge_targets, refuse_options
+    from .several import check_reports, holds_targets, judge_targets, refuse_options
     from .tables.memory import MemoryTable
     from .tables.opening import open_table
     from .tables.patterns import names_several
@@ -134,7 +141,8 @@ def check(
             msg = f"{option} is for {needs}; pass that, too."
             raise InvalidInputError(msg)
     if names_several(choice) or (scaler is not None and holds_targets(scaler)):
-        refuse_options(report=report, sample=sample)
+        refuse_options(parts=parts, calibration=calibration, sample=sample)
+        check_reports(report)
         several = judge_targets(
             files,
             reading,
@@ -146,7 +154,10 @@ def check(
             tolerance=tolerance,
             confidence=confidence,
         )
+        paths = [] if report is None else several.write_reports(report, seed)
         _show_targets(several, format, as_json)
+        if paths and not as_json and format is None:
+            say(f"\nReports: {', '.join(map(str, paths))}")
         raise typer.Exit(_exit_code(several.final.answer, tolerate))
     expected = choice if scaler is None else expected_by(scaler, choice)
     data = open_table(files, reading, expected, sample)
@@ -158,6 +169,7 @@ def check(
         groups=groups,
         bins=bins,
         seed=seed,
+        time=time,
         tolerance=tolerance,
         confidence=confidence,
     )
@@ -179,7 +191,8 @@ def check(
             say()
         show_verdicts(judged.final, "After" if judged.recalibrated else "")
         say("\n" + str(judged.final).split("\n\n", 1)[1])
-        for words in (judged.final.sampled, judged.tails):
+        in_time = "" if judged.over_time is None else judged.over_time.words
+        for words in (judged.final.sampled, judged.tails, in_time):
             if words:
                 show_words(words)
         say(f"\n{CLOSING[judged.final.answer]}")

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .._support.progress import working
+from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from .judged import warn_of_shared
 from .methods import make_scaler
@@ -90,11 +94,14 @@ class JudgedTargets:
         The verdicts on its uncertainties as they are.
     recalibrated : TargetsValidation or None
         Those on what recalibrators make of them.
+    scalers : dict of str to recalibrator
+        These, if there are any.
     """
 
     data: TargetsTable
     found: TargetsValidation
     recalibrated: TargetsValidation | None
+    scalers: dict[str, Any]
 
     @property
     def final(self) -> TargetsValidation:
@@ -107,6 +114,44 @@ class JudgedTargets:
         if self.recalibrated is not None:
             told["recalibrated"] = self.recalibrated.to_dict()
         return told
+
+    def write_reports(self, pattern: Path, seed: int) -> list[Path]:
+        """Write a report on each target, whose name takes the place of the star."""
+        from ..report import write_report
+
+        paths = [
+            pattern.with_name(pattern.name.replace(STAR, _in_a_name(name)))
+            for name in self.found.targets
+        ]
+        if len(set(paths)) < len(paths):
+            msg = "--report: names of targets are too much alike for those of files."
+            raise InvalidInputError(msg)
+        for path, (name, found) in zip(paths, self.found.targets.items(), strict=True):
+            with working("writing the reports"):
+                write_report(
+                    path,
+                    found,
+                    recalibrated=self.recalibrated and self.recalibrated.targets[name],
+                    scaler=self.scalers.get(name),
+                    title=visible(f"{name}: uncertainties of {self.data.file}"),
+                    rng=seed,
+                )
+        return paths
+
+
+def check_reports(report: Path | None) -> None:
+    """Refuse a name of reports that has no star for the names of targets."""
+    if report is not None and report.name.count(STAR) != 1:
+        msg = (
+            f"--report {str(report)!r} must have one star, for the names of targets: "
+            "--report 'report_*.html'."
+        )
+        raise InvalidInputError(msg)
+
+
+def _in_a_name(target: str) -> str:
+    """Return a target's name without what names of files cannot have."""
+    return re.sub(r"[^\w.+-]", "_", target)
 
 
 def judge_targets(
@@ -123,7 +168,9 @@ def judge_targets(
     if scaler is None:
         data = open_targets(files, reading, ChosenTargets(choice))
         found = data.validate(data.uncertainties, seed, groups=groups, **options)
-        return JudgedTargets(data, found, None)
+        return JudgedTargets(data, found, None, {})
+    from ..persistence import load
+
     saved, roles = load_targets(scaler)
     data = open_targets(files, reading, ExpectedTargets(roles, choice, with_error=True))
     warn_of_shared(scaler, data.shared(saved))
@@ -131,7 +178,7 @@ def judge_targets(
         data.validate(u, seed, groups=groups, **options)
         for u in (data.uncertainties, data.recalibrated(saved))
     )
-    return JudgedTargets(data, found, recalibrated)
+    return JudgedTargets(data, found, recalibrated, load(scaler).scalers_)
 
 
 def load_targets(file: str) -> tuple[SavedTargets, dict[str, Roles]]:

@@ -154,10 +154,14 @@ def _check_columns(saved: SavedTargets) -> None:
     if saved.by is not None:
         rest.pop(numbered.position(saved.by))
     for k, each in enumerate(maps):
-        mine = rest if saved.by is not None else [rest[k], *rest[len(maps) :]]
-        if each.n_columns != len(mine):
+        if each.n_columns != maps[0].n_columns:
             refuse("targets differ in the number of their features.")
-        if each.columns != (None if saved.columns is None else tuple(mine)):
+        if (each.columns is None) != (saved.columns is None):
+            refuse("some are named, and some are not.")
+        if each.columns is None:
+            continue
+        mine = rest if saved.by is not None else [rest[k], *rest[len(maps) :]]
+        if each.columns != tuple(mine):
             refuse("those of the targets have other names.")
 
 

@@ -23,6 +23,7 @@ from ..judging.diagnostics import (
 )
 from ..judging.tails import TailStatistics, tails
 from ..judging.validation import Validation
+from ..monitoring.over_time import OverTime, over_time
 
 Seed = int | np.random.Generator | None
 TAIL_ROWS = 20  # below, a set has no tails to speak of
@@ -96,6 +97,8 @@ class Evidence:
         As it was given.
     repeats : str
         What looks like repeats of a sample, if no groups were given; or nothing.
+    over_time : OverTime or None
+        How calibration runs over time, if times were given.
     """
 
     stages: tuple[Stage, ...]
@@ -104,6 +107,7 @@ class Evidence:
     calibration: Calibration | None
     comparison: Comparison | None
     repeats: str
+    over_time: OverTime | None = None
 
     @property
     def error(self) -> Floats:
@@ -174,6 +178,7 @@ def gather(
     scaler: Any = None,
     calibration: Any = None,
     comparison: Any = None,
+    time: Any = None,
     rng: Seed = 0,
 ) -> Evidence:
     """Check that verdicts belong together, and return them with all other results."""
@@ -215,7 +220,12 @@ def gather(
         else _compare_sets(learned_from, columns, before),
         comparison=comparison,
         repeats="" if before.groups is not None else repeats_found(before),
+        over_time=None if time is None else _over_time(results[-1], time),
     )
+
+
+def _over_time(stage: Stage, time: Any) -> OverTime:
+    return over_time(stage.rows, time, confidence=stage.validation.confidence)
 
 
 def _tails_of(rows: Rows, confidence: float, rng: Seed) -> TailStatistics | None:

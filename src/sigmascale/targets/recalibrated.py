@@ -23,11 +23,13 @@ from .._support.render import TableFormat, as_table, html_table, shorten
 from .._support.repeats import warn_of_repeats
 from .._support.rows import Rows, check_nonnegative_uncertainty, read_table
 from .._support.telling import quiet
+from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
-from ..scaling.base import Distribution, VarianceScaler, informative
+from ..scaling.base import Distribution, VarianceScaler
+from ..scaling.informative import informative
 from ..scaling.linear import LinearScaling
 from ..scaling.slips import warn_of_slips
 from ..scaling.target import TargetScaling
@@ -40,6 +42,7 @@ from .tables import (
     long_targets,
     predict_targets,
     read_columns,
+    weights_of,
     wide_targets,
 )
 
@@ -145,7 +148,9 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.names = names
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, groups: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from the errors of a calibration set.
 
         Parameters
@@ -159,16 +164,19 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         groups : array-like of shape (n,), optional
             Labels; rows with the same label belong together, as the atoms of one
             structure do.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, at least 0. Only their ratios matter; 0 leaves a row
+            out.
 
         Returns
         -------
         self
         """
-        refuse_other_order(X=X, y=y, groups=groups)
+        refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
         self._template()  # is checked before anything is read
         table = read_table(X)
         self._compare_columns(X, table, fitting=True)
-        targets = self._targets(table, y, groups)
+        targets = self._targets(table, y, groups, sample_weight)
         self.is_column_ = self.by is not None or is_column(y)
         if groups is None:
             largest = max(targets, key=lambda each: each.rows.n_rows)
@@ -206,6 +214,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             scaler.own_factor_, scaler.factor_ = leaning.own_factor, leaning.factor
             scaler.own_weight_ = leaning.weight(self.half_way_)
             scaler.n_samples_fit_ = rows.n_rows
+            if rows.weights is not None:
+                scaler.n_effective_ = effective_number(rows.weights)
             scaler.min_uncertainty_ = float(rows.uncertainty.min())
             scaler.seen_ = Seen.of(rows)
             scaler.n_features_in_ = len(rows.columns)
@@ -245,7 +255,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         found = predict_targets(targets, maps, wide=self.by is None)
         return found.ravel() if self.is_column_ else found
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of all known errors; higher is better.
 
         Parameters
@@ -254,6 +264,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             Conditioning table with the columns seen in `fit`.
         y : array-like or data frame of shape (n, n_targets)
             Errors, reference minus prediction; NaN where they are missing.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, at least 0.
 
         Returns
         -------
@@ -262,21 +274,23 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        refuse_other_order(X=X, y=y)
+        refuse_other_order(X=X, y=y, sample_weight=sample_weight)
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
-        total, n = 0.0, 0
-        for target in self._targets(table, y, None, list(self.scalers_)):
+        total, n = 0.0, 0.0
+        names = list(self.scalers_)
+        for target in self._targets(table, y, None, sample_weight, names):
             scaler, rows = self.scalers_[target.name], target.rows
             if not rows.n_rows:
                 continue
             with target.told():
                 e, u = check_pair(rows.errors, _predict_of(scaler)(rows))
             if hasattr(scaler, "law_"):
-                total -= float(np.sum(scaler.law_.losses(e / u) + np.log(u)))
+                loss = rows.mean(scaler.law_.losses(e / u) + np.log(u))
             else:
-                total -= rows.n_rows * BinSums.of_all(e, u).nll()
-            n += rows.n_rows
+                loss = BinSums.of_all(e, u, rows.weights).nll()
+            total -= rows.total * loss
+            n += rows.total
         if not n:
             msg = "`y` must have an error that is known; all are missing."
             raise InvalidInputError(msg)
@@ -355,7 +369,12 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         return template
 
     def _targets(
-        self, table: Rows, y: Any, groups: Any, names: list[str] | None = None
+        self,
+        table: Rows,
+        y: Any,
+        groups: Any,
+        sample_weight: Any,
+        names: list[str] | None = None,
     ) -> list[TargetRows]:
         """Return the rows with errors of each target; `names` are those of `fit`."""
         if y is None:
@@ -366,6 +385,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise InvalidInputError(msg)
         errors, found = read_columns(y, "y")
         labels = check_together(groups, table.columns[0], "X")
+        weights = weights_of(sample_weight, table.n_rows)
         if self.by is not None:
             if errors.shape[1] != 1:
                 msg = (
@@ -374,7 +394,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 )
                 raise InvalidInputError(msg)
             check_infinite(errors, ("y",), table.n_rows)
-            return long_targets(table, self.by, names, errors[:, 0], labels)
+            return long_targets(table, self.by, names, errors[:, 0], labels, weights)
         if names is None:
             names = list(check_names(self.names, found, errors.shape[1]))
         elif errors.shape[1] != len(names):
@@ -386,7 +406,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_infinite(errors, names, table.n_rows)
         if labels is None:  # entries of one row belong together
             labels = np.arange(table.n_rows)
-        return wide_targets(table, names, errors, labels)
+        return wide_targets(table, names, errors, labels, weights)
 
     def _compare_columns(self, X: Any, table: Rows, *, fitting: bool) -> None:
         """Remember the columns of a table in `fit`, and compare them after it."""
@@ -469,7 +489,8 @@ def _learn_law(scalers: list[TargetScaling], targets: list[Rows]) -> None:
             for scaler, rows in zip(scalers, targets, strict=True)
         ]
     )
-    scalers[0]._learn_law(z)
+    weights = all_rows(targets).weights
+    scalers[0]._learn_law(z, weights)
     with quiet():  # what there is to warn of was told
         for scaler in scalers[1:]:
-            scaler._learn_law(z)
+            scaler._learn_law(z, weights)

@@ -38,15 +38,15 @@ class Leaning:
         Its own fit, at the same level; None if there are too few rows.
     own_factor, factor : float
         The factor of the target: of its own rows, and as it is used.
-    n_rows : int
-        Rows of the target.
+    n_rows : float
+        Rows of the target, or the sum of their weights.
     """
 
     shared: Node
     own: Node | None
     own_factor: float
     factor: float
-    n_rows: int
+    n_rows: float
 
     def weight(self, half_way: float) -> float:
         """Return the weight of the own fit, if it is 1/2 at so many rows."""
@@ -70,7 +70,7 @@ def lean(targets: Sequence[Rows], template: VarianceScaler) -> list[Leaning]:
     the typical one of its target, and errors divided by the factor of their target, so
     that neither units nor levels matter.
     """
-    units = [float(np.exp(np.mean(np.log(each.uncertainty)))) for each in targets]
+    units = [float(np.exp(each.mean(np.log(each.uncertainty)))) for each in targets]
     scaled = [
         replace(
             each.with_uncertainty(in_range(each.uncertainty / unit)),
@@ -96,7 +96,7 @@ def lean(targets: Sequence[Rows], template: VarianceScaler) -> list[Leaning]:
         factor = float(np.exp(level / 2))
         shared = multiplied(in_unit(pooled, unit), factor)
         of_rows = float(np.exp(of_own / 2))
-        found.append(Leaning(shared, alone, of_rows, factor, rows.n_rows))
+        found.append(Leaning(shared, alone, of_rows, factor, rows.total))
     return found
 
 
@@ -114,16 +114,21 @@ def choose_half_way(
     together = all_rows(targets)
     errors, u = together.errors, together.uncertainty
     target = np.repeat(np.arange(len(targets)), [each.n_rows for each in targets])
-    # numbers that depend neither on the order of rows nor on their labels
-    order = canonical_order([u, target.astype(np.float64)], errors)
     units = np.arange(u.size) if together.groups is None else together.groups
-    _, first, code = np.unique(units[order], return_index=True, return_inverse=True)
-    codes = np.empty(u.size, dtype=np.int64)
-    codes[order] = np.argsort(np.argsort(first))[code]
-    n_folds = min(FOLDS, first.size)
+    n_folds = min(FOLDS, np.unique(units).size)
     if n_folds < 2:
         return float(HALF_WAYS[0])
-    fold = make_folds(np.abs(errors) / u, n_folds, np.random.default_rng(seed), codes)
+    # folds depend neither on the order of rows nor on their labels
+    weights = together.weights
+    order = canonical_order([u, target.astype(np.float64)], errors, weights)
+    fold = np.empty(u.size, dtype=np.int64)
+    fold[order] = make_folds(
+        (np.abs(errors) / u)[order],
+        n_folds,
+        np.random.default_rng(seed),
+        units[order],
+        None if weights is None else weights[order],
+    )
     # of unseen rows: by what all share, by the own fit, and from how many own rows
     shared, own, n_own = u.copy(), u.copy(), np.zeros(u.size)
     ends = np.cumsum([0, *(each.n_rows for each in targets)])
@@ -141,7 +146,7 @@ def choose_half_way(
             if each.own is not None:
                 own[places] = rescale(each.own, rows)
                 n_own[places] = each.n_rows
-    cap = largest_ratio(errors)
+    cap = largest_ratio(errors, weights)
     losses, in_full = {}, {}
     for half_way in HALF_WAYS:
         weight = n_own / (n_own + half_way)
@@ -150,7 +155,7 @@ def choose_half_way(
         z2 = (errors / v) ** 2
         in_full[str(half_way)] = np.log(v) + 0.5 * z2
         losses[str(half_way)] = np.log(v) + 0.5 * capped(z2, cap)
-    ranking = rank(losses, codes, in_full)
+    ranking = rank(losses, units, in_full, weights)
     return next(float(h) for h in HALF_WAYS if ranking.is_as_good(str(h)))
 
 
@@ -166,11 +171,13 @@ def all_rows(targets: Sequence[Rows]) -> Rows:
     """Return the rows of all targets as those of one."""
     columns = zip(*(each.columns for each in targets), strict=True)
     groups = [each.groups for each in targets if each.groups is not None]
+    weights = [each.weights for each in targets if each.weights is not None]
     return Rows(
         tuple(np.concatenate(each) for each in columns),
         targets[0].names,
         np.concatenate([each.errors for each in targets]),
         np.concatenate(groups) if groups else None,
+        np.concatenate(weights) if weights else None,
     )
 
 
@@ -183,17 +190,20 @@ def _levels(
     not rise and fall together.
     """
     z2 = [(each.errors / u) ** 2 for each, u in zip(targets, predicted, strict=True)]
-    n = np.array([each.size for each in z2])
-    means = np.array([float(each.mean()) for each in z2])
+    n = np.array([each.total for each in targets], dtype=np.float64)
+    means = np.array([rows.mean(each) for rows, each in zip(targets, z2, strict=True)])
     if not means.all():  # errors of a target may all be 0: these say little
         least = float(means[means > 0].min()) if means.any() else 1.0
         means = np.where(means > 0, means, least / (1 + n))
     spreads = np.zeros(n.size)
     for k, (each, mean, rows) in enumerate(zip(z2, means, targets, strict=True)):
-        codes = rows.group_codes
-        sums = each / mean - 1 if codes is None else np.bincount(codes, each / mean - 1)
+        sums = each / mean - 1
+        if rows.weights is not None:
+            sums = rows.weights * sums
+        if (codes := rows.group_codes) is not None:
+            sums = np.bincount(codes, sums)
         if sums.size > 1:
-            size = each.size * (1 - 1 / sums.size)
+            size = n[k] * (1 - 1 / sums.size)
             spreads[k] = float(np.sum(sums**2)) / size
     # not the mean: one enormous error makes the spread of its own target enormous;
     # nor the median, which is too small, as those of few rows mostly are

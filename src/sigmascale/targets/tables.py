@@ -27,6 +27,7 @@ from .._support.checks import (
 )
 from .._support.rows import Rows
 from .._support.telling import telling_of
+from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
 
 
@@ -120,11 +121,12 @@ def wide_targets(
     names: Sequence[str],
     errors: Floats | None = None,
     groups: Labels | None = None,
+    weights: Floats | None = None,
 ) -> list[TargetRows]:
     """Return the rows of each target of a table that begins with their uncertainties.
 
     Known are entries with an error; or, where errors are none of the matter, those with
-    an uncertainty.
+    an uncertainty; and none whose weight is 0.
     """
     n_targets = len(names)
     if len(table.columns) < n_targets:
@@ -136,13 +138,14 @@ def wide_targets(
     found = []
     for k, name in enumerate(names):
         u = as_floats(table.columns[k], f"X[:, {table.names[k]}]")
-        known = ~np.isnan(u if errors is None else errors[:, k])
+        known = ~np.isnan(u if errors is None else errors[:, k]) & _counts(weights)
         _check_uncertainties(u, known, name)
         rows = Rows(
             (u, *table.columns[n_targets:]),
             (table.names[k], *table.names[n_targets:]),
             None if errors is None else errors[:, k],
             groups,
+            weights,
         )
         places = np.flatnonzero(known)
         if places.size < table.n_rows:
@@ -157,6 +160,7 @@ def long_targets(
     names: Sequence[str] | None = None,
     errors: Floats | None = None,
     groups: Labels | None = None,
+    weights: Floats | None = None,
 ) -> list[TargetRows]:
     """Return the rows of each target of a table with a column of their labels.
 
@@ -176,13 +180,14 @@ def long_targets(
         )
         raise InvalidInputError(msg)
     u = as_floats(table.columns[0], f"X[:, {table.names[0]}]")
-    known = ~np.isnan(u if errors is None else errors)
+    known = ~np.isnan(u if errors is None else errors) & _counts(weights)
     kept = [i for i in range(len(table.columns)) if i != position]
     rows = Rows(
         tuple(u if i == 0 else table.columns[i] for i in kept),
         tuple(table.names[i] for i in kept),
         errors,
         groups,
+        weights,
     )
     targets = []
     for code, name in enumerate(found):
@@ -191,6 +196,21 @@ def long_targets(
         places = np.flatnonzero(here)
         targets.append(TargetRows(name, rows.take(places), places, table.n_rows))
     return targets
+
+
+def _counts(weights: Floats | None) -> Any:
+    """Return whether rows have a weight."""
+    return True if weights is None else weights > 0
+
+
+def weights_of(sample_weight: Any, n_rows: int, rows_name: str = "X") -> Floats | None:
+    """Return the weights of a table's rows, in a unit in which they count rows."""
+    kept, weights = check_weights(sample_weight, np.empty(n_rows), rows_name)
+    if kept is None:
+        return weights
+    all_weights = np.zeros(n_rows)
+    all_weights[kept] = 1.0 if weights is None else weights
+    return all_weights
 
 
 def _name(label: Any) -> str:

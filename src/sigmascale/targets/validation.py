@@ -21,6 +21,7 @@ from .tables import (
     check_names,
     long_targets,
     read_columns,
+    weights_of,
     wide_targets,
 )
 
@@ -150,6 +151,7 @@ def validate_targets(
     labels: Any = None,
     names: list[str] | None = None,
     groups: Any = None,
+    sample_weight: Any = None,
     tolerance: float = 2.0,
     joint: bool = True,
     n_bins: int | None = None,
@@ -178,6 +180,8 @@ def validate_targets(
         The names of the targets; by default the columns of `error`, or y0, y1, ...
     groups : array-like of shape (n,), optional
         Labels of rows that belong together: atoms of a structure, repeats of a sample.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0.
     tolerance : float, default 2
         The failure that must not hide: a factor of u, for a tenth of the rows.
     joint : bool, default True
@@ -207,7 +211,9 @@ def validate_targets(
     dipole  1000  1.65 [1.46, 1.89]  2.123      no  average
     """
     level = check_fraction(confidence, "confidence")
-    targets = _targets(error, uncertainty, features, labels, names, groups)
+    targets = _targets(
+        error, uncertainty, features, labels, names, groups, sample_weight
+    )
     for target in targets:
         if target.rows.n_rows < 2:
             msg = (
@@ -227,6 +233,7 @@ def validate_targets(
                 rows.uncertainty,
                 rows.features or None,
                 groups=rows.groups,
+                sample_weight=rows.weights,
                 tolerance=tolerance,
                 joint=joint,
                 n_bins=n_bins,
@@ -237,7 +244,13 @@ def validate_targets(
 
 
 def _targets(
-    error: Any, uncertainty: Any, features: Any, labels: Any, names: Any, groups: Any
+    error: Any,
+    uncertainty: Any,
+    features: Any,
+    labels: Any,
+    names: Any,
+    groups: Any,
+    sample_weight: Any,
 ) -> list[TargetRows]:
     """Return the rows of each target that are to be judged."""
     errors, found = read_columns(error, "error")
@@ -250,6 +263,7 @@ def _targets(
         raise InvalidInputError(msg)
     n_rows, n_targets = errors.shape
     together = check_together(groups, errors, "error")
+    weights = weights_of(sample_weight, n_rows, "error")
     columns = check_features(features, errors)
     of_features = tuple(columns.values()), tuple(columns)
     if labels is not None:
@@ -263,11 +277,11 @@ def _targets(
         assert by is not None
         check_infinite(errors, ("error",), n_rows)
         table = Rows((u[:, 0], by, *of_features[0]), ("u", "labels", *of_features[1]))
-        return long_targets(table, 1, None, errors[:, 0], together)
+        return long_targets(table, 1, None, errors[:, 0], together, weights)
     known = list(check_names(names, found or called, n_targets))
     check_infinite(errors, known, n_rows)
     table = Rows((*u.T, *of_features[0]), (*["u"] * n_targets, *of_features[1]))
-    return wide_targets(table, known, errors, together)
+    return wide_targets(table, known, errors, together, weights)
 
 
 def _n_units(rows: Rows) -> int:

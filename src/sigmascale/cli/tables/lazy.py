@@ -110,6 +110,10 @@ class LazyTable:
         msg = f"{what} needs rows in memory. {remedy}, or pass --engine memory."
         raise InvalidInputError(msg)
 
+    def times(self, name: str) -> NoReturn:
+        """Refuse to sort rows by time."""
+        self.require_memory("--time", "Judge some of them")
+
     def hold_back(self, share: float, groups: str | None, seed: int) -> NoReturn:
         """Refuse to divide rows at random."""
         self.require_memory("--conformal-share")

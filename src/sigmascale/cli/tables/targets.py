@@ -15,7 +15,13 @@ from ...exceptions import DamagedFileError, InvalidInputError
 from ...targets.tables import wide_targets
 from .files import UNTYPED, format_of, write_table
 from .filesets import about, named
-from .memory import LEAST_ROWS, conditioning_table, errors_of, read_raw
+from .memory import (
+    LEAST_ROWS,
+    conditioning_table,
+    errors_of,
+    read_raw,
+    weights_of,
+)
 from .patterns import ERRORS, STAR, UNCERTAINTIES, choices_of, patterns_of
 from .reading import Reading
 from .roles import Choice, Roles, free_names, known
@@ -76,7 +82,10 @@ class ExpectedTargets:
         return {target: self._one(target, names, patterns) for target in self.roles}
 
     def _one(self, target: str, names: list[str], patterns: dict[str, str]) -> Roles:
-        roles = replace(self.roles[target], left_out=(), prediction=None)
+        choice = self.choice
+        roles = replace(
+            self.roles[target], left_out=(), prediction=None, weight=choice.weight
+        )
         called = {role: each.replace(STAR, target) for role, each in patterns.items()}
         for role in UNCERTAINTIES:
             if role in called:
@@ -111,6 +120,8 @@ class TargetsTable:
         The conditioning table: the uncertainties of all targets, then the features.
     errors : array of shape (n, n_targets) or None
         Errors, if they are needed; NaN where they are missing.
+    weights : array of shape (n,) or None
+        Weights of the rows, if there are any.
     n_read : int
         Rows of the file, with those that `--where` left out.
     dropped : int
@@ -125,6 +136,7 @@ class TargetsTable:
     rows: RawTable
     X: pl.DataFrame
     errors: Floats | None
+    weights: Floats | None
     n_read: int
     dropped: int = 0
     new: tuple[str, ...] = ()
@@ -143,13 +155,21 @@ class TargetsTable:
             if reading.where is not None:
                 table = Where.parse(reading.where).keep(table)
             roles = choice.find(table)
-            rows, dropped = _with_features(table, next(iter(roles.values())), reading)
+            first = next(iter(roles.values()))
+            rows, dropped = _with_features(table, first, reading)
             X, errors = _values(rows, roles)
+            weights = None
+            if first.weight is not None:
+                weights = weights_of(
+                    rows, first, {first.weight: rows.numbers(first.weight)}
+                )
             least = LEAST_ROWS if errors is not None else 1
             if rows.frame.height < least:
                 msg = f"{rows.frame.height} rows: too few. At least {least} are needed."
                 raise InvalidInputError(msg)
-            return cls(tuple(files), reading, roles, rows, X, errors, n_read, dropped)
+            return cls(
+                tuple(files), reading, roles, rows, X, errors, weights, n_read, dropped
+            )
 
     @property
     def file(self) -> str:
@@ -180,8 +200,9 @@ class TargetsTable:
 
     def fit(self, targets: RecalibratedTargets, groups: str | None) -> None:
         """Fit all targets; rows with equal values of `groups` stay together."""
+        labels = self.labels(groups)
         with about(self.file):
-            targets.fit(self.X, self.errors, groups=self.labels(groups))
+            targets.fit(self.X, self.errors, labels, self.weights)
 
     def validate(
         self, uncertainty: Any, seed: int, *, groups: str | None, **options: Any
@@ -189,13 +210,15 @@ class TargetsTable:
         """Judge uncertainties of all targets: those of the table, or others."""
         from ...targets.validation import validate_targets
 
+        labels = self.labels(groups)
         with about(self.file), working("judging the uncertainties"):
             return validate_targets(
                 self.errors,
                 uncertainty,
                 self.features,
                 names=list(self.roles),
-                groups=self.labels(groups),
+                groups=labels,
+                sample_weight=self.weights,
                 rng=seed,
                 **options,
             )
@@ -321,7 +344,9 @@ def _with_features(
     """Return the rows in which no feature is missing, and how many are not."""
     import polars as pl
 
-    missing = {name: table.numbers(name).is_null() for name in roles.numbers}
+    weight = [] if roles.weight is None else [roles.weight]
+    needed = [*roles.numbers, *weight]
+    missing = {name: table.numbers(name).is_null() for name in needed}
     labels = [*roles.labels, *([roles.formula] if roles.formula else [])]
     missing |= {name: table.labels(name).is_null() for name in labels}
     if not missing:
@@ -336,8 +361,9 @@ def _with_features(
             f"{name!r} {each.sum()}" for name, each in missing.items() if each.any()
         )
         msg = (
-            f"{dropped} of {table.frame.height} rows have missing features, by column: "
-            f"{counts}. Fill them in, or leave these rows out with --drop-missing."
+            f"{dropped} of {table.frame.height} rows lack features or weights, by "
+            f"column: {counts}. Fill them in, or leave these rows out with "
+            "--drop-missing."
         )
         raise InvalidInputError(msg)
     return table.filter(~gone), dropped
