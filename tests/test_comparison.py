@@ -202,7 +202,7 @@ def test_names_that_would_clash_are_refused(frames, scalers, message):
 
 
 @pytest.mark.parametrize("name", ["calibration", "test"])
-@pytest.mark.parametrize("wrong", [None, np.ones(5), ("X", "y", "z", "w")])
+@pytest.mark.parametrize("wrong", [None, np.ones(5), ("X", "y", "z", "w", "v")])
 def test_what_is_not_a_pair_is_refused_by_name(frames, name, wrong):
     sets = dict(zip(("calibration", "test"), frames, strict=True)) | {name: wrong}
     with pytest.raises(InvalidInputError, match=rf"`{name}` must be a pair \(X, y\)"):

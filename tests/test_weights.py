@@ -449,6 +449,9 @@ def test_verdicts_are_on_the_population_that_weights_stand_for():
     quick = {"method": "moments", "joint": False}
     found = ss.validate(error, u, {"x": x}, sample_weight=left, **quick)
     assert found.passed
+    effect = effective_number(left)
+    assert found.n_effective == found.to_dict()["n_effective"] == pytest.approx(effect)
+    assert f"of them count as {effect:.0f} in effect" in str(found)
     alone = ss.validate(error[x < 0], u[x < 0], {"x": x[x < 0]}, **quick)
     assert alone.passed
     both = ss.validate(error, u, {"x": x}, sample_weight=rng.gamma(1, size=n), **quick)
@@ -668,3 +671,89 @@ def test_rows_remember_where_they_were_if_some_are_left_out():
     )
     found = scaler.fit(rng.uniform(1, 2, 200), error, sample_weight=w)
     assert found.decisive_rows_ == [50]
+
+
+def test_reports_and_comparisons_know_weights(tmp_path):
+    from sigmascale.report import write_report
+
+    X, error = make_data(400)
+    w = real_weights(error.size)
+    w[:50] = 0
+    quick = {"method": "moments", "joint": False, "sample_weight": w}
+    found = ss.validate(error, X[:, 0], {"x": X[:, 2]}, **quick)
+    scaler = ss.TemperatureScaling().fit(X[:, 0], error, sample_weight=w)
+    after = ss.validate(error, scaler.predict(X[:, 0]), {"x": X[:, 2]}, **quick)
+    path = tmp_path / "report.html"
+    write_report(path, found, recalibrated=after, scaler=scaler)
+    page = path.read_text()
+    assert f"{effective_number(w):.0f} rows in effect" in page
+    assert "Rows were weighted in all but the confidence curve" in page
+    plain = ss.validate(error[50:], X[50:, 0], {"x": X[50:, 2]}, method="moments")
+    with pytest.raises(InvalidInputError, match="found other errors, features or w"):
+        write_report(path, found, recalibrated=plain, scaler=scaler)
+    sets = (X[:, [0, 2]], error, None, w), (X[:, [0, 2]], error, None, w)
+    table = ss.compare([ss.TemperatureScaling()], *sets, method="moments")
+    assert table["none"].test.zms == pytest.approx(
+        ss.zms(error, X[:, 0], sample_weight=w)
+    )
+    assert table["Temperature"].test.zms == pytest.approx(1)
+    rows = np.flatnonzero(w)
+    left_out = (X[rows][:, [0, 2]], error[rows], None, w[rows])
+    again = ss.compare([ss.TemperatureScaling()], left_out, left_out, method="moments")
+    assert again["Temperature"].test == table["Temperature"].test
+    with pytest.raises(InvalidInputError, match=r"\(X, y, groups, sample_weight\)"):
+        ss.compare([ss.TemperatureScaling()], (*sets[0], None), sets[1])
+
+
+# --- lazy frames ---------------------------------------------------------------------
+
+
+def lazy_frame(n=600):
+    X, error = make_data(n)
+    columns = {"E": error, "u": X[:, 0], "l": X[:, 1], "x": X[:, 2]}
+    return pl.DataFrame(columns | {"w": real_weights(n)})
+
+
+def test_lazy_frames_take_a_column_of_weights():
+    frame = lazy_frame()
+    e, u, x, w = (frame[name].to_numpy() for name in ("E", "u", "x", "w"))
+    named = {"error": "E", "uncertainty": "u", "sample_weight": "w"}
+    card = ss.frames.scorecard(frame.lazy(), features=["x"], **named)
+    expected = ss.scorecard(e, u, {"x": x}, sample_weight=w)
+    assert card.to_dict() == pytest.approx(expected.to_dict(), rel=1e-9)
+    local = ss.frames.local_zms(frame.lazy(), by="x", n_bins=5, **named)
+    expected = ss.local_zms(e, u, by=x, n_bins=5, method="moments", sample_weight=w)
+    np.testing.assert_allclose(local.low, expected.low, rtol=1e-9)
+    options = {"method": "moments", "joint": False}
+    found = ss.frames.validate(frame.lazy(), features=["x"], **named, **options)
+    expected = ss.validate(e, u, {"x": x}, sample_weight=w, **options)
+    assert found.verdicts["x"].p_value == expected.verdicts["x"].p_value
+    for scaler in (ss.IsotonicScaling(), ss.RakedScaling(5), ss.LinearScaling()):
+        found = ss.frames.fit(scaler, frame.lazy(), features=["x"], **named)
+        X = frame.select("u", "x")
+        expected = type(scaler)(**scaler.get_params()).fit(X, e, sample_weight=w)
+        np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-9)
+        assert found.n_effective_ == pytest.approx(effective_number(w))
+
+
+def test_a_weighted_sample_of_a_frame_has_the_average_of_all_rows():
+    frame = lazy_frame(3000)
+    named = {"error": "E", "uncertainty": "u", "sample_weight": "w"}
+    for scaler in (ss.TemperatureScaling(), ss.BoostedScaling(max_trees=3)):
+        found = ss.frames.fit(scaler, frame.lazy(), sample=500, **named)
+        assert found.n_sample_ < 1000
+        predicted = found.predict(frame.select("u"))
+        zms = ss.zms(frame["E"], predicted, sample_weight=frame["w"])
+        assert zms == pytest.approx(1, abs=0.12)
+
+
+@pytest.mark.parametrize("weight", ["x", "E", "u", 3])
+def test_a_column_with_another_part_holds_no_weights(weight):
+    named = {"error": "E", "uncertainty": "u", "features": ["x"]}
+    message = "`sample_weight` must name a column that has no other part"
+    with pytest.raises(InvalidInputError, match=message):
+        ss.frames.scorecard(lazy_frame().lazy(), sample_weight=weight, **named)
+    with pytest.raises(InvalidInputError, match=message):
+        ss.frames.fit(
+            ss.LinearScaling(), lazy_frame().lazy(), sample_weight=weight, **named
+        )

@@ -168,3 +168,17 @@ def test_integers_are_scored_as_numbers(arrays):
     error, u = np.arange(-5, 6), np.arange(1, 12)
     found = ss.nll(arrays(error, "int64"), arrays(u, "int64"))
     assert found == pytest.approx(ss.nll(error, u), rel=1e-12)
+
+
+def test_weighted_rows_are_fitted_on_the_host_and_scored_nowhere_else(arrays, data_of):
+    X, error = data_of(300)
+    w = np.random.default_rng(0).gamma(1, size=300)
+    expected = ss.LinearScaling().fit(X[:, 0], error, sample_weight=w)
+    u, e, weights = (arrays(each) for each in (X[:, 0], error, w))
+    found = ss.LinearScaling().fit(u, e, sample_weight=weights)
+    assert found.a_ == pytest.approx(expected.a_, rel=1e-6)
+    score = expected.score(X[:, 0], error, w)
+    assert found.score(u, e, weights) == pytest.approx(score, rel=1e-6)
+    for score in (ss.zms, ss.ence, ss.local_zms, ss.scorecard):
+        with pytest.raises(InvalidInputError, match="judged without weights: copy"):
+            score(e, u, sample_weight=w)

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -175,3 +176,28 @@ def test_a_damaged_state_ends_with_2_and_stays_as_it_is(sigmascale, tmp_path):
     assert shown.code == 2
     assert "m.json" in shown.err
     assert (tmp_path / "m.json").read_text("utf-8") == "{}"
+
+
+def test_check_tells_of_time_in_words_for_machines_and_in_the_report(sigmascale):
+    times = {
+        "day": np.arange(ROWS).astype(str),
+        "date": [str(np.datetime64("2024-01-01") + i) for i in range(ROWS)],
+        "word": ["now"] * ROWS,
+    }
+    changed = pl.concat([table(2)[:700], table(3, factor=2.0)[700:]])
+    changed = changed.with_columns(**{k: pl.Series(v) for k, v in times.items()})
+    changed.sample(fraction=1.0, shuffle=True, seed=1).write_csv("t.csv")
+    done = sigmascale("check", "t.csv", "--time", "date", "--report", "r.html")
+    words = " ".join(done.out.split())
+    assert done.code == 1
+    assert "Compared with the first 375 rows in time: Uncertainties have been" in words
+    page = Path("r.html").read_text(encoding="utf-8")
+    assert '<section id="time">' in page
+    told = json.loads(sigmascale("check", "t.csv", "--time", "day", "--json").out)
+    assert told["time"]["alarm"]["kind"] == "too small"
+    assert 600 <= told["time"]["alarm"]["since_time"] <= 800
+    refused = sigmascale("check", "t.csv", "--time", "word")
+    assert refused.code == 2
+    assert "must be numbers or dates" in refused.err
+    lazy = sigmascale("check", "t.parquet", "--time", "day", "--engine", "polars")
+    assert lazy.code == 2

@@ -47,6 +47,8 @@ def registry():
                 patch.setitem(sys.modules, name, module)
             module.RegressionCalibrator = _RegressionCalibrator
             module.UncertaintyCalibratorRegistry = _Registry()
+        # a failed import of the module, as of its doctests, may have left a part of it
+        patch.delitem(sys.modules, "sigmascale.integrations.chemprop", raising=False)
         importlib.import_module("sigmascale.integrations.chemprop")
         calibrator = sys.modules["chemprop.uncertainty.calibrator"]
         yield calibrator.UncertaintyCalibratorRegistry

@@ -111,6 +111,11 @@ def page():
 # --- what is on the page ------------------------------------------------------------
 
 
+def test_there_is_no_section_on_time_if_times_are_not_known(page):
+    assert "Over time" not in page
+    assert "martingales" not in page
+
+
 def test_verdicts_come_first_and_are_those_of_validate(page, evidence):
     text = text_of(page)
     first = text.index("Scores")

@@ -72,6 +72,10 @@ WITHIN = (
     "prediction uncertainty for machine learning regression tasks. arXiv:2408.13089 "
     "(2024)."
 )
+MARTINGALES = (
+    "V. Vovk, Testing randomness online. Statist. Sci. 36, 595–611 (2021). "
+    "doi:10.1214/20-STS817"
+)
 SKEWNESS = (
     "R. A. Groeneveld and G. Meeden, Measuring skewness and kurtosis. The Statistician "
     "33, 391–399 (1984). doi:10.2307/2987742"

@@ -21,6 +21,7 @@ from .options import (
     SampleSize,
     Seed,
     TableFormat,
+    column_option,
     example,
     gather,
 )
@@ -104,6 +105,12 @@ def check(
             metavar="CALIBRATION",
         ),
     ] = None,
+    time: Annotated[
+        str | None,
+        column_option(
+            "When rows came, numbers or dates: tells whether calibration has changed."
+        ),
+    ] = None,
     report: Report = None,
     parts: Parts = None,
     sample: SampleSize = None,
@@ -162,6 +169,7 @@ def check(
         groups=groups,
         bins=bins,
         seed=seed,
+        time=time,
         tolerance=tolerance,
         confidence=confidence,
     )
@@ -183,7 +191,8 @@ def check(
             say()
         show_verdicts(judged.final, "After" if judged.recalibrated else "")
         say("\n" + str(judged.final).split("\n\n", 1)[1])
-        for words in (judged.final.sampled, judged.tails):
+        in_time = "" if judged.over_time is None else judged.over_time.words
+        for words in (judged.final.sampled, judged.tails, in_time):
             if words:
                 show_words(words)
         say(f"\n{CLOSING[judged.final.answer]}")

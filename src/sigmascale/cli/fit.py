@@ -46,7 +46,6 @@ CALIBRATION = "sigmascale fit demo-output/calibration.csv"
         f"{CALIBRATION} --method group --by OxNy -o g.json",
         f"{CALIBRATION} --conformal-share 0.2 -o c.json",
         f"{CALIBRATION} --weight mass -o w.json",
-        f"{CALIBRATION} --shift-to demo-output/test.csv -o n.json",
     )
 )
 @gather(choice=COLUMNS, reading=READING)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from .tables.roles import Choice, Expected
 if TYPE_CHECKING:
     from .._support.checks import Floats
     from ..judging.validation import Validation
+    from ..monitoring.over_time import OverTime
     from ..scaling import VarianceScaler
     from .tables.lazy import LazyTable
     from .tables.memory import MemoryTable
@@ -40,6 +42,8 @@ class Judged:
         That recalibrator.
     seed : int
         The seed of all random numbers.
+    times : array or None
+        When rows came, if a column says that.
     """
 
     data: MemoryTable | LazyTable
@@ -47,6 +51,7 @@ class Judged:
     recalibrated: Validation | None
     scaler: VarianceScaler | None
     seed: int
+    times: Any = None
 
     @property
     def final(self) -> Validation:
@@ -58,11 +63,24 @@ class Judged:
         """Why a normal law describes the errors poorly, in words; or nothing."""
         return _tails(self.final)
 
+    @cached_property
+    def over_time(self) -> OverTime | None:
+        """How calibration runs over time, if it is known when rows came."""
+        rows = self.final.rows
+        if self.times is None or rows is None:
+            return None
+        from ..monitoring.over_time import over_time
+
+        with about(self.data.file):
+            return over_time(rows, self.times, confidence=self.final.confidence)
+
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
         told = {"data": self.data.to_dict(), **_in_full(self.found)}
         if self.recalibrated is not None:
             told["recalibrated"] = _in_full(self.recalibrated)
+        if self.over_time is not None:
+            told["time"] = self.over_time.to_dict()
         return told
 
     def write_report(
@@ -87,6 +105,7 @@ class Judged:
                 calibration=None
                 if calibration is None
                 else (calibration.X, calibration.error),
+                time=self.times,
                 title=visible(title),
                 parts=parts,
                 rng=self.seed,
@@ -138,12 +157,17 @@ def judge_table(
     groups: str | None = None,
     bins: int | None = None,
     seed: int = 0,
+    time: str | None = None,
     **options: Any,
 ) -> Judged:
-    """Judge the uncertainties of a table, and those that a recalibrator makes."""
+    """Judge the uncertainties of a table, and those that a recalibrator makes.
+
+    `time` is the column that says when rows came.
+    """
+    times = None if time is None else data.times(time)
     found = data.validate(bins, seed, groups=groups, **options)
     if scaler is None:
-        return Judged(data, found, None, None, seed)
+        return Judged(data, found, None, None, seed, times)
     from ..judging.verdicts import validate
     from ..persistence import load
 
@@ -163,7 +187,7 @@ def judge_table(
             sample_weight=table.weights,
             **options,
         )
-    return Judged(data, found, recalibrated, loaded, seed)
+    return Judged(data, found, recalibrated, loaded, seed, times)
 
 
 def rescale(scaler: str, table: MemoryTable) -> Floats:

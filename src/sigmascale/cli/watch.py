@@ -110,7 +110,7 @@ def watch(
     for data in _tables(files, reading, expected):
         arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
         if data.n_rows:
-            times = None if time is None else _times(data, time)
+            times = None if time is None else data.times(time)
             u = _recalibrated(saved, data)
             monitor.update(data.error, u, data.features, times)
         if told is None and monitor.alarm is not known:
@@ -161,13 +161,6 @@ def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
     for words in _words(monitor):
         print(visible(fill(words, WIDTH)), file=stream)
     stream.flush()
-
-
-def _times(data: MemoryTable, name: str) -> Any:
-    """Return a column as numbers, or else as text."""
-    text = data.labels(name, "--time")
-    is_number = data.rows.is_numeric(name)
-    return data.rows.numbers(name).to_numpy() if is_number else text
 
 
 def _recalibrated(saved: SavedMap, data: MemoryTable) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -18,7 +19,7 @@ from ..scaling import VarianceScaler
 from ..targets.recalibrated import RecalibratedTargets
 from .lazy_rows import Frame, LazyRows, collect, read_rows
 from .predicting import with_prediction
-from .sampling import HASH, SAMPLE, Sample, draw, in_memory
+from .sampling import HASH, SAMPLE, Sample, check_weight, draw, in_memory
 from .summaries import LazySummaries
 from .targets import fit_targets
 
@@ -35,6 +36,7 @@ def fit(
     uncertainty: str | list[str],
     features: Any = (),
     groups: str | None = None,
+    sample_weight: str | None = None,
     sample: int = SAMPLE,
 ) -> Scaler:
     """Fit a recalibrator to a lazy frame: from sums, or from a sample of its rows.
@@ -62,6 +64,9 @@ def fit(
         The column that says which rows belong together, for recalibrators that need
         rows: whole groups are drawn. Sums know no groups, nor do the folds by which
         RakedScaling chooses its smoothing.
+    sample_weight : str, optional
+        The column of weights, at least 0. Sums know none, so that all recalibrators are
+        then fitted to a sample of rows, and the average is set on all others, weighted.
     sample : int, default 1000000
         Rows that are drawn where rows are needed; all of them if there are fewer.
 
@@ -83,6 +88,12 @@ def fit(
     """
     most = check_count(sample, "sample", least=100)
     if isinstance(scaler, RecalibratedTargets):
+        if sample_weight is not None:
+            msg = (
+                "RecalibratedTargets are fitted to a lazy frame without weights: leave "
+                "`sample_weight` out, or collect rows and use their own `fit`."
+            )
+            raise InvalidInputError(msg)
         found = fit_targets(
             scaler,
             frame,
@@ -102,8 +113,10 @@ def fit(
             "for RecalibratedTargets."
         )
         raise InvalidInputError(msg)
-    rows = read_rows(frame, error, uncertainty, features)
-    if not scaler.needs_rows:
+    weight = check_weight(sample_weight, (error, uncertainty, groups, *features))
+    columns = features if isinstance(features, str) else [*features, *weight]
+    rows = read_rows(frame, error, uncertainty, columns)
+    if not scaler.needs_rows and not weight:
         if groups is not None:
             msg = (
                 f"{type(scaler).__name__} is fitted from sums, which know no `groups`. "
@@ -116,46 +129,56 @@ def fit(
         named = [*rows.names[1:], groups]
         rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
     drawn = draw(rows, most, groups)
-    scaler.fit_sample(
-        some_features(drawn.rows, list(features)),
-        drawn.n_rows,
-        drawn.smallest_uncertainty,
-    )
+    some = some_features(drawn.rows, list(features))
+    for name in weight:
+        some = some.weighted(drawn.rows.numbers(name), "frame")
+    scaler.fit_sample(some, drawn.n_rows, drawn.smallest_uncertainty)
     if drawn.outside is not None:
-        scaler.set_level(_level(scaler, rows, drawn, drawn.outside))
+        scaler.set_level(_level(scaler, rows, drawn, drawn.outside, weight))
     return scaler
 
 
 def _level(
-    scaler: VarianceScaler, rows: LazyRows, drawn: Sample, outside: Frame
+    scaler: VarianceScaler,
+    rows: LazyRows,
+    drawn: Sample,
+    outside: Frame,
+    weight: Sequence[str] = (),
 ) -> float:
     """Return the factor that makes <Z²> of all rows outside the sample 1."""
     names = ["u", *rows.columns[1 : len(scaler.feature_names_in_)]]
     polars = outside.implementation.is_polars()
     if not polars and any(isinstance(n, Trees) for n in in_order(scaler.map_)):
-        z2, n = _in_pieces(scaler.map_, rows, drawn, outside)
+        z2, n = _in_pieces(scaler.map_, rows, drawn, outside, weight)
     else:
         frame = with_prediction(
             outside, scaler.map_, names, scaler.min_uncertainty_, PREDICTED
         )
         z = nw.col("e") / nw.col(PREDICTED)
-        found = collect(frame.select(z2=(z * z).sum(), n=nw.len()))
-        z2, n = float(found["z2"][0]), int(found["n"][0])
+        wanted = {"z2": (z * z).sum(), "n": nw.len()}
+        for name in weight:
+            w = nw.col(rows.columns[rows.names.index(name)])
+            wanted = {"z2": (w * z * z).sum(), "n": w.sum()}
+        found = collect(frame.select(**wanted))
+        z2, n = float(found["z2"][0]), float(found["n"][0])
     return float(np.sqrt(z2 / n)) if z2 > 0 else 1.0
 
 
 def _in_pieces(
-    root: Node, rows: LazyRows, drawn: Sample, outside: Frame
-) -> tuple[float, int]:
+    root: Node, rows: LazyRows, drawn: Sample, outside: Frame, weight: Sequence[str]
+) -> tuple[float, float]:
     """Return the sum of z² and the number of rows, of an engine that knows no trees.
 
     It takes a query for each piece, of which none is larger than memory.
     """
     edges = np.linspace(0, 1, 1 + -(-drawn.n_rows // PIECE))
-    z2, n = 0.0, 0
+    z2, n = 0.0, 0.0
     for low, high in pairwise(edges):
         inside = (nw.col(HASH) >= float(low)) & (nw.col(HASH) < float(high))
         some = in_memory(rows, outside.filter(inside))
-        z2 += float(np.sum((some.errors / rescale(root, some)) ** 2))
-        n += some.n_rows
+        w = np.ones(some.n_rows)
+        for name in weight:
+            w = some.numbers(name)
+        z2 += float(w @ (some.errors / rescale(root, some)) ** 2)
+        n += float(w.sum())
     return z2, n

@@ -6,8 +6,9 @@ additions, multiplications and comparisons, which IEEE 754 fixes to the last bit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -45,6 +46,19 @@ class Sample:
     n_rows: int
     smallest_uncertainty: float
     outside: Frame | None
+
+
+def check_weight(weight: Any, others: Iterable[Any]) -> list[str]:
+    """Return the column of weights, if there is one, which has no other part."""
+    if weight is None:
+        return []
+    if not isinstance(weight, str) or weight in others:
+        msg = (
+            "`sample_weight` must name a column that has no other part; found "
+            f"{weight!r}."
+        )
+        raise InvalidInputError(msg)
+    return [weight]
 
 
 def draw(rows: LazyRows, most: int, groups: str | None = None) -> Sample:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,17 +17,20 @@ from .._support.checks import (
     check_count,
     refuse_reserved,
 )
+from .._support.rows import Rows
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
 from ..judging.confidence_intervals import MIN_ROWS
 from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
+from ..judging.local import local_zms as local_zms_of_rows
 from ..judging.scores import Scorecard
+from ..judging.scores import scorecard as score_rows
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
 from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
 from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
-from .sampling import SAMPLE, draw
+from .sampling import SAMPLE, check_weight, draw
 
 SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
 
@@ -48,6 +52,8 @@ def scorecard(
     uncertainty: str,
     features: Any = (),
     n_bins: int | None = None,
+    sample_weight: str | None = None,
+    sample: int = SAMPLE,
 ) -> Scorecard:
     """Return the scores of a lazy frame, see :func:`sigmascale.scorecard`.
 
@@ -62,6 +68,11 @@ def scorecard(
     n_bins : int, optional
         Number of equal-size bins of each numeric variable. By default they have 30
         rows or more, and there are at most 100.
+    sample_weight : str, optional
+        The column of weights, at least 0. Sums know none: scores are then those of a
+        sample of rows.
+    sample : int, default 1000000
+        Rows of that sample; all of them if there are fewer.
 
     Returns
     -------
@@ -75,6 +86,18 @@ def scorecard(
     >>> ss.frames.scorecard(frame, error="E", uncertainty="u", n_bins=2)["S_u"]
     0.0
     """
+    if sample_weight is not None:
+        names = list(_scored(features))
+        found, weights = _weighted(
+            frame, error, uncertainty, names, None, sample_weight, sample
+        )
+        return score_rows(
+            found.errors,
+            found.uncertainty,
+            _columns(found, names),
+            n_bins=n_bins,
+            sample_weight=weights,
+        )
     rows = read_rows(frame, error, uncertainty, _scored(features))
     count = _bins_of(n_bins, rows)
     terms = ("z2", "e2", "u2", "log_u2")
@@ -91,6 +114,8 @@ def local_zms(
     groups: str | None = None,
     n_bins: int | None = None,
     confidence: float = 0.95,
+    sample_weight: str | None = None,
+    sample: int = SAMPLE,
 ) -> LocalZMS:
     """Return <Z²> of each bin of a lazy frame, see :func:`sigmascale.local_zms`.
 
@@ -112,6 +137,11 @@ def local_zms(
         there are at most 100.
     confidence : float, default 0.95
         Coverage of the intervals.
+    sample_weight : str, optional
+        The column of weights, at least 0. Sums know none: the bins are then those of a
+        sample of rows.
+    sample : int, default 1000000
+        Rows of that sample; all of them if there are fewer.
 
     Returns
     -------
@@ -126,6 +156,20 @@ def local_zms(
     array([1.4])
     """
     features = [] if by is None or by == uncertainty else [by]
+    if sample_weight is not None:
+        found, weights = _weighted(
+            frame, error, uncertainty, features, groups, sample_weight, sample
+        )
+        return local_zms_of_rows(
+            found.errors,
+            found.uncertainty,
+            by=found.columns[1] if features else None,
+            groups=found.groups,
+            n_bins=n_bins,
+            method="moments",
+            confidence=confidence,
+            sample_weight=weights,
+        )
     together = [] if groups is None else [groups]
     rows = read_rows(
         frame, error, uncertainty, [*features, *together], categorical=together
@@ -147,6 +191,7 @@ def validate(
     uncertainty: str,
     features: Any = (),
     groups: str | None = None,
+    sample_weight: str | None = None,
     sample: int = SAMPLE,
     rng: int | np.random.Generator | None = 0,
     **options: Any,
@@ -167,6 +212,9 @@ def validate(
         The columns of features; text makes groups.
     groups : str, optional
         The column that says which rows belong together.
+    sample_weight : str, optional
+        The column of weights, at least 0. The scores, too, are then those of the rows
+        that were drawn.
     sample : int, default 1000000
         Rows that are judged, at most, or about as many.
     rng : int, Generator or None, default 0
@@ -190,6 +238,19 @@ def validate(
     'yes'
     """
     names = list(_scored(features)) if not isinstance(features, str) else features
+    if sample_weight is not None:
+        found, weights = _weighted(
+            frame, error, uncertainty, list(names), groups, sample_weight, sample
+        )
+        return validate_rows(
+            found.errors,
+            found.uncertainty,
+            _columns(found, names),
+            groups=found.groups,
+            rng=rng,
+            sample_weight=weights,
+            **options,
+        )
     together = [] if groups is None or groups in names else [groups]
     rows = read_rows(
         frame,
@@ -203,7 +264,7 @@ def validate(
     judged = validate_rows(
         found.errors,
         found.uncertainty,
-        {name: found.columns[found.names.index(name)] for name in names},
+        _columns(found, names),
         groups=found.groups,
         rng=rng,
         **options,
@@ -218,6 +279,34 @@ def validate(
         n_bins=judged.scores.n_bins,
     )
     return replace(judged, scores=whole)
+
+
+def _columns(rows: Rows, names: Iterable[str]) -> dict[str, Labels]:
+    """Return some columns of rows by name."""
+    return {name: rows.columns[rows.names.index(name)] for name in names}
+
+
+def _weighted(
+    frame: Any,
+    error: str,
+    uncertainty: str,
+    names: list[str],
+    groups: str | None,
+    sample_weight: str,
+    sample: Any,
+) -> tuple[Rows, Floats]:
+    """Return a sample of rows of a frame, and their weights."""
+    together = [] if groups is None or groups in names else [groups]
+    weight = check_weight(sample_weight, [error, uncertainty, *names, *together])
+    rows = read_rows(
+        frame,
+        error,
+        uncertainty,
+        [*names, *together, *weight],
+        categorical=together,
+    )
+    drawn = draw(rows, check_count(sample, "sample", least=100), groups).rows
+    return drawn, drawn.numbers(sample_weight)
 
 
 def _bins_of(n_bins: Any, rows: LazyRows) -> int:

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from .._support.render import TableFormat, as_table, html_table, shorten, text_table
 from .._support.rows import Rows
+from .._support.weights import effective_number
 from .local import LocalZMS
 from .references import ReferenceScores
 from .regions import Region
@@ -175,14 +176,23 @@ class Validation:
             f"{self.scores.n_rows}; NLL and S are those of all rows."
         )
 
+    @property
+    def n_effective(self) -> float | None:
+        """How many rows of equal weight would tell as much, if rows were weighted."""
+        if self.rows is None or self.rows.weights is None:
+            return None
+        return effective_number(self.rows.weights)
+
     def to_dict(self) -> dict[str, Any]:
         """Return verdicts and what they rest on."""
+        weighted = {} if self.n_effective is None else {"n_effective": self.n_effective}
         return {
             "answer": self.answer,
             "passed": self.passed,
             "summary": self.summary,
             "confidence": self.confidence,
             "tolerance": self.tolerance,
+            **weighted,
             "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
         }
 
@@ -225,6 +235,11 @@ class Validation:
             "tenth of the rows, that would be found. S (in parentheses what is\n"
             f"attainable) and valid bins: from {bins} bins of u and of each number."
         )
+        if self.n_effective is not None:
+            note += (
+                f"\nRows were weighted: {self.scores.n_rows} of them count as "
+                f"{self.n_effective:.0f} in effect."
+            )
         sentences = [verdict.sentence for verdict in self.verdicts.values()]
         return "\n".join([*sentences, "", table, note])
 

@@ -235,9 +235,15 @@ def _always(evidence: Evidence) -> Iterator[Caution]:
 
 
 def _independence(evidence: Evidence) -> str:
+    weighted = ""
+    if evidence.n_effective is not None:
+        weighted = (
+            " Rows were weighted in all but the confidence curve and the statistics of "
+            "tails, which take them alike."
+        )
     if evidence.n_groups is None:
-        return "No groups were given: rows were taken to be independent."
+        return f"No groups were given: rows were taken to be independent.{weighted}"
     return (
         f"Rows of one of the {evidence.n_groups:,} groups were kept together; groups "
-        "were taken to be independent."
+        f"were taken to be independent.{weighted}"
     )

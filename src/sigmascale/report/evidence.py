@@ -23,6 +23,7 @@ from ..judging.diagnostics import (
 )
 from ..judging.tails import TailStatistics, tails
 from ..judging.validation import Validation
+from ..monitoring.over_time import OverTime, over_time
 
 Seed = int | np.random.Generator | None
 TAIL_ROWS = 20  # below, a set has no tails to speak of
@@ -96,6 +97,8 @@ class Evidence:
         As it was given.
     repeats : str
         What looks like repeats of a sample, if no groups were given; or nothing.
+    over_time : OverTime or None
+        How calibration runs over time, if times were given.
     """
 
     stages: tuple[Stage, ...]
@@ -104,6 +107,7 @@ class Evidence:
     calibration: Calibration | None
     comparison: Comparison | None
     repeats: str
+    over_time: OverTime | None = None
 
     @property
     def error(self) -> Floats:
@@ -120,6 +124,11 @@ class Evidence:
         """Groups of rows that belong together, if they were given."""
         groups = self.final.rows.groups
         return None if groups is None else int(np.unique(groups).size)
+
+    @property
+    def n_effective(self) -> float | None:
+        """How many rows of equal weight would tell as much, if rows were weighted."""
+        return self.final.validation.n_effective
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -169,6 +178,7 @@ def gather(
     scaler: Any = None,
     calibration: Any = None,
     comparison: Any = None,
+    time: Any = None,
     rng: Seed = 0,
 ) -> Evidence:
     """Check that verdicts belong together, and return them with all other results."""
@@ -210,7 +220,12 @@ def gather(
         else _compare_sets(learned_from, columns, before),
         comparison=comparison,
         repeats="" if before.groups is not None else repeats_found(before),
+        over_time=None if time is None else _over_time(results[-1], time),
     )
+
+
+def _over_time(stage: Stage, time: Any) -> OverTime:
+    return over_time(stage.rows, time, confidence=stage.validation.confidence)
 
 
 def _tails_of(rows: Rows, confidence: float, rng: Seed) -> TailStatistics | None:
@@ -247,13 +262,17 @@ def _check_same_rows(before: Rows, after: Rows) -> None:
             f"found {found[1]} and {found[0]}. Call ss.validate with the same features."
         )
         raise InvalidInputError(msg)
-    pairs = [(before.errors, after.errors)]
+    pairs: list[tuple[Any, Any]] = [
+        (before.errors, after.errors),
+        (before.weights, after.weights),
+    ]
     pairs += zip(before.columns[1:], after.columns[1:], strict=True)
     if not all(np.array_equal(old, new) for old, new in pairs):
         msg = (
             "`recalibrated` must be the verdicts on the rows of `validation` with new "
-            "uncertainties; found other errors or features. Call ss.validate(error, "
-            "uncertainty, features) with the same error and features for both."
+            "uncertainties; found other errors, features or weights. Call "
+            "ss.validate(error, uncertainty, features) with the same error, features "
+            "and sample_weight for both."
         )
         raise InvalidInputError(msg)
 

@@ -12,6 +12,7 @@ from .._support.citations import (
     FRENKEL,
     LEVI,
     LOCAL,
+    MARTINGALES,
     NEWCOMBE,
     SCORES,
     SKEWNESS,
@@ -27,6 +28,7 @@ from ..judging.detectability import POWER
 from ..judging.scans import FINE_BINS, LEAST_SHARE
 from ..judging.shuffled import SHUFFLED_ROWS
 from ..judging.validation import JOINT, Validation
+from ..monitoring.monitor import Monitor
 from .evidence import Evidence
 from .text import percent
 
@@ -58,9 +60,23 @@ def write_methods(evidence: Evidence) -> tuple[list[str], list[str]]:
     """Return the paragraphs, and the references that they cite by number."""
     cite = Citations()
     paragraphs = [_judging(evidence, cite), _scoring(evidence, cite)]
+    if evidence.over_time is not None and evidence.over_time.monitor is not None:
+        paragraphs.append(_watching(evidence.over_time.monitor, cite))
     if evidence.recalibrated:
         paragraphs.append(_recalibration(evidence, cite))
     return paragraphs, cite.references
+
+
+def _watching(monitor: Monitor, cite: Citations) -> str:
+    """Return how changes over time were looked for."""
+    level = percent(1 - monitor.confidence)
+    return (
+        "Changes over time were looked for by test martingales: bets on the ranks of z "
+        f"and |z| among the first {monitor.burn_in:,} rows in time and all rows since, "
+        "for factors and shifts of several sizes and for all times at which they may "
+        f"begin{cite(MARTINGALES)}. If nothing changes, an alarm is raised with a "
+        f"probability of at most {level}."
+    )
 
 
 def _judging(evidence: Evidence, cite: Citations) -> str:
@@ -73,6 +89,11 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
         groups = (
             f" Rows came in {evidence.n_groups:,} groups; intervals and tests take "
             "whole groups as independent, not rows."
+        )
+    if evidence.n_effective is not None:
+        groups += (
+            " Rows were weighted: means, bins and tests are weighted ones, and "
+            f"intervals those of {evidence.n_effective:,.0f} rows in effect."
         )
     return (
         f"The standard uncertainties u of {evidence.error.size:,} predictions with "

@@ -26,6 +26,7 @@ from .pictures import (
     plan_errors,
     plan_factors,
     plan_local,
+    plan_time,
     plan_z_scores,
 )
 from .questions import (
@@ -57,6 +58,7 @@ def report_html(
     scaler: Any = None,
     calibration: Any = None,
     comparison: Comparison | None = None,
+    time: Any = None,
     names: Mapping[str, str] | None = None,
     title: str = "Are these uncertainties right?",
     parts: str | os.PathLike[str] | None = None,
@@ -83,6 +85,9 @@ def report_html(
         checks that the judged set is another one, and like it.
     comparison : Comparison, optional
         What :func:`sigmascale.compare` returned, shown as a table.
+    time : array-like of shape (n,), optional
+        When the judged rows came, numbers or dates: the report then has a section on
+        time, which tells whether calibration has changed, and since when.
     names : mapping of str to str, optional
         Lines about the data for the head of the report, such as
         ``{"judged set": "test.csv", "error": "column E"}``.
@@ -114,6 +119,7 @@ def report_html(
         scaler=scaler,
         calibration=calibration,
         comparison=comparison,
+        time=time,
         rng=rng,
     )
     paragraphs, references = write_methods(evidence)
@@ -121,6 +127,7 @@ def report_html(
     pictures = draw_all(
         {
             "Local calibration": plan_local(evidence),
+            "Over time": plan_time(evidence),
             "Confidence curve": plan_curves(evidence),
             "Distribution of z": plan_z_scores(evidence),
             "Errors against uncertainties": plan_errors(evidence),
@@ -142,6 +149,7 @@ def report_html(
         more_scores=tabulate_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
         tails=tabulate_tails(evidence),
         groups=evidence.n_groups,
+        time=_about_time(evidence),
         pictures=pictures,
         scaler=None if not evidence.recalibrated else _about(evidence),
         selection=None if evidence.selection is None else tabulate_selection(evidence),
@@ -239,11 +247,36 @@ def _facts(evidence: Evidence) -> list[tuple[str, str]]:
     ]
     if evidence.n_groups is not None:
         facts.insert(1, ("groups of rows", f"{evidence.n_groups:,}"))
+    if evidence.n_effective is not None:
+        facts.insert(1, ("rows in effect, weighted", f"{evidence.n_effective:,.0f}"))
+    if evidence.over_time is not None:
+        times, found = evidence.over_time.local, evidence.over_time
+        first, last = (
+            found.shown(float(each)) for each in (times.x_min[0], times.x_max[-1])
+        )
+        facts.append(("time", f"{_plain(first)} to {_plain(last)}"))
     if evidence.n_learned_from is not None:
         facts.append(("rows learned from", f"{evidence.n_learned_from:,}"))
     if evidence.scaler is not None:
         facts.append(("recalibrator", type(evidence.scaler).__name__))
     return facts
+
+
+def _plain(time: Any) -> str:
+    return time if isinstance(time, str) else f"{time:.10g}"
+
+
+def _about_time(evidence: Evidence) -> list[str]:
+    """Return the words of the section on time; none if there is no such section."""
+    found = evidence.over_time
+    if found is None:
+        return []
+    words = [found.words]
+    if found.alarm is not None:
+        words.append(found.alarm.suggestion)
+    if evidence.final.rows.weights is not None:
+        words.append("Here all rows count the same, whatever their weight.")
+    return words
 
 
 def _about(evidence: Evidence) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -31,11 +31,13 @@ from ..maps import (
     Product,
     factor_tables,
 )
+from ..monitoring.over_time import OverTime
 from ..plots import (
     draw_factors,
     plot_confidence_curve,
     plot_errors,
     plot_local_zms,
+    plot_monitor,
     plot_z_histogram,
     share_zms_range,
 )
@@ -132,6 +134,27 @@ def plan_local(evidence: Evidence) -> list[Plan]:
         )
         for name in evidence.final.validation.local
     ]
+
+
+def plan_time(evidence: Evidence) -> list[Plan]:
+    """<Z²> and bias over time, and the evidence for a change."""
+    found = evidence.over_time
+    if found is None:
+        return []
+    periods = (
+        f"{found.local.n.size} periods of about {round(found.local.n.mean()):,} rows"
+    )
+    parts: list[tuple[str, Callable[..., object]]] = [
+        (f"⟨Z²⟩ of {periods}; 1 is right.", partial(_over_time, found)),
+        (f"Mean of z of {periods}; 0 is right.", partial(_bias_over_time, found)),
+    ]
+    if found.monitor is not None:
+        caption = (
+            "What rows say for each kind of change; at the dashed line, one is certain "
+            f"at {percent(found.monitor.confidence)}."
+        )
+        parts.append((caption, partial(_evidence_over_time, found)))
+    return _in_pairs(parts)
 
 
 def plan_curves(evidence: Evidence) -> list[Plan]:
@@ -271,6 +294,41 @@ def _label(ax: Axes, name: str) -> None:
 def _local(local: LocalZMS, tolerance: float, ax: Axes) -> None:
     plot_local_zms(local, ax=ax, tolerance=tolerance)
     _label(ax, local.name)
+
+
+def _over_time(found: OverTime, ax: Axes) -> None:
+    plot_local_zms(found.local, ax=ax)
+    _time_axis(ax, found)
+
+
+def _bias_over_time(found: OverTime, ax: Axes) -> None:
+    """Draw the mean of z of each period, with its interval."""
+    ax.axhline(0, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    look: Look = {"color": BLUE, "linewidth": 0.8, "markersize": 4}
+    ax.errorbar(found.local.x, found.bias, found.spread, fmt="o", **look)
+    ax.set_ylabel("mean of z")
+    _time_axis(ax, found)
+
+
+def _evidence_over_time(found: OverTime, ax: Axes) -> None:
+    assert found.monitor is not None
+    plot_monitor(found.monitor, ax=ax)
+    _time_axis(ax, found)
+
+
+def _time_axis(ax: Axes, found: OverTime) -> None:
+    ax.set_xscale("linear")
+    if found.is_dated:
+        from matplotlib import dates
+
+        made: Any = dates  # without types
+        locator = made.AutoDateLocator(maxticks=6)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(made.ConciseDateFormatter(locator))
+    first, last = found.local.x_min[0], found.local.x_max[-1]
+    if first < last:
+        ax.set_xlim(first, last)
+    ax.set_xlabel("time")
 
 
 def _factors(table: FactorTable, name: str, ax: Axes) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, Labels
 from .._support.rows import NamedColumns, Rows
-from ..bins.partitions import Cells, EqualSizeBins, LabelBins, sum_by_code
+from ..bins.partitions import Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 
@@ -64,11 +64,11 @@ class KeptSums:
         n_bins = 1 if partition is None else partition.n_bins
         if isinstance(partition, LabelBins):
             n_bins = partition.labels.size
-        e, u = rows.errors, rows.uncertainty
-        sums = BinSums.from_codes(codes, n_bins, e, u)
+        weights = None
         if forget < 1:
-            weight = forget ** np.arange(rows.n_rows - 1.0, -1.0, -1.0)
-            sums = _weighted(sums, codes, e, u, weight)
+            weights = forget ** np.arange(rows.n_rows - 1.0, -1.0, -1.0)
+        e, u = rows.errors, rows.uncertainty
+        sums = BinSums.from_codes(codes, n_bins, e, u, weights)
         return KeptSums(partition, self.positions, sums)
 
     def _codes(self, rows: Rows) -> tuple[Limits | None, Ints]:
@@ -220,27 +220,6 @@ def _scaled(sums: BinSums, factor: Floats) -> BinSums:
         if name not in ("x_min", "x_max")
     }
     return replace(sums, **scaled)
-
-
-def _weighted(
-    sums: BinSums, codes: Ints, error: Floats, uncertainty: Floats, weight: Floats
-) -> BinSums:
-    """Return the sums of rows that do not all count the same."""
-    z2 = (error / uncertainty) ** 2
-    terms = {
-        "n": np.ones(z2.size),
-        "z2": z2,
-        "z4": z2**2,
-        "z6": z2**3,
-        "e2": error**2,
-        "u2": uncertainty**2,
-        "log_u2": 2 * np.log(uncertainty),
-    }
-    weighted: dict[str, Any] = {
-        name: sum_by_code(codes, weight * term, sums.n.size)
-        for name, term in terms.items()
-    }
-    return replace(sums, **weighted)
 
 
 def _limits(bins: Any) -> list[Any]:

@@ -96,8 +96,6 @@ class LazyTable:
             table = cls(tuple(files), reading, roles, lazy, sample=sample)
             if roles.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
-            if roles.weight is not None:
-                table.require_memory("--weight")
             if reading.drop_missing:
                 table.frame = _with_all_values(lazy, roles)
             return table
@@ -111,6 +109,10 @@ class LazyTable:
         """Refuse what needs rows in memory."""
         msg = f"{what} needs rows in memory. {remedy}, or pass --engine memory."
         raise InvalidInputError(msg)
+
+    def times(self, name: str) -> NoReturn:
+        """Refuse to sort rows by time."""
+        self.require_memory("--time", "Judge some of them")
 
     def hold_back(self, share: float, groups: str | None, seed: int) -> NoReturn:
         """Refuse to divide rows at random."""
@@ -127,7 +129,8 @@ class LazyTable:
         """
         from ... import frames
 
-        if groups is not None and not scaler.needs_rows:
+        from_sums = not scaler.needs_rows and self.roles.weight is None
+        if groups is not None and from_sums:
             self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
             frames.fit(
@@ -137,6 +140,7 @@ class LazyTable:
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
                 groups=groups,
+                sample_weight=self.roles.weight,
                 **self._sample_size,
             )
         self.n_rows = scaler.n_samples_fit_
@@ -163,6 +167,7 @@ class LazyTable:
                 uncertainty=self.roles.uncertainty,
                 features=self.roles.features,
                 groups=groups,
+                sample_weight=self.roles.weight,
                 n_bins=n_bins,
                 rng=seed,
                 **self._sample_size,

@@ -156,6 +156,12 @@ class MemoryTable:
                 raise InvalidInputError(msg)
         return column.to_numpy()
 
+    def times(self, name: str) -> Any:
+        """Return the column of --time: numbers, or else text."""
+        text = self.labels(name, "--time")
+        is_number = self.rows.is_numeric(name)
+        return self.rows.numbers(name).to_numpy() if is_number else text
+
     def refuse_zeros(self) -> None:
         """Refuse uncertainties of 0, with which nothing can be judged."""
         import polars as pl
