@@ -40,36 +40,37 @@ def mean_nll(u, error):
     return float(np.mean(np.log(u) + 0.5 * (error / u) ** 2))
 
 
-def separate_fits(u, error, u_new):
-    """Return what the default template makes of each target alone."""
+def separate_fits(u, error, u_new, template=None):
+    """Return what a template makes of each target alone."""
     columns = []
     for k in range(u.shape[1]):
         known = ~np.isnan(error[:, k])
-        fitted = ss.LinearScaling().fit(u[known, k], error[known, k])
+        fitted = clone(template or ss.LinearScaling()).fit(u[known, k], error[known, k])
         columns.append(fitted.predict(u_new[:, k]))
     return np.column_stack(columns)
 
 
 @pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ExtrapolationWarning")
 @pytest.mark.parametrize(
-    "law",
+    ("template", "law"),
     [
-        {"level_sd": 0.0},
-        {"level_sd": 0.3},
-        {"level_sd": 1.0},
-        {"level_sd": 0.3, "floor_sd": 1.0},
+        (ss.TemperatureScaling(), {"level_sd": 0.0}),
+        (ss.LinearScaling(), {"level_sd": 0.3}),
+        (ss.LinearScaling(), {"level_sd": 1.0}),
+        (ss.LinearScaling(), {"level_sd": 0.3, "floor_sd": 1.0}),
     ],
     ids=["equal", "levels differ", "levels differ much", "shapes differ"],
 )
-def test_leaning_beats_separate_fits_and_never_loses_to_one_factor(law):
+def test_leaning_beats_separate_fits_and_never_loses_to_one_factor(template, law):
     gains = []
     for seed in range(4):
         u, error, u_new, error_new = make_targets(seed, **law)
-        new = ss.RecalibratedTargets().fit(u, error).predict(u_new)
+        new = ss.RecalibratedTargets(template).fit(u, error).predict(u_new)
         known = ~np.isnan(error)
         factor = np.sqrt(np.mean((error[known] / u[known]) ** 2))
         ours = mean_nll(new, error_new)
-        gains.append(mean_nll(separate_fits(u, error, u_new), error_new) - ours)
+        alone = separate_fits(u, error, u_new, template)
+        gains.append(mean_nll(alone, error_new) - ours)
         assert ours < mean_nll(factor * u_new, error_new) + 0.01
     assert np.mean(gains) > 0
 
