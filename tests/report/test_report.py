@@ -1037,10 +1037,10 @@ def test_rows_that_were_not_judged_are_refused_with_the_remedy(tmp_path):
 def test_verdicts_on_other_rows_or_features_are_refused():
     error, u, features = JUDGED
     other = ss.validate(error[::-1], SCALED, features, ties=u)
-    with pytest.raises(InvalidInputError, match="found other errors or features"):
+    with pytest.raises(InvalidInputError, match="found other errors, features or w"):
         report_html(BEFORE, recalibrated=other)
     other = ss.validate(error, SCALED, features.with_columns(pl.col("mass") + 1))
-    with pytest.raises(InvalidInputError, match="found other errors or features"):
+    with pytest.raises(InvalidInputError, match="found other errors, features or w"):
         report_html(BEFORE, recalibrated=other)
     other = ss.validate(error, SCALED, features.drop("phase"))
     with pytest.raises(InvalidInputError, match=r"features.*found mass and mass, phas"):

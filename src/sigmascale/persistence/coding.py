@@ -150,7 +150,8 @@ def place(name: str = "") -> Iterator[None]:
     try:
         yield
     except InvalidInputError as problem:
-        msg = f"{name}: {problem}" if name else str(problem)
+        words = shorten(str(problem), LONGEST_MESSAGE, placeholder=" ...")
+        msg = f"{name}: {words}" if name else words
         raise DamagedFileError(msg) from problem
     except MemoryError:
         raise

@@ -207,7 +207,8 @@ class SelectedScaling(VarianceScaler):
         self._choose(names, unseen, verdicts, rows)
         z = rows.errors / unseen[self.name_].shape
         self._unseen_z = z, rows.weights
-        _warn_of_average(self.name_, rows.mean(z**2))
+        if n_folds > 1:  # or there are no unseen rows
+            _warn_of_average(self.name_, rows.mean(z**2))
         places = order if rows.places is None else rows.places
         self._find_decisive(z, rows, places)
         normal = self.distribution == "normal"

@@ -28,7 +28,8 @@ from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
-from ..scaling.base import Distribution, VarianceScaler, informative
+from ..scaling.base import Distribution, VarianceScaler
+from ..scaling.informative import informative
 from ..scaling.linear import LinearScaling
 from ..scaling.slips import warn_of_slips
 from ..scaling.target import TargetScaling

@@ -1,0 +1,47 @@
+"""Rows to learn from: errors can be squared, and are not all 0."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, largest_size
+from .._support.rows import Rows
+from .._support.telling import warn
+from ..exceptions import DegenerateFitWarning
+
+
+def informative(rows: Rows, *, replaced: bool = True) -> Rows:
+    """Return rows whose errors can be squared and, unless they may be, are not all 0.
+
+    Errors that are all 0 are told, and replaced by the uncertainties.
+    """
+    rows = bounded(rows)
+    if rows.errors.any():
+        return rows
+    warn_of_zero_errors(rows.n_rows)
+    return replace(rows, error=rows.uncertainty) if replaced else rows
+
+
+def bounded(rows: Rows) -> Rows:
+    """Return rows whose errors can be squared."""
+    error, u = rows.errors, rows.uncertainty
+    # beyond these bounds, squares would overflow or vanish
+    if largest_size(error) > min(LARGEST, LARGEST_Z * u.min()):
+        bound = np.minimum(LARGEST, LARGEST_Z * u)
+        error = np.clip(error, -bound, bound)
+    tiny = np.abs(error) < SMALLEST
+    if tiny.any():
+        error = np.where(tiny, 0.0, error)
+    return replace(rows, error=error)
+
+
+def warn_of_zero_errors(n_rows: int) -> None:
+    """Say that errors which are all 0 teach nothing."""
+    warn(
+        f"All {n_rows} errors are 0: nothing can be learned from them, and "
+        "uncertainties will be left as they are.",
+        DegenerateFitWarning,
+        stacklevel=4,
+    )
