@@ -47,6 +47,7 @@ USES_ALL_COLUMNS = (ss.RakedScaling, ss.BoostedScaling, ss.SelectedScaling)
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
 
 quiet = pytest.mark.filterwarnings(
+    "ignore::sigmascale.exceptions.AverageOffWarning",
     "ignore::sigmascale.exceptions.FewerBinsWarning",
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",

@@ -27,7 +27,6 @@ from .options import (
 )
 from .outputs import check_output
 from .printing import WIDTH, show_json, show_words
-from .tables.sources import STANDARD
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
@@ -95,6 +94,7 @@ def watch(
     """
     from .tables.memory import MemoryTable
     from .tables.roles import Expected
+    from .tables.sources import STANDARD
 
     for output, endings in ((state, (".json",)), (plot, PICTURES)):
         if output is not None:
@@ -107,7 +107,8 @@ def watch(
     monitor = _monitor(saved, normal, state, confidence)
     known = monitor.alarm
     arrivals, told = [0, 0, 0], None
-    for data in _tables(files, reading, expected):
+    live = files == [STANDARD]
+    for data in _tables(files, reading, expected, live=live):
         arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
         if data.n_rows:
             times = None if time is None else data.times(time)
@@ -115,7 +116,7 @@ def watch(
             monitor.update(data.error, u, data.features, times)
         if told is None and monitor.alarm is not known:
             told = monitor.alarm
-            if files == [STANDARD]:  # which may go on for long
+            if live:  # which may go on for long
                 _tell_at_once(monitor, to_stderr=as_json)
     if state is not None:
         monitor.save(state)
@@ -128,7 +129,7 @@ def watch(
         show_json({"data": data.to_dict() | counts, **found})
     else:
         show_words(data.counted(*arrivals))
-        if told is None or files != [STANDARD]:
+        if told is None or not live:
             print()
             show_words(*_words(monitor))
     raise typer.Exit(
@@ -141,13 +142,13 @@ def watch(
 
 
 def _tables(
-    files: list[str], reading: Any, expected: Expected
+    files: list[str], reading: Any, expected: Expected, *, live: bool
 ) -> Iterator[MemoryTable]:
-    """Yield the table of files, or those of standard input as they come."""
+    """Yield the table of files, or `live` those of standard input as they come."""
     from .tables.live import live_tables
     from .tables.memory import MemoryTable
 
-    if files != [STANDARD]:
+    if not live:
         yield MemoryTable.open(files, reading, expected)
         return
     few = replace(expected, least_rows=0)

@@ -140,8 +140,8 @@ def save(
     path : str or Path
         Where to write; an existing file is replaced.
     source : dict, optional
-        What is known about the file it was fitted on, in terms of JSON; see
-        :func:`load_map`.
+        What is known about the file it was fitted on, in terms of JSON; it is kept
+        in the file, and `sigmascale show` tells it.
 
     Examples
     --------

@@ -66,7 +66,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
     error, reference minus prediction.
 
     What was learned is a map, an expression of a few kinds of nodes (see
-    :mod:`sigmascale.maps`), in ``map_``. A class of its own says how it is learned: in
+    `sigmascale.maps`), in ``map_``. A class of its own says how it is learned: in
     `_learn_from_sums`, if sums over bins determine it, which makes it fit lazy frames,
     too; or else in `_learn`, from rows.
     """
