@@ -66,7 +66,7 @@ def in_unit(weights: Floats) -> Floats | None:
     >>> in_unit(np.array([0.5, 1.0, 1.5]))
     array([1., 2., 3.])
     >>> in_unit(np.array([1.0, 0.1, 0.2718])).round(3)
-    array([1.26 , 0.126, 0.343])
+    array([1.266, 0.127, 0.344])
     """
     smallest = float(weights.min())
     if smallest == weights.max():
