@@ -244,7 +244,7 @@ def saved():
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as Linux does")
 @pytest.mark.parametrize(
     ("first", "n_seeds"),
-    [(0, 2000), pytest.param(10**6, 50_000, marks=pytest.mark.slow)],
+    [(0, 2000), pytest.param(10**6, 50_000, marks=pytest.mark.torture)],
     ids=["some", "many"],
 )
 def test_what_loads_predicts_positive_numbers_for_any_row_within_300_mb(

@@ -204,7 +204,7 @@ print(read)
 
 @pytest.mark.parametrize(
     ("first", "last"),
-    [(0, 600), pytest.param(600, 10_000, marks=pytest.mark.slow)],
+    [(0, 600), pytest.param(600, 10_000, marks=pytest.mark.torture)],
 )
 def test_changed_bytes_of_parquet_are_read_or_refused(first, last, tmp_path):
     """In a process of its own: a reader that is denied memory would end all tests."""
