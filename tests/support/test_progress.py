@@ -128,7 +128,7 @@ def test_what_cannot_be_counted_is_told_after_a_while(monkeypatch, terminal):
 def test_what_is_soon_done_is_not_told(terminal):
     with working("reading"):
         pass
-    assert terminal.getvalue().replace(CLEAR, "") == ""
+    assert terminal.getvalue() == ""  # or a notebook would show an empty line
 
 
 def test_nothing_is_told_where_nobody_watches(monkeypatch):

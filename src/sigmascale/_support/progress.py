@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Timer
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -73,7 +73,10 @@ def working(what: str) -> Iterator[None]:
         yield
         return
 
+    told = Event()
+
     def tell() -> None:
+        told.set()
         terminal.write(f"\r{what} ...")
         terminal.flush()
 
@@ -85,5 +88,6 @@ def working(what: str) -> Iterator[None]:
     finally:
         timer.cancel()
         timer.join()  # or it might still write
-        terminal.write(CLEAR)
-        terminal.flush()
+        if told.is_set():
+            terminal.write(CLEAR)
+            terminal.flush()
