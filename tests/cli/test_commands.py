@@ -562,7 +562,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 
 
 def test_ctrl_c_leaves_no_partial_output_and_is_no_verdict(tmp_path):
-    pl.concat([TABLE] * 10).write_csv("more.csv")
+    pl.concat([TABLE] * 100).write_csv("more.csv")
     Path("scaler.json").write_text("old")
     before = sorted(path.name for path in tmp_path.iterdir())
     arguments = ("fit", "more.csv", "--all-features", "-o", "scaler.json")
