@@ -450,7 +450,9 @@ def _with_little_disk(arguments, blocks):
     )
 
 
-@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet", "npz"])
+@pytest.mark.parametrize(
+    "ending", ["csv", "csv.gz", "parquet", "arrow", "ndjson", "npz"]
+)
 def test_a_full_disk_leaves_the_old_file_and_no_other(ending, tmp_path, scaler):
     rng = np.random.default_rng(0)
     FRAME.select(pl.all().repeat_by(500).explode()).with_columns(

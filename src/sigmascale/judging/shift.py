@@ -55,7 +55,8 @@ class ShiftWeights:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         """Return the weights, for all that take arrays."""
-        return np.array(self.weights, dtype=dtype, copy=copy)
+        values = np.asarray(self.weights, dtype=dtype)
+        return values.copy() if copy else values
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -7,8 +7,9 @@ number of is written back just as it was.
 from __future__ import annotations
 
 import gzip
+import io
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypedDict, get_args
 
 from ..._support.files import whole_file
 from ...exceptions import InvalidInputError
@@ -178,6 +179,25 @@ def write_table(
         raise InvalidInputError(msg) from problem
 
 
+class Through(io.RawIOBase):
+    """A file to which others write through Python, which says when a disk is full.
+
+    Of a plain file, Polars takes the number, and some versions keep errors to
+    themselves.
+    """
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def writable(self) -> bool:
+        """Return that one can write to it."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Write bytes."""
+        return self._file.write(data)
+
+
 def _refuse_types(frame: pl.DataFrame, path: str, kind: FileFormat) -> None:
     """Refuse columns of types that a format has no place for."""
     import polars as pl
@@ -200,16 +220,17 @@ def _refuse_types(frame: pl.DataFrame, path: str, kind: FileFormat) -> None:
 
 
 def _write(frame: pl.DataFrame, file: Any, kind: FileFormat, style: Style) -> None:
+    through: Any = Through(file)
     if kind == "npz":
         write_npz(frame, file)
     elif kind in UNTYPED:
-        frame.write_csv(file, **style)
+        frame.write_csv(through, **style)
     elif kind == "parquet":
-        frame.write_parquet(file)
+        frame.write_parquet(through)
     elif kind == "arrow":
-        frame.write_ipc(file)
+        frame.write_ipc(through)
     else:
-        frame.write_ndjson(file)
+        frame.write_ndjson(through)
 
 
 def kind_of(path: str, head: bytes) -> FileFormat:
