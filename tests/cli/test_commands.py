@@ -562,7 +562,7 @@ def test_a_reader_that_has_seen_enough_is_no_error():
 
 
 def test_ctrl_c_leaves_no_partial_output_and_is_no_verdict(tmp_path):
-    pl.concat([TABLE] * 100).write_csv("more.csv")
+    pl.concat([TABLE] * 200).write_csv("more.csv")
     Path("scaler.json").write_text("old")
     before = sorted(path.name for path in tmp_path.iterdir())
     arguments = ("fit", "more.csv", "--all-features", "-o", "scaler.json")
@@ -571,7 +571,7 @@ def test_ctrl_c_leaves_no_partial_output_and_is_no_verdict(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        wait_for(process, seconds=2.5)
+        wait_for(process, seconds=5)  # all is loaded, and the fit goes on
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
