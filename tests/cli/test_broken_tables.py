@@ -496,7 +496,7 @@ def test_what_nobody_foresaw_is_no_verdict(sigmascale, tmp_path, monkeypatch):
         raise KeyError
 
     (tmp_path / "good.csv").write_bytes(GOOD)
-    monkeypatch.setattr("sigmascale.cli.tables.memory.read_tables", fail)
+    monkeypatch.setattr("sigmascale.cli.tables.taken.read_tables", fail)
     done = sigmascale("check", "good.csv")
     assert done.code == 3
     assert "Traceback" in done.err

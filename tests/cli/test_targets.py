@@ -81,6 +81,17 @@ def test_apply_adds_a_column_for_each_target(folder, saved, sigmascale, engine):
         assert run.code == 0, run.err
 
 
+def test_apply_replaces_none_of_several_files_that_it_reads(folder, saved, sigmascale):
+    table = pl.read_parquet(folder / "test.parquet")
+    for k in range(2):
+        table.write_csv(folder / f"part{k}.csv")
+    before = (folder / "part1.csv").read_bytes()
+    run = sigmascale("apply", saved, folder / "part*.csv", "-o", folder / "part1.csv")
+    assert run.code == 2
+    assert "is what is read" in run.err
+    assert (folder / "part1.csv").read_bytes() == before
+
+
 def test_empty_cells_stay_empty(folder, saved, sigmascale):
     table = pl.read_csv(folder / "test.csv")
     gaps = table.with_columns(

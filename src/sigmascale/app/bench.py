@@ -22,7 +22,7 @@ from ..cli.learned import learn, range_in_words
 from ..cli.methods import load_saved
 from ..cli.printing import finite
 from ..cli.tables.files import format_of, write_table
-from ..cli.tables.memory import MemoryTable, read_raw
+from ..cli.tables.memory import MemoryTable
 from ..cli.tables.roles import (
     Choice,
     Expected,
@@ -30,6 +30,7 @@ from ..cli.tables.roles import (
     find_uncertainty,
     no_features,
 )
+from ..cli.tables.taken import read_raw
 from ..cli.tables.values import MISSING_TEXTS, RawTable
 from ..datasets import make_molecules
 from ..exceptions import InvalidInputError

@@ -50,7 +50,7 @@ def divide(
     """
     from .divided import divide_table
     from .tables.filesets import named
-    from .tables.memory import read_raw
+    from .tables.taken import read_raw
 
     for output in (calibration, test):
         refuse_input(output, files)

@@ -10,9 +10,10 @@ from .._support.render import TableFormat, as_table, shorten
 from ..exceptions import InvalidInputError
 from ..judging.validation import Validation
 from .tables.filesets import named
-from .tables.memory import MemoryTable, read_raw
+from .tables.memory import MemoryTable
 from .tables.reading import Reading
 from .tables.roles import Choice
+from .tables.taken import read_raw
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,11 +12,17 @@ from ..._support.checks import Floats
 from ..._support.progress import working
 from ..._support.rows import read_table
 from ...exceptions import InvalidInputError
-from ..outputs import refuse_input
-from .files import UNTYPED, format_of, write_table
-from .filesets import about, named, read_tables
+from .filesets import about, named
 from .reading import Reading
-from .roles import FROM_FORMULA, Choice, Expected, Roles, free_names, known
+from .roles import FROM_FORMULA, Choice, Expected, Roles, free_names
+from .taken import (
+    LEAST_ROWS,
+    TakenTable,
+    complete_rows,
+    read_raw,
+    refuse_few,
+    where_asked,
+)
 from .values import RawTable
 
 if TYPE_CHECKING:
@@ -28,46 +33,24 @@ if TYPE_CHECKING:
     from ...scaling import VarianceScaler
 
 EXACT = 2.0**53  # up to this float64 holds all whole numbers
-LEAST_ROWS = 5  # fewer cannot show anything
 SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
 
 
-@dataclass(frozen=True)
-class MemoryTable:
+@dataclass(frozen=True, kw_only=True)
+class MemoryTable(TakenTable):
     """The checked rows of a file, or of several as one table.
 
     Attributes
     ----------
-    files : tuple of str
-        Its name, or those of several.
-    reading : Reading
-        How it was read.
     roles : Roles
         Which of its columns are used.
-    rows : RawTable
-        The rows with all columns of the file, as they were read.
-    X : DataFrame
-        The conditioning table: uncertainty first, then the features.
     error, prediction, weights : array of shape (n,) or None
         Errors and predictions, if they are needed, and weights, if there are any.
-    n_read : int
-        Rows of the file, with those that `--where` left out.
-    dropped : int
-        Rows left out because of missing values.
-    new : tuple of str
-        Columns that were added, the recalibrated uncertainty first.
     """
 
-    files: tuple[str, ...]
-    reading: Reading
     roles: Roles
-    rows: RawTable
-    X: pl.DataFrame
     error: Floats | None
     prediction: Floats | None
-    n_read: int
-    dropped: int = 0
-    new: tuple[str, ...] = ()
     weights: Floats | None = None
 
     @classmethod
@@ -92,20 +75,14 @@ class MemoryTable:
         """
         n_read = table.frame.height
         with about(named(files)):
-            if reading.where is not None:
-                from .where import Where
-
-                table = Where.parse(reading.where).keep(table)
+            table = where_asked(table, reading)
             roles = choice.find(table)
-            rows, values, dropped = _with_values(table, roles, complete, reading)
+            values = table.values([*roles.of_numbers, *complete], roles.of_labels)
+            rows, values, dropped = complete_rows(table, values, reading)
             least = LEAST_ROWS if roles.error else 1
             if isinstance(choice, Expected) and choice.least_rows is not None:
                 least = choice.least_rows
-            if rows.frame.height < least:
-                count = rows.frame.height
-                found = "1 row" if count == 1 else f"{count} rows"
-                msg = f"{found} with all values: too few. At least {least} are needed."
-                raise InvalidInputError(msg)
+            refuse_few(rows, least)
             return cls(
                 files=tuple(files),
                 reading=reading,
@@ -122,16 +99,6 @@ class MemoryTable:
             )
 
     @property
-    def file(self) -> str:
-        """What to call the file, or all of them."""
-        return named(self.files)
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.X.height
-
-    @property
     def uncertainty(self) -> Floats:
         """The uncertainties."""
         u: Floats = self.X[self.roles.uncertainty].to_numpy()
@@ -144,17 +111,6 @@ class MemoryTable:
 
     def require_memory(self, what: str, remedy: str = "") -> None:
         """Do nothing: rows are in memory."""
-
-    def labels(self, name: str, asked_by: str) -> Any:
-        """Return any column of the file as labels of groups."""
-        with about(self.file):
-            column = self.rows.labels(known(name, self.rows.frame.columns, asked_by))
-            if column.has_nulls():
-                msg = (
-                    f"{asked_by} needs a label in each row; column {name!r} lacks some."
-                )
-                raise InvalidInputError(msg)
-        return column.to_numpy()
 
     def times(self, name: str) -> Any:
         """Return the column of --time: numbers, or else text."""
@@ -211,7 +167,7 @@ class MemoryTable:
 
     def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
         """Fit a recalibrator; rows with equal values of `groups` stay together."""
-        labels = None if groups is None else self.labels(groups, "--groups")
+        labels = self.groups(groups)
         with about(self.file), working("fitting"):
             scaler.fit(self.X, self.error, groups=labels, sample_weight=self.weights)
 
@@ -243,7 +199,7 @@ class MemoryTable:
         from ...judging.verdicts import validate
 
         self.refuse_zeros()
-        labels = None if groups is None else self.labels(groups, "--groups")
+        labels = self.groups(groups)
         with about(self.file), working("judging the uncertainties"):
             return validate(
                 self.error,
@@ -282,19 +238,8 @@ class MemoryTable:
 
         `fitted` are the roles of the table that the recalibrator was fitted on.
         """
-        if len(self.files) > 1 or not Path(self.files[0]).is_file():
-            refuse_input(output, self.files)
-        frame = self.rows.frame
-        if self.rows.untyped and format_of(output) not in UNTYPED:
-            numbers = [*self.roles.of_numbers, *fitted.of_numbers, *fitted.left_out]
-            frame = self.rows.with_types(numbers, fitted.labels)
-        write_table(
-            frame,
-            output,
-            separator=self.reading.separator,
-            decimal=self.reading.decimal,
-        )
-        return {"rows": self.n_rows, "dropped": self.dropped}
+        numbers = [*self.roles.of_numbers, *fitted.of_numbers, *fitted.left_out]
+        return self._write(output, numbers, fitted.labels)
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""
@@ -302,63 +247,11 @@ class MemoryTable:
 
     def counted(self, n_rows: int, n_read: int, dropped: int) -> str:
         """Return in words what was taken from a file of which this may be a part."""
-        kept = ""
-        if self.reading.where is not None:
-            kept = f" of {n_read}, where {self.reading.where}"
-        lost = f"; {dropped} rows with missing values left out"
-        left_out = lost if dropped else ""
-        return f"{self.file}: {n_rows} rows{kept}; {self.roles}{left_out}."
+        return self._counted(str(self.roles), n_rows, n_read, dropped)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""
-        several = len(self.files) > 1
-        return {
-            **({"files": list(self.files)} if several else {"file": self.file}),
-            "rows": self.n_rows,
-            "rows_read": self.n_read,
-            "where": self.reading.where,
-            "dropped": self.dropped,
-            **self.roles.to_dict(),
-        }
-
-
-def read_raw(files: Sequence[str], reading: Reading) -> RawTable:
-    """Read a file, or several as one table; nothing in it is checked."""
-    with working("reading the table"):
-        frame, untyped = read_tables(files, separator=reading.separator)
-    return RawTable(frame, reading.decimal or ".", untyped)
-
-
-def _with_values(
-    table: RawTable, roles: Roles, complete: Iterable[str], reading: Reading
-) -> tuple[RawTable, dict[str, pl.Series], int]:
-    """Return the rows in which nothing is missing, their values, and how many are not.
-
-    Values are those of the columns that are used.
-    """
-    import polars as pl
-
-    of_numbers = dict.fromkeys([*roles.of_numbers, *complete])
-    values = {name: table.numbers(name) for name in of_numbers}
-    as_labels = [*roles.labels, *([roles.formula] if roles.formula else [])]
-    values |= {name: table.labels(name) for name in as_labels}
-    missing = {name: series.is_null() for name, series in values.items()}
-    anywhere = pl.DataFrame(list(missing.values())).select(pl.any_horizontal("*"))
-    lost = anywhere.to_series()
-    dropped = int(lost.sum())
-    if dropped and not reading.drop_missing:
-        counts = ", ".join(
-            f"{name!r} {each.sum()}" for name, each in missing.items() if each.any()
-        )
-        msg = (
-            f"{dropped} of {table.frame.height} rows have missing values, by column: "
-            f"{counts}. Fill them in, or leave these rows out with --drop-missing."
-        )
-        raise InvalidInputError(msg)
-    if dropped:
-        table = table.filter(~lost)
-        values = {name: series.filter(~lost) for name, series in values.items()}
-    return table, values, dropped
+        return self._facts() | self.roles.to_dict()
 
 
 def conditioning_table(

@@ -145,6 +145,11 @@ class Roles:
         used.append(self.weight)
         return [name for name in dict.fromkeys(used) if name is not None]
 
+    @property
+    def of_labels(self) -> list[str]:
+        """The columns that are taken as text."""
+        return [*self.labels, *([] if self.formula is None else [self.formula])]
+
 
 @dataclass(frozen=True)
 class Choice:

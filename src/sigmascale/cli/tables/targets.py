@@ -13,20 +13,20 @@ from ..._support.progress import working
 from ..._support.rows import read_table
 from ...exceptions import DamagedFileError, InvalidInputError
 from ...targets.tables import wide_targets
-from .files import UNTYPED, format_of, write_table
 from .filesets import about, named
-from .memory import (
-    LEAST_ROWS,
-    conditioning_table,
-    errors_of,
-    read_raw,
-    weights_of,
-)
+from .memory import conditioning_table, errors_of, weights_of
 from .patterns import ERRORS, STAR, UNCERTAINTIES, choices_of, patterns_of
 from .reading import Reading
 from .roles import Choice, Roles, free_names, known
+from .taken import (
+    LEAST_ROWS,
+    TakenTable,
+    complete_rows,
+    read_raw,
+    refuse_few,
+    where_asked,
+)
 from .values import RawTable
-from .where import Where
 
 if TYPE_CHECKING:
     import polars as pl
@@ -102,44 +102,23 @@ class ExpectedTargets:
         return roles
 
 
-@dataclass(frozen=True)
-class TargetsTable:
+@dataclass(frozen=True, kw_only=True)
+class TargetsTable(TakenTable):
     """The checked rows of a file with several targets.
 
     Attributes
     ----------
-    files : tuple of str
-        Its name, or those of several.
-    reading : Reading
-        How it was read.
     roles : dict of str to Roles
         Which of its columns are used, by target; features are the same for all.
-    rows : RawTable
-        The rows with all columns of the file, as they were read.
-    X : DataFrame
-        The conditioning table: the uncertainties of all targets, then the features.
     errors : array of shape (n, n_targets) or None
         Errors, if they are needed; NaN where they are missing.
     weights : array of shape (n,) or None
         Weights of the rows, if there are any.
-    n_read : int
-        Rows of the file, with those that `--where` left out.
-    dropped : int
-        Rows left out because of missing features.
-    new : tuple of str
-        Columns that were added.
     """
 
-    files: tuple[str, ...]
-    reading: Reading
     roles: dict[str, Roles]
-    rows: RawTable
-    X: pl.DataFrame
     errors: Floats | None
     weights: Floats | None
-    n_read: int
-    dropped: int = 0
-    new: tuple[str, ...] = ()
 
     @classmethod
     def open(
@@ -152,34 +131,25 @@ class TargetsTable:
         table = read_raw(files, reading)
         n_read = table.frame.height
         with about(named(files)):
-            if reading.where is not None:
-                table = Where.parse(reading.where).keep(table)
+            table = where_asked(table, reading)
             roles = choice.find(table)
-            first = next(iter(roles.values()))
-            rows, dropped = _with_features(table, first, reading)
+            first = next(iter(roles.values()))  # features and weights are those of all
+            weight = [] if first.weight is None else [first.weight]
+            values = table.values([*first.numbers, *weight], first.of_labels)
+            rows, values, dropped = complete_rows(table, values, reading)
             X, errors = _values(rows, roles)
-            weights = None
-            if first.weight is not None:
-                weights = weights_of(
-                    rows, first, {first.weight: rows.numbers(first.weight)}
-                )
-            least = LEAST_ROWS if errors is not None else 1
-            if rows.frame.height < least:
-                msg = f"{rows.frame.height} rows: too few. At least {least} are needed."
-                raise InvalidInputError(msg)
+            refuse_few(rows, 1 if errors is None else LEAST_ROWS)
             return cls(
-                tuple(files), reading, roles, rows, X, errors, weights, n_read, dropped
+                files=tuple(files),
+                reading=reading,
+                roles=roles,
+                rows=rows,
+                X=X,
+                errors=errors,
+                weights=weights_of(rows, first, values),
+                n_read=n_read,
+                dropped=dropped,
             )
-
-    @property
-    def file(self) -> str:
-        """What to call the file, or all of them."""
-        return named(self.files)
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return self.X.height
 
     @property
     def features(self) -> pl.DataFrame | None:
@@ -187,20 +157,9 @@ class TargetsTable:
         rest = self.X[:, len(self.roles) :]
         return rest if rest.width else None
 
-    def labels(self, name: str | None) -> Any:
-        """Return the column of `--groups` as labels, if there is one."""
-        if name is None:
-            return None
-        with about(self.file):
-            column = self.rows.labels(known(name, self.rows.frame.columns, "--groups"))
-            if column.has_nulls():
-                msg = f"--groups needs a label in each row; {name!r} lacks some."
-                raise InvalidInputError(msg)
-        return column.to_numpy()
-
     def fit(self, targets: RecalibratedTargets, groups: str | None) -> None:
         """Fit all targets; rows with equal values of `groups` stay together."""
-        labels = self.labels(groups)
+        labels = self.groups(groups)
         with about(self.file):
             targets.fit(self.X, self.errors, labels, self.weights)
 
@@ -210,7 +169,7 @@ class TargetsTable:
         """Judge uncertainties of all targets: those of the table, or others."""
         from ...targets.validation import validate_targets
 
-        labels = self.labels(groups)
+        labels = self.groups(groups)
         with about(self.file), working("judging the uncertainties"):
             return validate_targets(
                 self.errors,
@@ -262,43 +221,19 @@ class TargetsTable:
 
     def write(self, output: str) -> dict[str, Any]:
         """Write the rows with all their columns; return what is told of them."""
-        frame = self.rows.frame
-        if self.rows.untyped and format_of(output) not in UNTYPED:
-            used = [name for each in self.roles.values() for name in each.of_numbers]
-            labels = next(iter(self.roles.values())).labels
-            frame = self.rows.with_types(dict.fromkeys(used), labels)
-        write_table(
-            frame,
-            output,
-            separator=self.reading.separator,
-            decimal=self.reading.decimal,
-        )
-        return {"rows": self.n_rows, "dropped": self.dropped}
+        used = [name for each in self.roles.values() for name in each.of_numbers]
+        return self._write(output, used, next(iter(self.roles.values())).labels)
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""
-        kept = ""
-        if self.reading.where is not None:
-            kept = f" of {self.n_read}, where {self.reading.where}"
-        lost = f"; {self.dropped} rows with missing features left out"
         features = ", ".join(next(iter(self.roles.values())).features) or "none"
-        return (
-            f"{self.file}: {self.n_rows} rows{kept}; {len(self.roles)} targets: "
-            f"{', '.join(self.roles)}; features: {features}"
-            f"{lost if self.dropped else ''}."
-        )
+        targets = f"{len(self.roles)} targets: {', '.join(self.roles)}"
+        what = f"{targets}; features: {features}"
+        return self._counted(what, self.n_rows, self.n_read, self.dropped)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""
-        several = len(self.files) > 1
-        return {
-            **({"files": list(self.files)} if several else {"file": self.file}),
-            "rows": self.n_rows,
-            "rows_read": self.n_read,
-            "where": self.reading.where,
-            "dropped": self.dropped,
-            **source_of(self.roles),
-        }
+        return self._facts() | source_of(self.roles)
 
 
 def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
@@ -338,37 +273,6 @@ def new_names(name: str | None, roles: dict[str, Roles], names: list[str]) -> li
     return found
 
 
-def _with_features(
-    table: RawTable, roles: Roles, reading: Reading
-) -> tuple[RawTable, int]:
-    """Return the rows in which no feature is missing, and how many are not."""
-    import polars as pl
-
-    weight = [] if roles.weight is None else [roles.weight]
-    needed = [*roles.numbers, *weight]
-    missing = {name: table.numbers(name).is_null() for name in needed}
-    labels = [*roles.labels, *([roles.formula] if roles.formula else [])]
-    missing |= {name: table.labels(name).is_null() for name in labels}
-    if not missing:
-        return table, 0
-    lost = pl.DataFrame(list(missing.values())).select(pl.any_horizontal("*"))
-    gone = lost.to_series()
-    dropped = int(gone.sum())
-    if not dropped:
-        return table, 0
-    if not reading.drop_missing:
-        counts = ", ".join(
-            f"{name!r} {each.sum()}" for name, each in missing.items() if each.any()
-        )
-        msg = (
-            f"{dropped} of {table.frame.height} rows lack features or weights, by "
-            f"column: {counts}. Fill them in, or leave these rows out with "
-            "--drop-missing."
-        )
-        raise InvalidInputError(msg)
-    return table.filter(~gone), dropped
-
-
 def _values(
     rows: RawTable, roles: dict[str, Roles]
 ) -> tuple[pl.DataFrame, Floats | None]:
@@ -377,10 +281,7 @@ def _values(
 
     columns, errors = [], []
     for each in roles.values():
-        used = dict.fromkeys([*each.of_numbers])
-        values = {name: rows.numbers(name) for name in used}
-        labels = [*each.labels, *([each.formula] if each.formula else [])]
-        values |= {name: rows.labels(name) for name in labels}
+        values = rows.values(each.of_numbers, each.of_labels)
         one = conditioning_table(rows, each, values)
         error = errors_of(rows, each, values)
         if error is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -81,6 +81,13 @@ class RawTable:
             msg = f"column {name!r} must hold labels or numbers; it holds {kind}."
             raise InvalidInputError(msg)
         return column.cast(pl.String)
+
+    def values(
+        self, numbers: Iterable[str], labels: Iterable[str]
+    ) -> dict[str, pl.Series]:
+        """Return some columns as numbers, and others as labels."""
+        found = {name: self.numbers(name) for name in dict.fromkeys(numbers)}
+        return found | {name: self.labels(name) for name in labels}
 
     def with_types(
         self, numbers: Collection[str], labels: Collection[str]
