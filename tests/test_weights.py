@@ -14,10 +14,10 @@ from sklearn.utils.estimator_checks import (
 )
 
 import sigmascale as ss
-from sigmascale._support.rows import judged_rows
 from sigmascale._support.weights import effective_number, in_unit, quantile_of
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.predictions import as_predictions
 from sigmascale.scaling import scalers
 
 pytestmark = pytest.mark.filterwarnings(
@@ -660,7 +660,7 @@ def test_weighted_quantiles_are_those_of_repeats(seed, level):
 
 
 def test_rows_remember_where_they_were_if_some_are_left_out():
-    rows = judged_rows(np.ones(4), np.ones(4), sample_weight=[0, 1, 0, 2])
+    rows = as_predictions(np.ones(4), np.ones(4), sample_weight=[0, 1, 0, 2])
     np.testing.assert_array_equal(rows.places, [1, 3])
     np.testing.assert_array_equal(rows.weights, [1, 2])
     rng = np.random.default_rng(0)

@@ -16,7 +16,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sigmascale as ss
 from sigmascale import scaling
-from sigmascale._support.rows import read_table
 from sigmascale.exceptions import (
     DegenerateFitWarning,
     InvalidInputError,
@@ -24,6 +23,7 @@ from sigmascale.exceptions import (
     ZeroUncertaintyWarning,
 )
 from sigmascale.maps.prediction import rescale
+from sigmascale.predictions import read_table
 from sigmascale.scaling import VarianceScaler, scalers
 
 SCALERS = tuple(scalers().values())
