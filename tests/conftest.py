@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -51,22 +52,32 @@ class Outcome(NamedTuple):
 
 @pytest.fixture(scope="session")
 def sigmascale():
-    """Run a command line in this process, and return its :class:`Outcome`."""
-    from sigmascale.cli import main
+    """Run a command line in this process, and return its :class:`Outcome`.
 
-    def run(*arguments, stdin=b""):
-        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    Streams that are `closed` are None, as they are in a process that begins without.
+    """
+    from sigmascale.__main__ import main
+
+    def run(*arguments, stdin=b"", columns="80", closed=()):
+        streams = {
+            "stdin": io.TextIOWrapper(io.BytesIO(stdin)),
+            "stdout": io.TextIOWrapper(io.BytesIO(), encoding="utf-8"),
+            "stderr": io.TextIOWrapper(io.BytesIO(), encoding="utf-8"),
+        }
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["sigmascale", *map(str, arguments)])
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-            patch.setattr(sys, "stdout", streams[0])
-            patch.setattr(sys, "stderr", streams[1])
-            patch.setenv("COLUMNS", "80")
+            for name, stream in streams.items():
+                patch.setattr(sys, name, None if name in closed else stream)
+            patch.setattr(signal, "signal", lambda *_: None)  # the tests keep theirs
+            patch.setenv("COLUMNS", columns)
             with pytest.raises(SystemExit) as end:
                 main()
-        for stream in streams:
-            stream.flush()
-        texts = [stream.buffer.getvalue().decode() for stream in streams]
+            for name in closed:  # the null device, which takes its place
+                getattr(sys, name).close()
+        texts = []
+        for name in ("stdout", "stderr"):
+            streams[name].flush()
+            texts.append(streams[name].buffer.getvalue().decode())
         return Outcome(end.value.code, *texts)
 
     return run
