@@ -6,9 +6,11 @@ import io
 import os
 import pickle
 import re
+import resource
 import subprocess
 import sys
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -440,42 +442,50 @@ def test_a_recalibrator_that_knows_no_columns_is_refused(tmp_path, sigmascale):
     assert not (tmp_path / "out.csv").exists()
 
 
-def _with_little_disk(arguments, blocks):
-    """Run a command that may write files of so many blocks of 512 bytes."""
-    command = [sys.executable, "-m", "sigmascale", *map(str, arguments)]
-    return subprocess.run(
-        ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", *command],
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def little_disk():
+    """Let files grow to 20 kB and no further, as on a disk that fills up."""
+    found = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @contextmanager
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, found[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, found)
+
+    return limited
 
 
 @pytest.mark.parametrize(
     "ending", ["csv", "csv.gz", "parquet", "arrow", "ndjson", "npz"]
 )
-def test_a_full_disk_leaves_the_old_file_and_no_other(ending, tmp_path, scaler):
+def test_a_full_disk_leaves_the_old_file_and_no_other(
+    ending, tmp_path, scaler, sigmascale, little_disk
+):
     rng = np.random.default_rng(0)
     FRAME.select(pl.all().repeat_by(500).explode()).with_columns(
         noise=rng.random(20_000)
     ).write_csv("good.csv")
     output = tmp_path / f"out.{ending}"
     output.write_bytes(b"old")
-    done = _with_little_disk(["apply", scaler, "good.csv", "-o", output], 40)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert "File too large" in done.stderr
-    assert done.stderr.count("\n") == 1
+    with little_disk():
+        done = sigmascale("apply", scaler, "good.csv", "-o", output)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert "File too large" in done.err
+    assert done.err.count("\n") == 1
     assert output.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("command", ["check", "apply"])
+@pytest.mark.parametrize("command", ["help", "apply"])
 def test_a_full_disk_behind_standard_output_is_told(command, tmp_path, scaler):
     (tmp_path / "good.csv").write_bytes(GOOD)
     arguments = {
-        "check": ["check", "good.csv"],
+        "help": ["--help"],
         "apply": ["apply", scaler, "good.csv", "-o", "-"],
     }[command]
     with open("/dev/full", "wb") as full:

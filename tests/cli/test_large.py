@@ -145,7 +145,7 @@ def test_apply_counts_rows_and_warns_of_what_is_missing(sigmascale):
     assert json.loads(told.out)["empty"] == 3
 
 
-@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_query_leaves_nothing_behind(sigmascale, tmp_path, stop):
     fit = ("fit", "cal.parquet", *FIT, "--method", "boosted", "-o", "s.json")
     assert sigmascale(*fit, "--engine", "memory").code == 0

@@ -1,8 +1,6 @@
 """What a user can say of columns, rows, methods and intervals, and what comes of it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -232,17 +230,6 @@ def test_show_tells_machines_and_knows_files_of_python(sigmascale):
     assert "Columns: u, mass." in lines(sigmascale("show", "python.json"))
     assert told(sigmascale("show", "python.json", "--json"))["roles"] is None
     refused(sigmascale("show", "none.json"), "none.json: No such file")
-
-
-def test_show_loads_no_slow_library(sigmascale):
-    assert sigmascale("fit", "calibration.csv", *LINEAR).code == 0
-    code = (
-        "import sys; sys.argv = ['sigmascale', 'show', 's.json']\n"
-        "from sigmascale.__main__ import main\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "assert not {'sklearn', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 
 
 # --- methods
