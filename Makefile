@@ -44,18 +44,18 @@ test: lint  ## install and run the checks: ruff, mypy, tests and doctests; minut
 	else \
 		echo "== test: pytest; SIGMASCALE_QM9 is not set, so the QM9 tests are skipped"; \
 	fi
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 	@echo "== test: done; ruff, mypy, tests and doctests passed"
 
 test-slow: $(VENV)/.installed-dev  ## check statistical claims on small sets; minutes
 	@echo "== test-slow: pytest, what statistics, examples and kills show"
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m slow tests $(PYTEST_ARGS)
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests $(PYTEST_ARGS)
 	@echo "== test-slow: done"
 
 test-oldest: $(OLDEST)/.installed  ## install the oldest versions allowed and run the tests
 	@echo "== test-oldest: pytest, with the lower bounds of pyproject.toml"
 	@# newer packages that the old ones depend on deprecate what these call
-	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning \
+	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
 		$(PYTEST_ARGS)
 	@echo "== test-oldest: done"
 
@@ -72,7 +72,7 @@ torture: $(VENV)/.installed-dev  ## damage thousands of files, and kill commands
 	@echo "== torture: 20,000 saves into one folder, and 100 kills; takes minutes"
 	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
 	@echo "== torture: 50,000 hostile scalers, and 10,000 damaged tables"
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m torture
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m torture
 	@echo "== torture: done; no save failed, no file is torn, nothing is left"
 
 test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the tests of arrays

@@ -23,6 +23,13 @@ settings.register_profile("sigmascale", deadline=None, derandomize=True)
 settings.load_profile("sigmascale")
 
 
+def pytest_collection_modifyitems(items):
+    """Let one process run what a browser looks at: one browser, app and report do."""
+    for item in items:
+        if item.path.parent.name in ("app", "report"):
+            item.add_marker(pytest.mark.xdist_group("browser"))
+
+
 @pytest.fixture(scope="session")
 def qm9():
     """The sets `calibration`, `test` and `isotonic_test` of the published study.

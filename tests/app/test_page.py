@@ -4,11 +4,11 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shlex
 import signal
-import subprocess
-import sys
 import time
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,26 +76,13 @@ def assert_scores(shown, told, column=0):
 
 
 def test_the_demo_from_the_first_look_to_the_download_of_everything(
-    person, server, tmp_path, sigmascale, monkeypatch
+    finished, tmp_path, sigmascale, monkeypatch
 ):
-    person.open()
-    person.click("button", "Take the demo")
-    person.wait("document.querySelector('#table .columns')")
-    person.idle()
+    person = finished
     assert "test.csv: 2,000 rows" in person.text("#table")
-    person.judge()
-    person.click("button", "Draw the other pictures")
-    person.wait("document.querySelectorAll('#verdict figure img').length >= 3")
-    person.idle()
-    person.click("#recalibrate button", "Recalibrate")
-    person.wait("document.getElementById('busy').hidden === false")
-    assert "recalibrating" in person.text("#busy")
-    person.wait("document.querySelector('#recalibrate .card')")
-    person.idle()
     text = person.text("#recalibrate")
-    assert "Learned from 2,000 rows, judged by 2,000 other rows" in text
-    assert "chosen: " in text
-    assert "Uncertainties are multiplied by" in text
+    assert re.search("from 2,000 rows, .* 2,000 other rows", text)
+    assert "multiplied by" in text
     downloaded = tmp_path / "downloaded"
     downloaded.mkdir()
     names = person.download(downloaded)
@@ -274,8 +261,9 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     (tmp_path / "again.py").write_text(
         lines_of(person, 1) + "\nnew.to_frame().write_parquet('again.parquet')\n"
     )
-    monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    subprocess.run([sys.executable, "again.py"], check=True, capture_output=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_path("again.py")
     again = pl.read_parquet("again.parquet")["std dev_recalibrated"]
     table = pl.read_csv(f"{stem}_recalibrated.csv", separator=";")
     assert again.to_list() == table["std dev_recalibrated"].to_list()
@@ -358,7 +346,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
 
 
 def test_work_can_be_stopped_and_begun_again(person, tmp_path):
-    data = make_molecules(16_000, seed=1)
+    data = make_molecules(6_000, seed=1)
     halves(data)[0].write_csv(tmp_path / "long.csv")
     person.open()
     person.choose_file("table", tmp_path / "long.csv")
@@ -402,11 +390,15 @@ def broken_tables():
     return module.BROKEN | module.BROKEN_ERRORS
 
 
-def test_every_broken_table_gets_a_sentence_and_never_a_blank_page(person, tmp_path):
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_broken_table_gets_a_sentence_and_never_a_blank_page(
+    step, person, tmp_path
+):
     person.open()
     tables = broken_tables()
     assert len(tables) > 60
-    for number, (name, ((file, content), match)) in enumerate(tables.items()):
+    some = list(tables.items())[::step]
+    for number, (name, ((file, content), match)) in enumerate(some):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / file).write_bytes(content)
