@@ -421,6 +421,7 @@ def test_pictures_hold_text_and_points_and_no_style_for_the_whole_page(page):
         assert not list(svg.iter("image"))
 
 
+@pytest.mark.slow
 def test_ten_features_stay_below_three_megabytes():
     rng = np.random.default_rng(0)
     n = 2500
