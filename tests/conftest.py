@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -60,6 +61,10 @@ class Outcome(NamedTuple):
     code: int
     out: str
     err: str
+
+    def says(self, match):
+        """Return whether a pattern is in what it printed, however lines were broken."""
+        return re.search(match, " ".join(f"{self.out} {self.err}".split())) is not None
 
 
 @pytest.fixture(scope="session")

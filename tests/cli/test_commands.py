@@ -88,9 +88,9 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     done = sigmascale("check", "test.csv", "--feature", "mass")
     assert done.code == 1
     assert done.err == ""
-    assert "test.csv: 400 rows; error E; uncertainty u; features: mass." in done.out
-    assert "Guessed from their names: E, u." in done.out
-    assert "✗ Not consistent: uncertainties are" in done.out
+    assert done.says("test.csv: 400 rows; error E; uncertainty u; features: mass")
+    assert done.says("Guessed .*: E, u")
+    assert "✗ Not consistent" in done.out
     assert done.out.endswith("\nNot passed.\n")
 
     rng = np.random.default_rng(0)
@@ -99,7 +99,7 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     done = sigmascale("check", "perfect.csv")
     assert done.code == 0
     assert "✓ Calibrated on average" in done.out
-    assert "No features: --feature COLUMN or --all-features" in done.out
+    assert done.says("No features.*--feature .*--all-features")
     assert done.out.endswith("\nPassed.\n")
 
 
@@ -122,7 +122,7 @@ def test_numbers_that_json_lacks_are_null(sigmascale):
     TABLE[:50].with_columns(E=pl.lit(0.0)).write_csv("zero.csv")
     done = sigmascale("check", "zero.csv", "--json")
     assert json.loads(done.out)["verdicts"]["u"]["score"] is None
-    assert done.err.startswith("warning: All errors are exactly 0")
+    assert re.match("warning: All errors .* 0", done.err)
 
 
 def test_the_error_is_reference_minus_prediction(sigmascale):
@@ -142,9 +142,7 @@ def test_the_error_is_reference_minus_prediction(sigmascale):
 def test_formulas_give_features(sigmascale):
     TABLE[ROWS:].select("formula", "E", "u").write_csv("formulas.csv")
     done = sigmascale("check", "formulas.csv", "--formula", "formula", "--json")
-    assert re.fullmatch(
-        r"warning: \d+ of \d+ groups of `OxNy` have fewer.*\n", done.err
-    )
+    assert re.fullmatch(r"warning: \d+ of \d+ .*`OxNy`.*\n", done.err)
     told = json.loads(done.out)
     verdicts = list(told["verdicts"])
     features = ["mass", "heteroatom_fraction", "OxNy"]
@@ -170,13 +168,11 @@ def test_rows_with_missing_values_are_left_out_on_demand_only(sigmascale):
     options = ("holes.csv", "--feature", "mass")
     done = sigmascale("check", *options)
     assert done.code == 2
-    assert f"{holes} of 100 rows have missing values, by column: 'mass' {holes}" in (
-        done.err
-    )
+    assert done.says(f"{holes} of 100 rows .*'mass' {holes}")
     assert "--drop-missing" in done.err
     done = sigmascale("check", *options, "--drop-missing")
     assert done.code in (0, 1, 4)
-    assert f"{holes} rows with missing values left out" in done.out.replace("\n", " ")
+    assert done.says(f"{holes} rows .*left out")
     told = only_json(sigmascale("check", *options, "--drop-missing", "--json"))
     assert (told["data"]["rows"], told["data"]["dropped"]) == (100 - holes, holes)
 
@@ -246,11 +242,10 @@ def test_the_same_fit_gives_the_same_bytes(sigmascale):
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        ("temperature", "All uncertainties are multiplied by {median:.3g}."),
+        ("temperature", "All .* {median:.3g}"),
         (
             "binwise",
-            "Uncertainties are multiplied by {min:.3g} to {max:.3g}: 90 % of them by "
-            "{5 %:.3g} to {95 %:.3g}, by {median:.3g} in the median.",
+            "{min:.3g} to {max:.3g}: 90 % .*{5 %:.3g} to {95 %:.3g}, .*{median:.3g}",
         ),
     ],
 )
@@ -266,9 +261,9 @@ def test_fit_tells_how_uncertainties_change(method, words, zeros, sigmascale):
     factors = ss.load("scaler.json").predict(rest) / rest["u"].to_numpy()
     expected = np.quantile(factors, [0, 0.05, 0.5, 0.95, 1])
     assert list(told.values()) == expected.tolist()
-    shown = sigmascale(*fit).out
-    assert words.format(**told) in " ".join(shown.split())
-    assert max(map(len, shown.splitlines())) < 80
+    shown = sigmascale(*fit)
+    assert shown.says(words.format(**told))
+    assert max(map(len, shown.out.splitlines())) < 80
 
 
 def test_fit_says_all_only_if_all_change_alike(sigmascale):
@@ -340,7 +335,7 @@ def test_apply_keeps_every_byte_of_the_other_columns(sigmascale):
     lines = Path("test.csv").read_text().splitlines()
     sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     done = sigmascale("apply", "scaler.json", "test.csv", "-o", "out.csv")
-    assert done.out == "Written: out.csv (400 rows; column u_recalibrated).\n"
+    assert done.says(r"out.csv \(400 rows; column u_recalibrated\)")
     out = Path("out.csv").read_text().splitlines()
     assert out[0] == lines[0] + ",u_recalibrated"
     assert [line.rpartition(",")[0] for line in out[1:]] == lines[1:]
@@ -389,7 +384,7 @@ def test_apply_leaves_out_incomplete_rows_on_demand(sigmascale):
     assert not Path("out.csv").exists()
     options = ("-o", "out.csv", "--drop-missing")
     done = sigmascale("apply", "scaler.json", "new.csv", *options)
-    assert "(9 rows; 1 with missing values left out;" in done.out
+    assert done.says(r"\(9 rows; 1 .*left out")
     assert pl.read_csv("out.csv").height == 9
 
 
@@ -428,7 +423,7 @@ def test_a_process_that_helps_shows_and_applies_loads_no_slow_library(sigmascale
 def test_compare_shows_every_method_and_both_verdicts(sigmascale):
     done = sigmascale("compare", "calibration.csv", "test.csv", "--feature", "mass")
     assert done.code == 0
-    assert re.fullmatch(r"warning: 400 rows in 40 bins are fewer than 15.*\n", done.err)
+    assert re.fullmatch("warning: 400 rows in 40 bins .*15.*\n", done.err)
     for name in (each for each in methods() if each not in ("group", "component")):
         assert re.search(rf"^{name} +-?\d", done.out, re.MULTILINE), name
     assert "Before\n✓ Unbiased" in done.out
@@ -440,8 +435,8 @@ def test_compare_tells_machines(sigmascale):
     done = sigmascale(
         "compare", "calibration.csv", "test.csv", "--bins", "100", "--json"
     )
-    assert done.err.startswith("warning: 100 bins were asked for, but 400 rows")
-    assert done.err.count("100 bins were asked for") == 1  # however often it was warned
+    assert re.match("warning: 100 bins .* 400 rows", done.err)
+    assert done.err.count("100 bins") == 1  # however often it was warned
     told = json.loads(done.out)
     assert told["comparison"]["method"][0] == "none"
     assert told["comparison"]["method"][-1] == "auto"
@@ -595,10 +590,10 @@ def test_the_version_is_told(sigmascale):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("fit", "own.csv", "-o", "own.csv"), "is written as JSON. Name it *.json"),
+        (("fit", "own.csv", "-o", "own.csv"), r"JSON.* \*\.json"),
         (("fit", "own.json", "-o", "own.json"), "is what is read"),
-        (("check", "own.csv", "--report", "own.csv"), "is written as HTML"),
-        (("compare", "own.csv", "own.csv", "--report", "a.pdf"), "is written as HTML"),
+        (("check", "own.csv", "--report", "own.csv"), "HTML"),
+        (("compare", "own.csv", "own.csv", "--report", "a.pdf"), "HTML"),
     ],
 )
 def test_no_output_replaces_what_is_read_or_has_a_wrong_ending(
@@ -609,7 +604,7 @@ def test_no_output_replaces_what_is_read_or_has_a_wrong_ending(
     before = Path(arguments[1]).read_bytes()
     done = sigmascale(*arguments)
     assert done.code == 2
-    assert words in done.err
+    assert done.says(words), done.err
     assert Path(arguments[1]).read_bytes() == before
     assert not Path("a.pdf").exists()
 
@@ -626,7 +621,7 @@ def test_apply_keeps_the_separator(sigmascale):
 
 def test_comparing_a_set_with_itself_is_warned_of(sigmascale):
     done = sigmascale("compare", "calibration.csv", "calibration.csv")
-    assert "calibration.csv holds the rows of calibration.csv" in done.err
+    assert done.says("warning: .*calibration.csv .*rows of calibration.csv")
 
 
 def test_check_tells_bias_and_what_cannot_be_told(sigmascale):
@@ -634,15 +629,15 @@ def test_check_tells_bias_and_what_cannot_be_told(sigmascale):
     few.write_csv("few.csv")
     done = sigmascale("check", "few.csv")
     assert done.code == 1
-    assert "✗ Biased: errors are 4 u above 0 on average" in done.out
+    assert done.says("✗ Biased: .*4 u above 0")
     assert sigmascale("check", "few.csv", "--tolerate", "no").code == 0
     rng = np.random.default_rng(0)
     u = rng.gamma(4, 0.1, 60)
     pl.DataFrame({"E": rng.normal(scale=u), "u": u}).write_csv("honest.csv")
     done = sigmascale("check", "honest.csv")
     assert done.code == 4
-    assert "? Cannot tell whether consistent: u of a tenth" in done.out
-    assert done.out.splitlines()[-1].startswith("Cannot tell: nothing is plainly wrong")
+    assert re.search(r"\? Cannot tell .*consistent", done.out)
+    assert done.out.splitlines()[-1].startswith("Cannot tell")
     assert sigmascale("check", "honest.csv", "--tolerate", "cannot-tell").code == 0
     assert sigmascale("check", "honest.csv", "--tolerance", "9").code == 0
 
@@ -678,8 +673,8 @@ def test_check_tells_rows_that_the_recalibrator_was_fitted_on(
     for name, table in {"same": TABLE[:ROWS], "half": TABLE[ROWS // 2 :]}.items():
         table.write_csv(some)
         told = sigmascale("check", some, "--scaler", scaler).err
-        shares[name] = int(re.search(r"About (\d+)% of the rows that", told)[1])
+        shares[name] = int(re.search(r"(\d+)% of the rows", told)[1])
     assert shares["same"] == 100
     assert 35 < shares["half"] < 65
     told = sigmascale("check", data / "test.csv", "--scaler", scaler).err
-    assert "of the rows that" not in told
+    assert "% of the rows" not in told

@@ -65,11 +65,11 @@ def test_columns_may_come_in_any_order_and_as_any_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("second", "words"),
     [
-        ({"a": [1]}, "2.parquet: unlike .*1.parquet, it lacks 'b'. Files that are"),
+        ({"a": [1]}, "2.parquet: unlike .*1.parquet, it lacks 'b'"),
         ({"a": [1], "b": [1], "c": [1]}, "it also has 'c'"),
         ({"b": [1], "c": [1]}, "it lacks 'a' and also has 'c'"),
-        ({"a": ["1"], "b": [1]}, "it has other types in 'a'"),
-        ({"a": [1], "b": [True]}, "it has other types in 'b'"),
+        ({"a": ["1"], "b": [1]}, "types .*'a'"),
+        ({"a": [1], "b": [True]}, "types .*'b'"),
         ({"a": [0.5], "b": [1]}, r"'a' has types .*\(Int64 in one\) that only Float64"),
     ],
 )
@@ -119,13 +119,13 @@ def test_a_file_counts_once(tmp_path, monkeypatch):
 
 
 def test_nothing_to_read_is_said_in_words(tmp_path):
-    with pytest.raises(InvalidInputError, match=r"no file is there. Is the path"):
+    with pytest.raises(InvalidInputError, match="no file"):
         read([str(tmp_path / "*.csv")])
-    with pytest.raises(InvalidInputError, match="is a folder without Parquet"):
+    with pytest.raises(InvalidInputError, match=r"folder .*Parquet"):
         read([str(tmp_path)])
     for name in ("a", "b"):
         pl.DataFrame({"u": []}).write_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(InvalidInputError, match=r"columns \('u'\), but no rows"):
+    with pytest.raises(InvalidInputError, match=r"'u'.* no rows"):
         read([str(tmp_path)])
 
 

@@ -1,3 +1,5 @@
+import re
+
 import polars as pl
 import pytest
 
@@ -63,7 +65,7 @@ def test_what_is_named_goes_before_what_is_guessed():
     ],
 )
 def test_the_nearest_name_is_suggested(name, near):
-    with pytest.raises(InvalidInputError, match=f"Did you mean '{near}'"):
+    with pytest.raises(InvalidInputError, match=f"mean '{near}'"):
         known(name, ["E", "uncertainty", "mass"], "--feature")
 
 
@@ -71,7 +73,7 @@ def test_a_name_that_is_far_from_all_gets_no_suggestion():
     with pytest.raises(InvalidInputError) as problem:
         known("qqq", ["E", "u"], "--feature")
     assert "Did you mean" not in str(problem.value)
-    assert "--feature needs a column 'qqq'" in str(problem.value)
+    assert re.search("--feature .*'qqq'", str(problem.value))
 
 
 def find(frame=FRAME, **options):
@@ -99,7 +101,7 @@ def test_the_prediction_can_be_a_feature_but_the_reference_and_the_error_cannot(
         *("V", "mass"),
     )
     for options in (parts | {"features": ["R"]}, {"features": ["E"]}):
-        with pytest.raises(InvalidInputError, match="has another part already"):
+        with pytest.raises(InvalidInputError, match="part already"):
             find(frame, **options)
 
 
@@ -113,9 +115,9 @@ def test_columns_can_be_excluded_from_all_features_only():
     frame = FRAME.with_columns(a="mass", b="mass")
     found = find(frame, all_features=True, exclude=["a", "mass"])
     assert (found.numbers, found.left_out) == (("b",), ())
-    with pytest.raises(InvalidInputError, match="--exclude is for --all-features"):
+    with pytest.raises(InvalidInputError, match=r"--exclude .*--all-features"):
         find(frame, features=["a"], exclude=["b"])
-    with pytest.raises(InvalidInputError, match="--exclude needs a column 'c'"):
+    with pytest.raises(InvalidInputError, match=r"--exclude .*'c'"):
         find(frame, all_features=True, exclude=["c"])
 
 
@@ -152,14 +154,14 @@ def test_a_formula_gives_features_that_can_be_binned_by():
 
 
 def test_a_column_and_a_derived_feature_cannot_share_a_name():
-    with pytest.raises(InvalidInputError, match="derives 'mass', which is a column"):
+    with pytest.raises(InvalidInputError, match="'mass'"):
         find(formula="formula", labels=["mass"])
 
 
 def test_another_table_must_have_what_the_first_one_had():
     roles = find(all_features=True, labels=["label"])
     table = RawTable(FRAME.rename({"u": "v"}))
-    with pytest.raises(InvalidInputError, match="the recalibrator needs a column 'u'"):
+    with pytest.raises(InvalidInputError, match=r"needs .*'u'"):
         Expected(roles, Choice()).find(table)
     found = Expected(roles, Choice(variance="v")).find(table)
     assert found == Roles("v", True, ("mass",), ("label",))
@@ -179,7 +181,7 @@ def test_predictions_are_taken_where_they_are_wanted_and_there():
     assert prediction(table, with_prediction=True) == "V"
     assert prediction(table, with_prediction=True, prediction="W") == "W"
     assert prediction(RawTable(FRAME), with_prediction=True) is None
-    with pytest.raises(InvalidInputError, match="--prediction needs a column 'X'"):
+    with pytest.raises(InvalidInputError, match=r"--prediction .*'X'"):
         prediction(table, with_prediction=True, prediction="X")
 
 
@@ -195,7 +197,7 @@ def test_new_columns_must_have_new_names():
 def test_roles_come_back_from_json_and_nothing_else_does():
     roles = Roles("v", True, ("a",), ("b", "c"), "formula", ("R", "V"), "V", ("s",))
     assert Roles.from_dict(roles.to_dict()) == roles
-    with pytest.raises(InvalidInputError, match="not made by `sigmascale fit`"):
+    with pytest.raises(InvalidInputError, match="`sigmascale fit`"):
         Roles.from_dict(None)
     good = roles.to_dict()
     for bad in (

@@ -66,7 +66,7 @@ def test_rows_with_missing_values_are_counted_by_column_or_dropped(missing):
     )
     roles = Roles("u", numbers=("mass",), error=("E",))
     with pytest.raises(
-        InvalidInputError, match=r"2 of 8 rows have .*: 'u' 1, 'mass' 2.*--drop-missing"
+        InvalidInputError, match=r"2 of 8 rows .*'u' 1, 'mass' 2.*--drop-missing"
     ):
         take(frame, roles)
     table = take(frame, roles, drop_missing=True)
@@ -91,19 +91,19 @@ def test_zeros_are_refused_where_uncertainties_must_be_positive():
     frame = FRAME.with_columns(u=pl.Series([1.0, 0.0, *[1.0] * 6]))
     table = take(frame, Roles("u", error=("E",)))
     assert table.X["u"][1] == 0
-    with pytest.raises(InvalidInputError, match=r"row 2 .*: 0.0 is no positive number"):
+    with pytest.raises(InvalidInputError, match=r"row 2 .* 0.0 .*positive"):
         table.validate(None, 0)
 
 
 def test_the_first_bad_value_is_shown_and_the_others_are_counted():
     table = RawTable(pl.DataFrame({"u": ["1", "x", "2", "y", "z"]}))
-    with pytest.raises(InvalidInputError, match=r"row 2 .* 'x' .*So are 2 more"):
+    with pytest.raises(InvalidInputError, match=r"row 2 .* 'x' .* 2 more"):
         table.numbers("u")
 
 
 def test_the_place_of_a_bad_value_is_that_in_the_file_whatever_was_left_out():
     frame = pl.DataFrame({"u": ["1", "", "2", "3", "-1", "4"], "k": list("abaaaa")})
-    match = r"row 5 .*: -1.0 is negative"
+    match = r"row 5 .* -1.0 .*negative"
     with pytest.raises(InvalidInputError, match=match):
         take(frame, Roles("u"), drop_missing=True)
     with pytest.raises(InvalidInputError, match=match):
@@ -136,7 +136,7 @@ def test_what_counts_as_a_column_of_numbers(values, numeric):
 )
 def test_nested_values_are_no_labels(values):
     frame = FRAME.with_columns(x=pl.Series(values))
-    with pytest.raises(InvalidInputError, match="'x' must hold labels or numbers"):
+    with pytest.raises(InvalidInputError, match=r"'x' .*labels or numbers"):
         take(frame, Roles("u", labels=("x",)))
 
 
@@ -144,7 +144,7 @@ def test_decimal_commas_are_read_where_they_are_expected():
     texts = ["0,5", " -1,25e-3 ", "2", "NA", ",5"]
     table = RawTable(pl.DataFrame({"x": texts}), ",")
     assert table.numbers("x").to_list() == [0.5, -1.25e-3, 2.0, None, 0.5]
-    with pytest.raises(InvalidInputError, match=r"row 1 .*'0,5' .*Pass --decimal ,"):
+    with pytest.raises(InvalidInputError, match=r"row 1 .*'0,5' .*--decimal ,"):
         RawTable(table.frame).numbers("x")
 
 
@@ -156,5 +156,5 @@ def test_points_beside_decimal_commas_are_not_guessed_at(text):
 
 
 def test_no_other_decimal_mark_is_accepted():
-    with pytest.raises(InvalidInputError, match="--decimal must be a point or a comma"):
+    with pytest.raises(InvalidInputError, match=r"--decimal .*point or a comma"):
         Reading(decimal=";")

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_a_good_stream_ends_with_0_and_a_bad_one_with_1(sigmascale):
     assert "No alarm after 1500 rows" in good.out
     bad = sigmascale("watch", "held.json", "good.csv", "bad.csv", "--time", "day")
     assert bad.code == 1
-    assert "Alarm: Uncertainties have been too small since about row 1" in bad.out
+    assert bad.says(r"Alarm: .*too small .*row 1\d{3}")
     assert "(time " in " ".join(bad.out.split())
     assert max(map(len, bad.out.splitlines())) < 80
 
@@ -81,7 +82,7 @@ def test_an_alarm_is_told_while_standard_input_is_still_open():
     watch.stdin.write(lines[0][5:] + b"".join(lines[1:400]))
     watch.stdin.flush()
     first = watch.stdout.readline().decode()  # the input is still open
-    assert first.startswith("Alarm: Uncertainties have been too small since")
+    assert re.match("Alarm: .*too small", first)
     rest, _ = watch.communicate(b"".join(lines[400:410]))
     assert "-: 410 rows;" in rest.decode()
     assert rest.decode().count("Alarm:") == 0
@@ -167,7 +168,7 @@ def test_the_evidence_is_drawn(sigmascale, tmp_path):
 def test_what_cannot_be_done_ends_with_2(sigmascale, options, words):
     shown = sigmascale("watch", "held.json", "good.csv", *options)
     assert shown.code == 2
-    assert words in shown.err
+    assert shown.says(words), shown.err
 
 
 def test_a_damaged_state_ends_with_2_and_stays_as_it_is(sigmascale, tmp_path):
@@ -190,7 +191,7 @@ def test_check_tells_of_time_in_words_for_machines_and_in_the_report(sigmascale)
     done = sigmascale("check", "t.csv", "--time", "date", "--report", "r.html")
     words = " ".join(done.out.split())
     assert done.code == 1
-    assert "Compared with the first 375 rows in time: Uncertainties have been" in words
+    assert "first 375 rows in time" in words
     page = Path("r.html").read_text(encoding="utf-8")
     assert '<section id="time">' in page
     told = json.loads(sigmascale("check", "t.csv", "--time", "day", "--json").out)

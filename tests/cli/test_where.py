@@ -57,9 +57,9 @@ def test_numbers_with_decimal_commas_are_compared_as_numbers():
     ("text", "place", "wanted"),
     [
         ("", 1, "a column"),
-        ("split = 'test'", 7, "one of == != <= >= < >"),
-        ("split == test", 10, "a number, or text in quotes; found 'test'"),
-        ("split == 'test", 10, "a number, or text in quotes"),
+        ("split = 'test'", 7, "== != <= >= < >"),
+        ("split == test", 10, "quotes.* found 'test'"),
+        ("split == 'test", 10, "quotes"),
         ("mass < 1.2.3", 8, "a number"),
         ("mass < 5x", 8, "a number"),
         ("mass < 5 or mass > 9", 10, "`and` and another condition"),
@@ -70,16 +70,16 @@ def test_numbers_with_decimal_commas_are_compared_as_numbers():
     ],
 )
 def test_what_is_no_condition_is_shown_with_its_place(text, place, wanted):
-    with pytest.raises(InvalidInputError, match=f"character {place}: .* be {wanted}"):
+    with pytest.raises(InvalidInputError, match=f"character {place}: .*{wanted}"):
         Where.parse(text)
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mas < 5", "--where needs a column 'mas'.*Did you mean 'mass'"),
-        ("split < 5", "'split', row 1 .*'train' is not a number"),
-        ("mass > 1000", "keeps none of 5 rows"),
+        ("mas < 5", "--where .*'mas'.*'mass'"),
+        ("split < 5", "'split', row 1 .*'train' .*number"),
+        ("mass > 1000", "none of 5 rows"),
     ],
 )
 def test_conditions_that_do_not_fit_the_table_are_refused(text, words):
@@ -89,7 +89,7 @@ def test_conditions_that_do_not_fit_the_table_are_refused(text, words):
 
 def test_a_column_of_numbers_is_not_compared_with_text():
     frame = pl.DataFrame({"x": [5.0]})
-    with pytest.raises(InvalidInputError, match=r"'x' holds numbers.*without quotes"):
+    with pytest.raises(InvalidInputError, match=r"'x' .*numbers.*quotes"):
         kept("x == '5'", frame)
 
 
