@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from ._support.checks import Floats, Ints, check_column
-from ._support.rows import judged_rows
 from .arrays.libraries import Library
 from .arrays.rows import DeviceRows, on_device
 from .arrays.sums import sums_of_codes
@@ -18,6 +17,7 @@ from .exceptions import InvalidInputError
 from .frames.fine_bins import FineBins
 from .frames.scoring import equal_bins
 from .judging.scores import Scorecard
+from .predictions import as_predictions
 
 _TERMS = ("z2", "e2", "u2", "log_u2")
 _SHIFT = 42  # bits that numbers lose: 10 of the fraction are left, a thousandth
@@ -100,7 +100,7 @@ class RunningScores:
                     for name, x in zip(rows.names, rows.columns, strict=True)
                 }
             return self._add(piece)
-        judged = judged_rows(error, uncertainty, features)
+        judged = as_predictions(error, uncertainty, features)
         piece = {}
         for name, x in zip(judged.names, judged.columns, strict=True):
             if x.dtype.kind != "f":

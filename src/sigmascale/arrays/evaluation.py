@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._support.labels import numbers_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..maps import (
     Clip,
@@ -115,9 +116,9 @@ def _kernel(node: Node, positions_of_text: bool) -> tuple[Constants, Kernel]:
             return [], lambda xp, c, x: xp.clip(x, low, high)
         case Code():
             partition = node.partition
-            if isinstance(partition, LabelBins) and partition.labels.dtype.kind in "UO":
-                known = partition.labels.size if positions_of_text else 0
-                partition = LabelBins(np.arange(float(known)))
+            if isinstance(partition, LabelBins) and partition.are_text:
+                known = len(partition.labels) if positions_of_text else 0
+                partition = LabelBins(tuple(range(known)))
             optional = isinstance(node.x, Column) and node.x.kind == "optional"
             return finder(partition, missing_allowed=optional)
         case Lookup():
@@ -135,7 +136,7 @@ def finder(
 ) -> tuple[Constants, Kernel]:
     """Return the constants and the kernel that codes rows; 0 is missing or unknown."""
     if isinstance(partition, LabelBins):
-        return _find_label(partition.labels)
+        return _find_label(numbers_of(partition.labels))
     if partition.tie_limits is not None:
         return _find_pair(partition.limits, partition.tie_limits)
     limits = np.append(-np.inf, partition.limits)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from .._support.labels import in_label_order
 from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenGroupWarning
@@ -53,10 +52,10 @@ def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
             continue
         assert isinstance(node.x, Column)
         labels = library.floats(library.detached(rows.columns[node.x.position]))
-        known = np.concatenate([node.partition.labels, node.partition.rare])
-        if known.dtype.kind in "UO":
-            known = np.empty(0)  # strings are not numbers
-        constants, find = finder(LabelBins(np.unique(known)))
+        known = {*node.partition.labels, *node.partition.rare}
+        # strings are not numbers
+        numbers = (label for label in known if not isinstance(label, str))
+        constants, find = finder(LabelBins(in_label_order(numbers)))
         codes = find(xp, [library.here(each) for each in constants], labels)
         unseen = library.numbers(xp.sum(xp.astype(codes == 0, xp.int64)))[0]
         if unseen:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
+from .._support.labels import Categories
 from ..bins.partitions import LabelBins
 from ..bins.quantiles import chunks
 from .nodes import (
@@ -29,7 +30,7 @@ from .nodes import (
 )
 from .trees import Trees, tree_sums
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[Any] | Categories
 Kernel = Callable[..., Any]  # of the values of a node's inputs
 
 
@@ -105,11 +106,24 @@ def _kernel(node: Node, n_rows: int) -> Kernel:
     return lambda: None  # a column, which is given
 
 
+def _label_kernel(partition: LabelBins) -> Kernel:
+    """Return the codes of labels, which are the same tuple in all chunks."""
+    codes: Ints | None = None
+
+    def code(x: Categories) -> Ints:
+        nonlocal codes
+        if codes is None:
+            codes = (partition.bins_of(x.labels) + 1) % partition.n_bins
+        return codes[x.codes]
+
+    return code
+
+
 def _code_kernel(node: Code, n_rows: int) -> Kernel:
     """Return the codes of numbers or labels: 0 is missing or unknown."""
     partition = node.partition
     if isinstance(partition, LabelBins):
-        return partition.coded
+        return _label_kernel(partition)
     find = partition.finder(n_rows)
     may_be_missing = isinstance(node.x, Column) and node.x.kind == "optional"
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Labels
-from .._support.rows import NamedColumns, Rows
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats
+from .._support.labels import Categories, Label
 from ..arrays.libraries import Array, Library
 from ..arrays.ranks import codes_of, learn_bins, learn_quantiles
 from ..arrays.rows import DeviceRows
@@ -18,6 +18,7 @@ from ..bins.cells import CellSums
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
+from ..predictions import NamedColumns, Predictions
 from .crossfit import phase
 from .summaries import Cap, Levels, Partition, Variances
 
@@ -42,7 +43,7 @@ class DeviceSummaries(NamedColumns):
         low, high = (self._library.numbers(each)[0] for each in extremes)
         return self._rows.n_rows, low, high
 
-    def rows_for(self, purpose: str) -> Rows:
+    def rows_for(self, purpose: str) -> Predictions:
         """Return the rows in memory: what is asked for is computed there."""
         return self._rows.to_host()
 
@@ -75,13 +76,13 @@ class DeviceSummaries(NamedColumns):
         codes = first * bins[1].n_bins + second
         return cells, self._rows.sums(codes, cells.n_bins)
 
-    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+    def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
         labels = self._distinct(position)
         codes = codes_of(self._library, LabelBins(labels), self._rows.columns[position])
-        return labels, self._rows.sums(codes - 1, labels.size)
+        return labels, self._rows.sums(codes - 1, len(labels))
 
-    def _distinct(self, position: int) -> Labels:
+    def _distinct(self, position: int) -> tuple[Label, ...]:
         library, xp = self._library, self._library.xp
         column = library.detached(self._rows.columns[position])
         column = library.floats(column)
@@ -90,7 +91,7 @@ class DeviceSummaries(NamedColumns):
             found.size < column.shape[0]
             and library.numbers(xp.any(xp.isnan(column)))[0]
         )
-        return np.append(np.sort(found), [np.nan] if missing else [])
+        return Categories.of(np.append(found, [np.nan] if missing else [])).labels
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties: means of neighbours."""
