@@ -67,17 +67,35 @@ class Outcome(NamedTuple):
         return re.search(match, " ".join(f"{self.out} {self.err}".split())) is not None
 
 
+class Pieces(io.BufferedIOBase):
+    """A stream that gives pieces as they come, and is interrupted in the end."""
+
+    def __init__(self, pieces):
+        self.left = list(pieces)
+
+    def readable(self):
+        return True
+
+    def read1(self, size=-1):
+        if not self.left:
+            raise KeyboardInterrupt
+        return self.left.pop(0)
+
+
 @pytest.fixture(scope="session")
 def sigmascale():
     """Run a command line in this process, and return its :class:`Outcome`.
 
     Streams that are `closed` are None, as they are in a process that begins without.
+    What comes from standard input are bytes, or pieces of them that come one by one.
     """
     from sigmascale.__main__ import main
 
     def run(*arguments, stdin=b"", columns="80", closed=()):
         streams = {
-            "stdin": io.TextIOWrapper(io.BytesIO(stdin)),
+            "stdin": io.TextIOWrapper(
+                io.BytesIO(stdin) if isinstance(stdin, bytes) else Pieces(stdin)
+            ),
             "stdout": io.TextIOWrapper(io.BytesIO(), encoding="utf-8"),
             "stderr": io.TextIOWrapper(io.BytesIO(), encoding="utf-8"),
         }

@@ -6,13 +6,16 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.cli.demo import halves
 from sigmascale.datasets import make_molecules
 
 
 @pytest.fixture(scope="module")
 def molecules():
-    return halves(make_molecules(1200, seed=3))
+    data = make_molecules(1200, seed=3)
+    columns = {"formula": data.formula, "E": data.error, "u": data.uncertainty}
+    columns |= {"mass": data.mass, "hetero": data.heteroatom_fraction}
+    table = pl.DataFrame(columns | {"OxNy": data.group})
+    return table[:600], table[600:]
 
 
 @pytest.fixture(autouse=True)
