@@ -6,6 +6,7 @@ import os
 import re
 import runpy
 import shlex
+import shutil
 import signal
 import time
 import warnings
@@ -16,11 +17,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.cli.demo import halves
-from sigmascale.cli.tables.files import write_table
 from sigmascale.datasets import make_molecules
 
 BROKEN_TABLES = Path(__file__).parents[1] / "cli" / "test_broken_tables.py"
+
+
+def molecules(n, seed):
+    data = make_molecules(n, seed=seed)
+    columns = {"E": data.error, "u": data.uncertainty, "mass": data.mass}
+    return pl.DataFrame(columns | {"hetero": data.heteroatom_fraction})
 
 
 def lines_of(person, number):
@@ -94,10 +99,8 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
     typed = tmp_path / "typed"
     typed.mkdir()
     monkeypatch.chdir(typed)
-    for name, part in zip(
-        ("calibration.csv", "test.csv"), halves(make_molecules(4000)), strict=True
-    ):
-        write_table(part, name)
+    for name in ("calibration.csv", "test.csv"):
+        shutil.copy(person.server.folder / "work" / name, name)
     told, _, both, *_ = run_commands(sigmascale, lines_of(person, 0).splitlines())
     made = contents(typed)
     taken = contents(downloaded)
@@ -279,7 +282,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     person, tmp_path, sigmascale, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    first, second = halves(make_molecules(1000, seed=4))
+    first, second = molecules(500, seed=4), molecules(500, seed=5)
     split = np.where(np.arange(500) % 3, "learn", "judge")
     first = first.with_columns(std=pl.col("u") * 0.6, split=split)
     first.write_parquet("first.parquet")
@@ -346,8 +349,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
 
 
 def test_work_can_be_stopped_and_begun_again(person, tmp_path):
-    data = make_molecules(6_000, seed=1)
-    halves(data)[0].write_csv(tmp_path / "long.csv")
+    molecules(3000, seed=1).write_csv(tmp_path / "long.csv")
     person.open()
     person.choose_file("table", tmp_path / "long.csv")
     person.wait("document.querySelector('#table .columns')")
@@ -357,9 +359,7 @@ def test_work_can_be_stopped_and_begun_again(person, tmp_path):
     person.click("#recalibrate button", "Recalibrate")
     person.wait("document.getElementById('busy').hidden === false")
     person.click("#cancel")
-    person.wait(
-        "document.querySelector('#recalibrate').innerText.includes('Stopped')", 20
-    )
+    person.wait("document.querySelector('#recalibrate').innerText.includes('Stopped')")
     assert person.state()["job"] is None
     assert person.run("document.querySelector('#recalibrate .card')") is None
     person.select('[data-key="method"]', "temperature")
@@ -444,7 +444,7 @@ def test_a_server_that_has_stopped_is_told_on_the_page(browser, tmp_path, start,
         assert person.run("document.getElementById('stopped').hidden") is True
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(20)
-        person.wait("document.getElementById('stopped').hidden === false", 20)
+        person.wait("document.getElementById('stopped').hidden === false")
         assert "sigmascale app" in person.text("#stopped")
         person.click("button", "Take the demo")  # to no avail, but no harm
         time.sleep(0.3)

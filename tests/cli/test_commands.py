@@ -15,8 +15,7 @@ import pytest
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import UnseenGroupWarning
-from sigmascale.persistence import load, load_map
-from sigmascale.scaling.registry import methods
+from sigmascale.scaling import methods
 
 ROWS = 400
 DATA = make_molecules(2 * ROWS, seed=3)
@@ -216,7 +215,8 @@ def test_what_is_fitted_and_applied_predicts_the_same_bits(sigmascale, name):
     found = pl.read_parquet("out.parquet")
     assert found.columns == [*TABLE.columns, "u_recalibrated"]
 
-    loaded, columns = load("scaler.json"), load_map("scaler.json").source
+    loaded = ss.load("scaler.json")
+    columns = only_json(sigmascale("show", "scaler.json", "--json"))["roles"]
     names = [columns["uncertainty"], *columns["numbers"], *columns["labels"]]
     train = pl.read_csv("calibration.csv").select(names)
     again = type(loaded)(**loaded.get_params()).fit(train, TABLE[:ROWS]["E"])
@@ -297,7 +297,7 @@ def test_rows_can_stay_together_in_cross_validation(sigmascale):
         done = sigmascale("fit", "calibration.csv", *options, *more, "-o", name)
         assert done.code == 0
     assert Path("a.json").read_bytes() != Path("b.json").read_bytes()
-    loaded = load("b.json")
+    loaded = ss.load("b.json")
     train = TABLE[:ROWS]
     again = ss.BoostedScaling().fit(
         train.select("u", "mass", "hetero"), train["E"], groups=train["OxNy"]
@@ -310,7 +310,7 @@ def test_a_loss_can_be_chosen(sigmascale):
     options = ("--method", "binwise", "--bins", "3", "--loss", "consistency")
     done = sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json")
     assert done.code == 0
-    assert load("scaler.json").loss == "consistency"
+    assert ss.load("scaler.json").loss == "consistency"
 
 
 def test_variances_give_variances(sigmascale):

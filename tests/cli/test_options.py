@@ -10,9 +10,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
-from sigmascale.persistence import load_map
-from sigmascale.scaling import TemperatureScaling
-from sigmascale.scaling.registry import register, unregister
+from sigmascale.scaling import TemperatureScaling, register, unregister
 
 ROWS = 1000
 DATA = make_molecules(ROWS, seed=4)
@@ -293,7 +291,7 @@ def fit_with_intervals(sigmascale, *options, share="0.2"):
 def test_limits_hold_the_share_of_errors_that_was_asked_for(sigmascale):
     found = fit_with_intervals(sigmascale)
     assert found["held_back"] == 100
-    assert load_map("s.json").n_rows == 400
+    assert told(sigmascale("show", "s.json", "--json"))["rows"] == 400
     apply = ("apply", "s.json", "test.csv", "--coverage", "0.9", "-o", "new.csv")
     done = sigmascale(*apply)
     written = r"new.csv \(500 rows; column u_recalibrated; .*_low and u_recal\w+_high"
