@@ -676,6 +676,7 @@ def test_rows_remember_where_they_were_if_some_are_left_out():
     assert found.decisive_rows_ == [50]
 
 
+@pytest.mark.slow
 def test_reports_and_comparisons_know_weights(tmp_path):
     from sigmascale.report import write_report
 

@@ -278,6 +278,7 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     assert person.run(everything) == before
 
 
+@pytest.mark.slow
 def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     person, tmp_path, sigmascale, monkeypatch
 ):

@@ -300,7 +300,7 @@ def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
         assert ticks[0] == ticks[1] != []
 
 
-def test_a_set_as_it_is_has_one_column_and_no_recalibration():
+def test_a_set_as_it_is_has_one_column_and_no_recalibration(words_only):
     page = report_html(BEFORE)
     assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Scores"]
     assert "recalibrated" not in text_of(page)
@@ -527,7 +527,7 @@ def test_every_recalibrator_is_described_and_its_factors_drawn(
         assert any(found.startswith(each) for found in references)
 
 
-def test_a_selection_shows_every_candidate_with_its_verdict():
+def test_a_selection_shows_every_candidate_with_its_verdict(words_only):
     scaler = ss.SelectedScaling().fit(*LEARNED)
     page = page_of(*JUDGED, recalibrated=scaler.predict(TABLE[TEST]), scaler=scaler)
     about = text_of(section(page, "How the uncertainties were recalibrated"))
@@ -565,7 +565,7 @@ def test_a_calibration_set_with_fewer_columns_leaves_the_others_numbered(words_o
         assert caption.endswith(f" {name}.")
 
 
-def test_a_method_of_ones_own_is_reported_by_its_ratios():
+def test_a_method_of_ones_own_is_reported_by_its_ratios(words_only):
     class Mine:
         def predict(self, X):
             return X
@@ -578,7 +578,9 @@ def test_a_method_of_ones_own_is_reported_by_its_ratios():
     assert "not told by what method" in text_of(page)
 
 
-def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known():
+def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known(
+    words_only,
+):
     class Doubled(ss.BinwiseScaling):
         does = "uncertainties are doubled by a rule of the house"
         references = ("The House, Rules (2020).",)
@@ -591,7 +593,7 @@ def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known()
     assert "The House, Rules (2020)." in text_of(section(page, "Methods"))
 
 
-def test_a_search_of_another_library_is_not_taken_for_a_selection():
+def test_a_search_of_another_library_is_not_taken_for_a_selection(words_only):
     search = GridSearchCV(ss.BinwiseScaling(), {"n_bins": [2, 5]}, cv=2).fit(*LEARNED)
     page = report_html(BEFORE, recalibrated=AFTER, scaler=search)
     about = section(page, "How the uncertainties were recalibrated")
@@ -599,7 +601,7 @@ def test_a_search_of_another_library_is_not_taken_for_a_selection():
     assert len(svgs(about)) == 3  # ratios: it has no map of its own
 
 
-def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
+def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features(words_only):
     scalers = {"one factor": ss.TemperatureScaling()}
     table = ss.compare(scalers, LEARNED, (TABLE[TEST], JUDGED[0]), n_bins=20)
     page = report_html(BEFORE, comparison=table)
@@ -843,7 +845,7 @@ def test_heavy_tails_make_the_report_doubt_the_average(words_only):
 
 
 @pytest.mark.parametrize("error", [np.zeros(40), np.linspace(-1, 1, 12)])
-def test_there_is_no_section_on_tails_where_there_are_none(error):
+def test_there_is_no_section_on_tails_where_there_are_none(error, words_only):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of bins without any error
         found = ss.validate(error, 1 + 0.01 * np.arange(error.size))
