@@ -30,10 +30,11 @@ if hasattr(providers, "is_local_module_file"):
 
 
 def pytest_collection_modifyitems(items):
-    """Let one process run what a browser looks at: one browser, app and report do."""
+    """Let one process run what shares much: a browser, an app, reports, a study."""
+    groups = {"app": "browser", "report": "browser", "paper": "paper"}
     for item in items:
-        if item.path.parent.name in ("app", "report"):
-            item.add_marker(pytest.mark.xdist_group("browser"))
+        if group := groups.get(item.path.parent.name):
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")

@@ -349,6 +349,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     assert (work / made).read_bytes() == (tmp_path / made).read_bytes()
 
 
+@pytest.mark.slow
 def test_work_can_be_stopped_and_begun_again(person, tmp_path):
     molecules(3000, seed=1).write_csv(tmp_path / "long.csv")
     person.open()
