@@ -18,6 +18,7 @@ from sigmascale import (
     BinwiseScaling,
     GroupScaling,
     Monitor,
+    Predictions,
     RakedScaling,
     SelectedScaling,
     confidence_curve,
@@ -538,6 +539,26 @@ def test_a_number_of_points_that_is_none_is_refused(wrong):
 
 
 # --- z histogram --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plot", [plot_errors, plot_z_histogram])
+def test_predictions_are_drawn_as_their_errors_and_uncertainties(plot):
+    by_arrays, by_rows = plot(E, U), plot(Predictions(error=E, y_std=U))
+    for one, other in zip(by_arrays.lines, by_rows.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+    assert note(by_arrays) == note(by_rows)
+    with pytest.raises(InvalidInputError, match="Predictions"):
+        plot(Predictions(error=E, y_std=U), U)
+
+
+def test_a_histogram_of_weighted_predictions_is_that_of_repeated_rows():
+    twice = plot_z_histogram(
+        Predictions(error=E, y_std=U, weights=np.full(E.size, 2.0))
+    )
+    assert note(twice) == note(plot_z_histogram(E, U))
+    heavy = Predictions(error=E, y_std=U, weights=1.0 + HEAVY)
+    rows = np.repeat(np.arange(E.size), 1 + HEAVY)
+    assert note(plot_z_histogram(heavy)) == note(plot_z_histogram(E[rows], U[rows]))
 
 
 def test_the_histogram_is_the_density_of_z_and_the_line_the_standard_normal():

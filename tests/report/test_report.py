@@ -107,6 +107,19 @@ def methods_of(page):
     )
 
 
+def test_predictions_are_judged_and_reported_as_verdicts_on_them_are():
+    rows = ss.Predictions(error=JUDGED[0], y_std=JUDGED[1], features=JUDGED[2])
+    new = ss.Predictions(error=JUDGED[0], y_std=SCALED, features=JUDGED[2])
+    page = report_html(rows, recalibrated=new, scaler=SCALER)
+    assert page == report_html(BEFORE, recalibrated=AFTER, scaler=SCALER)
+
+
+def test_predictions_bring_their_times():
+    error, u, _ = JUDGED
+    rows = ss.Predictions(error=error, y_std=u, time=np.arange(error.size))
+    assert '<section id="time">' in report_html(rows)
+
+
 @pytest.fixture
 def words_only(monkeypatch):
     """Draw nothing, which takes most of the time."""
