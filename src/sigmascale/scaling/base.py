@@ -15,6 +15,7 @@ from .._support.checks import (
     check_fraction,
     check_same_length,
     refuse_other_order,
+    refuse_swapped,
 )
 from .._support.labels import Categories
 from .._support.progress import working
@@ -152,8 +153,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             return self._fit_device(X, y, groups, sample_weight)
         rows = self._read(X, fitting=True)
         u = rows.numbers(0)
-        refuse_negative_uncertainty(u)
         rows = with_target(rows, y, groups, type(self).__name__)
+        refuse_swapped(rows.errors, u)
+        refuse_negative_uncertainty(u)
         rows = rows.with_uncertainty(u).weighted(sample_weight)
         u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
         rows = rows.with_uncertainty(u)
