@@ -68,7 +68,6 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
-from .scaling.target import TargetScaling
 from .streaming import RunningScores
 from .targets.recalibrated import RecalibratedTargets
 from .targets.validation import TargetsValidation, validate_targets
@@ -105,7 +104,6 @@ __all__ = [
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
-    "TargetScaling",
     "TargetsValidation",
     "TemperatureScaling",
     "Validation",
