@@ -215,13 +215,13 @@ class Decoder:
 
     def _estimator(self, cls: type[Any], entry: dict[str, Any]) -> Any:
         name = cls.__name__
-        _same_names(name, entry, {"is", "words", "parameters", "learned"})
+        require_names(name, entry, {"is", "words", "parameters", "learned"})
         parameters = {}
         for key, value in entry["parameters"].items():
             with place(f"the parameter {key!r}"):
                 parameters[key] = self(value)
         known = set(inspect.signature(cls).parameters)
-        _same_names(f"the parameters of {name}", parameters, known)
+        require_names(f"the parameters of {name}", parameters, known)
         found = cls(**parameters)
         for key, value in entry["learned"].items():
             taken = key in parameters or hasattr(cls, key)
@@ -246,7 +246,7 @@ def construct(cls: type[Any], parts: dict[str, Any]) -> Any:
 int | float | None, ...]; found a str.
     """
     name, declared = cls.__name__, _declared(cls)  # type: ignore[arg-type]
-    _same_names(name, parts, set(declared))
+    require_names(name, parts, set(declared))
     for key, hint in declared.items():
         if not _fits(parts[key], hint):
             found = type(parts[key]).__name__
@@ -264,7 +264,8 @@ def _declared(cls: type[Any]) -> dict[str, Any]:
     return {each.name: hints[each.name] for each in fields(cls)}
 
 
-def _same_names(name: str, found: Any, wanted: set[str]) -> None:
+def require_names(name: str, found: Any, wanted: set[str]) -> None:
+    """Refuse parts that are missing, or that nobody knows."""
     if set(found) != wanted:
         wrong = ", ".join(sorted(set(found) ^ wanted))
         refuse(f"parts of {name} are missing or unknown: {wrong}.")

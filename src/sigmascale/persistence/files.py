@@ -34,7 +34,15 @@ from ..maps.ranges import check_map
 from ..maps.seen import Seen
 from ..predictions import Columns, Predictions, default_names
 from ..targets.tables import predict_targets, split_targets
-from .codec import Decoder, Encoder, construct, estimator_named, place, refuse
+from .codec import (
+    Decoder,
+    Encoder,
+    construct,
+    estimator_named,
+    place,
+    refuse,
+    require_names,
+)
 
 if TYPE_CHECKING:
     from ..scaling import VarianceScaler
@@ -334,9 +342,7 @@ def _checked(document: Any) -> dict[str, Any]:
             f"the format's version is {document.get('version')!r}, and this library "
             f"reads version {VERSION}. Fit the recalibrator again and save it."
         )
-    if set(document) != _KEYS:
-        wrong = ", ".join(sorted(set(document) ^ _KEYS))
-        refuse(f"parts of the file are missing or unknown: {wrong}.")
+    require_names("the file", document, _KEYS)
     sealed = {key: part for key, part in document.items() if key != "sha256"}
     if _checksum(sealed) != document["sha256"]:
         refuse("the checksum does not fit: the file was changed or damaged.")
