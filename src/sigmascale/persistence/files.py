@@ -19,9 +19,9 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from .._support.checks import Floats
 from .._support.files import write_text
@@ -49,9 +49,7 @@ if TYPE_CHECKING:
     from ..targets.recalibrated import RecalibratedTargets
 
 FORMAT, VERSION = "sigmascale recalibrator", 3
-_KEYS = {
-    *("format", "version", "library", "sha256", "source", "nodes", "recalibrator"),
-}
+_KEYS = {"format", "version", "library", "sha256", "source", "nodes", "recalibrator"}
 MOST_COLUMNS = 100_000  # names are made for so many, however small a file is
 LARGEST_FILE = 256 * 2**20  # bytes; the largest sensible model has a few
 
@@ -197,6 +195,9 @@ class SavedTargets:
         return found.ravel() if self.is_column else found
 
 
+_Saved = TypeVar("_Saved", SavedMap, SavedTargets)
+
+
 def save(
     scaler: VarianceScaler | RecalibratedTargets,
     path: str | Path,
@@ -262,8 +263,9 @@ def load_maps(path: str | Path) -> SavedMap | SavedTargets:
     document = read_json(path)
     with place(str(path)):
         document = _checked(document)
+        entry, decode = document["recalibrator"], Decoder(document["nodes"])
         about = {name: document[name] for name in ("source", "library")}
-        return _saved(document["recalibrator"], Decoder(document["nodes"]), about)
+        return _saved(entry, decode, **about)
 
 
 def read_json(path: str | Path) -> Any:
@@ -349,80 +351,63 @@ def _checked(document: Any) -> dict[str, Any]:
     return document
 
 
+# what was learned, under the names that it has in what a file says of it
+_LEARNED = {
+    "root": "map_",
+    "columns": "feature_names_in_",
+    "n_columns": "n_features_in_",
+    "smallest_uncertainty": "min_uncertainty_",
+    "n_rows": "n_samples_fit_",
+    "seen": "seen_",
+    "conformal": "conformal_",
+    "order": "uncertainty_columns_",
+    "is_column": "is_column_",
+}
+
+
 def _saved(
-    entry: dict[str, Any], decode: Decoder, about: dict[str, Any]
+    entry: dict[str, Any], decode: Decoder, **about: Any
 ) -> SavedMap | SavedTargets:
     """Return what an entry says, without making its recalibrator."""
-    learned, about = entry["learned"], about | {"words": entry["words"]}
+    wanted, about = _LEARNED.values(), about | {"words": entry["words"]}
+    learned = {k: decode(v) for k, v in entry["learned"].items() if k in wanted}
     if entry["is"] != "RecalibratedTargets":
-        known = {name: decode(learned[name]) for name in _OF_MAP if name in learned}
-        return _saved_map(known, about | {"method": entry["is"]})
-    maps: dict[str, SavedMap] = {}
-    for name, one in learned["scalers_"]["items"]:
+        return _of_learned(SavedMap, learned, method=entry["is"], **about)
+    maps: dict[str, Any] = {}
+    for name, one in entry["learned"]["scalers_"]["items"]:
         with place(f"target {name!r}"):
             if name in maps:
                 refuse("it is there twice.")
-            maps[name] = _saved(one, decode, about | {"source": None})  # type: ignore[assignment]
-    known = {name: decode(learned[name]) for name in _OF_TARGETS if name in learned}
-    return _saved_targets(known, maps, about | {"by": entry["parameters"]["by"]})
+            maps[name] = _saved(one, decode, **about | {"source": None})
+    by = entry["parameters"]["by"]
+    return _of_learned(SavedTargets, learned, maps=maps, by=by, **about)
 
 
-_OF_TARGETS = (
-    *("n_features_in_", "feature_names_in_", "uncertainty_columns_", "is_column_"),
-)
-_OF_MAP = (
-    *("map_", "min_uncertainty_", "n_samples_fit_", "seen_", "conformal_"),
-    *("n_features_in_", "feature_names_in_"),
-)
-
-
-def _saved_map(learned: Mapping[str, Any], about: dict[str, Any]) -> SavedMap:
-    """Return the checked map of what was learned."""
+def _of_learned(cls: type[_Saved], learned: Mapping[str, Any], **others: Any) -> _Saved:
+    """Return what was learned as checked parts of one class or the other."""
     parts = {
-        "root": learned.get("map_"),
-        "columns": _names_of(learned),
-        "n_columns": learned.get("n_features_in_"),
-        "smallest_uncertainty": learned.get("min_uncertainty_"),
-        "n_rows": learned.get("n_samples_fit_"),
-        "seen": learned.get("seen_"),
-        "conformal": learned.get("conformal_"),
+        each.name: learned.get(_LEARNED[each.name])
+        for each in fields(cls)
+        if each.name in _LEARNED
     }
-    found: SavedMap = construct(SavedMap, parts | about)
+    if parts["columns"] is not None:
+        parts["columns"] = tuple(parts["columns"])
+    found: _Saved = construct(cls, parts | others)
     return found
-
-
-def _saved_targets(
-    learned: Mapping[str, Any], maps: dict[str, SavedMap], about: dict[str, Any]
-) -> SavedTargets:
-    """Return the checked maps of targets."""
-    parts = {
-        "maps": maps,
-        "columns": _names_of(learned),
-        "n_columns": learned.get("n_features_in_"),
-        "order": learned.get("uncertainty_columns_"),
-        "is_column": learned.get("is_column_"),
-    }
-    found: SavedTargets = construct(SavedTargets, parts | about)
-    return found
-
-
-def _names_of(learned: Mapping[str, Any]) -> Any:
-    names = learned.get("feature_names_in_")
-    return None if names is None else tuple(names)
 
 
 def _check_fitted(found: Any, words: Any) -> None:
     """Refuse an estimator that could not do what fitted ones do."""
-    learned = vars(found)
-    about = {"words": words, "source": None, "library": ""}
+    about = {"words": words, "source": None, "library": "", "method": ""}
     if hasattr(found, "scalers_"):
         maps = {
-            name: _saved_map(vars(each), about | {"method": "", "words": ""})
+            name: _of_learned(SavedMap, vars(each), **about | {"words": ""})
             for name, each in found.scalers_.items()
         }
-        _saved_targets(learned, maps, about | {"by": found.by})
+        del about["method"]
+        _of_learned(SavedTargets, vars(found), maps=maps, by=found.by, **about)
     else:
-        _saved_map(learned, about | {"method": type(found).__name__})
+        _of_learned(SavedMap, vars(found), **about)
         if found.is_updatable:
             _check_sums(found)
     if not getattr(found, "is_sound", True):
