@@ -137,7 +137,7 @@ def rows_for(scaler, rng):
     extremes = np.array([0.0, 5e-324, 1e-70, 1e-9, 1.0, 1e9, 1e70, 1.7e308])
     kinds = {column.position: column.kind for column in columns_of(scaler.map_)}
     words = {
-        node.x.position: any(isinstance(each, str) for each in node.partition.labels)
+        node.x.position: node.partition.are_text
         for node in in_order(scaler.map_)
         if isinstance(node, Code) and isinstance(node.partition, LabelBins)
     }

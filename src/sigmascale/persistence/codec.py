@@ -28,11 +28,11 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node
 from ..maps.conformal import ConformalScores
 from ..maps.laws import StudentLaw
-from ..maps.seen import Seen
+from ..oddities import Profile
 from ..scaling.registry import scaler_named
 
 PARTS: tuple[type, ...] = (
-    *(BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins, Seen, StudentLaw),
+    *(BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins, Profile, StudentLaw),
 )
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_, "O": np.object_}
 _ALLOWED = {"f": (int, float), "i": (int,), "O": (str,)}

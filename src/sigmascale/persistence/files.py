@@ -31,7 +31,7 @@ from ..maps import Node
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import recalibrate
 from ..maps.ranges import check_map
-from ..maps.seen import Seen
+from ..oddities import Profile
 from ..predictions import Columns, Predictions, default_names
 from ..targets.tables import predict_targets, split_targets
 from .codec import (
@@ -70,7 +70,7 @@ class SavedMap:
         The smallest one seen in `fit`, which stands for those of 0.
     n_rows : int
         Rows that it was fitted on.
-    seen : Seen or None
+    seen : Profile or None
         What new rows are compared with.
     conformal : ConformalScores or None
         What prediction intervals are made from.
@@ -89,7 +89,7 @@ class SavedMap:
     n_columns: int
     smallest_uncertainty: float
     n_rows: int
-    seen: Seen | None
+    seen: Profile | None
     conformal: ConformalScores | None
     words: str
     method: str

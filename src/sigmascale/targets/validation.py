@@ -228,12 +228,11 @@ def validate_targets(
     for target in targets:
         rows = target.rows
         with target.told():
-            check_pair(rows.errors, rows.uncertainty)
-            # only the ratios of weights matter, and only those of its own rows
-            rows = rows.changed(weights=None).weighted(rows.weights, "error")
+            e, u = check_pair(rows.errors, rows.uncertainty)
+            weights, rows = rows.weights, rows.changed(error=e, weights=None)
+            rows = rows.with_uncertainty(u).weighted(weights, "error")
             found[target.name] = validate(
                 rows,
-                None,
                 tolerance=tolerance,
                 joint=joint,
                 n_bins=n_bins,
