@@ -281,7 +281,6 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         template = self._template()
         seed = check_count(self.random_state, "random_state", least=0)
-        _warn_of_likely_mistakes(targets)
         positive = [_positive(each) for each in targets]
         learning = _informative(
             [each.with_uncertainty(in_range(each.uncertainty)) for each in positive]
@@ -575,23 +574,17 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 _HEADER = ("target", "rows", "own factor", "factor", "weight of own fit")
 
 
-def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
-    """Warn of what is hardly an error or uncertainty; refuse targets without rows."""
-    for target in targets:
-        if not target.rows.n_rows:
-            msg = f"target {target.name!r} has no known error. Leave it out."
-            raise InvalidInputError(msg)
-        with target.told():
-            for words, kind in slips_found(target.rows, sample_of(target.rows)):
-                warn(words, kind, stacklevel=4)
-
-
 def _positive(target: TargetRows) -> Predictions:
-    """Return the rows of a target, whose uncertainties are not 0."""
-    rows = target.rows
+    """Return the rows of a target, whose uncertainties are not 0; warn of slips."""
+    if not target.rows.n_rows:
+        msg = f"target {target.name!r} has no known error. Leave it out."
+        raise InvalidInputError(msg)
     with target.told():
-        u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
-    return rows.with_uncertainty(u)
+        u = check_nonnegative_uncertainty(target.rows.numbers(0), smallest=None)
+        rows = target.rows.with_uncertainty(u)
+        for words, kind in slips_found(rows, sample_of(rows)):
+            warn(words, kind, stacklevel=4)
+    return rows
 
 
 def _informative(targets: list[Predictions]) -> list[Predictions]:
