@@ -12,9 +12,8 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, Labels, as_labels
 from .._support.rows import NamedColumns
-from ..bins.cells import CellSums
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
-from ..bins.sums import BinSums
+from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError
 from ..scaling.crossfit import phase
 from ..scaling.informative import warn_of_zero_errors

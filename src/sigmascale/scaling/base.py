@@ -30,10 +30,8 @@ from .._support.rows import (
 )
 from .._support.telling import warn
 from .._support.weights import effective_number
-from ..arrays.libraries import to_numpy
-from ..arrays.prediction import interval as interval_device
-from ..arrays.prediction import recalibrate as recalibrate_device
-from ..arrays.rows import DeviceRows, on_device
+from ..bins.devices import DeviceRows, on_device
+from ..bins.libraries import to_numpy
 from ..bins.sums import BinSums
 from ..exceptions import (
     HeavyTailsWarning,
@@ -44,8 +42,8 @@ from ..maps.conformal import ConformalScores
 from ..maps.laws import NORMAL, StudentLaw
 from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
-from . import device_summaries
-from .informative import informative, warn_of_zero_errors
+from . import devices
+from .informative import informative
 from .slips import warn_of_slips
 from .summaries import RowSummaries, Summaries
 from .updating import Updating
@@ -174,11 +172,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
                 return self.fit(
                     np.column_stack(host.columns), host.errors, groups, weights
                 )
-            rows, all_zero = device_summaries.informative(rows)
-            if all_zero:
-                warn_of_zero_errors(rows.n_rows)
-            data = device_summaries.DeviceSummaries(rows)
-            self.map_ = self._learn_from_sums(data)
+            self.map_, data = devices.fit(rows, self._learn_from_sums)
             self._keep_seen(data)
         return self
 
@@ -318,7 +312,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         check_is_fitted(self)
         if on_device(X):
             table = self._read_device(X, fitting=False)
-            return recalibrate_device(self.map_, table, smallest=self.min_uncertainty_)
+            return devices.predict(self.map_, table, smallest=self.min_uncertainty_)
         rows = self._read(X, fitting=False)
         return recalibrate(
             self.map_,
@@ -544,7 +538,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             raise NotFittedError(msg)
         predicted = self.predict(X)
         if on_device(predicted):
-            return interval_device(
+            return devices.interval(
                 self.conformal_,
                 predicted,
                 coverage,
@@ -579,9 +573,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         if on_device(predicted) and sample_weight is not None:
             predicted, y, sample_weight = map(to_numpy, (predicted, y, sample_weight))
         if on_device(predicted):
-            judged = DeviceRows.judged(y, predicted)
-            with judged.library.in_64_bits():
-                return -judged.total(("z2", "log_u2")).nll()
+            return devices.score(y, predicted)
         error = check_target(y, predicted.size, type(self).__name__)
         rows = judged_rows(error, predicted, sample_weight=sample_weight)
         e, u = rows.errors, rows.uncertainty

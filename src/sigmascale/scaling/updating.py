@@ -18,8 +18,8 @@ from .._support.rows import (
     with_target,
 )
 from .._support.telling import warn
-from ..arrays.libraries import to_numpy
-from ..arrays.rows import on_device
+from ..bins.devices import on_device
+from ..bins.libraries import to_numpy
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps import Node
 from ..maps.prediction import in_range
