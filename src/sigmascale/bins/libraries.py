@@ -189,6 +189,10 @@ class Library:
         """Return the smallest and the largest number; NaN if there is one."""
         return self.xp.min(x), self.xp.max(x)
 
+    def sort(self, x: Array) -> Array:
+        """Return sorted numbers."""
+        return self.xp.sort(x)
+
     def lexsort(self, keys: list[Array]) -> Array:
         """Return the order of rows by the last key, and by those before if it ties."""
         xp = self.xp
@@ -299,6 +303,9 @@ class _NumPy(Library):
 
     def bits(self, x: Array) -> Array:
         return x.view(np.int64)
+
+    def sort(self, x: Array) -> Array:
+        return np.sort(x)  # the standard's is stable, and slower
 
     def lexsort(self, keys: list[Array]) -> Array:
         return np.lexsort(keys)

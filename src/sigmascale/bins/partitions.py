@@ -236,10 +236,13 @@ class _Cut:
         """Whether some cut parts rows of equal x, so that more must tell them apart."""
         return not np.array_equal(np.cumsum(self.counts)[:-1], self.cuts)
 
+    def _lower(self) -> Array:
+        """Return the limit below the rows of each code."""
+        return self.library.here(np.append(np.nan, self.limits))
+
     def _at_limits(self) -> Array:
         """Return whether the x of each row is a limit."""
-        library, xp = self.library, self.library.xp
-        lower = library.here(np.append(np.nan, self.limits))
+        library, xp, lower = self.library, self.library.xp, self._lower()
         return library.by_chunks(
             lambda x, codes: library.floats(x) == xp.take(lower, codes, axis=0),
             self.x,
@@ -252,15 +255,17 @@ class _Cut:
         A row at a limit has the code of x and a fraction for `ties`, which unequal ones
         may share, if only just. Other rows come after those at the limit below them.
         """
-        library, xp, scale = self.library, self.library.xp, Scale.over(ties)
+        library, xp, lower = self.library, self.library.xp, self._lower()
+        scale, after = Scale.over(ties), library.here(0.75)
 
-        def merged(at_limit: Array, ties: Array, codes: Array) -> Array:
-            code, ties = library.floats(codes), library.floats(ties)
-            fraction = 0 * code if scale is None else 0.5 * scale.positions(ties)
-            return code + xp.where(at_limit, fraction, 0 * code + 0.75)
+        def merged(x: Array, codes: Array, ties: Array) -> Array:
+            at_limit = library.floats(x) == xp.take(lower, codes, axis=0)
+            fraction = 0 * after
+            if scale is not None:
+                fraction = 0.5 * scale.positions(library.floats(ties))
+            return library.floats(codes) + xp.where(at_limit, fraction, after)
 
-        at_limits = self._at_limits()
-        keys = library.by_chunks(merged, at_limits, ties, self.codes)
+        keys = library.by_chunks(merged, self.x, self.codes, ties)
         return _Cut.at(keys, self.cuts)
 
     def _first_ranks(self) -> Ints:
@@ -567,9 +572,10 @@ class EqualSizeBins:
 
         def bin_of(xp: Any, c: Sequence[Any], x: Array) -> Array:
             found = reached(xp, c[0], x)
-            return xp.where(xp.isnan(x), 0 * found, found) if missing else found
+            return xp.where(xp.isnan(x), c[1], found) if missing else found
 
-        return [Limits(self.limits, first)], bin_of
+        constants = [Limits(self.limits, first), np.array(0)]
+        return constants if missing else constants[:1], bin_of
 
     def _pair_kernel(self, first: int) -> tuple[list[Any], Kernel]:
         """Return the kernel that finds a run of equal limits, and a place within it."""
