@@ -10,12 +10,11 @@ import numpy as np
 from ._support.checks import Floats, Ints, check_column
 from ._support.rows import judged_rows
 from .bins.devices import DeviceRows, on_device
+from .bins.fine_bins import FineBins
 from .bins.libraries import library_of, ordered_bits
-from .bins.partitions import EqualSizeBins, bins_of
+from .bins.partitions import EqualSizeBins, bins_of, cut_positions
 from .bins.sums import BinSums
 from .exceptions import InvalidInputError
-from .frames.fine_bins import FineBins
-from .frames.scoring import equal_bins
 from .judging.scores import Scorecard
 
 _TERMS = ("z2", "e2", "u2", "log_u2")
@@ -213,8 +212,9 @@ class RunningScores:
             sums = {name: sums for name, (_, sums) in self._sums.items()}
             return Scorecard.from_sums(sums, n_bins)
         n_bins = min(bins_of(self.n_bins, self.n_rows), self.n_rows)
+        ranks = cut_positions(self.n_rows, n_bins)
         binned = {
-            name: equal_bins(_fine_bins(keys, sums), n_bins).sums
+            name: _fine_bins(keys, sums).even_sums(ranks)
             for name, (keys, sums) in self._sums.items()
         }
         return Scorecard.from_sums(binned, n_bins)
@@ -244,11 +244,7 @@ def _fine_bins(keys: Ints, sums: BinSums) -> FineBins:
         numbers: Floats = ordered_bits(ordered).view(np.float64)
         return numbers
 
-    return FineBins(
-        low=number(keys << _SHIFT),
-        high=number(((keys + 1) << _SHIFT) - 1),
-        tie_low=np.zeros(keys.size),
-        tie_high=np.full(keys.size, np.inf),
-        n=sums.n,
-        sums={name: getattr(sums, name) for name in _TERMS},
+    low, high = number(keys << _SHIFT), number(((keys + 1) << _SHIFT) - 1)
+    return FineBins.of(
+        low, high, sums.n, {name: getattr(sums, name) for name in _TERMS}
     )

@@ -51,7 +51,7 @@ def _same(library: Library, values: Any, name: str, first: str) -> Array:
             f"found {library} and {_kind(values)}. Move one to the other first."
         )
         raise InvalidInputError(msg)
-    if not library.is_real(values):
+    if library.has_kind(values, "complex floating"):
         msg = (
             f"`{name}` must hold real numbers; found {values.dtype}. Pass the real "
             "part or the absolute value."
@@ -71,7 +71,7 @@ def _column(library: Library, values: Any, name: str, first: str) -> Array:
     if not array.shape[0]:
         msg = f"`{name}` must have at least 1 row; found 0. Is the array empty?"
         raise InvalidInputError(msg)
-    return array if library.is_floating(array) else library.floats(array)
+    return array if library.has_kind(array, "real floating") else library.floats(array)
 
 
 def _same_length(first: str, rows: Array, second: str, column: Array) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+
+from .._support.checks import Floats, Ints
 
 Array = Any  # of whatever library
 
@@ -98,7 +101,7 @@ class _Functions:
 class Library:
     """The library of some arrays, and the device that they are on.
 
-    This one knows no more than the standard; others do better.
+    It has the standard's functions and some of NumPy's own, as most have.
 
     Attributes
     ----------
@@ -118,8 +121,10 @@ class Library:
     # is computed on the way takes little memory.
     chunk: ClassVar[int] = 2**24
     few: ClassVar[int] = 2**16  # rows that are as well sorted as counted
-    adds_by_code: ClassVar[bool] = False  # whether rows need not be sorted for that
-    gathers: ClassVar[bool] = True  # whether bringing rows into an order is cheap
+    # If there are few codes, rows are brought into their order before they are summed:
+    # where they are, rows would wait for each other to be added to few sums.
+    few_codes: ClassVar[float] = 512
+    gathered: ClassVar[int] = 2**27  # rows at a time, where that is done
 
     def __str__(self) -> str:
         """Return what it is called, and the device."""
@@ -143,14 +148,9 @@ class Library:
         """Return a context in which 64-bit numbers are what they should be."""
         return contextlib.nullcontext()
 
-    def is_real(self, array: Array) -> bool:
-        """Return whether an array holds integers, booleans or real numbers."""
-        kinds = ("bool", "integral", "real floating")
+    def has_kind(self, array: Array, *kinds: str) -> bool:
+        """Return whether the numbers of an array are of some kinds of the standard."""
         return bool(self.xp.isdtype(array.dtype, kinds))
-
-    def is_floating(self, array: Array) -> bool:
-        """Return whether an array holds floating-point numbers."""
-        return bool(self.xp.isdtype(array.dtype, "real floating"))
 
     def floats(self, array: Array) -> Array:
         """Return an array as float64, one number beside the other."""
@@ -171,8 +171,6 @@ class Library:
 
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         """Return an array as NumPy: the one way that anything leaves the device."""
-        if hasattr(array, "to_device"):
-            array = array.to_device(self.xp.Device("CPU_DEVICE"))
         return np.asarray(array)
 
     def numbers(self, *scalars: Array) -> list[float]:
@@ -183,7 +181,7 @@ class Library:
 
     def bits(self, x: Array) -> Array:
         """Return the bits of float64 as integers; None if they are hidden."""
-        return None
+        return x.view(self.xp.int64)
 
     def extremes(self, x: Array) -> tuple[Array, Array]:
         """Return the smallest and the largest number; NaN if there is one."""
@@ -202,6 +200,11 @@ class Library:
             order = xp.take(order, by_key, axis=0)
         return order
 
+    def order_of(self, codes: Array, n_codes: int) -> Array:
+        """Return the order of rows by their codes; it keeps that of equal ones."""
+        small = self.xp.uint8 if n_codes <= 2**8 else self.xp.int32  # which sort fast
+        return self.xp.argsort(self.xp.astype(codes, small), stable=True)
+
     def replaced(self, array: Array, which: Array, values: Array) -> Array:
         """Return an array with other values, one after another, where `which` says."""
         xp = self.xp
@@ -209,37 +212,38 @@ class Library:
         place = xp.where(which, place, 0 * place)
         return xp.where(which, xp.take(values, place, axis=0), array)
 
-    def counts(self, codes: Array, n_codes: int) -> npt.NDArray[np.int64]:
+    def counts(self, codes: Array, n_codes: int) -> Ints:
         """Return how many rows have each code."""
-        every = self.xp.arange(n_codes, dtype=codes.dtype, device=self.device)
-        ends = self.xp.searchsorted(self.xp.sort(codes), every, side="right")
-        return np.diff(self.to_host(ends), prepend=0)
+        found = self.xp.bincount(codes, minlength=n_codes)
+        return self.to_host(found).astype(np.int64, copy=False)
 
     def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
         """Return the sum of the values of each code."""
-        # for a library without such sums, rows of one code are brought together
-        n = self.counts(codes, n_codes)
-        order = self.xp.argsort(codes, stable=True)
-        return self.sums_of_runs(n, self.xp.take(values, order, axis=0), None)
+        return self.xp.bincount(codes, values, n_codes)
 
     def range_by_code(
         self, codes: Array, n_codes: int, values: Array
     ) -> tuple[Array, Array]:
-        """Return the range of the values of each code."""
-        raise NotImplementedError
+        """Return the smallest and the largest value of each code."""
+        order, sizes = self.lexsort([values, codes]), self.counts(codes, n_codes)
+        ends = np.cumsum(sizes)
+        found = []
+        for place, none in ((ends - sizes, np.inf), (ends - 1, -np.inf)):
+            at = self.here(np.clip(place, 0, codes.shape[0] - 1))
+            at = self.xp.take(order, at, axis=0)
+            value = self.xp.take(values, at, axis=0)
+            found.append(self.xp.where(self.here(sizes > 0), value, self.here(none)))
+        return found[0], found[1]
 
-    def sums_of_runs(
-        self, sizes: npt.NDArray[np.int64], left: Array, right: Array | None
-    ) -> Array:
+    def sums_of_runs(self, sizes: Ints, left: Array, right: Array | None) -> Array:
         """Return the sums of products, or of numbers, in runs of so many rows."""
-        xp, runs = self.xp, _runs(sizes)
         if right is None:
-            return xp.stack([xp.sum(left[run]) for run in runs])
-        return xp.stack([left[run] @ right[run] for run in runs])
+            sums = [self.xp.sum(left[run]) for run in _runs(sizes)]
+        else:
+            sums = [left[run] @ right[run] for run in _runs(sizes)]
+        return self.xp.stack(sums)
 
-    def ranges_of_runs(
-        self, sizes: npt.NDArray[np.int64], x: Array
-    ) -> tuple[Array, Array]:
+    def range_of_runs(self, sizes: Ints, x: Array) -> tuple[Array, Array]:
         """Return the smallest and the largest number of runs of so many rows."""
         none = self.here(np.inf)
         ranges = [
@@ -250,17 +254,14 @@ class Library:
         return low, high
 
 
-def _runs(sizes: npt.NDArray[np.int64]) -> list[slice]:
+def _runs(sizes: Ints) -> list[slice]:
     ends = np.cumsum(sizes).tolist()
     return [slice(end - n, end) for n, end in zip(sizes.tolist(), ends, strict=True)]
 
 
 def reduce_runs(
-    how: np.ufunc,
-    values: npt.NDArray[np.float64],
-    sizes: npt.NDArray[np.int64],
-    empty: float = 0.0,
-) -> npt.NDArray[np.float64]:
+    how: np.ufunc, values: Floats, sizes: Ints, empty: float = 0.0
+) -> Floats:
     """Reduce runs of so many of NumPy's rows to one number each."""
     filled = sizes > 0
     starts = (np.cumsum(sizes) - sizes)[filled]
@@ -273,6 +274,7 @@ class _NumPy(Library):
     # so few rows that intermediate results stay in the cache, and so small that the
     # allocator keeps their memory: fresh pages from the system take longer than work
     chunk, few = 10_000, 2**8
+    few_codes, gathered = math.inf, 10_000
 
     def by_chunks(self, function: Callable[..., Array], *columns: Array) -> Array:
         n_rows = columns[0].shape[0]
@@ -286,23 +288,14 @@ class _NumPy(Library):
             result[rows] = part
         return result
 
-    def floats(self, array: Array) -> Array:
-        return np.asarray(array, dtype=np.float64)
-
     def codes(self, array: Array) -> Array:
         return array
 
     def here(self, values: Any) -> Array:
         return np.asarray(values)
 
-    def to_host(self, array: Array) -> npt.NDArray[Any]:
-        return np.asarray(array)
-
     def numbers(self, *scalars: Array) -> list[float]:
         return [float(each) for each in scalars]
-
-    def bits(self, x: Array) -> Array:
-        return x.view(np.int64)
 
     def sort(self, x: Array) -> Array:
         return np.sort(x)  # the standard's is stable, and slower
@@ -310,39 +303,23 @@ class _NumPy(Library):
     def lexsort(self, keys: list[Array]) -> Array:
         return np.lexsort(keys)
 
+    def order_of(self, codes: Array, n_codes: int) -> Array:
+        small = np.uint16 if n_codes <= 2**16 else np.int64  # the former sorts fast
+        return np.argsort(codes.astype(small, copy=False), kind="stable")
+
     def replaced(self, array: Array, which: Array, values: Array) -> Array:
         array[which] = values
         return array
 
-    def counts(self, codes: Array, n_codes: int) -> npt.NDArray[np.int64]:
-        return np.bincount(codes, minlength=n_codes)
-
-    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
-        return np.bincount(codes, values, n_codes)
-
-    def sums_of_runs(
-        self, sizes: npt.NDArray[np.int64], left: Array, right: Array | None
-    ) -> Array:
+    def sums_of_runs(self, sizes: Ints, left: Array, right: Array | None) -> Array:
         return reduce_runs(np.add, left if right is None else left * right, sizes)
 
-    def ranges_of_runs(
-        self, sizes: npt.NDArray[np.int64], x: Array
-    ) -> tuple[Array, Array]:
-        return (
-            reduce_runs(np.minimum, x, sizes, np.inf),
-            reduce_runs(np.maximum, x, sizes, -np.inf),
-        )
+    def range_of_runs(self, sizes: Ints, x: Array) -> tuple[Array, Array]:
+        low = reduce_runs(np.minimum, x, sizes, np.inf)
+        return low, reduce_runs(np.maximum, x, sizes, -np.inf)
 
 
 class _Torch(Library):
-    adds_by_code = True
-
-    def is_real(self, array: Array) -> bool:
-        return not array.dtype.is_complex
-
-    def is_floating(self, array: Array) -> bool:
-        return bool(array.dtype.is_floating_point)
-
     def floats(self, array: Array) -> Array:
         return array.to(self.xp.float64).contiguous()
 
@@ -352,57 +329,18 @@ class _Torch(Library):
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         return np.asarray(array.detach().cpu())
 
-    def bits(self, x: Array) -> Array:
-        return x.view(self.xp.int64)
-
     def extremes(self, x: Array) -> tuple[Array, Array]:
         low, high = x.aminmax()  # in one pass
         return low, high
 
-    def counts(self, codes: Array, n_codes: int) -> npt.NDArray[np.int64]:
-        return self.to_host(self.xp.bincount(codes, minlength=n_codes))
-
-    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
-        return self.xp.bincount(codes, values, n_codes)
-
-    def range_by_code(
-        self, codes: Array, n_codes: int, values: Array
-    ) -> tuple[Array, Array]:
-        highest = self.here(np.full(n_codes, np.inf))
-        at = codes.long()
-        return (
-            highest.scatter_reduce(0, at, values, "amin"),
-            (-highest).scatter_reduce(0, at, values, "amax"),
-        )
-
 
 class _CuPy(Library):
-    adds_by_code = True
-
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         return np.asarray(array.get())
 
-    def bits(self, x: Array) -> Array:
-        return x.view(self.xp.int64)
-
-    def counts(self, codes: Array, n_codes: int) -> npt.NDArray[np.int64]:
-        return self.to_host(self.xp.bincount(codes, minlength=n_codes))
-
-    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
-        return self.xp.bincount(codes, values, n_codes)
-
-    def range_by_code(
-        self, codes: Array, n_codes: int, values: Array
-    ) -> tuple[Array, Array]:
-        low = self.here(np.full(n_codes, np.inf))
-        high = -low
-        self.xp.minimum.at(low, codes, values)
-        self.xp.maximum.at(high, codes, values)
-        return low, high
-
 
 class _JAX(Library):
-    adds_by_code, gathers = True, False
+    few_codes = 0
 
     def in_64_bits(self) -> contextlib.AbstractContextManager[Any]:
         jax = sys.modules["jax"]  # which has 32 bits unless it is told otherwise
@@ -412,30 +350,37 @@ class _JAX(Library):
             return enable_x64()  # type: ignore[no-any-return]
         return jax.enable_x64(True)  # type: ignore[no-any-return]
 
-    def is_real(self, array: Array) -> bool:  # bfloat16 is in no standard
-        return not self.xp.issubdtype(array.dtype, self.xp.complexfloating)
-
-    def is_floating(self, array: Array) -> bool:
-        return bool(self.xp.issubdtype(array.dtype, self.xp.floating))
-
-    def to_host(self, array: Array) -> npt.NDArray[Any]:
-        return np.asarray(array)
-
     def bits(self, x: Array) -> Array:
         return sys.modules["jax"].lax.bitcast_convert_type(x, self.xp.int64)
 
-    def counts(self, codes: Array, n_codes: int) -> npt.NDArray[np.int64]:
-        found = self.to_host(self.xp.bincount(codes, length=n_codes))
-        return found.astype(np.int64)
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        found = self.xp.bincount(codes, length=n_codes)  # which needs no look at codes
+        return self.to_host(found).astype(np.int64)
 
     def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
         return self.xp.bincount(codes, values, length=n_codes)
 
-    def range_by_code(
-        self, codes: Array, n_codes: int, values: Array
-    ) -> tuple[Array, Array]:
-        highest = self.here(np.full(n_codes, np.inf))
-        return highest.at[codes].min(values), (-highest).at[codes].max(values)
+
+class _Standard(Library):
+    """A library that has the functions of the standard alone."""
+
+    few_codes = math.inf
+
+    def to_host(self, array: Array) -> npt.NDArray[Any]:
+        return np.asarray(array.to_device(self.xp.Device("CPU_DEVICE")))
+
+    def bits(self, x: Array) -> Array:
+        return None
+
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        every = self.xp.arange(n_codes, dtype=codes.dtype, device=self.device)
+        ends = self.xp.searchsorted(self.xp.sort(codes), every, side="right")
+        return np.diff(self.to_host(ends), prepend=0)
+
+    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
+        order = self.xp.argsort(codes, stable=True)
+        n = self.counts(codes, n_codes)
+        return self.sums_of_runs(n, self.xp.take(values, order, axis=0), None)
 
 
 _KINDS = {"torch": _Torch, "cupy": _CuPy, "jax": _JAX}
@@ -475,4 +420,4 @@ def library_of(array: Array) -> Library:
     name = next((each for each in _KINDS if each in xp.__name__), xp.__name__)
     if name in ("torch", "cupy"):
         xp = _functions(xp, name)
-    return _KINDS.get(name, Library)(xp, compat.device(array), name)
+    return _KINDS.get(name, _Standard)(xp, compat.device(array), name)

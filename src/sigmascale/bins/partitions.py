@@ -122,11 +122,8 @@ class BinnedRows:
     @classmethod
     def from_codes(cls, codes: Ints, n_bins: int) -> BinnedRows:
         """Gather rows by their bin codes."""
-        small = np.uint16 if n_bins <= 2**16 else np.int64  # the former sorts fast
-        return cls(
-            np.argsort(codes.astype(small, copy=False), kind="stable"),
-            np.bincount(codes, minlength=n_bins),
-        )
+        library = library_of(codes)
+        return cls(library.order_of(codes, n_bins), library.counts(codes, n_bins))
 
     @property
     def codes(self) -> Ints:

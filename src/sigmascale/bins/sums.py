@@ -22,8 +22,6 @@ from .libraries import Array, library_of
 from .partitions import BinnedRows, sum_by_code
 
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2", "x_min", "x_max")
-_GATHERED = 2**27  # rows at a time, where they are gathered on a device
-_FEW_CODES = 512  # for which rows are gathered: sums by code are slow if they are few
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,52 +124,48 @@ class BinSums:
         chunks add up.
         """
         library = library_of(codes)
-        on_device = library.name != "numpy"
-        kind = cls._of_codes if on_device else cls._gathered
         columns = [codes, error, uncertainty, *([] if weights is None else [weights])]
-        chunks = library.chunks(codes.shape[0], _GATHERED if on_device else n_bins)
+        kind = cls._gathered if n_bins <= library.few_codes else cls._added
+        size = library.gathered if n_bins <= library.few_codes else library.chunk
+        chunks = library.chunks(codes.shape[0], max(size, n_bins))
         parts = (kind(n_bins, terms, *(x[rows] for x in columns)) for rows in chunks)
         return reduce(add, parts)
 
     @classmethod
     def _gathered(
         cls,
-        n_bins: int,
+        n_codes: int,
         terms: tuple[str, ...],
-        codes: Ints,
-        error: Floats,
-        u: Floats,
-        weights: Floats | None = None,
+        codes: Array,
+        *columns: Array,
     ) -> BinSums:
-        """Sum rows of NumPy that are brought into the order of their codes first."""
-        binned = BinnedRows.from_codes(codes, n_bins)
-        e, u = error[binned.order], u[binned.order]
-        weights = None if weights is None else weights[binned.order]
-        return cls._of_runs(binned.sizes, e, u, u, weights, terms)
+        """Sum rows that are brought into the order of their codes first."""
+        library = library_of(codes)
+        order = library.order_of(codes, n_codes)
+        e, u, *weights = (
+            library.floats(library.xp.take(x, order, axis=0)) for x in columns
+        )
+        del order  # which takes as much memory as a column
+        sizes = library.counts(codes, n_codes)
+        return cls._of_runs(sizes, e, u, u, weights[0] if weights else None, terms)
 
     @classmethod
-    def _of_codes(
+    def _added(
         cls, n_codes: int, terms: tuple[str, ...], codes: Array, error: Array, u: Array
     ) -> BinSums:
-        """Sum rows on a device.
-
-        If there are few codes, rows are brought into their order first, and each run of
-        equal codes is summed by itself: faster than adding row by row to few sums,
-        where rows would wait for each other.
-        """
-        library, xp = library_of(codes), library_of(codes).xp
-        if library.adds_by_code and (n_codes > _FEW_CODES or not library.gathers):
-            parts = (
-                _added(n_codes, terms, codes[rows], error[rows], u[rows])
-                for rows in library.chunks(codes.shape[0])
+        """Sum rows that stay where they are."""
+        library = library_of(codes)
+        e, u = library.floats(error), library.floats(u)
+        found = {
+            name: library.sums_by_code(
+                codes, n_codes, left if right is None else left * right
             )
-            return reduce(add, (cls._of(*each) for each in parts))
-        sizes = library.counts(codes, n_codes)
-        small = xp.uint8 if n_codes <= 2**8 else xp.int32  # the former sorts fast
-        order = xp.argsort(xp.astype(codes, small), stable=True)
-        e, u = (library.floats(xp.take(x, order, axis=0)) for x in (error, u))
-        del order
-        return cls._of_runs(sizes, e, u, u, None, terms)
+            for name, left, right in _products(library.xp, e, u, terms)
+        }
+        if "x_min" in terms:
+            found["x_min"], found["x_max"] = library.range_by_code(codes, n_codes, u)
+        sums = {name: library.to_host(each) for name, each in found.items()}
+        return cls._of(library.counts(codes, n_codes), sums)
 
     @classmethod
     def of_all(
@@ -211,7 +205,7 @@ class BinSums:
                 right = weights if right is None else right * weights
             found[name] = library.sums_of_runs(sizes, left, right)
         if "x_min" in terms:
-            found["x_min"], found["x_max"] = library.ranges_of_runs(sizes, x)
+            found["x_min"], found["x_max"] = library.range_of_runs(sizes, x)
         sums = library.to_host(library.xp.stack(list(found.values())))
         return cls._of(sizes, dict(zip(found, sums, strict=True)))
 
@@ -347,24 +341,6 @@ def _products(
         yield "u2", u, u
     if "log_u2" in terms:
         yield "log_u2", xp.log(u), None
-
-
-def _added(
-    n_codes: int, terms: tuple[str, ...], codes: Array, error: Array, u: Array
-) -> tuple[Ints, dict[str, Floats]]:
-    """Return counts and sums of rows that stay where they are."""
-    library = library_of(codes)
-    e, u = library.floats(error), library.floats(u)
-    found = {
-        name: library.sums_by_code(
-            codes, n_codes, left if right is None else left * right
-        )
-        for name, left, right in _products(library.xp, e, u, terms)
-    }
-    if "x_min" in terms:
-        found["x_min"], found["x_max"] = library.range_by_code(codes, n_codes, u)
-    sums = {name: library.to_host(each) for name, each in found.items()}
-    return library.counts(codes, n_codes), sums
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .._support.checks import LARGEST, LARGEST_Z, MISSING_LABEL, SMALLEST
 from .._support.rows import NamedColumns
-from ..bins.tally import LARGEST_FEATURE
+from ..bins.fine_bins import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
 
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")

@@ -276,7 +276,7 @@ def predict(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
         _warn_of_unseen(root, rows)
         program = Program(root)
         constants = ready(library, program.constants, rows.n_rows)
-        dtype = given.dtype if library.is_floating(given) else xp.float64
+        dtype = given.dtype if library.has_kind(given, "real floating") else xp.float64
         bounds = xp.finfo(dtype)
         low, high = float(bounds.smallest_normal), float(bounds.max)
 
