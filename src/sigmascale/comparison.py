@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import narwhals as nw
@@ -13,12 +13,12 @@ from sklearn.base import clone
 from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
 from ._support.render import TableFormat, as_table, html_table, shorten
-from ._support.rows import Data, Rows, judged_rows, read_pair, some_features
 from .bins.partitions import bins_of
 from .exceptions import InvalidInputError
 from .judging.confidence_intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
+from .predictions import Data, Predictions, read_pair
 from .regression.tables import some_rows
 from .scaling import VarianceScaler
 
@@ -258,7 +258,7 @@ class _JudgedSet:
     """One set: the table that recalibrators take, and the rows that are judged."""
 
     X: Any
-    rows: Rows
+    rows: Predictions
 
     @classmethod
     def read(
@@ -266,10 +266,10 @@ class _JudgedSet:
     ) -> _JudgedSet:
         """Check a pair (X, y); `features` are the columns to score adaptivity for."""
         rows = read_pair(data, name, weighted=True)
-        scored = some_features(rows, features).features
         X = data[0] if rows.places is None else some_rows(data[0], rows.places)
-        judged = judged_rows(rows.errors, rows.uncertainty, scored, rows.groups)
-        return cls(X, replace(judged, weights=rows.weights))
+        e, u = check_pair(rows.errors, rows.uncertainty)
+        judged = rows.changed(error=e).with_uncertainty(u).with_features(features)
+        return cls(X, judged.to_be_judged())
 
     def fit(self, scaler: Any) -> Any:
         """Fit a recalibrator; one of another library need not know of groups."""

@@ -31,7 +31,7 @@ from ._support.drawing import (
     styled,
     variable_label,
 )
-from ._support.rows import fitted_names
+from ._support.labels import label_text
 from .bins.partitions import LabelBins
 from .exceptions import InvalidInputError
 from .judging.confidence_curves import ConfidenceCurve
@@ -40,6 +40,7 @@ from .judging.local_coverage import LocalCoverage
 from .judging.scores import zms
 from .maps import FactorTable, factor_tables
 from .monitoring.monitor import Monitor
+from .predictions import fitted_names
 
 __all__ = [
     "plot_confidence_curve",
@@ -226,8 +227,8 @@ def draw_factors(ax: Axes, table: FactorTable, **style: Any) -> None:
     if isinstance(table.partition, LabelBins):
         labels = table.partition.labels
         look |= {"linestyle": "none", "marker": "o"}
-        ax.plot(np.arange(labels.size), factors, **styled(style, look))
-        name_ticks(ax, labels)
+        ax.plot(np.arange(len(labels)), factors, **styled(style, look))
+        name_ticks(ax, map(label_text, labels))
     else:
         edges = _edges(table.partition.limits)
         ax.plot(np.repeat(edges, 2)[1:-1], np.repeat(factors, 2), **styled(style, look))

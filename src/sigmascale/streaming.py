@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from ._support.checks import Floats, Ints, check_column
-from ._support.rows import judged_rows
 from .bins.devices import DeviceRows, on_device
 from .bins.fine_bins import FineBins
 from .bins.libraries import library_of, ordered_bits
@@ -16,6 +15,7 @@ from .bins.partitions import EqualSizeBins, bins_of, cut_positions
 from .bins.sums import BinSums
 from .exceptions import InvalidInputError
 from .judging.scores import Scorecard
+from .predictions import as_predictions
 
 _TERMS = ("z2", "e2", "u2", "log_u2")
 _SHIFT = 42  # bits that numbers lose: 10 of the fraction are left, a thousandth
@@ -92,7 +92,7 @@ class RunningScores:
         if on_device(error, uncertainty, features):
             rows = DeviceRows.judged(error, uncertainty, features)
         else:
-            rows = judged_rows(error, uncertainty, features)
+            rows = as_predictions(error, uncertainty, features)
         piece = {}
         with library_of(rows.uncertainty).in_64_bits():
             for name, x in zip(rows.names, rows.columns, strict=True):

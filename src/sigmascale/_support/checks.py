@@ -7,9 +7,8 @@ everywhere else.
 
 from __future__ import annotations
 
-import datetime
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 import narwhals as nw
@@ -30,8 +29,6 @@ LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 RESERVED = frozenset(
     {"u", "cal", "con", "ada", "tot", "average", "bias", "joint", "coverage"}
 )
-
-MISSING_LABEL = "missing"  # of rows that have none
 
 
 def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -104,6 +101,8 @@ def from_series(values: Any) -> Any:
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return values
+    if series.dtype.is_integer() and not series.is_null().any():
+        return series.to_numpy()
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
     values = series.to_list()
@@ -134,8 +133,11 @@ def refuse_lazy(values: Any, name: str) -> None:
 def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     """Return values as an array, whatever library they come from."""
     refuse_lazy(values, name)
+    values = from_series(values)
+    if isinstance(values, (list, tuple)) and any(isinstance(v, str) for v in values):
+        values = np.array([*values, None], dtype=object)[:-1]
     try:
-        return np.asarray(from_series(values))
+        return np.asarray(values)
     except ValueError as problem:
         msg = f"`{name}` must have rows of equal length ({problem}). Pad or drop some."
         raise InvalidInputError(msg) from problem
@@ -163,7 +165,7 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
         )
         raise InvalidInputError(msg)
     if array.dtype.kind in "mM":
-        raise NotANumberError(_no_dates(name))
+        raise NotANumberError(no_dates(name))
     try:
         with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
             return array.astype(np.float64, copy=False)
@@ -181,7 +183,8 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
         raise  # pragma: no cover - some element must have failed
 
 
-def _no_dates(name: str) -> str:
+def no_dates(name: str) -> str:
+    """Return that dates are no numbers, and the remedy."""
     return (
         f"`{name}` must hold numbers; found dates or times. Convert them, for example "
         "to days since the first."
@@ -302,81 +305,6 @@ def check_pair(
     return e, u
 
 
-def _label(value: Any) -> str:
-    missing = value is None or (isinstance(value, float) and np.isnan(value))
-    return MISSING_LABEL if missing or str(value) in {"<NA>", "NaT"} else str(value)
-
-
-def as_labels(values: npt.NDArray[Any]) -> Labels:
-    """Return labels that sort and compare: numbers stay, the rest become strings."""
-    if values.dtype.kind in "fiub":
-        return values.astype(np.float64)
-    if values.dtype.kind == "U":
-        return values
-    return np.array([_label(value) for value in values], dtype=str)
-
-
-_TIMES = (datetime.date, datetime.time, datetime.timedelta)
-
-
-def check_variable(values: Any, name: str, rows: npt.NDArray[Any]) -> Labels:
-    """Return a variable to bin by: finite numbers, or labels of named groups."""
-    column = as_column(values, name)
-    check_same_length("error", rows, name, column)
-    if column.dtype.kind in "UST":
-        return as_labels(column)
-    if column.dtype.kind == "O":
-        kinds = {type(value) for value in column}
-        if any(issubclass(kind, str) for kind in kinds):
-            return as_labels(column)
-        if any(issubclass(kind, _TIMES) for kind in kinds):
-            raise NotANumberError(_no_dates(name))
-    return check_column(column, name)
-
-
-def check_errors(error: Any, rows: npt.NDArray[Any]) -> Floats:
-    """Return the errors of the rows of a table."""
-    column = check_column(error, "error")
-    check_same_length("X", rows, "error", column)
-    return column
-
-
-def check_groups(groups: Any, rows: npt.NDArray[Any], name: str = "groups") -> Labels:
-    """Return labels of the groups that rows belong to."""
-    column = as_column(groups, name)
-    check_same_length("X", rows, name, column)
-    return as_labels(column)
-
-
-def check_together(
-    groups: Any, rows: npt.NDArray[Any], rows_name: str
-) -> Labels | None:
-    """Return the labels, if there are any, of rows that belong together."""
-    if groups is None:
-        return None
-    column = as_column(groups, "groups")
-    check_same_length(rows_name, rows, "groups", column)
-    labels = as_labels(column)
-    missing = np.isnan(labels) if labels.dtype.kind == "f" else _is_missing(column)
-    if missing.any():
-        # as labels they would all be the same, and the rows one large group
-        msg = (
-            f"`groups` must have a label for every row; {np.count_nonzero(missing)} of "
-            f"{missing.size} have none (first at row {int(np.argmax(missing))}). Give "
-            "a row that belongs to no other a label of its own."
-        )
-        raise InvalidInputError(msg)
-    return labels
-
-
-def _is_missing(column: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    if column.dtype.kind != "O":
-        return np.zeros(column.size, dtype=bool)
-    return np.array(
-        [not isinstance(v, str) and _label(v) == MISSING_LABEL for v in column]
-    )
-
-
 def check_interval(interval: Any, error: Floats | None = None) -> Floats:
     """Return lower and upper limits, which may be infinite, one pair per error."""
     frame = as_frame(interval, "interval")
@@ -413,37 +341,6 @@ def refuse_reserved(features: Iterable[str]) -> None:
             "its own. Rename it."
         )
         raise InvalidInputError(msg)
-
-
-def check_features(features: Any, rows: npt.NDArray[Any]) -> dict[str, Labels]:
-    """Return named columns from None, a mapping, a data frame or an array."""
-    if features is None:
-        return {}
-    frame = as_frame(features, "features")
-    named: list[tuple[str, Any]]
-    if frame is not None:
-        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
-    elif isinstance(features, Mapping):
-        named = [(str(name), values) for name, values in features.items()]
-    else:
-        table = as_array(features, "features")
-        if table.ndim == 1:
-            table = table[:, None]
-        if table.ndim != 2:
-            msg = (
-                f"`features` must be a table of columns; found shape {table.shape}. "
-                "Pass a data frame, a dict of columns or a two-dimensional array."
-            )
-            raise InvalidInputError(msg)
-        named = [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
-    columns = dict(named)
-    if len(columns) < len(named):
-        msg = "`features` must have columns of different names. Rename them."
-        raise InvalidInputError(msg)
-    refuse_reserved(columns)
-    return {
-        name: check_variable(values, name, rows) for name, values in columns.items()
-    }
 
 
 def as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:

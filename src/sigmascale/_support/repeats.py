@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..exceptions import RepeatedRowsWarning
+from ..predictions import Predictions
 from .checks import Floats
-from .rows import Rows
 from .telling import warn
 
 CHECKED = 20_000  # rows; of more, those whose values fall into a share are looked at
@@ -33,7 +33,7 @@ ON_A_GRID = 8  # the median gap of neighbours in units of the smallest, at most
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 
 
-def warn_of_repeats(rows: Rows, stacklevel: int = 2) -> None:
+def warn_of_repeats(rows: Predictions, stacklevel: int = 2) -> None:
     """Warn if rows look like repeats and nothing says which of them belong together."""
     if rows.groups is not None:
         return
@@ -49,7 +49,7 @@ def warn_of_repeats(rows: Rows, stacklevel: int = 2) -> None:
         )
 
 
-def repeats_found(rows: Rows) -> str:
+def repeats_found(rows: Predictions) -> str:
     """Return what looks like repeats, in words, or nothing."""
     numbers = {
         name: column

@@ -23,7 +23,7 @@ _WHOLE = 1e-9  # by which a multiple may differ from a whole number
 
 
 def check_weights(
-    sample_weight: Any, rows: Any, rows_name: str
+    sample_weight: Any, rows: Any, rows_name: str, name: str = "sample_weight"
 ) -> tuple[Ints | None, Floats | None]:
     """Return the rows that have a weight, and their weights in a unit of their own.
 
@@ -33,8 +33,8 @@ def check_weights(
         Weights, at least 0.
     rows : array of n rows
         What they must be as many as.
-    rows_name : str
-        What the rows are called.
+    rows_name, name : str
+        What the rows and the weights are called.
 
     Returns
     -------
@@ -45,13 +45,13 @@ def check_weights(
     """
     if sample_weight is None:
         return None, None
-    w = check_column(sample_weight, "sample_weight")
-    check_same_length(rows_name, rows, "sample_weight", w)
-    refuse_values(w < 0, w, "sample_weight", "at least 0|Give these rows the weight 0.")
+    w = check_column(sample_weight, name)
+    check_same_length(rows_name, rows, name, w)
+    refuse_values(w < 0, w, name, "at least 0|Give these rows the weight 0.")
     largest = float(w.max())
     if largest == 0:
         msg = (
-            f"`sample_weight` must have a positive value; all {w.size} weights are "
+            f"`{name}` must have a positive value; all {w.size} weights are "
             "zero. Leave it out to weigh all rows alike."
         )
         raise InvalidInputError(msg)

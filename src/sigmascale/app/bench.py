@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from .._support.rows import judged_rows
 from ..bins.partitions import feasible_bins
 from ..cli.demo import halves
 from ..cli.divided import divide_table
@@ -38,6 +37,7 @@ from ..export import to_onnx
 from ..judging.confidence_intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..persistence import load_map, save
+from ..predictions import as_predictions
 from ..report.parts import CONTENTS, METHODS
 from .plan import Plan, ending, verdict_files
 from .recipes import DEMO_ROWS, check_command, python_lines, recalibration_commands
@@ -177,7 +177,7 @@ class Bench:
         table, data = self._of_stage(file, settings, scaler)
         u = data.uncertainty if scaler is None else rescale(scaler, data)
         labels = None if table.groups is None else data.labels(table.groups, "--groups")
-        rows = judged_rows(data.error, u, data.features, labels)
+        rows = as_predictions(data.error, u, data.features, labels)
         settled = check_settings(bins, "bca", 0.95, 1500)
         feasible = feasible_bins(rows.n_rows, bins, min_size=MIN_ROWS)
         found = measure(

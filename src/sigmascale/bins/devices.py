@@ -1,6 +1,6 @@
 """Rows on a device: checked columns, the uncertainty first, and errors if any.
 
-They answer to the names of `Rows`, which has rows in memory, as far as both do the
+They answer to the names of `Predictions`, which are in memory, as far as both do the
 same. What is wrong is said in the same words, with the place and the remedy. Rows stay
 where they are; only sums and limits come to the host.
 """
@@ -19,9 +19,9 @@ from .._support.checks import (
     SMALLEST,
     refuse_reserved,
 )
-from .._support.rows import NamedColumns, Rows, default_names
 from .._support.telling import warn
 from ..exceptions import InvalidInputError, ZeroUncertaintyWarning
+from ..predictions import NamedColumns, Predictions, default_names
 from .libraries import Array, Library, is_device_array, library_of
 from .partitions import rank_codes
 from .sums import TERMS, BinSums
@@ -273,7 +273,7 @@ class DeviceRows(NamedColumns):
             u = xp.clip(library.floats(u), SMALLEST, LARGEST)
         return replace(self, columns=(u, *self.columns[1:]))
 
-    def to_host(self) -> Rows:
+    def to_host(self) -> Predictions:
         """Return the rows in memory, for what no device can do."""
         library = self.library
 
@@ -281,7 +281,7 @@ class DeviceRows(NamedColumns):
             return library.to_host(library.floats(column))
 
         error = None if self.error is None else host(self.error)
-        return Rows(tuple(map(host, self.columns)), self.names, error)
+        return Predictions.of(tuple(map(host, self.columns)), self.names, error)
 
     @property
     def total(self) -> int:

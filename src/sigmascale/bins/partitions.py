@@ -9,7 +9,7 @@ rows, which is what scores need: every bin has its share of rows, whatever the t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import Floats, Ints, Labels, check_count
+from .._support.checks import Floats, Ints, check_count
+from .._support.labels import Categories, Label, are_ordered_labels
 from .._support.telling import warn
 from .._support.weights import total_of
 from ..exceptions import FewerBinsWarning
@@ -48,14 +49,6 @@ def cut_positions(n_rows: int | float, n_bins: int) -> npt.NDArray[Any]:
     """
     # floor(k n / N + 1/2) in exact integer arithmetic
     return (2 * np.arange(n_bins) * n_rows + n_bins) // (2 * n_bins)
-
-
-def counted(values: Labels, weights: Floats | None) -> tuple[Labels, npt.NDArray[Any]]:
-    """Return the distinct values, and in how many rows they are, or of which weight."""
-    if weights is None:
-        return np.unique(values, return_counts=True)
-    distinct, codes = np.unique(values, return_inverse=True)
-    return distinct, sum_by_code(codes, weights, distinct.size)
 
 
 def sum_by_code(codes: Ints, values: Floats, n_codes: int) -> Floats:
@@ -140,7 +133,7 @@ class BinnedRows:
 
 
 def rank_bins(
-    x: Labels,
+    x: npt.NDArray[Any],
     n_bins: int,
     *,
     ties: Floats | None = None,
@@ -325,7 +318,7 @@ def in_pieces(weights: Floats) -> tuple[Ints, Floats]:
 
 
 def weighted_bins(
-    x: Labels, n_bins: int, weights: Floats, **tie_breakers: Floats | None
+    x: npt.NDArray[Any], n_bins: int, weights: Floats, **tie_breakers: Floats | None
 ) -> tuple[BinnedRows, Floats]:
     """Sort rows by x and cut them into bins of equal weight, as :func:`rank_bins` does.
 
@@ -419,24 +412,6 @@ def _are_numbers(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == float
 
 
-def _are_text(values: Labels) -> bool:
-    """Return whether labels are text; objects are text that is kept one by one."""
-    return values.dtype.kind in "UO"
-
-
-def _are_labels(values: Any) -> bool:
-    """Return whether values are distinct labels in ascending order."""
-    if not isinstance(values, np.ndarray) or values.ndim != 1:
-        return False
-    if not _are_text(values) and not _are_numbers(values):
-        return False
-    # a missing number is a label, too, and the last one
-    known = values if _are_text(values) else values[~np.isnan(values)]
-    last = values[known.size :]
-    in_order = bool((known[1:] > known[:-1]).all())
-    return in_order and last.size <= 1 and not any(each == each for each in last)
-
-
 @dataclass(frozen=True)
 class EqualSizeBins:
     """Bins of one variable with equal numbers of rows in the set they were learned on.
@@ -521,7 +496,8 @@ class EqualSizeBins:
             x = x[~missing]
             weights = None if weights is None else weights[~missing]
         if weights is not None:
-            values, counts = counted(x, weights)
+            values, codes = np.unique(x, return_inverse=True)
+            counts = np.bincount(codes, weights)
             if values.size <= max_bins:
                 return cls(values[1:])
             rank = np.arange(1, max_bins) * counts.sum() / max_bins
@@ -645,72 +621,90 @@ class LabelBins:
 
     Attributes
     ----------
-    labels : array of shape (n_labels,)
-        Distinct labels, sorted.
-    rare : array
+    labels : tuple
+        Distinct labels, in order: numbers, text, and None for what is missing.
+    rare : tuple
         Labels that were seen, too, but are too rare for a bin of their own.
     """
 
-    labels: Labels
-    rare: Labels = field(default_factory=lambda: np.empty(0))
+    labels: tuple[Label, ...]
+    rare: tuple[Label, ...] = ()
 
     @property
     def is_sound(self) -> bool:
-        """Whether labels are distinct and sorted, for those that come from a file."""
-        if not all(_are_labels(each) for each in (self.labels, self.rare)):
-            return False
-        if not self.labels.size or not self.rare.size:
-            return True
-        same_kind = _are_text(self.labels) == _are_text(self.rare)
-        return same_kind and bool((self.codes(self.rare) == self.labels.size).all())
+        """Whether labels are distinct and in order, for those that come from a file."""
+        both = (self.labels, self.rare)
+        return all(map(are_ordered_labels, both)) and not set(both[0]) & set(both[1])
 
     @classmethod
     def learn(
-        cls, labels: Labels, *, min_size: int = 1, weights: Floats | None = None
+        cls, labels: Categories, *, min_size: int = 1, weights: Floats | None = None
     ) -> LabelBins:
         """Learn the labels that have at least `min_size` rows, or as much weight."""
-        distinct, counts = counted(labels, weights)
-        return cls.of_counts(distinct, counts >= min_size)
+        labels = labels.compact()
+        counts = np.bincount(labels.codes, weights)
+        return cls.of_counts(labels.labels, counts >= min_size)
 
     @classmethod
-    def of_counts(cls, distinct: Labels, frequent: npt.NDArray[Any]) -> LabelBins:
+    def of_counts(
+        cls, distinct: tuple[Label, ...], frequent: npt.NDArray[Any]
+    ) -> LabelBins:
         """Tell labels with a bin of their own from those without."""
-        return cls(distinct[frequent], distinct[~frequent])
+        return cls(
+            tuple(
+                label
+                for label, is_own in zip(distinct, frequent, strict=True)
+                if is_own
+            ),
+            tuple(
+                label
+                for label, is_own in zip(distinct, frequent, strict=True)
+                if not is_own
+            ),
+        )
 
     @classmethod
-    def most_frequent(cls, distinct: Labels, counts: Any, most: int) -> LabelBins:
+    def most_frequent(
+        cls, distinct: tuple[Label, ...], counts: Any, most: int
+    ) -> LabelBins:
         """Keep at `most` so many of distinct labels, those with most rows."""
-        frequent = np.zeros(distinct.size, dtype=np.bool_)
+        frequent = np.zeros(len(distinct), dtype=np.bool_)
         frequent[np.argsort(-counts, kind="stable")[:most]] = True
         return cls.of_counts(distinct, frequent)
 
     @property
     def n_bins(self) -> int:
         """The number of labels and, last, the fallback."""
-        return self.labels.size + 1
+        return len(self.labels) + 1
 
     @property
     def n_codes(self) -> int:
         """The number of codes: one for each label, and one for all others."""
         return self.n_bins
 
-    def codes(self, labels: npt.NDArray[Any]) -> Ints:
-        """Return the bin of each row, or ``n_bins - 1`` where its label has none."""
-        if _are_text(self.labels) != _are_text(labels):
-            return np.full(labels.size, self.labels.size)  # strings are not numbers
-        # known where the search from the left and from the right differ, which, unlike
-        # equality, also finds NaN
-        found = np.searchsorted(self.labels, labels)
-        known = found < np.searchsorted(self.labels, labels, side="right")
-        return np.where(known, found, self.labels.size)
+    @property
+    def are_text(self) -> bool:
+        """Whether there is text among the labels."""
+        return any(isinstance(label, str) for label in self.labels)
 
-    def coded(self, labels: npt.NDArray[Any]) -> Ints:
+    def codes(self, labels: Categories) -> Ints:
+        """Return the bin of each row, or ``n_bins - 1`` where its label has none."""
+        return self.bins_of(labels.labels)[labels.codes]
+
+    def bins_of(self, labels: tuple[Label, ...]) -> Ints:
+        """Return the bin of each of some labels, or ``n_bins - 1`` if it has none."""
+        if labels is self.labels:
+            return np.arange(len(labels))
+        own = {label: i for i, label in enumerate(self.labels)}
+        found = [own.get(label, len(own)) for label in labels]
+        return np.array(found, dtype=np.int64)
+
+    def coded(self, labels: Categories) -> Ints:
         """Return 1 + the bin of each row, and 0 where its label has none."""
         return (self.codes(labels) + 1) % self.n_bins
 
-    def unseen(self, labels: npt.NDArray[Any]) -> Labels:
-        """Return those of some labels that were not seen when these were learned."""
-        unseen: Labels = labels[self.codes(labels) == self.labels.size]
-        if self.rare.size:
-            unseen = unseen[LabelBins(self.rare).codes(unseen) == self.rare.size]
-        return unseen
+    def count_unseen(self, labels: Categories) -> int:
+        """Return how many rows have a label not seen when these were learned."""
+        known = {*self.labels, *self.rare}
+        unseen = np.array([label not in known for label in labels.labels], dtype=bool)
+        return int(np.count_nonzero(unseen[labels.codes]))

@@ -192,7 +192,7 @@ def check(
         show_verdicts(judged.final, "After" if judged.recalibrated else "")
         say("\n" + str(judged.final).split("\n\n", 1)[1])
         in_time = "" if judged.over_time is None else judged.over_time.words
-        for words in (judged.final.sampled, judged.tails, in_time):
+        for words in (judged.final.sampled, judged.final.tails, in_time):
             if words:
                 show_words(words)
         say(f"\n{CLOSING[judged.final.answer]}")

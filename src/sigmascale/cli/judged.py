@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from .._support.progress import working
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError, SharedRowsWarning
-from ..maps.laws import poor_normal
 from .tables.filesets import about
 from .tables.roles import Choice, Expected
 
@@ -57,11 +56,6 @@ class Judged:
     def final(self) -> Validation:
         """The verdicts that decide: on new uncertainties, if there are any."""
         return self.found if self.recalibrated is None else self.recalibrated
-
-    @property
-    def tails(self) -> str:
-        """Why a normal law describes the errors poorly, in words; or nothing."""
-        return _tails(self.final)
 
     @cached_property
     def over_time(self) -> OverTime | None:
@@ -123,16 +117,8 @@ def _in_full(found: Validation) -> dict[str, Any]:
         **found.to_dict(),
         "scores": found.scores.to_dict(),
         "attainable": attainable,
-        "tails": _tails(found),
+        "tails": found.tails,
     }
-
-
-def _tails(found: Validation) -> str:
-    """Return why a normal law describes errors poorly, in words; or nothing."""
-    rows = found.rows
-    if rows is None:
-        return ""
-    return poor_normal(rows.errors / rows.uncertainty, rows.weights)
 
 
 def expected_by(scaler: str, choice: Choice) -> Expected:
@@ -195,17 +181,17 @@ def rescale(scaler: str, table: MemoryTable) -> Floats:
 
     The column may have another name than in `fit`.
     """
-    from .._support.rows import read_table
     from ..persistence import load_map
+    from ..predictions import read_table
 
     return load_map(scaler).predict(read_table(table.X))
 
 
 def _warn_of_shared(scaler: str, loaded: VarianceScaler, table: MemoryTable) -> None:
     """Warn if rows are among those that the recalibrator was fitted on."""
-    from .._support.rows import read_table
+    from ..predictions import read_table
 
-    rows = replace(read_table(table.X), error=table.error)
+    rows = read_table(table.X).changed(error=table.error)
     warn_of_shared(
         scaler, loaded.seen_.shared(rows) if hasattr(loaded, "seen_") else 0.0
     )

@@ -162,11 +162,11 @@ def _factors(fitted: VarianceScaler, data: MemoryTable) -> dict[str, float]:
 
 def _warn_of_shared(scaler: str, fitted: VarianceScaler, table: MemoryTable) -> None:
     """Warn if rows are among those that were learned from before."""
-    from .._support.rows import read_table
     from .._support.telling import warn
     from ..exceptions import SharedRowsWarning
+    from ..predictions import read_table
 
-    rows = replace(read_table(table.X), error=table.error)
+    rows = read_table(table.X).changed(error=table.error)
     shared = fitted.seen_.shared(rows) if hasattr(fitted, "seen_") else 0.0
     if shared >= SHARED:
         warn(

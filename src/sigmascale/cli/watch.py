@@ -165,7 +165,7 @@ def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
 
 
 def _recalibrated(saved: SavedMap, data: MemoryTable) -> Any:
-    from .._support.rows import read_table
+    from ..predictions import read_table
 
     return saved.predict(read_table(data.X))
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .._support.checks import Floats
-from .._support.rows import fitted_names
 from .._support.version import __version__
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
@@ -14,6 +13,7 @@ from ..maps import Column, Node
 from ..maps.conformal import ConformalScores, exact_level
 from ..maps.nodes import columns_of
 from ..persistence import SavedMap
+from ..predictions import fitted_names
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def to_onnx(
     if learned.limits is not None:
         code = None
         if learned.groups is not None:
-            is_text = learned.groups.labels.dtype.kind in "UO"
+            is_text = learned.groups.are_text
             add = graph.text_input if is_text else graph.number_input
             code = graph.label_code(add("by_group"), learned.groups)
         # those of groups never seen are the first by code, and the last of the limits

@@ -123,7 +123,7 @@ class Graph:
             and isinstance(node.x, Column)
             and node.x.position == column.position
             and isinstance(node.partition, LabelBins)
-            and node.partition.labels.dtype.kind in "UO"
+            and node.partition.are_text
             for node in in_order(root)
         )
 
@@ -222,23 +222,27 @@ class Graph:
     def label_code(self, x: str, partition: LabelBins) -> str:
         """Return the code of each label, 0 if it is unknown."""
         labels = partition.labels
-        if labels.dtype.kind in "UO":
+        if partition.are_text:
+            # there is no missing text: an empty one stands for it
+            text = {"" if x is None else x: i for i, x in enumerate(labels, start=1)}
+            text |= {x: i for i, x in enumerate(labels, start=1) if x == ""}
+            known = {x: i for x, i in text.items() if isinstance(x, str)}
             return self.node(
                 "LabelEncoder",
                 x,
                 domain=ML,
-                keys_strings=labels.tolist(),
-                values_int64s=list(range(1, labels.size + 1)),
+                keys_strings=list(known),
+                values_int64s=list(known.values()),
                 default_int64=0,
             )
-        numbers = labels[~np.isnan(labels)]
+        numbers = np.array([x for x in labels if x is not None], dtype=np.float64)
         found = self._search(numbers, self._reached(x))
         # before the first there is what no number equals
-        known = self.constant(np.append(np.nan, numbers))
-        equal = self.node("Equal", x, self.node("Gather", known, found))
+        before = self.constant(np.append(np.nan, numbers))
+        equal = self.node("Equal", x, self.node("Gather", before, found))
         none = self.constant(np.int64(0))
         code = self.node("Where", equal, found, none)
-        missing = labels.size if numbers.size < labels.size else 0
+        missing = len(labels) if None in labels else 0
         return self.node(
             "Where", self.node("IsNaN", x), self.constant(np.int64(missing)), code
         )

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from .._support.checks import LARGEST, SMALLEST
+from .._support.labels import Label
 from ..bins.partitions import LabelBins
 from ..maps import Code, Column, Lookup, in_order
 from ..maps.evaluation import Program
@@ -51,7 +52,7 @@ class Recalibration(torch.nn.Module):
     def __init__(self, learned: Learned) -> None:
         super().__init__()
         self.names = learned.names
-        self.labels: dict[str, list[str]] = {}
+        self.labels: dict[str, list[Label]] = {}
         self._smallest = learned.smallest
         self._columns = [(each.position, each.kind) for each in learned.columns]
         self._program = Program(learned.root, labels_as="positions")
@@ -76,8 +77,8 @@ class Recalibration(torch.nn.Module):
                 self.register_buffer(f"group{i}", torch.from_numpy(np.array(constant)))
 
     def _note_labels(self, name: str, partition: Any) -> None:
-        if isinstance(partition, LabelBins) and partition.labels.dtype.kind in "UO":
-            self.labels[name] = partition.labels.tolist()
+        if isinstance(partition, LabelBins) and partition.are_text:
+            self.labels[name] = list(partition.labels)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Move with the model, but stay in the precision of what was learned."""

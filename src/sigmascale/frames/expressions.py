@@ -10,7 +10,6 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import MISSING_LABEL
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import (
@@ -110,13 +109,8 @@ class Expressions:
     ) -> nw.Expr:
         name = self._names[position]
         text = is_text(self._schema[name])
-        if labels.size and text != (labels.dtype.kind in "UO"):
-            return literal(otherwise)  # text is not a number
-        if text:
-            x = nw.col(name).cast(nw.String).fill_null(MISSING_LABEL)
-        else:
-            x = number(self._schema, name)
-        return pick_by_label(x, labels, values, otherwise)
+        x = nw.col(name).cast(nw.String) if text else number(self._schema, name)
+        return pick_by_label(x, labels, values, otherwise, text=text)
 
     def _interpolation(self, node: Interpolation) -> nw.Expr:
         """Return a function that is linear between knots, constant outside."""

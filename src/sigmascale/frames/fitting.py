@@ -10,7 +10,6 @@ import narwhals as nw
 import numpy as np
 
 from .._support.checks import check_count
-from .._support.rows import some_features
 from ..exceptions import InvalidInputError
 from ..maps import Node, Trees
 from ..maps.nodes import in_order
@@ -129,7 +128,7 @@ def fit(
         named = [*rows.names[1:], groups]
         rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
     drawn = draw(rows, most, groups)
-    some = some_features(drawn.rows, list(features))
+    some = drawn.rows.with_features(list(features))
     for name in weight:
         some = some.weighted(drawn.rows.numbers(name), "frame")
     scaler.fit_sample(some, drawn.n_rows, drawn.smallest_uncertainty)

@@ -8,7 +8,8 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import Floats, Ints, Labels, as_labels
+from .._support.checks import Floats, Ints, Labels
+from .._support.labels import Categories
 from ..bins.fine_bins import FineBins, equal_size_bins, equal_size_ranks
 from ..bins.partitions import EqualSizeBins, feasible_bins, sum_by_code
 from ..exceptions import InvalidInputError
@@ -91,8 +92,9 @@ def local_zms_of_groups(
     name = "u" if column == "u" else "by"
     if column in rows.labelled:
         found = _query(rows, column, group, nw.col(column))
-        labels, bins = np.unique(as_labels(found["bin"]), return_inverse=True)
-        sums = _sorted(found, group, bins, (labels[bins], labels[bins]))
+        labels = Categories.of(found["bin"])
+        names = labels.values()
+        sums = _sorted(found, group, labels.codes, (names, names))
         kept = sums.of(with_enough_groups(sums.n_groups, name))
         x_min = x = x_max = kept.low[_starts(kept)]
     else:
@@ -179,8 +181,7 @@ def _sorted(
     bins: Ints,
     values: tuple[Labels, Labels],
 ) -> _Sums:
-    labels = as_labels(found[group])
-    groups = np.unique(labels, return_inverse=True)[1]
+    groups = Categories.of(found[group]).codes
     order = np.lexsort((groups, bins))
     # some engines count in unsigned numbers
     n = found["n"].astype(np.int64)

@@ -16,10 +16,10 @@ import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import LARGEST, LARGEST_Z, MISSING_LABEL, SMALLEST
-from .._support.rows import NamedColumns
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
 from ..bins.fine_bins import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
+from ..predictions import NamedColumns
 
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")
 
@@ -56,8 +56,8 @@ class LazyRows(NamedColumns):
         These columns.
     names : tuple of str
         What the caller calls u, x1, x2, ...
-    labelled : frozenset of str
-        The columns, among x1, x2, ..., that hold labels.
+    labelled, text : frozenset of str
+        The columns, among x1, x2, ..., that hold labels, and those that hold text.
     source : LazyFrame
         The caller's frame.
     error : str
@@ -69,6 +69,7 @@ class LazyRows(NamedColumns):
     frame: Frame
     names: tuple[str, ...]
     labelled: frozenset[str]
+    text: frozenset[str]
     source: Frame
     error: str
     unchecked: Frame
@@ -174,11 +175,12 @@ def read_rows(
     usable = usable & (e >= -bound) & (e <= bound)
     columns = [e.alias("e"), nw.when(usable).then(u).alias("u")]
     unchecked = [e.alias("e"), u.alias("u")]
-    labelled = set()
+    labelled, text = set(), set()
     for i, name in enumerate(names[1:], start=1):
         if is_text(schema[name]):
-            x = nw.col(name).cast(nw.String).fill_null(MISSING_LABEL)
+            x = nw.col(name).cast(nw.String)
             labelled.add(f"x{i}")
+            text.add(f"x{i}")
         elif name in categorical:
             x = number(schema, name)
             labelled.add(f"x{i}")
@@ -192,6 +194,7 @@ def read_rows(
         source.select(*columns),
         names,
         frozenset(labelled),
+        frozenset(text),
         source,
         error,
         source.select(*unchecked),

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 
-from .._support.checks import Labels
+from .._support.labels import Label
 from .lazy_rows import is_missing
 
 Value = nw.Expr | float | int
@@ -57,19 +56,27 @@ def pick_by_pairs(
 
 
 def pick_by_label(
-    x: nw.Expr, labels: Labels, values: Sequence[Value], otherwise: Value
+    x: nw.Expr,
+    labels: Sequence[Label],
+    values: Sequence[Value],
+    otherwise: Value,
+    *,
+    text: bool,
 ) -> nw.Expr:
     """Return the value of each row's label, or `otherwise` if it is not among them."""
-    known = labels.tolist()
-    if labels.dtype.kind == "f" and labels.size and np.isnan(labels[-1]):
-        # a missing number is a label of its own, and sorts last
-        missing, known, values = values[-1], known[:-1], values[:-1]
-        rest = pick_by_label(x, labels[:-1], values, otherwise)
-        return nw.when(is_missing(x)).then(literal(missing)).otherwise(rest)
-    if not known:
-        return literal(otherwise)
+    # text is not a number
+    known: list[Any] = [x for x in labels if x is not None]
+    known = [x for x in known if isinstance(x, str) == text]
+    value = dict(zip(labels, values, strict=True))
     leaves = [
-        nw.when(x == nw.lit(label)).then(literal(value)).otherwise(literal(otherwise))
-        for label, value in zip(known, values, strict=True)
+        nw.when(x == nw.lit(label))
+        .then(literal(value[label]))
+        .otherwise(literal(otherwise))
+        for label in known
     ]
-    return pick(lambda i: x < nw.lit(known[i + 1]), leaves)
+    found = literal(otherwise)
+    if leaves:
+        found = pick(lambda i: x < nw.lit(known[i + 1]), leaves)
+    missing = x.is_null() if text else is_missing(x)
+    of_missing = literal(value.get(None, otherwise))
+    return nw.when(missing).then(of_missing).otherwise(found)

@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 
 from .._support.checks import Floats
-from .._support.rows import Rows, read_table
 from ..maps import Node
 from ..maps.nodes import columns_of
 from ..maps.prediction import in_range, rescale
+from ..predictions import Predictions, read_table
 from .lazy_rows import Frame, is_finite, is_missing, is_text, number
 
 
@@ -79,7 +79,9 @@ def _values(
     """Return the values of a map for rows that can be used."""
     read = read_table(table.select(temporary))
     columns: list[Any] = [np.empty(0)] * n_columns
-    for position, column in zip(positions, read.columns, strict=True):
-        columns[position] = column
+    categories: list[Any] = [None] * n_columns
+    for i, position in enumerate(positions):
+        columns[position], categories[position] = read.columns[i], read.categories[i]
     columns[0] = in_range(columns[0])
-    return rescale(root, Rows(tuple(columns), tuple(map(str, range(n_columns)))))
+    names = [str(i) for i in range(n_columns)]
+    return rescale(root, Predictions.of(columns, names, categories=categories))

@@ -7,15 +7,15 @@ additions, multiplications and comparisons, which IEEE 754 fixes to the last bit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import as_labels
-from .._support.rows import Rows
+from .._support.labels import Categories, Label
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions
 from .lazy_rows import Arrays, Frame, LazyRows, collect
 
 SAMPLE = 1_000_000  # rows that are fitted or judged
@@ -30,7 +30,7 @@ class Sample:
 
     Attributes
     ----------
-    rows : Rows
+    rows : Predictions
         The rows that were drawn, in an order that depends on them alone; or all, as
         they come, where these are few enough.
     n_rows : int
@@ -42,7 +42,7 @@ class Sample:
         None if there are none.
     """
 
-    rows: Rows
+    rows: Predictions
     n_rows: int
     smallest_uncertainty: float
     outside: Frame | None
@@ -78,8 +78,8 @@ def draw(rows: LazyRows, most: int, groups: str | None = None) -> Sample:
         inside = nw.col(HASH) < most / n_rows
     else:
         column = rows.columns[rows.names.index(groups)]
-        labels = np.sort(as_labels(collect(rows.frame.select(column).unique())[column]))
-        kept = labels[:: -(-n_rows // most)].tolist()
+        distinct = collect(rows.frame.select(column).unique())[column]
+        kept = list(Categories.of(distinct).labels[:: -(-n_rows // most)])
         inside = nw.col(column).is_in(kept)
     # rows that are alike are drawn or left together: more may come than was asked for
     drawn = frame.filter(inside).head(2 * most + 1)
@@ -136,20 +136,21 @@ def _survey(rows: LazyRows) -> Arrays:
     return seen
 
 
-def in_memory(rows: LazyRows, frame: Frame) -> Rows:
+def in_memory(rows: LazyRows, frame: Frame) -> Predictions:
     """Return the rows that a frame has, in the order in which they come."""
     found = collect(frame.select("e", *rows.columns))
-    columns = [
-        as_labels(found[column])
-        if column in rows.labelled
-        else found[column].astype(np.float64)
-        for column in rows.columns
-    ]
-    return Rows(tuple(columns), rows.names, found["e"].astype(np.float64))
+    columns: list[Any] = []
+    categories: list[tuple[Label, ...] | None] = []
+    for column in rows.columns:
+        labels = Categories.of(found[column]) if column in rows.labelled else None
+        categories.append(None if labels is None else labels.labels)
+        columns.append(found[column].astype(float) if labels is None else labels.codes)
+    error = found["e"].astype(np.float64)
+    return Predictions.of(columns, rows.names, error, categories=categories)
 
 
-def _grouped(rows: Rows, groups: str | None) -> Rows:
+def _grouped(rows: Predictions, groups: str | None) -> Predictions:
     """Return rows whose groups are the labels of a column."""
     if groups is None:
         return rows
-    return replace(rows, groups=rows.columns[rows.names.index(groups)])
+    return rows.changed(groups=rows.columns[rows.names.index(groups)])

@@ -13,11 +13,10 @@ from .._support.checks import (
     Floats,
     Ints,
     Labels,
-    as_labels,
     check_count,
     refuse_reserved,
 )
-from .._support.rows import Rows
+from .._support.labels import Categories
 from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
@@ -28,6 +27,7 @@ from ..judging.scores import Scorecard
 from ..judging.scores import scorecard as score_rows
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
+from ..predictions import Predictions
 from .fine_bins import SCORE_BITS, Survey
 from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
@@ -282,7 +282,7 @@ def validate(
     return replace(judged, scores=whole)
 
 
-def _columns(rows: Rows, names: Iterable[str]) -> dict[str, Labels]:
+def _columns(rows: Predictions, names: Iterable[str]) -> dict[str, Labels]:
     """Return some columns of rows by name."""
     return {name: rows.columns[rows.names.index(name)] for name in names}
 
@@ -295,7 +295,7 @@ def _weighted(
     groups: str | None,
     sample_weight: str,
     sample: Any,
-) -> tuple[Rows, Floats]:
+) -> tuple[Predictions, Floats]:
     """Return a sample of rows of a frame, and their weights."""
     together = [] if groups is None or groups in names else [groups]
     weight = check_weight(sample_weight, [error, uncertainty, *names, *together])
@@ -373,9 +373,9 @@ def _groups(rows: LazyRows, column: str, terms: tuple[str, ...]) -> _Binned:
     )
     if not np.array_equal(found["usable"], found["n"]) or not found["n"].size:
         rows.refuse()
-    labels = as_labels(found[column])
-    order = np.argsort(labels, kind="stable")
-    labels = labels[order]
+    categories = Categories.of(found[column])
+    order = np.argsort(categories.codes, kind="stable")
+    labels = categories.values()[order]
     sums = {name: found[name][order] for name in terms}
     none = np.zeros(labels.size)
     n = found["n"][order].astype(np.int64)

@@ -10,12 +10,13 @@ from typing import NoReturn
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels, as_labels
-from .._support.rows import NamedColumns
+from .._support.checks import Floats, Ints
+from .._support.labels import Categories, Label
 from ..bins.fine_bins import FineBins, Ranks, equal_size_bins, equal_size_ranks
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError
+from ..predictions import NamedColumns
 from ..scaling.crossfit import phase
 from ..scaling.informative import warn_of_zero_errors
 from ..scaling.summaries import Cap, Levels, Partition, Variances
@@ -99,13 +100,13 @@ class LazySummaries(NamedColumns):
         sums = _bin_sums(found)
         return cells, sums.regrouped(code0 * second.n_bins + code1, cells.n_bins)
 
-    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+    def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
         rows = self._rows.with_labels([position])
         found = self._grouped(rows, {"label": nw.col(rows.columns[position])})
-        labels = as_labels(found.pop("label"))
-        distinct, codes = np.unique(labels, return_inverse=True)
-        return distinct, _bin_sums(found).regrouped(codes, distinct.size)
+        labels = Categories.of(found.pop("label"))
+        sums = _bin_sums(found).regrouped(labels.codes, len(labels.labels))
+        return labels.labels, sums
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties, means of fine bins."""
@@ -157,10 +158,9 @@ class LazySummaries(NamedColumns):
 
     def _frequent_labels(self, column: str, most: int) -> LabelBins:
         found = collect(self._rows.frame.group_by(column).agg(nw.len().alias("n")))
-        labels, code = np.unique(as_labels(found[column]), return_inverse=True)
-        n = np.zeros(labels.size)
-        np.add.at(n, code, found["n"])
-        return LabelBins.most_frequent(labels, n, most)
+        labels = Categories.of(found[column])
+        n = np.bincount(labels.codes, found["n"])
+        return LabelBins.most_frequent(labels.labels, n, most)
 
     def by_joint_cells(
         self, partitions: Sequence[Partition], n_folds: int, seed: int, cap: Cap
@@ -179,7 +179,7 @@ class LazySummaries(NamedColumns):
             raise InvalidInputError(msg)
         columns = self._rows.columns
         keys = {
-            f"code{k}": _code(nw.col(column), partition)
+            f"code{k}": _code(nw.col(column), partition, column in self._rows.text)
             for k, (column, partition) in enumerate(
                 zip(columns, partitions, strict=True)
             )
@@ -273,11 +273,11 @@ def _quantiles(fine: FineBins, ranks_of: Ranks) -> EqualSizeBins:
     return EqualSizeBins(fine.low[fine.cut(ranks)])
 
 
-def _code(x: nw.Expr, partition: Partition) -> nw.Expr:
+def _code(x: nw.Expr, partition: Partition, text: bool) -> nw.Expr:
     """Return the code of each row; 0 is missing or unknown."""
     known = range(1, partition.n_codes)
     if isinstance(partition, LabelBins):
-        return pick_by_label(x, partition.labels, known, 0)
+        return pick_by_label(x, partition.labels, known, 0, text=text)
     found = pick_by_limits(x, partition.limits, known)
     return nw.when(is_missing(x)).then(nw.lit(0)).otherwise(found)
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._support.rows import some_features
 from .._support.telling import telling_of
 from ..exceptions import InvalidInputError
 from ..targets.tables import TargetRows, check_names
@@ -55,7 +54,7 @@ def fit_targets(
             rows = read_rows(known, e, u, [*wanted, *labels], categorical=labels)
             all_rows.append(rows)
             drawn.append(draw(rows, most // len(names), groups))
-    read = [some_features(each.rows, wanted) for each in drawn]
+    read = [each.rows.with_features(wanted) for each in drawn]
     targets.is_column_ = False
     targets.n_features_in_ = len(uncertainties) + len(wanted)
     targets.feature_names_in_ = np.array([*uncertainties, *wanted], dtype=object)

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction
-from .._support.rows import Rows
 from .._support.weights import effective_number
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions
 from .average import Average, mean_interval_of
 from .detectability import smallest_seen
 from .joint import describe_region
@@ -76,7 +76,7 @@ class Plan:
         return share * (1 - self.confidence)
 
 
-def number_of_units(rows: Rows) -> float:
+def number_of_units(rows: Predictions) -> float:
     """Return how many rows, or groups, are independent; of weighted ones, in effect."""
     codes = rows.group_codes
     if codes is None:
@@ -91,7 +91,7 @@ class Answers:
 
     def __init__(
         self,
-        rows: Rows,
+        rows: Predictions,
         plan: Plan,
         average: Average,
         shuffled: Shuffled | None,

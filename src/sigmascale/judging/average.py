@@ -22,9 +22,9 @@ import numpy as np
 from scipy import optimize, special, stats
 
 from .._support.checks import Floats, Labels
-from .._support.rows import Rows
 from .._support.weights import effective_number, mean_of, quantile_of, total_of
 from ..bins.partitions import sum_by_code
+from ..predictions import Predictions
 
 SIMULATED = 2500  # means of z² behind the quantiles of a law
 LARGEST_VALUES = 60  # of a simulated sample; the others are summed by their moments
@@ -65,7 +65,7 @@ class Average:
         return not self.low <= 1 <= self.high
 
 
-def average_of(rows: Rows, level: float, rng: np.random.Generator) -> Average:
+def average_of(rows: Predictions, level: float, rng: np.random.Generator) -> Average:
     """Return the mean of z² of all rows, with an interval of that coverage."""
     z = rows.errors / rows.uncertainty
     z2 = z * z

@@ -19,10 +19,10 @@ from .._support.checks import (
 from .._support.progress import track
 from .._support.render import TableFormat, as_table, html_table, plain, shorten
 from .._support.repeats import warn_of_repeats
-from .._support.rows import Data, Rows, judged_rows, read_pair, some_features
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
+from ..predictions import Data, Predictions, read_pair
 from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
 from ..scaling.choice import predict_unseen, rank
 from ..scaling.crossfit import canonical_order, make_folds
@@ -159,20 +159,19 @@ def scan_bins(
         read_pair(calibration, "calibration"),
         read_pair(test, "test"),
     )
-    judged = judged_rows(
-        judged.errors, judged.uncertainty, judged.features, judged.groups
-    )
+    check_pair(judged.errors, judged.uncertainty)
+    judged = judged.to_be_judged()
     numbers = check_counts(n_bins, "n_bins")
     count = bins_of(score_bins, judged.n_rows, "score_bins")
     settings = check_settings(count, method)
     n_draws = check_count(n_draws, "n_draws")
 
-    def predict(scaler: VarianceScaler) -> Rows:
+    def predict(scaler: VarianceScaler) -> Predictions:
         fitted = scaler.fit(calibration[0], learned_from.errors, learned_from.groups)
         u = fitted.predict(test[0])
         return judged.with_uncertainty(check_pair(judged.errors, u)[1])
 
-    def measure_rows(rows: Rows) -> Measured:
+    def measure_rows(rows: Predictions) -> Measured:
         # ties are told apart as before scaling, so that bins of features stay the same
         return measure(rows, settings, rng_from(rng), ties=judged.uncertainty)
 
@@ -295,7 +294,7 @@ def choose_n_bins(
         )
         raise InvalidInputError(msg)
     rows.numbers(by)  # or refuse it now
-    rows = some_features(rows, [] if rows.position(by) == 0 else [by])
+    rows = rows.with_features([] if rows.position(by) == 0 else [by])
     rows = rows.take(canonical_order(rows.columns, rows.errors))
     size = np.abs(rows.errors) / rows.uncertainty
     fold = make_folds(size, cv, rng_from(rng), rows.groups)

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import (
     Floats,
     Ints,
-    Labels,
     as_array,
     check_column,
-    check_variable,
+    check_same_length,
 )
-from .._support.rows import Rows, judged_rows
+from .._support.labels import Label
 from .._support.telling import warn
 from .._support.weights import total_of
 from ..bins.partitions import (
@@ -34,6 +34,7 @@ from ..bins.partitions import (
 )
 from ..bins.sums import BinSums
 from ..exceptions import FewerBinsWarning
+from ..predictions import Predictions, as_predictions
 
 LEFT_OUT = 0.1  # the share of bins that may have too few groups for an interval
 
@@ -47,7 +48,7 @@ class VariableBins:
     name : str
         The variable; "u" is the uncertainty.
     values : array of shape (n,)
-        Its values: numbers, or labels.
+        Its values: numbers, or codes of labels.
     codes : array of int, shape (n,)
         The bin of each row.
     n_bins : int
@@ -57,19 +58,22 @@ class VariableBins:
         Of weighted rows there may be several pieces of a row, of different bins even.
     weights : array or None
         Weights of the pieces, in that order. The codes are those of pieces, too.
+    labels : tuple or None
+        What the codes of labels stand for.
     """
 
     name: str
-    values: Labels
+    values: npt.NDArray[Any]
     codes: Ints
     n_bins: int
     in_order: BinnedRows | None = None
     weights: Floats | None = None
+    labels: tuple[Label, ...] | None = None
 
     @property
     def are_groups(self) -> bool:
         """Whether the bins are named groups rather than ranges of a number."""
-        return self.values.dtype.kind != "f"
+        return self.labels is not None
 
     @property
     def rows(self) -> BinnedRows:
@@ -87,26 +91,27 @@ class VariableBins:
 
 def judged_by(
     error: Any, uncertainty: Any, by: Any, groups: Any = None, sample_weight: Any = None
-) -> tuple[Rows, int]:
+) -> tuple[Predictions, int]:
     """Check rows that are binned by one variable; return the position of its column."""
     features = None if by is None else {"by": by}
-    rows = judged_rows(error, uncertainty, features, groups, sample_weight)
+    rows = as_predictions(error, uncertainty, features, groups, sample_weight)
     return rows, len(rows.columns) - 1
 
 
-def check_ties(ties: Any, given: Any, rows: Rows) -> Floats | None:
+def check_ties(ties: Any, given: Any, rows: Predictions) -> Floats | None:
     """Return the variable that orders rows with equal values, if there is one.
 
     It has as many rows as were `given`, of which those without weight are left out.
     """
     if ties is None:
         return None
-    column = check_column(check_variable(ties, "ties", as_array(given, "u")), "ties")
+    column = check_column(ties, "ties")
+    check_same_length("error", as_array(given, "u"), "ties", column)
     return column if rows.places is None else column[rows.places]
 
 
 def bin_variable(
-    rows: Rows,
+    rows: Predictions,
     position: int,
     n_bins: int,
     *,
@@ -121,7 +126,7 @@ def bin_variable(
 
 
 def bin_variables(
-    rows: Rows,
+    rows: Predictions,
     n_bins: int,
     *,
     ties: Floats | None = None,
@@ -139,22 +144,30 @@ def bin_variables(
 
 
 def _cut(
-    rows: Rows, position: int, n_bins: int, ties: Floats | None, *, in_order: bool
+    rows: Predictions,
+    position: int,
+    n_bins: int,
+    ties: Floats | None,
+    *,
+    in_order: bool,
 ) -> VariableBins:
     name, x = rows.names[position], rows.columns[position]
+    labels = rows.categories[position]
     if rows.weights is not None:
         keys = _tie_breakers(rows, position, ties)
         binned, weights = weighted_bins(x, n_bins, rows.weights, **keys)
         codes = np.repeat(np.arange(binned.sizes.size), binned.sizes)
-        return VariableBins(name, x, codes, binned.sizes.size, binned, weights)
+        return VariableBins(name, x, codes, binned.sizes.size, binned, weights, labels)
     if not in_order:
         codes, n_bins = rank_codes(x, n_bins, **_tie_breakers(rows, position, ties))
-        return VariableBins(name, x, codes, n_bins)
+        return VariableBins(name, x, codes, n_bins, labels=labels)
     binned = rank_bins(x, n_bins, **_tie_breakers(rows, position, ties))
-    return VariableBins(name, x, binned.codes, binned.sizes.size, binned)
+    return VariableBins(name, x, binned.codes, binned.sizes.size, binned, labels=labels)
 
 
-def _tie_breakers(rows: Rows, position: int, ties: Floats | None) -> dict[str, Any]:
+def _tie_breakers(
+    rows: Predictions, position: int, ties: Floats | None
+) -> dict[str, Any]:
     u = rows.uncertainty
     if ties is None and position > 0:
         ties = u
@@ -164,7 +177,11 @@ def _tie_breakers(rows: Rows, position: int, ties: Floats | None) -> dict[str, A
 
 
 def _bins_that_carry(
-    rows: Rows, positions: list[int], n_bins: int, ties: Floats | None, min_size: int
+    rows: Predictions,
+    positions: list[int],
+    n_bins: int,
+    ties: Floats | None,
+    min_size: int,
 ) -> int:
     """Return how many bins of some columns have enough rows, and groups, each."""
     n_bins = feasible_bins(rows.total, n_bins, min_size)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
+from .._support.labels import label_array, label_text
 from .._support.render import html_table, plain, text_table
 from .._support.telling import warn
 from ..bins.partitions import BinnedRows
@@ -88,7 +89,9 @@ class ByBin:
         field_name, title = self._shown
         rows: list[tuple[str, ...]] = [
             (
-                str(self.x_min[i]) if self.is_grouped else f"{self.x_min[i]:.4g}",
+                label_text(self.x_min[i])
+                if self.is_grouped
+                else f"{self.x_min[i]:.4g}",
                 f"{self.n[i]}",
                 f"{value:.3f}",
                 f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
@@ -97,6 +100,10 @@ class ByBin:
             for i, value in enumerate(getattr(self, field_name))
         ]
         return (f"{self.name} from", "rows", title, "interval", "valid"), rows
+
+    def _start(self, i: int) -> str:
+        x = self.x_min[i]
+        return label_text(x) if self.is_grouped else f"{x:.4g}"
 
     def __str__(self) -> str:
         """Return one line a bin."""
@@ -107,7 +114,7 @@ class ByBin:
 
 
 def first_middle_last(
-    values: Labels, binned: BinnedRows, *, is_sorted: bool = False
+    bins: VariableBins, binned: BinnedRows, *, is_sorted: bool = False
 ) -> tuple[Labels, Labels, Labels]:
     """Return the smallest, middle and largest value of each bin; labels are equal.
 
@@ -117,10 +124,12 @@ def first_middle_last(
     ranks = np.array(
         [ends - binned.sizes, ends - (binned.sizes + 1) // 2, ends - 1], dtype=np.int64
     )
-    if is_sorted or values.dtype.kind != "f":
-        found = values[binned.order[ranks]]
+    if bins.labels is not None:
+        found = label_array(bins.labels)[bins.values[binned.order[ranks]]]
+    elif is_sorted:
+        found = bins.values[binned.order[ranks]]
     else:
-        found = order_statistics(values, ranks)
+        found = order_statistics(bins.values, ranks)
     return found[0], found[1], found[2]
 
 

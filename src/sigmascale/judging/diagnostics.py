@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from .._support.checks import Floats, Labels, as_labels, check_pair
+from .._support.checks import Floats, check_pair
+from .._support.labels import Categories, label_text
 
 DISTANCE = 0.1  # between two distributions; less changes hardly any conclusion
 LEVEL = 0.001  # of a test for each variable, of which there may be many
@@ -108,7 +109,9 @@ class Shift:
     shifted: bool
 
 
-def compare_distributions(name: str, old: Labels, new: Labels) -> Shift:
+def compare_distributions(
+    name: str, old: Floats | Categories, new: Floats | Categories
+) -> Shift:
     """Return how a variable's distribution in a new set differs from an old one.
 
     Parameters
@@ -126,9 +129,15 @@ def compare_distributions(name: str, old: Labels, new: Labels) -> Shift:
     >>> compare_distributions("x", x, x + 0.3).distance
     0.3
     """
-    if old.dtype.kind == "f" and new.dtype.kind == "f":
+    if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
         return _compare_numbers(name, old[~np.isnan(old)], new[~np.isnan(new)])
-    return _compare_labels(name, as_labels(old).astype(str), as_labels(new).astype(str))
+    return _compare_labels(
+        name,
+        *(
+            Categories.of(each) if isinstance(each, np.ndarray) else each
+            for each in (old, new)
+        ),
+    )
 
 
 def _compare_numbers(name: str, old: Floats, new: Floats) -> Shift:
@@ -139,20 +148,21 @@ def _compare_numbers(name: str, old: Floats, new: Floats) -> Shift:
     return _shift(name, test.statistic, test.pvalue, outside, (), old.size, new.size)
 
 
-def _compare_labels(name: str, old: Labels, new: Labels) -> Shift:
-    labels, codes = np.unique(np.concatenate([old, new]), return_inverse=True)
+def _compare_labels(name: str, old: Categories, new: Categories) -> Shift:
+    both = Categories.of(np.concatenate([old.values(), new.values()]))
+    labels, codes = both.labels, both.codes
     counts = np.array(
         [
-            np.bincount(part, minlength=labels.size)
+            np.bincount(part, minlength=len(labels))
             for part in (codes[: old.size], codes[old.size :])
         ]
     )
     shares = counts / counts.sum(axis=1, keepdims=True)
     distance = 0.5 * np.abs(shares[0] - shares[1]).sum()
-    p_value = stats.chi2_contingency(counts).pvalue if labels.size > 1 else 1.0
+    p_value = stats.chi2_contingency(counts).pvalue if len(labels) > 1 else 1.0
     unseen = counts[0] == 0
     outside = float(shares[1][unseen].sum())
-    names = tuple(str(label) for label in labels[unseen])
+    names = tuple(label_text(labels[i]) for i in np.flatnonzero(unseen))
     return _shift(name, distance, p_value, outside, names, old.size, new.size)
 
 

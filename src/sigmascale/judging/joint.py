@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._support.checks import Floats
-from .._support.rows import Rows
 from .._support.weights import mean_of, quantile_of
+from ..predictions import Predictions
 from ..scaling.crossfit import make_folds
 
 N_FOLDS = 2
@@ -48,7 +48,7 @@ class Learned:
         return result
 
 
-def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
+def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Learned | None:
     """Predict the z² of unseen rows; None where there is nothing to learn from."""
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
@@ -88,7 +88,7 @@ def learn_jointly(rows: Rows, rng: np.random.Generator) -> Learned | None:
     return Learned(log_factor, rows.weights)
 
 
-def numeric_table(rows: Rows) -> tuple[Floats, list[int]]:
+def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:
     """Return the columns as numbers, and which of them are codes of labels."""
     columns, categorical = [], []
     for column in rows.columns:
@@ -110,7 +110,9 @@ def numeric_table(rows: Rows) -> tuple[Floats, list[int]]:
     ), kept
 
 
-def describe_region(rows: Rows, learned: Learned) -> tuple[str, float, int] | None:
+def describe_region(
+    rows: Predictions, learned: Learned
+) -> tuple[str, float, int] | None:
     """Return the worst region that a few splits find, its <Z²> over all, and rows."""
     from sklearn.tree import DecisionTreeRegressor
 

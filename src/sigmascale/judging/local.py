@@ -18,12 +18,12 @@ from .._support.checks import (
     check_fraction,
     rng_from,
 )
-from .._support.rows import Rows
 from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.quantiles import order_statistics
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 from .by_bin import (
     ByBin,
@@ -281,7 +281,7 @@ def refuse_one_row(n_rows: int) -> None:
         raise InvalidInputError(msg)
 
 
-def refuse_one(rows: Rows) -> None:
+def refuse_one(rows: Predictions) -> None:
     """Refuse a set whose rows, or groups, are too few for any interval."""
     refuse_one_row(rows.n_rows)
     if rows.groups is not None and (rows.groups == rows.groups[0]).all():
@@ -293,7 +293,7 @@ def refuse_one(rows: Rows) -> None:
 
 
 def local_zms_of(
-    rows: Rows,
+    rows: Predictions,
     bins: Mapping[str, VariableBins],
     settings: BinSettings,
     rng: np.random.Generator,
@@ -328,7 +328,7 @@ def local_zms_of(
             zms,
             limits,
             n,
-            first_middle_last(each.values, binned, is_sorted=weights is not None),
+            first_middle_last(each, binned, is_sorted=weights is not None),
             overall,
             settings,
             n_groups,
@@ -408,7 +408,7 @@ class Measured:
 
 
 def measure(
-    rows: Rows,
+    rows: Predictions,
     settings: BinSettings,
     rng: np.random.Generator,
     *,

@@ -20,7 +20,7 @@ from .._support.checks import (
     check_fraction,
     check_interval,
 )
-from .._support.rows import Rows
+from ..predictions import Predictions
 from .binning import VariableBins, bin_variable, check_ties, judged_by
 from .by_bin import ByBin, first_middle_last, groups_of_bins, rows_of_bins
 from .confidence_intervals import MIN_ROWS, wilson_interval, wilson_limits
@@ -158,7 +158,7 @@ def local_coverage(
 def _weighted_coverage_of(
     inside: npt.NDArray[np.bool_],
     bins: VariableBins,
-    rows: Rows,
+    rows: Predictions,
     target: float,
     confidence: float,
 ) -> LocalCoverage:
@@ -189,7 +189,7 @@ def _weighted_coverage_of(
         bins.name,
         clopper_pearson_interval(fraction * n, n, confidence=confidence),
         groups_of_bins(binned, every),
-        first_middle_last(bins.values, binned, is_sorted=True),
+        first_middle_last(bins, binned, is_sorted=True),
         wanted=target,
         overall=(mean, *wilson_limits(mean * of_all, of_all, confidence)),
         confidence=confidence,
@@ -228,7 +228,7 @@ def _coverage_of(
         bins.name,
         clopper_pearson_interval(count, trials, confidence=confidence),
         n,
-        first_middle_last(bins.values, binned),
+        first_middle_last(bins, binned),
         wanted=target,
         overall=(float(inside.mean()), *total),
         confidence=confidence,

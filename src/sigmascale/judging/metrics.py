@@ -23,10 +23,10 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.render import html_table, plain, text_table
-from .._support.rows import Rows, judged_rows
 from .._support.weights import total_of
 from ..exceptions import InvalidInputError
 from ..maps.laws import NORMAL, StudentLaw
+from ..predictions import Predictions, as_predictions
 
 Curve = Literal["interval", "quantile"]
 
@@ -68,7 +68,7 @@ def crps(
     >>> round(crps([0.0, 2.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
     0.8603
     """
-    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
     u = rows.uncertainty
     return rows.mean(u * (law or NORMAL).ranked_scores(rows.errors / u))
 
@@ -92,7 +92,7 @@ def sharpness(uncertainty: Any, *, sample_weight: Any = None) -> float:
     >>> sharpness([1.0, 7.0])
     5.0
     """
-    rows = Rows((check_uncertainty(uncertainty),), ("u",))
+    rows = Predictions.of((check_uncertainty(uncertainty),), ("u",))
     rows = rows.weighted(sample_weight, "uncertainty")
     return float(np.sqrt(rows.mean(rows.uncertainty**2)))
 
@@ -370,7 +370,7 @@ def _deviation(
     error: Any, uncertainty: Any, n_levels: Any, kind: Any, sample_weight: Any
 ) -> Floats:
     """Return observed minus expected fractions at levels from 0 to 1."""
-    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
     e, u = rows.errors, rows.uncertainty
     levels = check_count(n_levels, "n_levels", least=2)
     if check_choice(kind, "kind", get_args(Curve)) == "quantile":

@@ -14,18 +14,16 @@ from .._support.checks import (
     Ints,
     check_choice,
     check_count,
-    check_features,
-    check_together,
     check_uncertainty,
     rng_from,
 )
 from .._support.render import html_table, text_table
-from .._support.rows import Rows, judged_rows
 from .._support.telling import warn
 from .._support.weights import mean_of
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
+from ..predictions import Predictions, as_predictions, group_codes, with_named_features
 from .binning import VariableBins, bin_variables, check_ties
 from .inverse_gamma import InverseGamma
 from .resampling import correlated_squares, shuffled_rows
@@ -115,7 +113,7 @@ class ZDistribution:
 
     @classmethod
     def of(
-        cls, name: Distribution, rows: Rows, df: float | None = None
+        cls, name: Distribution, rows: Predictions, df: float | None = None
     ) -> ZDistribution:
         """Return a distribution, with what it needs of the rows' own z-scores."""
         if name in ("normal", "normal_inverse_gamma"):
@@ -230,12 +228,11 @@ def reference_scores(
     """
     if error is None:
         u = check_uncertainty(uncertainty)
-        columns = check_features(features, u)
-        labels = check_together(groups, u, "uncertainty")
-        rows = Rows((u, *columns.values()), ("u", *columns), groups=labels)
-        rows = rows.weighted(sample_weight, "uncertainty")
+        rows = with_named_features(Predictions.of((u,), ("u",)), features)
+        rows = rows.changed(groups=group_codes(groups, u, "uncertainty"))
+        rows = rows.weighted(sample_weight, "uncertainty").to_be_judged()
     else:
-        rows = judged_rows(error, uncertainty, features, groups, sample_weight)
+        rows = as_predictions(error, uncertainty, features, groups, sample_weight)
     order = check_ties(ties, uncertainty, rows)
     count, n_draws = bins_of(n_bins, rows.total), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
@@ -247,7 +244,7 @@ def reference_scores(
 
 
 def _simulate_sets(
-    rows: Rows,
+    rows: Predictions,
     bins: Mapping[str, VariableBins],
     n_draws: int,
     rng: np.random.Generator,
@@ -269,7 +266,7 @@ def _simulate_sets(
 
 
 def simulate_scores(
-    rows: Rows,
+    rows: Predictions,
     bins: Mapping[str, VariableBins],
     z_scores: ZDistribution,
     n_draws: int,
@@ -299,7 +296,7 @@ def simulate_scores(
 
 
 def _draws(
-    rows: Rows, z_scores: ZDistribution, rng: np.random.Generator
+    rows: Predictions, z_scores: ZDistribution, rng: np.random.Generator
 ) -> Callable[[int], Floats]:
     """Return what draws the squared z-scores of several sets, a set a row."""
     if rows.groups is None:
@@ -363,7 +360,7 @@ def _weighted_gathering(
 
 
 def _scores_of_draws(
-    rows: Rows,
+    rows: Predictions,
     variables: Sequence[VariableBins],
     zms: Floats,
     local: Floats,

@@ -22,10 +22,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from .._support.checks import Floats, Ints, Labels
-from .._support.rows import Rows
+from .._support.checks import Floats, Ints
+from .._support.labels import Categories, label_text
 from .._support.weights import quantile_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
+from ..predictions import Predictions
 
 FINE_BINS, ROWS_OF_A_BIN = 50, 5  # of a number: at most, and at least
 LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40)  # of runs, in bins
@@ -60,10 +61,12 @@ class ScannedVariable:
     labels: tuple[str, ...] | None = None
 
     @classmethod
-    def of(cls, name: str, x: Labels, weights: Floats | None = None) -> ScannedVariable:
+    def of(
+        cls, name: str, x: Floats | Categories, weights: Floats | None = None
+    ) -> ScannedVariable:
         """Cut a variable into fine bins; equal values are never parted."""
         total = total_of(x.size, weights)
-        if x.dtype.kind == "f":
+        if isinstance(x, np.ndarray):
             n_bins = int(np.clip(total // ROWS_OF_A_BIN, 2, FINE_BINS))
             codes = EqualSizeBins.quantiles(x, n_bins, weights).codes(x)
             codes = np.unique(codes, return_inverse=True)[1]
@@ -76,7 +79,7 @@ class ScannedVariable:
         bins = LabelBins.learn(x, min_size=least, weights=weights)
         codes = bins.codes(x)
         found, codes = np.unique(codes, return_inverse=True)
-        names = [*(str(label) for label in bins.labels), "rare labels"]
+        names = [*map(label_text, bins.labels), "rare labels"]
         return cls(
             name,
             codes,
@@ -173,7 +176,7 @@ def shift_ratios(variable: ScannedVariable, sums: Floats, variance: float) -> Fl
 class ScannedRows:
     """All variables of a set, and sums by their bins, as they are or shuffled."""
 
-    def __init__(self, rows: Rows, variables: Sequence[ScannedVariable]) -> None:
+    def __init__(self, rows: Predictions, variables: Sequence[ScannedVariable]) -> None:
         self.variables = variables
         z = rows.errors / rows.uncertainty
         size = np.abs(z)

@@ -15,12 +15,12 @@ import numpy as np
 
 from .._support.checks import check_pair
 from .._support.render import html_table
-from .._support.rows import Rows, judged_rows
 from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
+from ..predictions import Predictions, as_predictions
 from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
@@ -42,11 +42,11 @@ def _global_sums(
 
 def weighted_rows(
     error: Any, uncertainty: Any, sample_weight: Any, features: Any = None
-) -> Rows:
+) -> Predictions:
     """Return weighted rows, which must not be on a device."""
     if on_device(error, uncertainty, features):
         refuse_weights_on_device()
-    return judged_rows(error, uncertainty, features, sample_weight=sample_weight)
+    return as_predictions(error, uncertainty, features, sample_weight=sample_weight)
 
 
 def refuse_weights_on_device() -> None:
@@ -128,7 +128,7 @@ def nll(
     1.8009
     """
     if law is not None:
-        rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+        rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
         u = rows.uncertainty
         return rows.mean(law.losses(rows.errors / u) + np.log(u))
     return _global_sums(error, uncertainty, sample_weight, "z2", "log_u2").nll()
@@ -465,7 +465,9 @@ def _score_device(
     return Scorecard.from_sums(sums, count)
 
 
-def score(rows: Rows, bins: Mapping[str, VariableBins], n_bins: int) -> Scorecard:
+def score(
+    rows: Predictions, bins: Mapping[str, VariableBins], n_bins: int
+) -> Scorecard:
     """Return the scores of checked rows from their bins, of which `n_bins` were asked.
 
     The bins must hold those of u.

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, check_count
+from .._support.labels import Categories, Label
 from .._support.render import html_table, plain
-from .._support.rows import Rows, read_table
 from .._support.weights import effective_number
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions, read_table
 from ..scaling.choice import rank
 from ..scaling.crossfit import make_folds
 from .joint import numeric_table
@@ -169,21 +170,24 @@ def shift_weights(
     return _weights(_stacked(old, new), old.n_rows, n_folds, seed)
 
 
-def _stacked(old: Rows, new: Rows) -> Rows:
+def _stacked(old: Predictions, new: Predictions) -> Predictions:
     """Return the rows of both sets, one after the other."""
-    columns = []
+    columns: list[npt.NDArray[Any]] = []
+    categories: list[tuple[Label, ...] | None] = []
     for position in range(len(old.columns)):
         if old.is_labelled(position) or new.is_labelled(position):
-            parts = [old.labels(position), new.labels(position)]
-            if parts[0].dtype.kind != parts[1].dtype.kind:
-                parts = [each.astype(str) for each in parts]
+            values = [each.labels(position).values() for each in (old, new)]
+            both = Categories.of(np.concatenate(values))
+            columns.append(both.codes)
+            categories.append(both.labels)
         else:
             parts = [each.numbers_or_missing(position) for each in (old, new)]
-        columns.append(np.concatenate(parts))
-    return Rows(tuple(columns), old.names)
+            columns.append(np.concatenate(parts))
+            categories.append(None)
+    return Predictions.of(columns, old.names, categories=categories)
 
 
-def _weights(rows: Rows, n_old: int, n_folds: int, seed: int) -> ShiftWeights:
+def _weights(rows: Predictions, n_old: int, n_folds: int, seed: int) -> ShiftWeights:
     is_new = np.arange(rows.n_rows) >= n_old
     n_new = rows.n_rows - n_old
     # both sets count as many rows, so that the odds are the ratio of densities
@@ -212,7 +216,7 @@ def _weights(rows: Rows, n_old: int, n_folds: int, seed: int) -> ShiftWeights:
 
 
 def _unseen_chances(
-    rows: Rows, is_new: npt.NDArray[np.bool_], balance: Floats, fold: Ints
+    rows: Predictions, is_new: npt.NDArray[np.bool_], balance: Floats, fold: Ints
 ) -> Iterator[tuple[str, Floats]]:
     """Yield the chances that rows are new, by classifiers that have not seen them."""
     from sklearn.ensemble import HistGradientBoostingClassifier

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._support.checks import Floats, Ints
-from .._support.rows import Rows
+from ..predictions import Predictions
 from .joint import Learned, learn_jointly
 from .multiplicity import Compared
 from .resampling import shuffled_rows
@@ -32,7 +32,7 @@ class Shuffled:
         Sums of "z2", "z" and "outside" by the fine bins of each variable.
     kept : dict of str to (ScannedVariable, array of shape (n_kept, n_bins))
         Sums of z² of some shuffled sets, over the mean of z², by variable.
-    some_rows : Rows
+    some_rows : Predictions
         The rows that were shuffled, and jointly learned from.
     learned : Learned or None
         What u and the features together say about the z² of these.
@@ -44,13 +44,13 @@ class Shuffled:
     variables: dict[str, ScannedVariable]
     sums: dict[str, dict[str, Floats]]
     kept: dict[str, tuple[ScannedVariable, Floats]]
-    some_rows: Rows
+    some_rows: Predictions
     learned: Learned | None
     reach: float
 
 
 def shuffle_and_test(
-    rows: Rows, n_draws: int, rng: np.random.Generator, *, joint: bool
+    rows: Predictions, n_draws: int, rng: np.random.Generator, *, joint: bool
 ) -> Shuffled:
     """Compute the statistics of all questions, of a set and of shuffled ones."""
     whole = ScannedRows(rows, _scanned(rows))
@@ -109,9 +109,11 @@ def shuffle_and_test(
     )
 
 
-def _scanned(rows: Rows) -> list[ScannedVariable]:
+def _scanned(rows: Predictions) -> list[ScannedVariable]:
     return [
-        ScannedVariable.of(name, x, rows.weights)
+        ScannedVariable.of(
+            name, rows.labels(name) if rows.is_labelled(name) else x, rows.weights
+        )
         for name, x in zip(rows.names, rows.columns, strict=True)
     ]
 
@@ -135,7 +137,7 @@ def _statistics(
     return found
 
 
-def _some_rows(rows: Rows, most: int, rng: np.random.Generator) -> Ints:
+def _some_rows(rows: Predictions, most: int, rng: np.random.Generator) -> Ints:
     """Return some of the rows, whole groups of them."""
     if rows.groups is None:
         return np.sort(rng.choice(rows.n_rows, most, replace=False))

@@ -20,10 +20,10 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.render import html_table, plain
-from .._support.rows import judged_rows
 from .._support.weights import check_weights, effective_number, mean_of, quantile_of
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
+from ..predictions import as_predictions
 from .coverage import fraction_limits
 from .estimates import Estimate, bca_of_means
 
@@ -81,7 +81,7 @@ def relative_calibration_error(
     >>> print(relative_calibration_error(rng.normal(scale=2 * u), u))
     -1.037 [-1.132, -0.9499]
     """
-    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
     e, u = rows.errors, rows.uncertainty
     confidence = check_fraction(confidence, "confidence")
     n_resamples = check_count(n_resamples, "n_resamples")
@@ -198,7 +198,7 @@ def student_shape(
     >>> round(shape.df, 1), round(shape.scale, 2)
     (3.9, 1.0)
     """
-    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
     e, u = rows.errors, rows.uncertainty
     if not np.any(e):
         msg = "`error` must not be 0 in every row: the z-scores have no distribution."
@@ -298,7 +298,7 @@ def coverage_at_95(
     is 0.95        yes
     rows           1000
     """
-    rows = judged_rows(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
     inside = np.abs(rows.errors) <= REACH * rows.uncertainty
     low, high = fraction_limits(inside, rows.weights, confidence)
     picp, n = rows.mean(inside), float(rows.n_rows)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from .._support.render import TableFormat, as_table, html_table, shorten, text_table
-from .._support.rows import Rows
 from .._support.weights import effective_number
+from ..maps.laws import poor_normal
+from ..predictions import Predictions
 from .local import LocalZMS
 from .references import ReferenceScores
 from .regions import Region
@@ -119,7 +121,7 @@ class Validation:
     scores: Scorecard = field(repr=False)
     reference: ReferenceScores = field(repr=False)
     reach: float
-    rows: Rows | None = field(default=None, repr=False, compare=False)
+    rows: Predictions | None = field(default=None, repr=False, compare=False)
     n_draws: int = field(default=0, repr=False)
     seed: int | None = field(default=None, repr=False)
     n_resamples: int | None = field(default=None, repr=False)
@@ -175,6 +177,14 @@ class Validation:
             f"Judged by {self.rows.n_rows} rows, drawn by a hash, of "
             f"{self.scores.n_rows}; NLL and S are those of all rows."
         )
+
+    @cached_property
+    def tails(self) -> str:
+        """Why a normal law describes the errors poorly, in words; or nothing."""
+        rows = self.rows
+        if rows is None:
+            return ""
+        return poor_normal(rows.errors / rows.uncertainty, rows.weights)
 
     @property
     def n_effective(self) -> float | None:

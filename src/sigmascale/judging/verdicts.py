@@ -9,11 +9,11 @@ import numpy as np
 
 from .._support.checks import Floats, rng_from
 from .._support.repeats import warn_of_repeats
-from .._support.rows import Rows, judged_rows
 from .._support.telling import noted, warn
 from .._support.weights import quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
+from ..predictions import Predictions, as_predictions
 from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan, number_of_units
 from .attainable import attainable_fractions
 from .average import average_of
@@ -123,7 +123,7 @@ def validate(
     >>> verdicts.verdicts["average"].answer, verdicts.verdicts["u"].answer
     ('no', 'yes')
     """
-    rows = judged_rows(error, uncertainty, features, groups, sample_weight)
+    rows = as_predictions(error, uncertainty, features, groups, sample_weight)
     order = check_ties(ties, uncertainty, rows)
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
@@ -169,7 +169,7 @@ def validate(
 
 
 def judge(
-    rows: Rows,
+    rows: Predictions,
     plan: Plan,
     rng: np.random.Generator,
     *,
@@ -216,7 +216,7 @@ def judge(
     )
 
 
-def _warn_of_dominant(rows: Rows, z2: Floats) -> None:
+def _warn_of_dominant(rows: Predictions, z2: Floats) -> None:
     parts = z2 if rows.weights is None else rows.weights * z2
     row, total = int(np.argmax(parts)), float(parts.sum())
     if z2.size >= DOMINATED and parts[row] > 0.5 * total:

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels, check_fraction
+from .._support.checks import Floats, Ints, check_fraction
+from .._support.labels import Categories, label_text
 from .._support.telling import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
@@ -104,7 +105,7 @@ class ConformalScores:
         cls,
         error: Floats,
         uncertainty: Floats,
-        labels: Labels | None,
+        labels: Categories | None,
         weights: Floats | None = None,
     ) -> ConformalScores:
         """Gather the z-scores of checked rows."""
@@ -117,7 +118,7 @@ class ConformalScores:
             return cls(z[order], np.array([z.size]), None, weights[order])
         groups = LabelBins.learn(labels)
         codes = groups.codes(labels)
-        sizes = BinnedRows.from_codes(codes, groups.labels.size).sizes
+        sizes = BinnedRows.from_codes(codes, len(groups.labels)).sizes
         order = np.lexsort((z, codes))
         return cls(z[order], sizes, groups, None if weights is None else weights[order])
 
@@ -130,7 +131,7 @@ class ConformalScores:
             isinstance(each, np.ndarray) and each.ndim == 1 for each in arrays
         ):
             return False
-        n_groups = 1 if self.groups is None else self.groups.labels.size
+        n_groups = 1 if self.groups is None else len(self.groups.labels)
         return bool(
             self.z.dtype == np.float64
             and self.sizes.dtype == np.int64
@@ -168,7 +169,7 @@ class ConformalScores:
         coverage: Any,
         *,
         asymmetric: bool,
-        labels: Labels | None,
+        labels: Categories | None,
     ) -> Floats:
         """Return the limits of the errors of checked rows, shape (n, 2)."""
         level = exact_level(coverage)
@@ -237,7 +238,12 @@ class ConformalScores:
             )
 
     def _warn_of_infinite(
-        self, codes: Ints, labels: Labels | None, level: Fraction, *, asymmetric: bool
+        self,
+        codes: Ints,
+        labels: Categories | None,
+        level: Fraction,
+        *,
+        asymmetric: bool,
     ) -> None:
         """Say whose limits are infinite and how many rows would make them finite."""
         needed = rows_needed(level, asymmetric=asymmetric)
@@ -253,12 +259,12 @@ class ConformalScores:
         if labels is None:
             message += f"; conformalize was given {self.counts[0]}."
         else:
-            names, first = np.unique(labels[few], return_index=True)
+            which, first = np.unique(labels.codes[few], return_index=True)
             found = [
-                f"{name} has {rows[codes[few[i]]]}"
-                for name, i in zip(names[:_SHOWN], first[:_SHOWN], strict=True)
+                f"{label_text(labels.labels[each])} has {rows[codes[few[i]]]}"
+                for each, i in zip(which[:_SHOWN], first[:_SHOWN], strict=True)
             ]
-            more = [f"and {names.size - _SHOWN} more"] if names.size > _SHOWN else []
+            more = [f"and {which.size - _SHOWN} more"] if which.size > _SHOWN else []
             message += f" of a group; {', '.join([*found, *more])}."
         warn(
             f"{message[0].upper()}{message[1:]} The limits of {few.size} of "

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from .._support.checks import Floats
+from .._support.labels import numbers_of
 from ..bins.libraries import Array, library_of
 from ..bins.partitions import EqualSizeBins, Kernel, LabelBins, find_label
 from ..bins.quantiles import ready
@@ -189,10 +190,9 @@ def _kernel(
 
 def label_numbers(partition: LabelBins, *, positions: bool = False) -> Floats:
     """Return labels that are numbers; of text their positions, or none at all."""
-    labels = partition.labels
-    if labels.dtype.kind in "UO":
-        return np.arange(float(labels.size if positions else 0))
-    return labels
+    if partition.are_text:
+        return np.arange(float(len(partition.labels) if positions else 0))
+    return numbers_of(partition.labels)
 
 
 def _lookup(node: Lookup) -> tuple[list[Any], Kernel]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import LARGEST, SMALLEST, Floats
-from .._support.rows import Rows, check_nonnegative_uncertainty
 from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenGroupWarning
+from ..predictions import Predictions, check_nonnegative_uncertainty
 from .evaluation import evaluate
 from .nodes import Code, Column, Node, columns_of, in_order
 from .seen import Seen
@@ -20,7 +20,7 @@ _FLOAT = np.finfo(np.float64)
 
 def recalibrate(
     root: Node,
-    rows: Rows,
+    rows: Predictions,
     *,
     smallest: float,
     seen: Seen | None = None,
@@ -42,7 +42,7 @@ def recalibrate(
     return _rescaled(root, columns, rows.n_rows)
 
 
-def rescale(root: Node, rows: Rows) -> Floats:
+def rescale(root: Node, rows: Predictions) -> Floats:
     """Return the recalibrated uncertainties of rows whose uncertainties are positive.
 
     Nothing is said about labels that were never seen.
@@ -57,7 +57,7 @@ def in_range(u: Floats) -> Floats:
     return u
 
 
-def _columns(root: Node, rows: Rows) -> list[Any]:
+def _columns(root: Node, rows: Predictions) -> list[Any]:
     """Return the columns that a map reads, each checked for what the map takes it."""
     columns: list[Any] = [None] * len(rows.columns)
     for column in columns_of(root):
@@ -76,16 +76,16 @@ def _rescaled(root: Node, columns: list[Any], n_rows: int) -> Floats:
     return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
 
 
-def _warn_of_unseen(root: Node, rows: Rows, columns: list[Any]) -> None:
+def _warn_of_unseen(root: Node, rows: Predictions, columns: list[Any]) -> None:
     for node in in_order(root):
         if not isinstance(node, Code) or not isinstance(node.partition, LabelBins):
             continue
         assert isinstance(node.x, Column)
         position = node.x.position
-        unseen = node.partition.unseen(columns[position])
-        if unseen.size:
+        unseen = node.partition.count_unseen(columns[position])
+        if unseen:
             warn(
-                f"{unseen.size} of {rows.n_rows} rows have a label in column "
+                f"{unseen} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[position]!r} that was not seen in fit; they take the "
                 "average factor.",
                 UnseenGroupWarning,

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
-from .._support.rows import Rows
+from .._support.labels import Categories
 from .._support.telling import warn
 from ..bins.quantiles import order_statistics
 from ..exceptions import ExtrapolationWarning, MissingFeatureWarning
+from ..predictions import Predictions
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
 N_HASHES = 256  # of rows that are kept
@@ -54,7 +55,7 @@ class Seen:
     hashes: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     @classmethod
-    def of(cls, rows: Rows) -> Seen:
+    def of(cls, rows: Predictions) -> Seen:
         """Return what is kept of checked rows with errors."""
         positions, quantiles, missing = [], [], []
         for position, column in enumerate(rows.columns):
@@ -143,12 +144,14 @@ class Seen:
             and (self.missing >= 0).all()
         )
 
-    def warn_of_others(self, rows: Rows, n_fit: int, kinds: Mapping[int, str]) -> None:
+    def warn_of_others(
+        self, rows: Predictions, n_fit: int, kinds: Mapping[int, str]
+    ) -> None:
         """Warn of rows far outside, and of gaps in columns that had none.
 
         Parameters
         ----------
-        rows : Rows
+        rows : Predictions
             New rows.
         n_fit : int
             Rows of the calibration set.
@@ -191,7 +194,7 @@ class Seen:
                     stacklevel=4,
                 )
 
-    def shared(self, rows: Rows) -> float:
+    def shared(self, rows: Predictions) -> float:
         """Return which share of the calibration set is among rows with errors."""
         if not self.hashes.size:
             return 0.0
@@ -228,7 +231,7 @@ def _most(quantiles: Floats) -> str:
     return f" (90 % of them {_range(quantiles[1], quantiles[-2])})"
 
 
-def _some_hashes(rows: Rows) -> Ints:
+def _some_hashes(rows: Predictions) -> Ints:
     """Return the smallest hashes, which are as good as random rows."""
     hashes = hashes_of(rows)
     n = min(4 * N_HASHES, hashes.size)
@@ -238,23 +241,30 @@ def _some_hashes(rows: Rows) -> Ints:
     return kept.view(np.int64)
 
 
-def hashes_of(rows: Rows) -> Hashes:
+def hashes_of(rows: Predictions) -> Hashes:
     """Return a hash of each row: of its uncertainty, features and error."""
     result = np.zeros(rows.n_rows, dtype=np.uint64)
-    for column in (*rows.columns, rows.errors):
-        result = _mixed(result ^ _bits(column))
+    for position, column in enumerate(rows.columns):
+        labelled = rows.is_labelled(position)
+        bits = _label_bits(rows.labels(position)) if labelled else _bits(column)
+        result = _mixed(result ^ bits)
+    result = _mixed(result ^ _bits(rows.errors))
     return result >> np.uint64(1)  # 63 bits, which signed integers have
 
 
-def _bits(column: npt.NDArray[Any]) -> Hashes:
-    if column.dtype == np.float64:
-        values = column + 0.0  # which makes 0 of -0
-        return values.view(np.uint64)
+def _bits(column: Floats) -> Hashes:
+    values = column + 0.0  # which makes 0 of -0
+    return values.view(np.uint64)
+
+
+def _label_bits(labels: Categories) -> Hashes:
     from hashlib import blake2b
 
-    distinct, which = np.unique(column.astype(str), return_inverse=True)
-    codes = [blake2b(str(each).encode(), digest_size=8).digest() for each in distinct]
-    return np.frombuffer(b"".join(codes), dtype="<u8").astype(np.uint64)[which]
+    digests = [
+        blake2b(repr(each).encode(errors="surrogatepass"), digest_size=8).digest()
+        for each in labels.labels
+    ]
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)[labels.codes]
 
 
 def _mixed(x: Hashes) -> Hashes:

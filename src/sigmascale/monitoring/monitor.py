@@ -14,16 +14,16 @@ from .._support.checks import (
     as_array,
     check_column,
     check_count,
-    check_features,
     check_fraction,
     check_pair,
     check_same_length,
 )
 from .._support.files import write_text
-from .._support.rows import Rows, fitted_names
+from .._support.labels import label_text
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps.prediction import recalibrate
 from ..persistence import dumps, loads
+from ..predictions import Predictions, fitted_names, with_named_features
 from .alarm import Alarm
 from .arrivals import Arrivals, as_column
 from .bets import WEIGHTS
@@ -160,10 +160,9 @@ class Monitor:
                 "recalibrator keeps them in another order. Pass error / predict(...)."
             )
             raise InvalidInputError(msg)
-        features = check_features(X, z)
-        self._columns = list(features)
-        columns = {name: as_column(column) for name, column in features.items()}
-        self._learn_regions(Arrivals(z, columns), own=True)
+        rows = _read(z, X)
+        self._columns = list(rows.names[1:])
+        self._learn_regions(Arrivals(z, _watched(rows)), own=True)
 
     @property
     def evidence(self) -> float:
@@ -207,18 +206,18 @@ class Monitor:
                 if named
                 else np.reshape(X, (1, -1))
             )
-        features = check_features(X, e)
+        rows = _read(u, X)
+        names = list(rows.names[1:])
         if self._columns is None:
-            self._columns = list(features)
-        elif self._columns != list(features):
-            had, has = (", ".join(each) or "none" for each in (self._columns, features))
+            self._columns = names
+        elif self._columns != names:
+            had, has = (", ".join(each) or "none" for each in (self._columns, names))
             msg = f"`X` must have the same features in all calls; had {had}, has {has}."
             raise InvalidInputError(msg)
-        z = e / (u if self.scaler is None else self._recalibrated(u, features))
-        columns = {name: as_column(column) for name, column in features.items()}
+        z = e / (u if self.scaler is None else self._recalibrated(rows))
         self.n_rows += z.size
         if self.alarm is None:
-            new = Arrivals(z, columns, _times(time, e))
+            new = Arrivals(z, _watched(rows), _times(time, e))
             self._waiting = self._waiting.plus(new)
             self._work()
         return self
@@ -236,21 +235,19 @@ class Monitor:
             raise InvalidInputError(msg)
         return Reference.of(z, self._rng)
 
-    def _recalibrated(self, u: Floats, features: dict[str, Any]) -> Floats:
+    def _recalibrated(self, rows: Predictions) -> Floats:
         """Return what the recalibrator makes of uncertainties."""
         names = fitted_names(self.scaler)
-        others = list(names[1:])
+        others, features = list(names[1:]), rows.names[1:]
         if set(others) <= set(features):
-            columns = [features[name] for name in others]
-        elif len(others) == len(features):  # no names, but in the right order
-            columns = list(features.values())
-        else:
+            rows = rows.with_features(others)
+        elif len(others) != len(features):  # else in the right order, without names
             msg = (
                 "`X` must have the features that the recalibrator was fitted on, "
                 f"{', '.join(others)}; found {', '.join(features) or 'none'}."
             )
             raise InvalidInputError(msg)
-        rows = Rows((u, *columns), names)
+        rows = rows.changed(names=names)
         scaler: Any = self.scaler
         return recalibrate(scaler.map_, rows, smallest=scaler.min_uncertainty_)
 
@@ -543,3 +540,19 @@ def _times(time: Any, rows: Floats) -> list[float | str | None]:
         floats: list[float | str | None] = times.astype(float).tolist()
         return floats
     return [plain_time(each) for each in times]
+
+
+def _read(u: Floats, X: Any) -> Predictions:
+    """Return rows with their features, which are checked."""
+    rows = with_named_features(Predictions.of((u,), ("u",)), X)
+    return rows.to_be_judged()
+
+
+def _watched(rows: Predictions) -> dict[str, Any]:
+    """Return the features that are watched: numbers, and labels as text."""
+    return {
+        name: as_column([label_text(each) for each in rows.labels(name).values()])
+        if rows.is_labelled(name)
+        else rows.columns[rows.position(name)]
+        for name in rows.names[1:]
+    }

@@ -10,10 +10,10 @@ import numpy as np
 from scipy import stats
 
 from .._support.checks import Floats, as_array, check_column, check_same_length
-from .._support.rows import Rows
 from ..bins.partitions import cut_positions, most_bins
 from ..exceptions import InvalidInputError
 from ..judging.local import LocalZMS, local_zms
+from ..predictions import Predictions
 from .alarm import Alarm
 from .monitor import Monitor
 
@@ -94,12 +94,12 @@ class OverTime:
         }
 
 
-def over_time(rows: Rows, time: Any, *, confidence: float = 0.95) -> OverTime:
+def over_time(rows: Predictions, time: Any, *, confidence: float = 0.95) -> OverTime:
     """Return how calibration runs over time; weights of rows do not count.
 
     Parameters
     ----------
-    rows : Rows
+    rows : Predictions
         Checked rows, with errors.
     time : array-like of shape (n,)
         When the rows of the table came, numbers or dates. Rows of equal times keep
@@ -134,7 +134,7 @@ def over_time(rows: Rows, time: Any, *, confidence: float = 0.95) -> OverTime:
     )
 
 
-def as_times(time: Any, rows: Rows) -> tuple[Floats, bool]:
+def as_times(time: Any, rows: Predictions) -> tuple[Floats, bool]:
     """Return times as numbers, and whether these are days since 1970-01-01."""
     values = as_array(time, "time")
     if rows.places is not None and values.size > rows.places.max():

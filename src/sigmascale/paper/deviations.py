@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from .._support.labels import Categories
 from .._support.render import markdown_table
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..judging.scores import zms
@@ -148,8 +149,9 @@ def _one_draw(study: Study) -> str:
 
 def _groups(study: Study) -> str:
     training = study.data.training
-    groups = LabelBins.learn(training.group, min_size=MIN_GROUP)
-    codes = groups.codes(training.group)
+    labels = Categories.of(training.group)
+    groups = LabelBins.learn(labels, min_size=MIN_GROUP)
+    codes = groups.codes(labels)
     lost = int(np.isin(codes, lost_groups(groups)).sum())
     extreme = exceeds(training.group, study.data.test.group)
     small = int((~extreme & (codes == groups.n_bins - 1)).sum())
@@ -159,7 +161,7 @@ def _groups(study: Study) -> str:
     ]
     return (
         "## groups lost: OxNy\n\n"
-        f"Of {groups.labels.size} groups with at least {MIN_GROUP} rows, the published "
+        f"Of {len(groups.labels)} groups with at least {MIN_GROUP} rows, the published "
         "code drops the one with most N atoms for each number of O atoms "
         f"({lost} rows of the training set), and scores the rows of too-small groups "
         f"without scaling them ({small} rows). We keep all groups of sufficient size "

@@ -15,14 +15,15 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints, rng_from
+from .._support.labels import Categories
 from .._support.progress import track
-from .._support.rows import Rows, judged_rows
 from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..datasets import QM9, Molecules, make_molecules
 from ..judging.confidence_intervals import wilson_interval
 from ..judging.local import Measured, check_settings, measure
 from ..judging.references import ReferenceScores, reference_scores
+from ..predictions import Predictions, as_predictions
 from ..scaling import BinwiseScaling, IsotonicScaling
 
 BIN_NUMBERS = (20, 40, 80)
@@ -37,13 +38,13 @@ Key = tuple[int, str, str, str]
 Fit = tuple[int, str, str]
 
 
-def in_notation(data: Molecules) -> Rows:
+def in_notation(data: Molecules) -> Predictions:
     """Return rows in the paper's notation: X1 is the mass, X2 the hetero-atom fraction.
 
     A conditioning table ``data.X`` without names has the same columns.
     """
     features = {"X1": data.mass, "X2": data.heteroatom_fraction}
-    return judged_rows(data.error, data.uncertainty, features)
+    return as_predictions(data.error, data.uncertainty, features)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ def in_file_order(u: Floats) -> Floats:
 
 
 def measure_set(
-    rows: Rows, seed: int, *, u: Floats | None = None, ties: Floats | None = None
+    rows: Predictions, seed: int, *, u: Floats | None = None, ties: Floats | None = None
 ) -> Measured:
     """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
     settings = check_settings(SCORE_BINS, "bca")
@@ -160,7 +161,7 @@ def measure_set(
     return measure(judged, settings, rng_from(seed), ties=ties)
 
 
-def evaluate(rows: Rows, u: Floats, ties: Floats, seed: int) -> Values:
+def evaluate(rows: Predictions, u: Floats, ties: Floats, seed: int) -> Values:
     """Return the scores and valid fractions of one row of a table."""
     measured = measure_set(rows, seed, u=u, ties=ties)
     card = measured.scores.to_dict()
@@ -224,13 +225,13 @@ def _unscaled(data: StudyData, simulated: ReferenceScores, seed: int) -> Iterato
     yield (0, "none", "test", "simulated"), values, None, "one draw"
 
 
-def _perfect_fractions(test: Rows, seed: int, n_draws: int = 20) -> Values:
+def _perfect_fractions(test: Predictions, seed: int, n_draws: int = 20) -> Values:
     """Return intervals of the valid fractions, averaged over simulated sets."""
     rng = np.random.default_rng(seed)
     valid = dict.fromkeys(test.names, 0.0)
     for _ in range(n_draws):
         error = rng.standard_normal(test.n_rows) * test.uncertainty
-        local = measure_set(replace(test, error=error), seed).local
+        local = measure_set(test.changed(error=error), seed).local
         for x, result in local.items():
             valid[x] += result.valid.sum() / n_draws
     n_bins = local["u"].valid.size
@@ -251,13 +252,13 @@ def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
         ties = lexicographic_rank(which.mass, which.uncertainty)
         values = evaluate(in_notation(which), u, ties, seed)
         yield (20, "u&X1", name, "NLL"), values, None, None
-    groups = LabelBins.learn(data.training.group, min_size=MIN_GROUP)
+    groups = LabelBins.learn(Categories.of(data.training.group), min_size=MIN_GROUP)
     last = groups.n_bins - 1
-    codes = groups.codes(data.training.group)
+    codes = groups.codes(Categories.of(data.training.group))
     factors = _factors(data.training, codes, groups.n_bins)
     lost = lost_groups(groups)
     for which, name in ((data.training, "training"), (data.test, "test")):
-        rows, codes = in_notation(which), groups.codes(which.group)
+        rows, codes = in_notation(which), groups.codes(Categories.of(which.group))
         in_file = np.arange(codes.size, dtype=float)
         known = codes < last
         scaled = factors[codes] * rows.uncertainty

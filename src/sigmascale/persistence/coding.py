@@ -266,22 +266,12 @@ class Decoder:
         return self(value)
 
     def _part(self, kind: str, parts: Any) -> Any:
-        if kind == "LabelBins":  # of which a missing number may be one
-            part = LabelBins(**{n: self._labels(v) for n, v in parts.items()})
-        else:
-            part = _PARTS[kind](**{n: self(v) for n, v in parts.items()})
+        part = _PARTS[kind](**{n: self(v) for n, v in parts.items()})
         if not part.is_sound:
             refuse(f"its {kind} are not whole, sorted and finite.")
         return part
 
-    def _labels(self, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("is") == "array":
-            return self._numbers(value, missing_allowed=True)
-        return self(value)
-
-    def _numbers(
-        self, value: dict[str, Any], *, missing_allowed: bool = False
-    ) -> np.ndarray[Any, Any]:
+    def _numbers(self, value: dict[str, Any]) -> np.ndarray[Any, Any]:
         values, dtype = value["values"], value["dtype"]
         shape, size = _shape(value)
         if dtype == "b":
@@ -302,7 +292,7 @@ class Decoder:
             names = ", ".join(sorted(each.__name__ for each in wrong))
             refuse(f"an array of numbers holds something else ({names}).")
         flat: np.ndarray[Any, Any] = np.array(values, dtype=_DTYPES[dtype])
-        if dtype == "f" and not missing_allowed and np.isnan(flat).any():
+        if dtype == "f" and np.isnan(flat).any():
             refuse("it holds a number that is not one (NaN).")
         return flat.reshape(shape)
 

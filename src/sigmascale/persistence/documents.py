@@ -30,13 +30,13 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.files import write_text
-from .._support.rows import Rows, default_names
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import recalibrate
 from ..maps.seen import Seen
+from ..predictions import Predictions, default_names
 from ..scaling.registry import scaler_named
 from . import several
 from .coding import ELSEWHERE, Decoder, Encoder, check_sums, place, refuse
@@ -114,7 +114,7 @@ class SavedMap:
         """The names of the columns; if they had none, these count columns."""
         return default_names(self.n_columns) if self.columns is None else self.columns
 
-    def predict(self, rows: Rows) -> Floats:
+    def predict(self, rows: Predictions) -> Floats:
         """Return the recalibrated uncertainties of rows with the right columns."""
         return recalibrate(
             self.root,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.checks import Floats
-from .._support.rows import NamedColumns, Rows, default_names
+from ..predictions import NamedColumns, Predictions, default_names
 from ..targets.tables import long_targets, predict_targets, wide_targets
 from .coding import Decoder, Encoder, place, refuse
 
@@ -60,7 +60,7 @@ class SavedTargets:
     source: Any
     library: str
 
-    def predict(self, table: Rows) -> Floats:
+    def predict(self, table: Predictions) -> Floats:
         """Return the recalibrated uncertainties of a table with the right columns."""
         names = list(self.maps)
         if self.by is None:

@@ -34,13 +34,11 @@ from sklearn.utils.validation import (
 from .._support.checks import (
     Floats,
     check_count,
-    check_groups,
-    check_together,
     refuse_other_order,
 )
-from .._support.rows import check_target
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
+from ..predictions import check_labels, check_target, group_codes
 from ..scaling import SelectedScaling, VarianceScaler
 from .sources import Uncertainty, check_source, predict_with_std
 from .tables import Features, conditioning_table, some_rows
@@ -198,10 +196,10 @@ class RecalibratedRegressor(
         target = check_target(y, _num_samples(X), type(self).__name__, what="targets")
         regressor, scaler = self._regressor(), self._scaler()
         check_source(regressor, self.uncertainty)
-        kept_together = check_together(groups, target, "X")
-        labels = (
-            None if by_group is None else check_groups(by_group, target, "by_group")
-        )
+        kept_together = group_codes(groups, target, "X")
+        labels = None
+        if by_group is not None:
+            labels = check_labels(by_group, target, "by_group").values()
         weights, known = self._weights(sample_weight, target)
         routed = self._route(groups, sample_weight, fit_params)
 

@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
 from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
+from .._support.labels import Categories
 from .._support.telling import quiet
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
@@ -141,7 +142,8 @@ def calibrate(
             with quiet():  # `fit` has given the warnings that matter
                 fitted = fit(clone(chosen), seen)
                 predicted[unseen] = fitted.predict(some_rows(table, unseen))
-    scaler.conformal_ = ConformalScores.learn(error, predicted, by_group, weights)
+    labels = None if by_group is None else Categories.of(by_group)
+    scaler.conformal_ = ConformalScores.learn(error, predicted, labels, weights)
     return scaler
 
 

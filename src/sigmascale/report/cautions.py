@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..judging.detectability import FACTORS
 from ..judging.diagnostics import Shift
 from ..judging.validation import AVERAGE, BIAS
-from ..maps.laws import NORMAL, StudentLaw
 from .evidence import Evidence
 from .questions import doubt_of_average
 from .text import percent, variable
@@ -129,19 +126,6 @@ def _few_rows(evidence: Evidence) -> Iterator[Caution]:
     yield Caution("That a “yes” rules out large faults.", words)
 
 
-def _student(evidence: Evidence) -> str:
-    """Return how much narrower intervals of Student's t are, in words."""
-    found = evidence.final.tails
-    if found is None or not np.isfinite(found.shape.df):
-        return ""
-    law = StudentLaw(found.shape.df, found.shape.scale)
-    width = float(law.quantiles(0.95) / NORMAL.quantiles(0.95)) / found.zms.value**0.5
-    return (
-        f" Student's t with ν = {law.df:.2g} describes them; its intervals of 90 % are "
-        f'{width:.2g} times as wide (distribution="student").'
-    )
-
-
 def _tails(evidence: Evidence) -> Iterator[Caution]:
     final = evidence.final
     z, bias = final.z, final.validation.verdicts[BIAS]
@@ -152,8 +136,8 @@ def _tails(evidence: Evidence) -> Iterator[Caution]:
             "times its root mean square, against 0.27 % of normal ones. Calibrated "
             "uncertainties have the right variance, not the right intervals; the "
             f"multiple of u that holds 95 % of these errors is {z.k95:.2f}. A few "
-            "large errors also weigh heavily on ⟨Z²⟩ and the likelihood."
-            f"{_student(evidence)}",
+            "large errors also weigh heavily on ⟨Z²⟩ and the likelihood. "
+            f"{final.validation.tails}".strip(),
         )
     # where nothing can be told, the verdict says it
     doubt = doubt_of_average(final)

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Labels, as_labels
+from .._support.checks import Floats, Labels
 from .._support.progress import track
 from .._support.repeats import repeats_found
-from .._support.rows import Rows, default_names, fitted_names, read_pair
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
@@ -24,6 +23,7 @@ from ..judging.diagnostics import (
 from ..judging.tails import TailStatistics, tails
 from ..judging.validation import Validation
 from ..monitoring.over_time import OverTime, over_time
+from ..predictions import Predictions, default_names, fitted_names, read_pair
 
 Seed = int | np.random.Generator | None
 TAIL_ROWS = 20  # below, a set has no tails to speak of
@@ -37,7 +37,7 @@ class Stage:
     ----------
     name : str
         "as they are", "before" or "after".
-    rows : Rows
+    rows : Predictions
         The rows, with these uncertainties.
     validation : Validation
         The verdicts on them.
@@ -50,7 +50,7 @@ class Stage:
     """
 
     name: str
-    rows: Rows
+    rows: Predictions
     validation: Validation
     curve: ConfidenceCurve
     z: ZScores
@@ -228,13 +228,13 @@ def _over_time(stage: Stage, time: Any) -> OverTime:
     return over_time(stage.rows, time, confidence=stage.validation.confidence)
 
 
-def _tails_of(rows: Rows, confidence: float, rng: Seed) -> TailStatistics | None:
+def _tails_of(rows: Predictions, confidence: float, rng: Seed) -> TailStatistics | None:
     if rows.n_rows < TAIL_ROWS or not rows.errors.any():
         return None
     return tails(rows.errors, rows.uncertainty, confidence=confidence, rng=rng)
 
 
-def _judged(validation: Any, name: str) -> Rows:
+def _judged(validation: Any, name: str) -> Predictions:
     """Return the rows that were judged."""
     if not isinstance(validation, Validation):
         msg = (
@@ -253,7 +253,7 @@ def _judged(validation: Any, name: str) -> Rows:
     return validation.rows
 
 
-def _check_same_rows(before: Rows, after: Rows) -> None:
+def _check_same_rows(before: Predictions, after: Predictions) -> None:
     """Refuse verdicts on other rows: nothing could be concluded from both."""
     if before.names != after.names:
         found = [", ".join(rows.names[1:]) or "none" for rows in (before, after)]
@@ -301,7 +301,7 @@ def _check_scaler(scaler: Any, recalibrated: Any) -> None:
         raise InvalidInputError(msg)
 
 
-def _renamed(columns: tuple[str, ...], judged: Rows) -> tuple[str, ...]:
+def _renamed(columns: tuple[str, ...], judged: Predictions) -> tuple[str, ...]:
     """Give the columns of an array, which have only numbers, the features' names."""
     numbered = columns[1:] == default_names(len(columns))[1:]
     if numbered and len(judged.names) == len(columns):
@@ -310,16 +310,20 @@ def _renamed(columns: tuple[str, ...], judged: Rows) -> tuple[str, ...]:
 
 
 def _compare_sets(
-    learned_from: Rows, columns: tuple[str, ...], judged: Rows
+    learned_from: Predictions, columns: tuple[str, ...], judged: Predictions
 ) -> Calibration:
     old, new = learned_from.uncertainty, judged.uncertainty
     shifts = [compare_distributions("u", old, new)]
-    features = judged.features
-    for name, column in zip(columns[1:], learned_from.columns[1:], strict=True):
-        if name in features:
-            shifts.append(
-                compare_distributions(name, as_labels(column), features[name])
-            )
+    for position, name in enumerate(columns[1:], start=1):
+        if name in judged.names[1:]:
+            both = [
+                rows.labels(key) if rows.is_labelled(key) else rows.columns[key]
+                for rows, key in (
+                    (learned_from, position),
+                    (judged, judged.names.index(name)),
+                )
+            ]
+            shifts.append(compare_distributions(name, *both))
     return Calibration(
         n_rows=learned_from.n_rows,
         n_shared=count_shared_rows((learned_from.errors, old), (judged.errors, new)),

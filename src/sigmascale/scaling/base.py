@@ -10,24 +10,15 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from .._support.checks import (
     Floats,
     Ints,
-    Labels,
     check_choice,
-    check_errors,
+    check_column,
     check_fraction,
-    check_groups,
+    check_same_length,
     refuse_other_order,
 )
+from .._support.labels import Categories
 from .._support.progress import working
 from .._support.repeats import warn_of_repeats
-from .._support.rows import (
-    Rows,
-    check_nonnegative_uncertainty,
-    check_target,
-    judged_rows,
-    read_table,
-    refuse_negative_uncertainty,
-    with_target,
-)
 from .._support.telling import warn
 from .._support.weights import effective_number
 from ..bins.devices import DeviceRows, on_device
@@ -42,6 +33,16 @@ from ..maps.conformal import ConformalScores
 from ..maps.laws import NORMAL, StudentLaw
 from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
+from ..predictions import (
+    Predictions,
+    as_predictions,
+    check_labels,
+    check_nonnegative_uncertainty,
+    check_target,
+    read_table,
+    refuse_negative_uncertainty,
+    with_target,
+)
 from . import devices
 from .informative import informative
 from .slips import warn_of_slips
@@ -88,14 +89,16 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
     n_effective_: float
     distribution: Distribution = "normal"
 
-    def _learn(self, rows: Rows) -> Node:
+    def _learn(self, rows: Predictions) -> Node:
         """Return the map that was learned from rows, and keep what else is of interest.
 
         Rows are checked, their uncertainties positive, and their errors not all 0.
         """
         return self._learn_from_sums(RowSummaries(rows))
 
-    def _learn_in_folds(self, rows: Rows, fold: Ints) -> tuple[Node, Floats] | None:
+    def _learn_in_folds(
+        self, rows: Predictions, fold: Ints
+    ) -> tuple[Node, Floats] | None:
         """Return the map, and what it would be for rows of each fold without them.
 
         A method that cross-fits anyway returns both, the uncertainties of unseen rows
@@ -202,12 +205,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         self.min_uncertainty_ = smallest
         self.seen_ = Seen.of_range(smallest, largest)
 
-    def fit_sample(self, rows: Rows, n_rows: int, smallest_uncertainty: float) -> Self:
+    def fit_sample(
+        self, rows: Predictions, n_rows: int, smallest_uncertainty: float
+    ) -> Self:
         """Learn from rows that stand for many others.
 
         Parameters
         ----------
-        rows : Rows
+        rows : Predictions
             Checked rows, with errors.
         n_rows : int
             How many rows they stand for; `set_level` says what those not seen want.
@@ -240,7 +245,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         if self.distribution == "normal":  # of a law, the sample has the average, too
             self.map_ = Product((Constant(level), self.map_))
 
-    def _fit_rows(self, rows: Rows) -> Self:
+    def _fit_rows(self, rows: Predictions) -> Self:
         """Fit checked rows, with what would trip every method out of the way."""
         check_choice(self.distribution, "distribution", get_args(Distribution))
         # sums that are kept must be those of the errors, even if all of them are 0
@@ -275,7 +280,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             )
         self.law_ = law
 
-    def _fit_in_folds(self, rows: Rows, fold: Ints) -> Floats | None:
+    def _fit_in_folds(self, rows: Predictions, fold: Ints) -> Floats | None:
         """Fit checked rows, and return what rows of each fold get without them.
 
         Nothing is done or returned by a method that does not cross-fit.
@@ -458,11 +463,14 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
                 None if each is None else to_numpy(each)
                 for each in (predicted, error, by_group, sample_weight)
             )
-        errors = check_errors(error, predicted)
+        errors = check_column(error, "error")
+        check_same_length("X", predicted, "error", errors)
         labels = self._group_labels(by_group, predicted)
-        rows = Rows((predicted,), ("u",), errors, labels).weighted(sample_weight)
+        rows = Predictions.of((predicted,), ("u",), errors).weighted(sample_weight)
+        if labels is not None and rows.places is not None:
+            labels = labels[rows.places]
         self.conformal_ = ConformalScores.learn(
-            rows.errors, rows.uncertainty, rows.groups, rows.weights
+            rows.errors, rows.uncertainty, labels, rows.weights
         )
         return self
 
@@ -553,8 +561,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         )
 
     @staticmethod
-    def _group_labels(by_group: Any, rows: Floats) -> Labels | None:
-        return None if by_group is None else check_groups(by_group, rows, "by_group")
+    def _group_labels(by_group: Any, rows: Floats) -> Categories | None:
+        return None if by_group is None else check_labels(by_group, rows, "by_group")
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of the errors; higher is better.
@@ -575,13 +583,13 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         if on_device(predicted):
             return devices.score(y, predicted)
         error = check_target(y, predicted.size, type(self).__name__)
-        rows = judged_rows(error, predicted, sample_weight=sample_weight)
+        rows = as_predictions(error, predicted, sample_weight=sample_weight)
         e, u = rows.errors, rows.uncertainty
         if hasattr(self, "law_"):
             return -rows.mean(self.law_.losses(e / u) + np.log(u))
         return -BinSums.of_all(e, u, rows.weights).nll()
 
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
+    def _read(self, X: Any, *, fitting: bool) -> Predictions:
         """Return the rows of a table whose columns are those seen in `fit`."""
         rows = read_table(X)
         self._compare_columns(X, rows, fitting=fitting)
@@ -594,7 +602,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         return rows
 
     def _compare_columns(
-        self, X: Any, rows: Rows | DeviceRows, *, fitting: bool
+        self, X: Any, rows: Predictions | DeviceRows, *, fitting: bool
     ) -> None:
         """Remember the columns of a table in `fit`, and compare them after it."""
         from sklearn.utils.validation import validate_data

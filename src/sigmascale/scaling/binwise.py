@@ -6,12 +6,12 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, check_choice, check_count
 from .._support.citations import FRENKEL, SCORES
-from .._support.rows import Columns, Rows, fitted_names
 from .._support.telling import warn
 from ..bins.partitions import Cells, EqualSizeBins
 from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarning
 from ..maps import UNCERTAINTY, Code, Column, Lookup, Node, scaled
+from ..predictions import Columns, Predictions, fitted_names
 from .base import Distribution, VarianceScaler
 from .kept import KeptSums
 from .losses import LOSSES, ScaledLoss
@@ -203,7 +203,7 @@ class BinwiseScaling(VarianceScaler):
             f"{high:.3g}."
         )
 
-    def _optimise(self, rows: Rows, codes: Ints) -> None:
+    def _optimise(self, rows: Predictions, codes: Ints) -> None:
         """Replace the factors by those that minimise another loss."""
         features = [rows.variable(i) for i in range(1, len(rows.columns))]
         if self.loss == "adaptivity" and not features:

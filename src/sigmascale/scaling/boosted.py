@@ -8,7 +8,6 @@ import numpy.typing as npt
 from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.citations import BOOSTING
 from .._support.progress import track
-from .._support.rows import Rows
 from .._support.weights import mean_of, spread_of, total_of
 from ..exceptions import InvalidInputError
 from ..maps import (
@@ -23,6 +22,7 @@ from ..maps import (
     Trees,
 )
 from ..maps.prediction import rescale
+from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 from .crossfit import (
     canonical_order,
@@ -137,15 +137,17 @@ class BoostedScaling(VarianceScaler):
     )
     references = (BOOSTING,)
 
-    def _learn(self, rows: Rows) -> Node:
+    def _learn(self, rows: Predictions) -> Node:
         columns = coded_columns(
             rows, set(rows.positions(self.categorical, "categorical"))
         )
-        values = [column.values for column in columns]
+        values = [column.order for column in columns]
         order = canonical_order(values, rows.errors, rows.weights)
         return self._learn_in_folds(rows.take(order), None)[0]
 
-    def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
+    def _learn_in_folds(
+        self, rows: Predictions, fold: Ints | None
+    ) -> tuple[Node, Floats]:
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         max_trees = check_count(self.max_trees, "max_trees", least=0)
         depth = check_count(self.depth, "depth")

@@ -9,11 +9,11 @@ import numpy as np
 from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats, Ints, Labels
-from .._support.rows import Rows
 from .._support.telling import noted, quiet, warn
 from .._support.weights import mean_of, total_of
 from ..maps import multiplied
 from ..maps.prediction import rescale
+from ..predictions import Predictions
 from .base import VarianceScaler
 
 
@@ -41,7 +41,7 @@ class Unseen:
     scaler: VarianceScaler | None = None
     told: tuple[Warning, ...] = ()
 
-    def fitted(self, candidate: VarianceScaler, rows: Rows) -> VarianceScaler:
+    def fitted(self, candidate: VarianceScaler, rows: Predictions) -> VarianceScaler:
         """Return the candidate fitted to all rows, right on average for unseen ones."""
         if self.scaler is not None:
             for each in self.told:
@@ -55,7 +55,7 @@ class Unseen:
         return scaler
 
 
-def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
+def judge_unseen(candidate: VarianceScaler, rows: Predictions, fold: Ints) -> Unseen:
     """Return what a candidate says of the rows of each fold, without these.
 
     One that cross-fits anyway is fitted once. Others are fitted for each fold. How the
@@ -80,7 +80,7 @@ def judge_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
     return Unseen(predicted, level * np.exp(log_shape), level=level)
 
 
-def predict_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
+def predict_unseen(candidate: VarianceScaler, rows: Predictions, fold: Ints) -> Floats:
     """Return what a candidate predicts for the rows of each fold, fitted on the others.
 
     Where there are too few rows or groups to hold any back, it has seen them all.
@@ -92,7 +92,7 @@ def predict_unseen(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Floats:
 
 
 def _fits(
-    candidate: VarianceScaler, rows: Rows, fold: Ints
+    candidate: VarianceScaler, rows: Predictions, fold: Ints
 ) -> Iterator[tuple[Ints, VarianceScaler]]:
     """Yield the rows of each fold, and a fit to the others."""
     for k in np.unique(fold):

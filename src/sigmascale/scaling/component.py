@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import LARGEST, Floats, refuse_values
-from .._support.rows import Rows
 from .._support.weights import mean_of
 from ..exceptions import InvalidInputError
 from ..maps import Clip, Column, Constant, Node, Product, Root, Sum
+from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 
 LEAST = 1e-2  # of the smallest variance seen, which new rows get at least
@@ -77,7 +77,7 @@ class ComponentScaling(VarianceScaler):
         "and added up, with a constant, by maximum likelihood"
     )
 
-    def _learn(self, rows: Rows) -> Node:
+    def _learn(self, rows: Predictions) -> Node:
         positions = self._positions(rows)
         squares = [_checked(rows, position) ** 2 for position in positions]
         e2 = rows.errors**2
@@ -102,7 +102,7 @@ class ComponentScaling(VarianceScaler):
         least = LEAST * float((table @ found).min()) * e_unit
         return Root(Clip(Sum(tuple(terms)), least, float(np.finfo(np.float64).max)))
 
-    def _positions(self, rows: Rows) -> list[int]:
+    def _positions(self, rows: Predictions) -> list[int]:
         if self.components is None:
             return [0]
         positions = rows.positions(self.components, "components")
@@ -119,7 +119,7 @@ class ComponentScaling(VarianceScaler):
         return f"The factors are {factors}; b = {self.b_:.4g}, in the error's unit."
 
 
-def _checked(rows: Rows, position: int) -> Any:
+def _checked(rows: Predictions, position: int) -> Any:
     """Return a component, no value of which is negative."""
     values = rows.numbers(position)
     name = f"X[:, {rows.names[position]}]"

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Labels
-from .._support.rows import Rows
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
+from .._support.labels import Categories, Label, in_label_order, numbers_of
 from .._support.telling import warn
 from ..bins.devices import DeviceRows, column_beside
 from ..bins.libraries import Array, Library, library_of
@@ -26,6 +26,7 @@ from ..maps import Code, Column, Node, in_order
 from ..maps.conformal import ConformalScores, exact_level
 from ..maps.evaluation import Program, label_numbers
 from ..maps.nodes import columns_of
+from ..predictions import Predictions
 from .crossfit import phase
 from .informative import warn_of_zero_errors
 from .summaries import Cap, Levels, Partition, RowSummaries, Summaries, Variances
@@ -60,18 +61,18 @@ class DeviceSummaries(RowSummaries):
         self.names = rows.names
         self.position, self.positions = rows.position, rows.positions
 
-    def rows_for(self, purpose: str) -> Rows:
+    def rows_for(self, purpose: str) -> Predictions:
         """Return the rows in memory: what is asked for is computed there."""
-        host: Rows = self._rows.to_host()
+        host: Predictions = self._rows.to_host()
         return host
 
-    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+    def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
         labels = self._distinct(position)
-        codes = find(find_label(labels), self._rows.columns[position])
-        return labels, self._sums(codes - 1, labels.size)
+        codes = find(find_label(numbers_of(labels)), self._rows.columns[position])
+        return labels, self._sums(codes - 1, len(labels))
 
-    def _distinct(self, position: int) -> Labels:
+    def _distinct(self, position: int) -> tuple[Label, ...]:
         library, xp = self._library, self._library.xp
         column = library.detached(self._rows.columns[position])
         column = library.floats(column)
@@ -80,7 +81,7 @@ class DeviceSummaries(RowSummaries):
             found.size < column.shape[0]
             and library.numbers(xp.any(xp.isnan(column)))[0]
         )
-        return np.append(np.sort(found), [np.nan] if missing else [])
+        return Categories.of(np.append(found, [np.nan] if missing else [])).labels
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties: means of neighbours."""
@@ -294,10 +295,10 @@ def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
             continue
         assert isinstance(node.x, Column)
         labels = library.detached(rows.columns[node.x.position])
-        known = np.concatenate([node.partition.labels, node.partition.rare])
-        if known.dtype.kind in "UO":
-            known = np.empty(0)  # strings are not numbers
-        codes = find(find_label(np.unique(known)), labels)
+        known = {*node.partition.labels, *node.partition.rare}
+        # strings are not numbers
+        numbers = in_label_order(each for each in known if not isinstance(each, str))
+        codes = find(find_label(numbers_of(numbers)), labels)
         unseen = library.numbers(xp.sum(xp.astype(codes == 0, xp.int64)))[0]
         if unseen:
             warn(

@@ -6,10 +6,10 @@ import numpy as np
 
 from .._support.checks import check_count
 from .._support.citations import FRENKEL, SCORES
-from .._support.rows import Columns, fitted_names
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import Code, Column, Lookup, Node, scaled
+from ..predictions import Columns, fitted_names
 from .base import Distribution, VarianceScaler
 from .kept import KeptSums, joined, taken, united
 from .summaries import Summaries
@@ -80,7 +80,7 @@ class GroupScaling(VarianceScaler):
         labels, sums = data.by_labels(position)
         frequent = sums.n >= min_size
         self.groups_ = LabelBins.of_counts(labels, frequent)
-        self.sums_ = sums.regrouped(self.groups_.codes(labels), self.groups_.n_bins)
+        self.sums_ = sums.regrouped(self.groups_.bins_of(labels), self.groups_.n_bins)
         self.rare_sums_ = taken(sums, ~frequent)
         self.factors_ = self.sums_.scaling_factors()
         self.factors_[-1] = self.sums_.total.scaling_factors()[0]
@@ -89,11 +89,11 @@ class GroupScaling(VarianceScaler):
 
     def _kept(self) -> KeptSums:
         own = taken(self.sums_, slice(-1))
-        labels = united(self.groups_.labels, self.groups_.rare)
-        order = np.argsort(labels)
-        sums = taken(joined([own, self.rare_sums_]), order)
+        labels = LabelBins(united(self.groups_.labels, self.groups_.rare))
+        place = labels.bins_of((*self.groups_.labels, *self.groups_.rare))
+        sums = taken(joined([own, self.rare_sums_]), np.argsort(place))
         position = Columns(fitted_names(self)).position(self.by)
-        return KeptSums(LabelBins(labels[order]), (position,), sums)
+        return KeptSums(labels, (position,), sums)
 
     def _learned_words(self) -> str:
         return (

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, largest_size
-from .._support.rows import Rows
 from .._support.telling import warn
 from ..exceptions import DegenerateFitWarning
+from ..predictions import Predictions
 
 
-def informative(rows: Rows, *, replaced: bool = True) -> Rows:
+def informative(rows: Predictions, *, replaced: bool = True) -> Predictions:
     """Return rows whose errors can be squared and, unless they may be, are not all 0.
 
     Errors that are all 0 are told, and replaced by the uncertainties.
@@ -21,10 +19,10 @@ def informative(rows: Rows, *, replaced: bool = True) -> Rows:
     if rows.errors.any():
         return rows
     warn_of_zero_errors(rows.n_rows)
-    return replace(rows, error=rows.uncertainty) if replaced else rows
+    return rows.changed(error=rows.uncertainty) if replaced else rows
 
 
-def bounded(rows: Rows) -> Rows:
+def bounded(rows: Predictions) -> Predictions:
     """Return rows whose errors can be squared."""
     error, u = rows.errors, rows.uncertainty
     # beyond these bounds, squares would overflow or vanish
@@ -34,7 +32,7 @@ def bounded(rows: Rows) -> Rows:
     tiny = np.abs(error) < SMALLEST
     if tiny.any():
         error = np.where(tiny, 0.0, error)
-    return replace(rows, error=error)
+    return rows.changed(error=error)
 
 
 def warn_of_zero_errors(n_rows: int) -> None:

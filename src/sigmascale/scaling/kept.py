@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels
-from .._support.rows import NamedColumns, Rows
+from .._support.checks import Floats, Ints
+from .._support.labels import Label, in_label_order
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
+from ..predictions import NamedColumns, Predictions
 
 Limits = EqualSizeBins | Cells | LabelBins
 NOTHING = 1e-100  # rows; what has faded so far is forgotten
@@ -51,11 +52,11 @@ class KeptSums:
             return False
         n_bins = 1 if bins is None else bins.n_bins
         if isinstance(bins, LabelBins):
-            n_bins = bins.labels.size
+            n_bins = len(bins.labels)
         n_columns = 0 if bins is None else 2 if isinstance(bins, Cells) else 1
         return sums.n.size == n_bins and len(self.positions) == n_columns
 
-    def of_rows(self, rows: Rows, forget: float) -> KeptSums:
+    def of_rows(self, rows: Predictions, forget: float) -> KeptSums:
         """Return the sums of other rows in the same bins; their last counts in full.
 
         Each row counts `forget` times as much as the next.
@@ -63,7 +64,7 @@ class KeptSums:
         partition, codes = self._codes(rows)
         n_bins = 1 if partition is None else partition.n_bins
         if isinstance(partition, LabelBins):
-            n_bins = partition.labels.size
+            n_bins = len(partition.labels)
         weights = None
         if forget < 1:
             weights = forget ** np.arange(rows.n_rows - 1.0, -1.0, -1.0)
@@ -71,15 +72,14 @@ class KeptSums:
         sums = BinSums.from_codes(codes, n_bins, e, u, weights)
         return KeptSums(partition, self.positions, sums)
 
-    def _codes(self, rows: Rows) -> tuple[Limits | None, Ints]:
+    def _codes(self, rows: Predictions) -> tuple[Limits | None, Ints]:
         """Return the bin of each row; of labels, with those that there are."""
         bins = self.partition
         if bins is None:
             return None, np.zeros(rows.n_rows, dtype=np.int64)
         if isinstance(bins, LabelBins):
-            labels = rows.labels(self.positions[0])
-            distinct, codes = np.unique(labels, return_inverse=True)
-            return LabelBins(distinct), codes
+            labels = rows.labels(self.positions[0]).compact()
+            return LabelBins(labels.labels), labels.codes
         columns = [rows.numbers(position) for position in self.positions]
         if isinstance(bins, Cells):
             return bins, bins.codes(columns[0], columns[1])
@@ -103,10 +103,10 @@ class KeptSums:
         a, b = self.partition, other.partition
         if not isinstance(a, LabelBins) or not isinstance(b, LabelBins):
             return replace(self, sums=self.sums + other.sums)
-        both = united(a.labels, b.labels)
-        distinct, codes = np.unique(both, return_inverse=True)
-        sums = joined([self.sums, other.sums]).regrouped(codes, distinct.size)
-        return replace(self, partition=LabelBins(distinct), sums=sums)
+        both = LabelBins(united(a.labels, b.labels))
+        codes = both.bins_of((*a.labels, *b.labels))
+        sums = joined([self.sums, other.sums]).regrouped(codes, len(both.labels))
+        return replace(self, partition=both, sums=sums)
 
     def has_limits_of(self, other: KeptSums) -> bool:
         """Return whether the bins are the same; labels need not be."""
@@ -142,7 +142,7 @@ class KeptSummaries(NamedColumns):
         """Return the kept cells, whatever their number, and their sums."""
         return self._kept.partition, self._kept.sums
 
-    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+    def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the labels, sorted, and the sums of each."""
         partition: Any = self._kept.partition
         return partition.labels, self._kept.sums
@@ -174,19 +174,19 @@ def is_real(value: Any) -> bool:
     return real and not isinstance(value, bool)
 
 
-def united(a: Labels, b: Labels) -> Labels:
+def united(a: tuple[Label, ...], b: tuple[Label, ...]) -> tuple[Label, ...]:
     """Return the labels of both, if they are of one kind: numbers, or text."""
-    if not a.size or not b.size:
-        return a if a.size else b
-    kinds = ["numbers" if each.dtype.kind == "f" else "text" for each in (a, b)]
-    if kinds[0] != kinds[1]:
+    kinds = [
+        {"text" if isinstance(label, str) else "numbers" for label in each} - {None}
+        for each in ([x for x in labels if x is not None] for labels in (a, b))
+    ]
+    if kinds[0] and kinds[1] and kinds[0] != kinds[1]:
         msg = (
-            f"Labels must be {kinds[0]}, as they were in fit; found {kinds[1]}. Read "
-            "the column as it was read then."
+            f"Labels must be {min(kinds[0])}, as they were in fit; found "
+            f"{min(kinds[1])}. Read the column as it was read then."
         )
         raise InvalidInputError(msg)
-    both: Labels = np.concatenate([a, b])
-    return both
+    return in_label_order({*a, *b})
 
 
 def joined(parts: Sequence[BinSums]) -> BinSums:

@@ -10,7 +10,6 @@ import numpy as np
 from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
 from .._support.progress import track
-from .._support.rows import Rows
 from .._support.telling import warn
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..bins.sums import CellSums, with_joint_codes
@@ -27,6 +26,7 @@ from ..maps import (
     Sum,
 )
 from ..maps.prediction import rescale
+from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 from .crossfit import largest_counted, largest_ratio_of
 from .linear import LinearScaling
@@ -136,7 +136,7 @@ class RakedScaling(VarianceScaler):
         """Whether sums do not do: those of z² need another scale than u."""
         return self.base == "linear" or super().needs_rows
 
-    def _learn(self, rows: Rows) -> Node:
+    def _learn(self, rows: Predictions) -> Node:
         return self._learn_in_folds(rows, None)[0]
 
     def _learn_from_sums(self, data: Summaries) -> Node:
@@ -169,7 +169,9 @@ class RakedScaling(VarianceScaler):
             self.n_codes_.append(self.n_codes_[first] * self.n_codes_[second])
         return data.by_joint_cells(self.partitions_, N_FOLDS, seed, cap)
 
-    def _learn_in_folds(self, rows: Rows, fold: Ints | None) -> tuple[Node, Floats]:
+    def _learn_in_folds(
+        self, rows: Predictions, fold: Ints | None
+    ) -> tuple[Node, Floats]:
         if self.base not in ("u", "linear"):
             msg = f'`base` must be "u" or "linear"; found {self.base!r}.'
             raise InvalidInputError(msg)

@@ -10,7 +10,6 @@ import numpy as np
 from .._support.checks import LARGEST_Z, Floats, Ints, check_count
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
-from .._support.rows import Rows
 from .._support.telling import warn
 from ..bins.sums import nll_from
 from ..exceptions import (
@@ -21,6 +20,7 @@ from ..exceptions import (
 )
 from ..maps import Node
 from ..maps.laws import StudentLaw, poor_normal
+from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
@@ -148,7 +148,7 @@ class SelectedScaling(VarianceScaler):
 
     does = "the simplest recalibrator that is as good as the best is used"
 
-    def _learn(self, rows: Rows) -> Node:
+    def _learn(self, rows: Predictions) -> Node:
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         # what is wrong with the columns is the caller's to mend, not a candidate's
@@ -176,7 +176,7 @@ class SelectedScaling(VarianceScaler):
             )
             candidates, n_folds = {"temperature": TemperatureScaling()}, 1
         self.column_notes_ = _notes(columns, rows.names)
-        values = [column.values for column in columns]
+        values = [column.order for column in columns]
         order = canonical_order(values, rows.errors, rows.weights)
         rows = rows.take(order)
         size = np.abs(rows.errors) / rows.uncertainty
@@ -231,7 +231,7 @@ class SelectedScaling(VarianceScaler):
         self,
         unseen: dict[str, Unseen],
         verdicts: dict[str, str],
-        rows: Rows,
+        rows: Predictions,
         one_factor: Floats,
     ) -> None:
         """Drop candidates whose uncertainty an unseen error exceeded absurdly."""
@@ -259,7 +259,7 @@ class SelectedScaling(VarianceScaler):
         names: list[str],
         unseen: dict[str, Unseen],
         verdicts: dict[str, str],
-        rows: Rows,
+        rows: Predictions,
     ) -> None:
         """Choose the simplest candidate within one standard error of the best."""
         error, groups, weights = rows.errors, rows.groups, rows.weights
@@ -330,7 +330,7 @@ class SelectedScaling(VarianceScaler):
         lower = nll[name] < nll[self.name_] - DISAGREES
         return f"{words}; its NLL is lower" if lower else words
 
-    def _find_decisive(self, z: Floats, rows: Rows, places: Ints) -> None:
+    def _find_decisive(self, z: Floats, rows: Predictions, places: Ints) -> None:
         """Keep the rows without which the average would be another."""
         parts = z**2 if rows.weights is None else rows.weights * z**2
         largest = np.argsort(-np.sqrt(parts), kind="stable")
@@ -382,7 +382,7 @@ def _notes(columns: list[CodedColumn], names: tuple[str, ...]) -> list[str]:
     notes = []
     ranks: dict[str, Floats] = {}
     for name, column in zip(names[1:], columns[1:], strict=True):
-        distinct, codes = np.unique(column.values, return_inverse=True)
+        distinct, codes = np.unique(column.order, return_inverse=True)
         if distinct.size == 1:
             notes.append(f"Column {name!r} is constant.")
         elif column.labelled and distinct.size == codes.size > 2:
@@ -422,7 +422,7 @@ class _NotSuitableError(Exception):
     """A candidate that these data cannot carry; no reason to warn."""
 
 
-def _judge(candidate: VarianceScaler, rows: Rows, fold: Ints) -> Unseen:
+def _judge(candidate: VarianceScaler, rows: Predictions, fold: Ints) -> Unseen:
     """Return what a candidate says of rows that it has not seen, if it can."""
     if isinstance(candidate, BinwiseScaling) and isinstance(candidate.n_bins, int):
         needed = ROWS_PER_BIN * candidate.n_bins

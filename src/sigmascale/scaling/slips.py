@@ -11,7 +11,6 @@ import re
 import numpy as np
 
 from .._support.checks import LARGEST, SMALLEST, Floats
-from .._support.rows import Rows
 from .._support.telling import warn
 from ..exceptions import (
     AbsoluteErrorsWarning,
@@ -19,6 +18,7 @@ from ..exceptions import (
     TargetsNotErrorsWarning,
     VarianceNotUncertaintyWarning,
 )
+from ..predictions import Predictions
 from .quick_law import scored_law
 
 LEAST_ROWS = 100  # fewer show nothing
@@ -30,7 +30,7 @@ NATS = 10.0  # of likelihood by which errors follow the root of u rather than u
 _VARIANCE = re.compile(r"(^|[^a-z])(var|variance|variances)([^a-z]|$)|[a-z](\^2|²)$")
 
 
-def warn_of_slips(rows: Rows, stacklevel: int = 2) -> None:
+def warn_of_slips(rows: Predictions, stacklevel: int = 2) -> None:
     """Warn of errors and uncertainties that look like something else."""
     error, u = rows.errors, rows.uncertainty
     # errors whose squares are 0 count as 0

@@ -13,12 +13,13 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels
-from .._support.rows import Rows
+from .._support.checks import Floats, Ints
+from .._support.labels import Categories, Label
 from ..bins.libraries import Array, library_of
-from ..bins.partitions import Cells, EqualSizeBins, LabelBins, counted, most_bins
+from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.quantiles import ends_of_runs, in_order
 from ..bins.sums import BinSums, CellSums
+from ..predictions import Predictions
 from .crossfit import canonical_order, counted_squares, make_folds
 
 Partition = EqualSizeBins | LabelBins
@@ -88,7 +89,7 @@ class Summaries(Protocol):
     def seen(self) -> tuple[int, float, float]:
         """Return the number of rows, the smallest and the largest uncertainty."""
 
-    def rows_for(self, purpose: str) -> Rows:
+    def rows_for(self, purpose: str) -> Predictions:
         """Return the rows themselves, if they are in memory; else refuse."""
 
     def total(self) -> BinSums:
@@ -102,7 +103,7 @@ class Summaries(Protocol):
     ) -> tuple[Cells, BinSums]:
         """Return the cells of two columns, and their sums."""
 
-    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+    def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
 
     def variances(self) -> Variances:
@@ -138,7 +139,7 @@ class RowSummaries:
     """The answers of rows in memory."""
 
     def __init__(
-        self, rows: Rows, fold: Ints | None = None, scale: Floats | None = None
+        self, rows: Predictions, fold: Ints | None = None, scale: Floats | None = None
     ) -> None:
         """Answer for `rows`; the joint cells with `fold`, and z = E / `scale`."""
         self._rows: Any = rows
@@ -153,9 +154,9 @@ class RowSummaries:
         low, high = library.numbers(*library.extremes(self._rows.uncertainty))
         return self._rows.n_rows, low, high
 
-    def rows_for(self, purpose: str) -> Rows:
+    def rows_for(self, purpose: str) -> Predictions:
         """Return the rows."""
-        rows: Rows = self._rows
+        rows: Predictions = self._rows
         return rows
 
     def total(self) -> BinSums:
@@ -185,11 +186,10 @@ class RowSummaries:
         cells = Cells.learn(x, y, n_bins, self._rows.weights)
         return cells, self._sums(cells.codes(x, y), cells.n_bins)
 
-    def by_labels(self, position: int) -> tuple[Labels, BinSums]:
+    def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
-        labels = self._rows.labels(position)
-        distinct, codes = np.unique(labels, return_inverse=True)
-        return distinct, self._sums(codes, distinct.size)
+        labels = self._rows.labels(position).compact()
+        return labels.labels, self._sums(labels.codes, len(labels.labels))
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties, row by row."""
@@ -233,7 +233,7 @@ class RowSummaries:
         self, partitions: Sequence[Partition], n_folds: int, seed: int, cap: Cap
     ) -> CellSums:
         """Return sums over the joint cells of all columns, by fold."""
-        columns = [column.values for column in self.coded_columns]
+        columns = [column.order for column in self.coded_columns]
         rows = self._rows
         order = canonical_order(columns, rows.errors, rows.weights)
         rows = rows.take(order)
@@ -254,16 +254,27 @@ class RowSummaries:
 class CodedColumn:
     """The values of a column that is cut into bins, missing ones too, or of labels."""
 
-    values: Any
-    labelled: bool
+    values: Floats | Categories
+
+    @property
+    def labelled(self) -> bool:
+        """Whether it holds labels."""
+        return isinstance(self.values, Categories)
+
+    @property
+    def order(self) -> Floats | Ints:
+        """Numbers in the order of the values."""
+        return self.values.codes if isinstance(self.values, Categories) else self.values
 
 
-def coded_columns(rows: Rows, labelled: set[int]) -> list[CodedColumn]:
+def coded_columns(rows: Predictions, labelled: set[int]) -> list[CodedColumn]:
     """Return all columns: numbers, which may be missing, or labels."""
     return [
-        CodedColumn(rows.labels(i), True)
-        if rows.is_labelled(i) or i in labelled
-        else CodedColumn(rows.numbers_or_missing(i), False)
+        CodedColumn(
+            rows.labels(i)
+            if rows.is_labelled(i) or i in labelled
+            else rows.numbers_or_missing(i)
+        )
         for i in range(len(rows.columns))
     ]
 
@@ -271,11 +282,12 @@ def coded_columns(rows: Rows, labelled: set[int]) -> list[CodedColumn]:
 def coded(partitions: Sequence[Partition], columns: Sequence[CodedColumn]) -> Any:
     """Return the codes of all columns side by side, in as few bytes as hold them."""
     most = max(partition.n_codes for partition in partitions)
-    n_rows = len(columns[0].values)
+    n_rows = columns[0].values.size
     kind = np.min_scalar_type(most)
     codes = np.empty((n_rows, len(columns)), dtype=kind, order="F")
     for j, (partition, column) in enumerate(zip(partitions, columns, strict=True)):
-        codes[:, j] = partition.coded(column.values)
+        values: Any = column.values
+        codes[:, j] = partition.coded(values)
     return codes
 
 
@@ -283,6 +295,8 @@ def learn_partition(
     column: CodedColumn, max_bins: int, max_labels: int, weights: Floats | None
 ) -> Partition:
     """Return quantiles of numbers, or the most frequent labels."""
-    if column.labelled:
-        return LabelBins.most_frequent(*counted(column.values, weights), max_labels)
+    if isinstance(column.values, Categories):
+        labels = column.values.compact()
+        counts = np.bincount(labels.codes, weights)
+        return LabelBins.most_frequent(labels.labels, counts, max_labels)
     return EqualSizeBins.quantiles(column.values, max_bins, weights)

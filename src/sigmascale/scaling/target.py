@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from .._support.rows import Rows
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 
 
@@ -58,7 +58,7 @@ class TargetScaling(VarianceScaler):
     factor_: float
     own_weight_: float
 
-    def _learn(self, rows: Rows) -> NoReturn:
+    def _learn(self, rows: Predictions) -> NoReturn:
         msg = (
             "TargetScaling is one of several, and is not fitted alone. Fit all targets "
             "with RecalibratedTargets, or one with another recalibrator."

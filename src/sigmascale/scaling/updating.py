@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from copy import copy
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 
 from .._support.checks import refuse_other_order
 from .._support.repeats import warn_of_repeats
-from .._support.rows import (
-    Rows,
-    check_nonnegative_uncertainty,
-    fitted_names,
-    with_target,
-)
 from .._support.telling import warn
 from ..bins.devices import on_device
 from ..bins.libraries import to_numpy
@@ -24,6 +17,12 @@ from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps import Node
 from ..maps.prediction import in_range
 from ..maps.seen import Seen
+from ..predictions import (
+    Predictions,
+    check_nonnegative_uncertainty,
+    fitted_names,
+    with_target,
+)
 from .informative import bounded, warn_of_zero_errors
 from .kept import KeptSummaries, KeptSums, fading
 from .slips import warn_of_slips
@@ -44,7 +43,7 @@ class Updating(ABC):
         """Return the parameters."""
 
     @abstractmethod
-    def _read(self, X: Any, *, fitting: bool) -> Rows:
+    def _read(self, X: Any, *, fitting: bool) -> Predictions:
         """Return the rows of a table whose columns are those seen in `fit`."""
 
     @abstractmethod
@@ -125,7 +124,7 @@ class Updating(ABC):
         refuse_other_order(X=X, y=y)
         if on_device(X, y):
             X, y = to_numpy(X), to_numpy(y)
-        rows = replace(self._read(X, fitting=False), names=fitted_names(self))
+        rows = self._read(X, fitting=False).changed(names=fitted_names(self))
         u = rows.numbers(0)
         smallest = float(np.min(u, where=u > 0, initial=self.min_uncertainty_))
         u = check_nonnegative_uncertainty(u, smallest=smallest)

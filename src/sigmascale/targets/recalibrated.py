@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
@@ -15,19 +14,23 @@ from .._support.checks import (
     check_choice,
     check_count,
     check_pair,
-    check_together,
     refuse_other_order,
 )
 from .._support.progress import working
 from .._support.render import TableFormat, as_table, html_table, shorten
 from .._support.repeats import warn_of_repeats
-from .._support.rows import Rows, check_nonnegative_uncertainty, read_table
 from .._support.telling import quiet
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps.prediction import in_range, recalibrate, rescale
 from ..maps.seen import Seen
+from ..predictions import (
+    Predictions,
+    check_nonnegative_uncertainty,
+    group_codes,
+    read_table,
+)
 from ..scaling.base import Distribution, VarianceScaler
 from ..scaling.informative import informative
 from ..scaling.linear import LinearScaling
@@ -180,7 +183,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self.is_column_ = self.by is not None or is_column(y)
         if groups is None:
             largest = max(targets, key=lambda each: each.rows.n_rows)
-            warn_of_repeats(replace(largest.rows, groups=None))
+            warn_of_repeats(largest.rows.changed(groups=None))
         return self.fit_rows(targets)
 
     def fit_rows(self, targets: Sequence[TargetRows]) -> Self:
@@ -370,7 +373,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     def _targets(
         self,
-        table: Rows,
+        table: Predictions,
         y: Any,
         groups: Any,
         sample_weight: Any,
@@ -384,7 +387,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
             raise InvalidInputError(msg)
         errors, found = read_columns(y, "y")
-        labels = check_together(groups, table.columns[0], "X")
+        labels = group_codes(groups, table.columns[0], "X")
         weights = weights_of(sample_weight, table.n_rows)
         if self.by is not None:
             if errors.shape[1] != 1:
@@ -408,7 +411,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             labels = np.arange(table.n_rows)
         return wide_targets(table, names, errors, labels, weights)
 
-    def _compare_columns(self, X: Any, table: Rows, *, fitting: bool) -> None:
+    def _compare_columns(self, X: Any, table: Predictions, *, fitting: bool) -> None:
         """Remember the columns of a table in `fit`, and compare them after it."""
         from sklearn.utils.validation import validate_data
 
@@ -452,7 +455,7 @@ def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
             warn_of_slips(target.rows, stacklevel=4)
 
 
-def _positive(target: TargetRows) -> Rows:
+def _positive(target: TargetRows) -> Predictions:
     """Return the rows of a target, whose uncertainties are not 0."""
     rows = target.rows
     with target.told():
@@ -460,17 +463,17 @@ def _positive(target: TargetRows) -> Rows:
     return rows.with_uncertainty(u)
 
 
-def _informative(targets: list[Rows]) -> list[Rows]:
+def _informative(targets: list[Predictions]) -> list[Predictions]:
     """Return rows whose errors can be squared and are not all 0 in all targets."""
     errors = informative(all_rows(targets)).errors
     ends = np.cumsum([each.n_rows for each in targets])[:-1]
     return [
-        replace(each, error=part)
+        each.changed(error=part)
         for each, part in zip(targets, np.split(errors, ends), strict=True)
     ]
 
 
-def _predict_of(scaler: TargetScaling) -> Callable[[Rows], Floats]:
+def _predict_of(scaler: TargetScaling) -> Callable[[Predictions], Floats]:
     """Return what predicts rows that have the right columns."""
     return partial(
         recalibrate,
@@ -481,7 +484,7 @@ def _predict_of(scaler: TargetScaling) -> Callable[[Rows], Floats]:
     )
 
 
-def _learn_law(scalers: list[TargetScaling], targets: list[Rows]) -> None:
+def _learn_law(scalers: list[TargetScaling], targets: list[Predictions]) -> None:
     """Learn Student's t of all targets together: tails need many rows."""
     z = np.concatenate(
         [

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats
-from .._support.rows import Rows
 from .._support.telling import quiet
 from ..maps import Constant, Hypotenuse, Node, Product, multiplied
 from ..maps.nodes import in_unit
 from ..maps.prediction import in_range, rescale
+from ..predictions import Predictions
 from ..scaling.base import VarianceScaler
 from ..scaling.choice import rank
 from ..scaling.crossfit import canonical_order, capped, largest_ratio, make_folds
@@ -63,7 +63,7 @@ class Leaning:
         )
 
 
-def lean(targets: Sequence[Rows], template: VarianceScaler) -> list[Leaning]:
+def lean(targets: Sequence[Predictions], template: VarianceScaler) -> list[Leaning]:
     """Fit all targets together, and each one alone.
 
     The shared map is that of the template, fitted to all rows with u as a multiple of
@@ -72,16 +72,15 @@ def lean(targets: Sequence[Rows], template: VarianceScaler) -> list[Leaning]:
     """
     units = [float(np.exp(each.mean(np.log(each.uncertainty)))) for each in targets]
     scaled = [
-        replace(
-            each.with_uncertainty(in_range(each.uncertainty / unit)),
-            error=each.errors / unit,
+        each.with_uncertainty(in_range(each.uncertainty / unit)).changed(
+            error=each.errors / unit
         )
         for each, unit in zip(targets, units, strict=True)
     ]
     zeros = np.zeros(len(targets))
     first = _levels([each.uncertainty for each in scaled], scaled, zeros)[1]
     levelled = [
-        replace(each, error=each.errors * np.exp(-level / 2))
+        each.changed(error=each.errors * np.exp(-level / 2))
         for each, level in zip(scaled, first, strict=True)
     ]
     pooled = _fit(template, all_rows(levelled))
@@ -101,7 +100,7 @@ def lean(targets: Sequence[Rows], template: VarianceScaler) -> list[Leaning]:
 
 
 def choose_half_way(
-    targets: Sequence[Rows], template: VarianceScaler, seed: int
+    targets: Sequence[Predictions], template: VarianceScaler, seed: int
 ) -> float:
     """Return at how many rows a target's own fit shall weigh a half.
 
@@ -159,7 +158,7 @@ def choose_half_way(
     return next(float(h) for h in HALF_WAYS if ranking.is_as_good(str(h)))
 
 
-def _fit(template: VarianceScaler, rows: Rows) -> Node:
+def _fit(template: VarianceScaler, rows: Predictions) -> Node:
     """Return the map that a template learns."""
     scaler: VarianceScaler = clone(template)
     with quiet():
@@ -167,22 +166,23 @@ def _fit(template: VarianceScaler, rows: Rows) -> Node:
     return scaler.map_
 
 
-def all_rows(targets: Sequence[Rows]) -> Rows:
+def all_rows(targets: Sequence[Predictions]) -> Predictions:
     """Return the rows of all targets as those of one."""
     columns = zip(*(each.columns for each in targets), strict=True)
     groups = [each.groups for each in targets if each.groups is not None]
     weights = [each.weights for each in targets if each.weights is not None]
-    return Rows(
+    return Predictions.of(
         tuple(np.concatenate(each) for each in columns),
         targets[0].names,
         np.concatenate([each.errors for each in targets]),
         np.concatenate(groups) if groups else None,
         np.concatenate(weights) if weights else None,
+        targets[0].categories,
     )
 
 
 def _levels(
-    predicted: Sequence[Floats], targets: Sequence[Rows], added: Floats
+    predicted: Sequence[Floats], targets: Sequence[Predictions], added: Floats
 ) -> tuple[Floats, Floats]:
     """Return ln <Z²> of each target, and the same shrunk towards the others.
 

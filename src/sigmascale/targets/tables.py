@@ -17,18 +17,16 @@ import numpy.typing as npt
 from .._support.checks import (
     Floats,
     Ints,
-    Labels,
     as_array,
     as_floats,
     as_frame,
-    as_labels,
     from_series,
     refuse_lazy,
 )
-from .._support.rows import Rows
 from .._support.telling import telling_of
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +37,7 @@ class TargetRows:
     ----------
     name : str
         The target.
-    rows : Rows
+    rows : Predictions
         Its uncertainties and the features, with errors and groups where they are known.
     places : array of int
         Which rows of the table these are.
@@ -48,7 +46,7 @@ class TargetRows:
     """
 
     name: str
-    rows: Rows
+    rows: Predictions
     places: Ints
     n_table: int
 
@@ -117,10 +115,10 @@ def _listed(given: Any) -> list[Any]:
 
 
 def wide_targets(
-    table: Rows,
+    table: Predictions,
     names: Sequence[str],
     errors: Floats | None = None,
-    groups: Labels | None = None,
+    groups: Ints | None = None,
     weights: Floats | None = None,
 ) -> list[TargetRows]:
     """Return the rows of each target of a table that begins with their uncertainties.
@@ -140,12 +138,13 @@ def wide_targets(
         u = as_floats(table.columns[k], f"X[:, {table.names[k]}]")
         known = ~np.isnan(u if errors is None else errors[:, k]) & _counts(weights)
         _check_uncertainties(u, known, name)
-        rows = Rows(
+        rows = Predictions.of(
             (u, *table.columns[n_targets:]),
             (table.names[k], *table.names[n_targets:]),
             None if errors is None else errors[:, k],
             groups,
             weights,
+            (None, *table.categories[n_targets:]),
         )
         places = np.flatnonzero(known)
         if places.size < table.n_rows:
@@ -155,11 +154,11 @@ def wide_targets(
 
 
 def long_targets(
-    table: Rows,
+    table: Predictions,
     by: Any,
     names: Sequence[str] | None = None,
     errors: Floats | None = None,
-    groups: Labels | None = None,
+    groups: Ints | None = None,
     weights: Floats | None = None,
 ) -> list[TargetRows]:
     """Return the rows of each target of a table with a column of their labels.
@@ -170,8 +169,9 @@ def long_targets(
     if position == 0:
         msg = "`by` must be a column of labels; found column 0, the uncertainty."
         raise InvalidInputError(msg)
-    labels, codes = np.unique(as_labels(table.columns[position]), return_inverse=True)
-    found = [_name(label) for label in labels.tolist()]
+    labels = table.labels(position).compact()
+    codes = labels.codes
+    found = [_name(label) for label in labels.labels]
     wanted = found if names is None else names
     if unknown := sorted(set(found).difference(wanted)):
         msg = (
@@ -182,12 +182,13 @@ def long_targets(
     u = as_floats(table.columns[0], f"X[:, {table.names[0]}]")
     known = ~np.isnan(u if errors is None else errors) & _counts(weights)
     kept = [i for i in range(len(table.columns)) if i != position]
-    rows = Rows(
+    rows = Predictions.of(
         tuple(u if i == 0 else table.columns[i] for i in kept),
         tuple(table.names[i] for i in kept),
         errors,
         groups,
         weights,
+        [table.categories[i] for i in kept],
     )
     targets = []
     for code, name in enumerate(found):
@@ -256,7 +257,7 @@ def check_infinite(errors: Floats, names: Sequence[str], n_rows: int) -> None:
 
 def predict_targets(
     targets: Sequence[TargetRows],
-    predict: Mapping[str, Callable[[Rows], Floats]],
+    predict: Mapping[str, Callable[[Predictions], Floats]],
     *,
     wide: bool,
 ) -> Floats:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_features, check_fraction, check_together
+from .._support.checks import check_fraction
 from .._support.render import TableFormat, as_table, html_table, shorten, text_table
-from .._support.rows import Rows
 from ..exceptions import InvalidInputError
 from ..judging.answers import FEWEST
 from ..judging.scores import Scorecard
 from ..judging.validation import AVERAGE, Answer, Validation
 from ..judging.verdicts import validate
+from ..predictions import Predictions, check_labels, group_codes, with_named_features
 from .tables import (
     TargetRows,
     check_infinite,
@@ -262,10 +262,11 @@ def _targets(
         )
         raise InvalidInputError(msg)
     n_rows, n_targets = errors.shape
-    together = check_together(groups, errors, "error")
+    together = group_codes(groups, errors, "error")
     weights = weights_of(sample_weight, n_rows, "error")
-    columns = check_features(features, errors)
-    of_features = tuple(columns.values()), tuple(columns)
+    columns: list[Any] = list(u.T)
+    table = Predictions.of(columns, ["u"] * n_targets)
+    table = with_named_features(table, features).to_be_judged()
     if labels is not None:
         if n_targets != 1 or names is not None:
             msg = (
@@ -273,17 +274,19 @@ def _targets(
                 "`names` out."
             )
             raise InvalidInputError(msg)
-        by = check_together(labels, errors, "error")
-        assert by is not None
+        by = check_labels(labels, errors, "labels")
         check_infinite(errors, ("error",), n_rows)
-        table = Rows((u[:, 0], by, *of_features[0]), ("u", "labels", *of_features[1]))
-        return long_targets(table, 1, None, errors[:, 0], together, weights)
+        table = table.changed(
+            columns=(*table.columns, by.codes),
+            names=(*table.names, "labels"),
+            categories=(*table.categories, by.labels),
+        )
+        return long_targets(table, -1, None, errors[:, 0], together, weights)
     known = list(check_names(names, found or called, n_targets))
     check_infinite(errors, known, n_rows)
-    table = Rows((*u.T, *of_features[0]), (*["u"] * n_targets, *of_features[1]))
     return wide_targets(table, known, errors, together, weights)
 
 
-def _n_units(rows: Rows) -> int:
+def _n_units(rows: Predictions) -> int:
     """Return the number of rows, or of groups, that are independent of each other."""
     return rows.n_rows if rows.groups is None else np.unique(rows.groups).size

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..._support.checks import Floats
 from ..._support.progress import working
-from ..._support.rows import read_table
 from ...exceptions import InvalidInputError
+from ...predictions import read_table
 from .filesets import about, named
 from .reading import Reading
 from .roles import FROM_FORMULA, Choice, Expected, Roles, free_names

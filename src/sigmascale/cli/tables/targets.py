@@ -10,8 +10,8 @@ import numpy as np
 
 from ..._support.checks import Floats
 from ..._support.progress import working
-from ..._support.rows import read_table
 from ...exceptions import DamagedFileError, InvalidInputError
+from ...predictions import read_table
 from ...targets.tables import wide_targets
 from .filesets import about, named
 from .memory import conditioning_table, errors_of, weights_of

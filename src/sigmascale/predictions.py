@@ -1,0 +1,723 @@
+"""Predictions: the one kind of rows, checked once, where they come in.
+
+Everything in memory is judged, learned from and recalibrated as :class:`Predictions`:
+columns with the uncertainty first, errors where they are known, groups and weights
+where there are any. Numbers are float64; labels and groups are codes of whole numbers,
+whose names are kept once. What lies behind this door trusts what it gets.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ._support.checks import (
+    Floats,
+    Ints,
+    as_array,
+    as_column,
+    as_floats,
+    as_frame,
+    check_column,
+    check_pair,
+    check_same_length,
+    check_uncertainty,
+    from_series,
+    no_dates,
+    refuse_lazy,
+    refuse_other_order,
+    refuse_reserved,
+    refuse_values,
+)
+from ._support.labels import Categories, Label
+from ._support.telling import warn
+from ._support.weights import check_weights, mean_of, total_of
+from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+
+EXACT = 2**53  # up to which float64 tells all whole numbers apart
+_TIMES = (datetime.date, datetime.time, datetime.timedelta)
+
+Data = Any  # Predictions, (X, y), (X, y, groups), or (X, y, groups, sample_weight)
+Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
+
+
+class NamedColumns:
+    """Columns that can be named or counted; the first is the uncertainty."""
+
+    names: tuple[str, ...]
+
+    def position(self, key: Any, argument: str = "by") -> int:
+        """Return the position of the column that `key` names or counts."""
+        n_columns = len(self.names)
+        if isinstance(key, str):
+            if key in self.names:
+                return self.names.index(key)
+            known = ", ".join(self.names)
+            msg = (
+                f"`{argument}` must name a column of X; found {key!r}. Columns are: "
+                f"{known}."
+            )
+            raise InvalidInputError(msg)
+        if isinstance(key, (bool, np.bool_)) or not isinstance(key, (int, np.integer)):
+            msg = f"`{argument}` must be a column's number or name; found {key!r}."
+            raise InvalidInputError(msg)
+        if not -n_columns <= key < n_columns:
+            msg = (
+                f"`{argument}` must be a column of X, which has {n_columns} "
+                f"feature(s); found {key}. Column 0 is the uncertainty."
+            )
+            raise InvalidInputError(msg)
+        return int(key) % n_columns
+
+    def positions(self, keys: Any, argument: str) -> list[int]:
+        """Return the positions of several columns; None stands for none of them."""
+        if keys is None:
+            return []
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            msg = f"`{argument}` must be a list of columns; found {keys!r}."
+            raise InvalidInputError(msg)
+        return [self.position(key, argument) for key in keys]
+
+
+class Columns(NamedColumns):
+    """The names of columns, without rows."""
+
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
+
+
+class Predictions(NamedColumns):
+    """Predictions with uncertainties, and errors where the truth is known.
+
+    Parameters
+    ----------
+    y_pred : array-like of shape (n,), optional
+        Predictions. They may be left out where only errors, or uncertainties, matter.
+    y_std : array-like of shape (n,)
+        Standard uncertainties, positive.
+    y_true : array-like of shape (n,), optional
+        True values; the error is ``y_true - y_pred``.
+    error : array-like of shape (n,), optional
+        Errors, truth minus prediction, in place of `y_true`.
+    features : data frame, dict or array of shape (n, n_features), optional
+        Input features: numbers, of which some may be missing (NaN), or labels. Columns
+        of an array are named X1, X2, ...
+    groups : array-like of shape (n,), optional
+        Labels of rows that belong together: repeats of a sample, frames of a
+        trajectory.
+    weights : array-like of shape (n,), optional
+        Weights of the rows, at least 0. Only their ratios matter; rows of weight 0 are
+        left out.
+    time : array-like of shape (n,), optional
+        When each row came.
+
+    Attributes
+    ----------
+    columns : tuple of array
+        The uncertainty, and then the features: numbers, or codes of labels.
+    names : tuple of str
+        What the columns are called; "u" is the uncertainty.
+    categories : tuple
+        The labels that the codes of a column stand for; None where it holds numbers.
+    error : array or None
+        Errors, where they are known.
+    groups : array of int or None
+        The number of each row's group, counted in the order of their labels.
+    weights : array or None
+        Positive weights, in a unit in which they count rows.
+    places : array of int or None
+        Where rows were in the table, if those of weight 0 were left out.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions([1.0, 2.0], [0.1, 0.2], y_true=[1.1, 1.8])
+    >>> p
+    Predictions of 2 rows with errors
+    >>> p.z.round(1)
+    array([ 1., -1.])
+    """
+
+    _FIELDS: ClassVar[tuple[str, ...]] = (
+        *("columns", "names", "categories", "error", "groups", "weights", "places"),
+        *("y_pred", "time"),
+    )
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    categories: tuple[tuple[Label, ...] | None, ...]
+    error: Floats | None
+    groups: Ints | None
+    weights: Floats | None
+    places: Ints | None
+    y_pred: Floats | None
+    time: npt.NDArray[Any] | None
+
+    def __init__(
+        self,
+        y_pred: Any = None,
+        y_std: Any = None,
+        *,
+        y_true: Any = None,
+        error: Any = None,
+        features: Any = None,
+        groups: Any = None,
+        weights: Any = None,
+        time: Any = None,
+    ) -> None:
+        given = {"y_pred": y_pred, "y_std": y_std, "y_true": y_true, "error": error}
+        others = {"groups": groups, "weights": weights, "time": time}
+        refuse_other_order(
+            **{k: v for k, v in (given | others).items() if v is not None},
+            features=features,
+        )
+        if y_std is None:
+            msg = "`y_std` must be given: the standard uncertainty of each prediction."
+            raise InvalidInputError(msg)
+        if error is not None and y_true is not None:
+            msg = "Pass `y_true`, with `y_pred`, or `error`; not both."
+            raise InvalidInputError(msg)
+        if y_true is not None and y_pred is None:
+            msg = "`y_true` needs `y_pred`: the error is their difference."
+            raise InvalidInputError(msg)
+        predicted = None if y_pred is None else check_column(y_pred, "y_pred")
+        if y_true is not None and predicted is not None:
+            truth = check_column(y_true, "y_true")
+            check_same_length("y_pred", predicted, "y_true", truth)
+            error = truth - predicted
+        if error is not None:
+            e, u = check_pair(error, y_std, "y_std")
+        else:
+            e, u = None, check_uncertainty(y_std, "y_std")
+        if predicted is not None:
+            check_same_length("y_std", u, "y_pred", predicted)
+        when = None
+        if time is not None:
+            when = as_column(time, "time")
+            check_same_length("y_std", u, "time", when)
+        rows = with_named_features(Predictions.of((u,), ("u",), e), features)
+        rows = rows.changed(
+            groups=group_codes(groups, u, "y_std"), y_pred=predicted, time=when
+        )
+        self.__dict__.update(vars(rows.weighted(weights, "y_std", "weights")))
+
+    @classmethod
+    def of(
+        cls,
+        columns: Sequence[Column],
+        names: Sequence[str],
+        error: Floats | None = None,
+        groups: Ints | None = None,
+        weights: Floats | None = None,
+        categories: Sequence[tuple[Label, ...] | None] | None = None,
+    ) -> Self:
+        """Return the predictions of columns that are known to be right."""
+        new = cls.__new__(cls)
+        new.__dict__.update(
+            columns=tuple(columns),
+            names=tuple(names),
+            categories=tuple(categories or [None] * len(columns)),
+            error=error,
+            groups=groups,
+            weights=weights,
+            places=None,
+            y_pred=None,
+            time=None,
+        )
+        return new
+
+    def changed(self, **fields: Any) -> Self:
+        """Return the same with some of the fields replaced."""
+        new = self.__class__.__new__(self.__class__)
+        new.__dict__.update({name: getattr(self, name) for name in self._FIELDS})
+        new.__dict__.update(fields)
+        return new
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.n_rows
+
+    def __repr__(self) -> str:
+        """Return what there is, in words."""
+        words = f"Predictions of {self.n_rows} rows"
+        if self.error is not None:
+            words += " with errors"
+        if self.groups is not None:
+            words += f" in {np.unique(self.groups).size} groups"
+        if len(self.names) > 1:
+            words += f"; features: {', '.join(self.names[1:])}"
+        return words
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.columns[0].shape[0])
+
+    @property
+    def total(self) -> int | float:
+        """The number of rows, or the sum of their weights, which stands for it."""
+        return total_of(self.n_rows, self.weights)
+
+    def mean(self, values: npt.NDArray[Any]) -> float:
+        """Return the mean of a value of each row, weighted if rows are."""
+        return mean_of(values, self.weights)
+
+    @property
+    def uncertainty(self) -> Floats:
+        """The standard uncertainties."""
+        return self.columns[0]
+
+    @property
+    def errors(self) -> Floats:
+        """The errors of rows that have them."""
+        assert self.error is not None
+        return self.error
+
+    @cached_property
+    def z(self) -> Floats:
+        """The z-scores, error over uncertainty."""
+        return self.errors / self.uncertainty
+
+    @cached_property
+    def z2(self) -> Floats:
+        """The squares of the z-scores."""
+        squares: Floats = self.z**2
+        return squares
+
+    @cached_property
+    def group_codes(self) -> Ints | None:
+        """The number of each row's group, without gaps.
+
+        A weighted row without a group is its own, of so many repeats.
+        """
+        if self.groups is None:
+            return None if self.weights is None else np.arange(self.n_rows)
+        present = np.bincount(self.groups) > 0
+        return (np.cumsum(present) - 1)[self.groups]
+
+    @property
+    def features(self) -> dict[str, Column]:
+        """The other columns by name: numbers, or codes of labels."""
+        return dict(zip(self.names[1:], self.columns[1:], strict=True))
+
+    def take(self, which: npt.NDArray[Any]) -> Self:
+        """Return some of the rows."""
+
+        def some(values: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
+            return None if values is None else values[which]
+
+        fields = ("error", "groups", "weights", "places", "y_pred", "time")
+        return self.changed(
+            columns=tuple(column[which] for column in self.columns),
+            **{name: some(getattr(self, name)) for name in fields},
+        )
+
+    def weighted(
+        self, sample_weight: Any, rows_name: str = "X", name: str = "sample_weight"
+    ) -> Self:
+        """Return rows with weights, without those whose weight is 0."""
+        kept, weights = check_weights(sample_weight, self.columns[0], rows_name, name)
+        rows = self
+        if kept is not None:
+            rows = self.changed(places=np.arange(self.n_rows)).take(kept)
+        return rows if weights is None else rows.changed(weights=weights)
+
+    def with_uncertainty(self, uncertainty: Floats) -> Self:
+        """Return the same rows with other uncertainties."""
+        return self.changed(columns=(uncertainty, *self.columns[1:]))
+
+    def with_features(self, keys: Sequence[int | str] | None) -> Self:
+        """Return the same rows with some of their features; None stands for all."""
+        if keys is None:
+            return self
+        positions = [0, *self.positions(keys, "features")]
+        return self.changed(
+            columns=tuple(self.columns[i] for i in positions),
+            names=tuple(self.names[i] for i in positions),
+            categories=tuple(self.categories[i] for i in positions),
+        )
+
+    def to_be_judged(self) -> Self:
+        """Return the same rows, if no feature is missing or has the name of a score."""
+        refuse_reserved(self.names[1:])
+        for name, column in self.features.items():
+            if column.dtype.kind == "f":
+                check_column(column, name)
+        return (
+            self if self.names[0] == "u" else self.changed(names=("u", *self.names[1:]))
+        )
+
+    def is_labelled(self, key: int | str) -> bool:
+        """Return whether a column holds labels rather than numbers."""
+        return self.categories[self.position(key)] is not None
+
+    def labels(self, key: int | str) -> Categories:
+        """Return the labels of a column; numbers are taken as labels, too."""
+        position = self.position(key)
+        names, column = self.categories[position], self.columns[position]
+        return Categories.of(column) if names is None else Categories(column, names)
+
+    def numbers(self, key: int | str) -> Floats:
+        """Return a column as finite numbers."""
+        position = self.position(key)
+        column = self.numbers_or_missing(position)
+        return check_column(column, self._shown(position))
+
+    def numbers_or_missing(self, key: int | str) -> Floats:
+        """Return a column as numbers, of which some may be missing (NaN)."""
+        position = self.position(key)
+        names = self.categories[position]
+        if names is not None:
+            msg = (
+                f"`{self._shown(position)}` must hold numbers; it holds labels, such "
+                f"as {names[0]!r}. Convert it, or leave it out."
+            )
+            raise NotANumberError(msg)
+        return self.columns[position]
+
+    def variable(self, key: int | str) -> Column:
+        """Return a column to bin by: finite numbers, or codes of labels."""
+        position = self.position(key)
+        if self.is_labelled(position):
+            return self.columns[position]
+        return self.numbers(position)
+
+    def _shown(self, position: int) -> str:
+        return f"X[:, {self.names[position]}]"
+
+
+def default_names(n_columns: int) -> tuple[str, ...]:
+    """Return the names of the columns of a table that has none.
+
+    >>> default_names(3)
+    ('u', 'X1', 'X2')
+    """
+    return ("u", *(f"X{i}" for i in range(1, n_columns)))
+
+
+def fitted_names(estimator: Any) -> tuple[str, ...]:
+    """Return the names of the columns that an estimator was fitted on."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is not None:
+        return tuple(str(name) for name in names)
+    return default_names(getattr(estimator, "n_features_in_", 1))
+
+
+def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
+    """Return a feature as numbers, or as the codes of labels and these."""
+    column = as_column(values, name)
+    if column.dtype.kind == "O":
+        kinds = {type(value) for value in column}
+        if any(issubclass(kind, str) for kind in kinds):
+            return _labelled(column)
+        if any(issubclass(kind, _TIMES) for kind in kinds):
+            raise NotANumberError(no_dates(name))
+    if column.dtype.kind in "UST" or (
+        # float64 would take different whole numbers for the same
+        column.dtype.kind in "iu"
+        and column.size
+        and max(int(column.max()), -int(column.min())) > EXACT
+        and (column.astype(np.float64).astype(object) != column).any()
+    ):
+        return _labelled(column)
+    numbers = as_floats(column, name)
+    infinite = "finite or missing, not inf|Replace these values by NaN."
+    refuse_values(np.isinf(numbers), numbers, name, infinite)
+    return numbers, None
+
+
+def _labelled(column: npt.NDArray[Any]) -> tuple[Column, tuple[Label, ...]]:
+    found = Categories.of(column)
+    return found.codes, found.labels
+
+
+def _feature_columns(
+    features: Any, argument: str, rows: npt.NDArray[Any]
+) -> dict[str, tuple[Column, tuple[Label, ...] | None]]:
+    """Return named columns from None, a mapping, a data frame or an array."""
+    if features is None:
+        return {}
+    frame = as_frame(features, argument)
+    named: list[tuple[str, Any]]
+    if frame is not None:
+        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+    elif isinstance(features, Mapping):
+        named = [(str(name), values) for name, values in features.items()]
+    else:
+        table = as_array(features, argument)
+        if table.ndim == 1:
+            table = table[:, None]
+        if table.ndim != 2:
+            msg = (
+                f"`{argument}` must be a table of columns; found shape {table.shape}. "
+                "Pass a data frame, a dict of columns or a two-dimensional array."
+            )
+            raise InvalidInputError(msg)
+        named = [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
+    if len(dict(named)) < len(named):
+        msg = f"`{argument}` must have columns of different names. Rename them."
+        raise InvalidInputError(msg)
+    found = {name: _typed(values, name) for name, values in named}
+    for name, (column, _) in found.items():
+        check_same_length("error", rows, name, column)
+    return found
+
+
+def check_labels(labels: Any, rows: npt.NDArray[Any], name: str) -> Categories:
+    """Return the labels of rows, of which some may be missing."""
+    column = as_column(labels, name)
+    check_same_length("X", rows, name, column)
+    return Categories.of(column)
+
+
+def group_codes(groups: Any, rows: npt.NDArray[Any], rows_name: str) -> Ints | None:
+    """Return the numbers of the groups, if there are any, that rows belong to."""
+    if groups is None:
+        return None
+    column = as_column(groups, "groups")
+    check_same_length(rows_name, rows, "groups", column)
+    found = Categories.of(column)
+    if None in found.labels:
+        # as a label it would make one large group of rows that have nothing in common
+        missing = found.codes == found.labels.index(None)
+        msg = (
+            f"`groups` must have a label for every row; {np.count_nonzero(missing)} of "
+            f"{missing.size} have none (first at row {int(np.argmax(missing))}). Give "
+            "a row that belongs to no other a label of its own."
+        )
+        raise InvalidInputError(msg)
+    return found.codes
+
+
+def as_predictions(
+    error: Any,
+    uncertainty: Any = None,
+    features: Any = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+) -> Predictions:
+    """Return rows that are scored or judged: all features are there, and finite.
+
+    Predictions with errors are taken as they are, and take the place of all else.
+    """
+    if isinstance(error, Predictions):
+        others = (uncertainty, features, groups, sample_weight)
+        refuse_beside(error, others)
+        rows = error
+        if rows.error is None:
+            msg = "`predictions` must have errors: pass `y_true` or `error` with them."
+            raise InvalidInputError(msg)
+    else:
+        refuse_other_order(
+            error=error,
+            uncertainty=uncertainty,
+            features=features,
+            groups=groups,
+            sample_weight=sample_weight,
+        )
+        e, u = check_pair(error, uncertainty)
+        rows = with_named_features(Predictions.of((u,), ("u",), e), features)
+        rows = rows.changed(groups=group_codes(groups, e, "error"))
+        rows = rows.weighted(sample_weight, "error")
+    return rows.to_be_judged()
+
+
+def with_named_features(rows: Predictions, features: Any) -> Predictions:
+    """Return rows with further columns, which are checked."""
+    named = _feature_columns(features, "features", rows.uncertainty)
+    return rows.changed(
+        columns=(*rows.columns, *(column for column, _ in named.values())),
+        names=(*rows.names, *named),
+        categories=(*rows.categories, *(labels for _, labels in named.values())),
+    )
+
+
+def refuse_beside(predictions: Predictions, others: Iterable[Any]) -> None:
+    """Refuse what stands in predictions already, as groups do."""
+    if any(other is not None for other in others):
+        msg = (
+            "Pass everything in `predictions`, or nothing: errors, features, `groups` "
+            "and weights beside them would be given twice. Make new Predictions with "
+            "all of it."
+        )
+        raise InvalidInputError(msg)
+
+
+def read_table(X: Any) -> Predictions:
+    """Return the rows of a conditioning table, an array or any data frame."""
+    if isinstance(X, Predictions):
+        return X
+    frame = as_frame(X, "X")
+    if frame is not None:
+        if not frame.columns or not len(frame):
+            msg = (
+                f"X has {len(frame)} sample(s) and {len(frame.columns)} feature(s) "
+                f"(shape={frame.shape}) while a minimum of 1 is required. "
+                "Is the file empty?"
+            )
+            raise InvalidInputError(msg)
+        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+    else:
+        columns = _table_array(X).T
+        named = list(zip(default_names(len(columns)), columns, strict=True))
+    first, *others = named
+    u = as_floats(as_column(first[1], f"X[:, {first[0]}]"), f"X[:, {first[0]}]")
+    typed = [_typed(values, f"X[:, {name}]") for name, values in others]
+    return Predictions.of(
+        (u, *(column for column, _ in typed)),
+        tuple(name for name, _ in named),
+        categories=(None, *(labels for _, labels in typed)),
+    )
+
+
+def _table_array(X: Any) -> npt.NDArray[Any]:
+    """Return a table as a two-dimensional array, of objects where there is text."""
+    refuse_lazy(X, "X")
+    from sklearn.utils import check_array
+
+    try:
+        given = from_series(X)
+        if isinstance(given, (list, tuple)) and _has_text(given):
+            given = np.array(given, dtype=object)
+        array = check_array(given, dtype=None, ensure_all_finite=False, ensure_2d=False)
+    except (TypeError, ValueError) as problem:
+        # the words are those that scikit-learn's own checks look for
+        msg = (
+            f"X must be a table, the uncertainty first: {str(problem).splitlines()[0]} "
+            "Pass a data frame or a two-dimensional array."
+        )
+        raise InvalidInputError(msg) from problem
+    found: npt.NDArray[Any] = array[:, None] if array.ndim == 1 else array
+    return found
+
+
+def _has_text(rows: Sequence[Any]) -> bool:
+    return any(
+        isinstance(each, str)
+        or (isinstance(each, (list, tuple)) and any(isinstance(v, str) for v in each))
+        for each in rows
+    )
+
+
+def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
+    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties.
+
+    There may be weights, too, if that is `weighted`.
+    """
+    if isinstance(data, Predictions):
+        return as_predictions(data)
+    try:
+        X, y, *others = data
+        groups, sample_weight = [*others, None, None][: max(2, len(others))]
+        if sample_weight is not None and not weighted:
+            raise ValueError
+    except (TypeError, ValueError) as problem:
+        weights = " or (X, y, groups, sample_weight)" if weighted else ""
+        msg = (
+            f"`{name}` must be a pair (X, y), the conditioning table and errors, or "
+            f"(X, y, groups), with labels of rows that belong together{weights}."
+        )
+        raise InvalidInputError(msg) from problem
+    refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    rows = read_table(X)
+    u = rows.numbers(0)
+    refuse_negative_uncertainty(u)
+    rows = with_target(rows.with_uncertainty(u), y, groups, "compare")
+    rows = rows.weighted(sample_weight)
+    u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
+    return rows.with_uncertainty(u)
+
+
+def with_target(rows: Predictions, y: Any, groups: Any, estimator: str) -> Predictions:
+    """Return rows with the errors and groups that an estimator is fitted with."""
+    error = check_target(y, rows.n_rows, estimator)
+    return rows.changed(error=error, groups=group_codes(groups, error, "X"))
+
+
+def check_target(
+    y: Any, n_rows: int, estimator: str, *, what: str = "errors"
+) -> Floats:
+    """Return the errors, or `what` else, an estimator is fitted or scored with."""
+    if y is None:
+        msg = (
+            f"This {estimator} estimator requires y to be passed, but the target y is "
+            f"None. Pass the {what} of the calibration set."
+        )
+        raise InvalidInputError(msg)
+    from sklearn.utils import column_or_1d
+
+    array = as_array(y, "y")
+    if array.dtype.kind == "c":
+        msg = f"Complex data not supported: y must hold real {what}."
+        raise InvalidInputError(msg)
+    try:
+        array = column_or_1d(array, warn=True)
+    except ValueError as problem:
+        msg = f"{problem} Pass one column of {what}."
+        raise InvalidInputError(msg) from problem
+    column = as_floats(as_column(array, "y"), "y")
+    bad = ~np.isfinite(column)
+    if bad.any():
+        # The first sentence is the one that scikit-learn's own checks look for.
+        kind = "NaN" if np.isnan(column[bad][0]) else "infinity"
+        row = int(np.argmax(bad))
+        msg = (
+            f"Input y contains {kind} or a value too large for dtype('float64'). "
+            f"y (the {what}) must be finite; {np.count_nonzero(bad)} of {bad.size} "
+            f"are not (first at row {row}: {column[row]:g}). "
+            "Drop or repair these rows."
+        )
+        raise InvalidInputError(msg)
+    if column.shape[0] != n_rows:
+        msg = (
+            f"X and y must have the same number of rows; found {n_rows} and "
+            f"{column.shape[0]}. Pass columns of one table."
+        )
+        raise InvalidInputError(msg)
+    return column
+
+
+def refuse_negative_uncertainty(u: Floats) -> None:
+    """Refuse uncertainties below 0."""
+    refuse_values(
+        u < 0,
+        u,
+        "uncertainty",
+        "positive (the first column of X is the uncertainty)|Negative values in data "
+        "passed to an estimator that needs uncertainties: drop these rows.",
+    )
+
+
+def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Floats:
+    """Return positive uncertainties for an estimator.
+
+    Zeros are common in ensembles whose members all agree. They are raised to
+    `smallest`, or to the smallest positive value in `u` when that is None, with a
+    warning that counts them.
+    """
+    if u.min() > 0:
+        return u
+    refuse_negative_uncertainty(u)
+    zeros = int(np.count_nonzero(u == 0))
+    if not zeros:
+        return u
+    if smallest is None:
+        if zeros == u.size:
+            msg = (
+                f"`uncertainty` must have a positive value; all {u.size} are 0. "
+                "Is the right column the first one of X?"
+            )
+            raise InvalidInputError(msg)
+        smallest = float(u[u > 0].min())
+    warn(
+        f"{zeros} of {u.size} uncertainties are exactly 0; they were raised to "
+        f"{smallest:g}, the smallest positive one seen in fit.",
+        ZeroUncertaintyWarning,
+        stacklevel=5,
+    )
+    return np.where(u == 0, smallest, u)
