@@ -26,9 +26,9 @@ from ..maps import Code, Column, Node, in_order
 from ..maps.conformal import ConformalScores, exact_level
 from ..maps.evaluation import Program, label_numbers
 from ..maps.nodes import columns_of
+from ..oddities import warn_of_zero_errors
 from ..predictions import Predictions
 from .crossfit import phase
-from .informative import warn_of_zero_errors
 from .summaries import Cap, Levels, Partition, RowSummaries, Summaries, Variances
 
 MAX_LEVELS = 2**14  # of u that come to the host: more are pooled
