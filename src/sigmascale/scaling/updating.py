@@ -10,8 +10,8 @@ import numpy as np
 
 from .._support.checks import refuse_other_order
 from .._support.telling import warn
-from ..arrays.libraries import to_numpy
-from ..arrays.rows import on_device
+from ..bins.devices import on_device
+from ..bins.libraries import to_numpy
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps import Node
 from ..maps.prediction import in_range
