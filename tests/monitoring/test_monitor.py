@@ -13,10 +13,9 @@ from scipy import stats
 
 import sigmascale as ss
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
-from sigmascale.monitoring.bets import WEIGHTS, factor_bets, not_started, shift_bets
-from sigmascale.monitoring.history import MOST_POINTS
-from sigmascale.monitoring.ranks import Ranks
-from sigmascale.monitoring.regions import Regions
+from sigmascale.monitoring.alarm import MOST_POINTS
+from sigmascale.monitoring.evidence import Regions, not_started
+from sigmascale.monitoring.reference import WEIGHTS, Ranks, factor_bets, shift_bets
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
 spec = importlib.util.spec_from_file_location("monitor_study", SCRIPT)
@@ -132,6 +131,15 @@ def test_it_does_not_matter_how_rows_are_divided(batch):
     assert parts.alarm.words == whole.alarm.words
     assert parts.alarm.evidence == pytest.approx(whole.alarm.evidence, rel=1e-6)
     assert parts.history.rows == whole.history.rows
+
+
+def test_predictions_may_arrive_with_their_features_and_times():
+    rng = np.random.default_rng(3)
+    error, u, x = rng.normal(size=(3, 300))
+    u, time = np.exp(u), np.arange(300)
+    rows = ss.Predictions(error=error, y_std=u, features={"x": x}, time=time)
+    by_arrays = ss.Monitor().update(error, u, {"x": x}, time)
+    assert ss.Monitor().update(rows).to_dict() == by_arrays.to_dict()
 
 
 def test_a_row_may_come_as_numbers_with_named_features_and_a_date():
