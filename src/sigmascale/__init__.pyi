@@ -5,19 +5,15 @@ from ._support.version import __version__
 from .comparison import Comparison, compare
 from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
 from .judging.confidence_curves import ConfidenceCurve, confidence_curve
-from .judging.confidence_intervals import wilson_interval
 from .judging.coverage import (
     IntervalScores,
-    interval_score,
+    LocalCoverage,
     interval_scores,
-    law_interval,
-    mean_width,
+    local_coverage,
     normal_interval,
     picp,
 )
-from .judging.estimates import Estimate, zeta_score
 from .judging.local import LocalZMS, local_zms
-from .judging.local_coverage import LocalCoverage, local_coverage
 from .judging.metrics import (
     AdversarialGroupCalibration,
     adversarial_group_calibration,
@@ -40,15 +36,12 @@ from .judging.scores import (
     zms,
 )
 from .judging.shift import ShiftWeights, shift_weights
-from .judging.tail_scores import (
-    CoverageAt95,
-    StudentShape,
+from .judging.tails import (
+    TailStatistics,
     coverage_at_95,
     relative_calibration_error,
-    skewness_gm,
-    student_shape,
+    tails,
 )
-from .judging.tails import TailStatistics, tails
 from .judging.validation import Validation, Verdict
 from .judging.verdicts import validate
 from .maps.laws import StudentLaw
@@ -83,8 +76,6 @@ __all__ = [
     "Comparison",
     "ComponentScaling",
     "ConfidenceCurve",
-    "CoverageAt95",
-    "Estimate",
     "GroupScaling",
     "IntervalScores",
     "IsotonicScaling",
@@ -103,7 +94,6 @@ __all__ = [
     "SelectedScaling",
     "ShiftWeights",
     "StudentLaw",
-    "StudentShape",
     "TailStatistics",
     "TargetScaling",
     "TargetsValidation",
@@ -124,16 +114,13 @@ __all__ = [
     "exceptions",
     "export",
     "frames",
-    "interval_score",
     "interval_scores",
-    "law_interval",
     "load",
     "local_calibration_error",
     "local_coverage",
     "local_zms",
     "maps",
     "mean_absolute_calibration_error",
-    "mean_width",
     "miscalibration_area",
     "nll",
     "normal_interval",
@@ -148,13 +135,9 @@ __all__ = [
     "scorecard",
     "sharpness",
     "shift_weights",
-    "skewness_gm",
-    "student_shape",
     "tails",
     "uce",
     "validate",
     "validate_targets",
-    "wilson_interval",
-    "zeta_score",
     "zms",
 ]

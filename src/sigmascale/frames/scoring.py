@@ -19,7 +19,7 @@ from .._support.checks import (
 from .._support.labels import Categories
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.intervals import MIN_ROWS
 from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
 from ..judging.local import local_zms as local_zms_of_rows
 from ..judging.scores import Scorecard

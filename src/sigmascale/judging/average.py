@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 from scipy import optimize, special, stats
 
-from .._support.checks import Floats, Labels
-from .._support.weights import effective_number, mean_of, quantile_of, total_of
-from ..bins.partitions import sum_by_code
+from .._support.checks import Floats
+from .._support.weights import effective_number, mean_of, quantile_of
 from ..predictions import Predictions
+from .intervals import interval_of_all
 
 SIMULATED = 2500  # means of z² behind the quantiles of a law
 LARGEST_VALUES = 60  # of a simulated sample; the others are summed by their moments
@@ -64,67 +64,28 @@ class Average:
         """Whether the interval excludes 1."""
         return not self.low <= 1 <= self.high
 
+    def __str__(self) -> str:
+        """Return the mean and its interval."""
+        return f"<Z²> = {self.zms:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
 
 def average_of(rows: Predictions, level: float, rng: np.random.Generator) -> Average:
     """Return the mean of z² of all rows, with an interval of that coverage."""
-    z = rows.errors / rows.uncertainty
-    z2 = z * z
+    z2, groups, weights = rows.z2, rows.group_codes, rows.weights
     mean = rows.mean(z2)
     if mean == 0:
         return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(rows.total))
-    low, high, n_effective = mean_interval_of(z2, rows.groups, level, rows.weights)
+    low, high, n_effective = interval_of_all(z2, groups, level, weights)
     low = max(0.0, low)
-    nu, nu_low = fit_nu(z, rows.weights)
+    nu, nu_low = fit_nu(rows.z, weights)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
     low = min(low, mean / _mean_quantiles(nu, n, upper, rng)[1])
     high = max(high, mean / _mean_quantiles(nu_low, n, upper, rng)[0])
     for share in REDUCED:
-        limited = np.minimum(z2, quantile_of(z2, 1 - share, rows.weights))
-        reduced = mean_interval_of(limited, rows.groups, level, rows.weights)
-        low = max(low, reduced[0])
+        limited = np.minimum(z2, quantile_of(z2, 1 - share, weights))
+        low = max(low, interval_of_all(limited, groups, level, weights)[0])
     return Average(mean, low, high, level, nu, nu_low, n_effective)
-
-
-def mean_interval_of(
-    values: Floats, groups: Labels | None, level: float, weights: Floats | None = None
-) -> tuple[float, float, float]:
-    """Return the ABC interval of a mean, from sums by group, and the effective rows.
-
-    With d the sum of x − m of each group, which is weighted if rows are,
-    a = Σd³ / (6 (Σd²)^1.5), w = a ± q and λ = w / (1 − a w)², the limits are
-    m + λ sqrt(Σd²) / n. Of rows or groups of weights w, the quantile q is that of
-    Student's t with (Σw²)² / Σw⁴ − 1 degrees of freedom (Satterthwaite's).
-    """
-    n, mean = total_of(values.size, weights), mean_of(values, weights)
-    d = values - mean
-    by_row = float(np.sum(d * d if weights is None else weights * d * d))
-    if by_row == 0:
-        return mean, mean, float(n)
-    of_units = weights
-    if weights is not None:
-        d = weights * d
-    if groups is not None:
-        _, codes = np.unique(groups, return_inverse=True)
-        d = sum_by_code(codes, d, int(codes.max()) + 1)
-        if weights is not None:
-            of_units = sum_by_code(codes, weights, d.size)
-    if of_units is None:
-        squares = float(np.sum(d * d)) * d.size / max(1, d.size - 1)
-        df = max(1.0, d.size - 1)
-    else:
-        # a heavy row, or group, draws the mean towards itself
-        squares = float(np.sum(d * d / np.maximum(1 - of_units / n, 1e-3)))
-        df = max(1.0, effective_number(of_units**2) - 1)
-    # of few groups, or few that weigh much, the spread is not known well
-    q = float(stats.t.ppf(0.5 + level / 2, df))
-    a = float(np.clip(np.sum(d**3) / squares**1.5, -1, 1)) / 6
-    low, high = (
-        mean + w / max(1 - a * w, 1e-3) ** 2 * np.sqrt(squares) / n
-        for w in (a - q, a + q)
-    )
-    effective = n * min(1.0, by_row / max(squares, 1e-300))
-    return float(low), float(high), effective
 
 
 def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
@@ -159,13 +120,11 @@ def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
         loss, bounds=(-4, 9), method="bounded", options={"xatol": 0.02}
     )
     best, least = float(found.x), float(found.fun)
-    low = best
-    if loss(-4.0) - least > HEAVIER:
+    low = -4.0
+    if loss(low) - least > HEAVIER:
         low = optimize.brentq(
-            lambda value: loss(value) - least - HEAVIER, -4.0, best, xtol=0.02
+            lambda value: loss(value) - least - HEAVIER, low, best, xtol=0.02
         )
-    else:
-        low = -4.0
     nu, nu_low = (2 + float(np.exp(value)) for value in (best, low))
     return (np.inf if nu > LIGHT else nu), nu_low
 

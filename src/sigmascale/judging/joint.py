@@ -7,6 +7,7 @@ If nothing depends on u and the features, what they have learned is worth nothin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from .._support.checks import Floats
 from .._support.weights import mean_of, quantile_of
 from ..predictions import Predictions
 from ..scaling.crossfit import make_folds
+from .regions import range_words
 
 N_FOLDS = 2
 LEAST_ROWS = 60
@@ -56,10 +58,9 @@ def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Learned | None
     table, categorical = numeric_table(rows)
     if rows.n_rows < LEAST_ROWS or not table.shape[1]:
         return None
-    z2 = (rows.errors / rows.uncertainty) ** 2
-    if not z2.any():
+    if not rows.z2.any():
         return None
-    z2 = z2 / rows.mean(z2)
+    z2 = rows.z2 / rows.mean(rows.z2)
     # one enormous error teaches nothing about other rows
     target = np.minimum(z2, quantile_of(z2, 0.99, rows.weights) + 1)
     fold = make_folds(z2, N_FOLDS, rng, rows.groups, rows.weights)
@@ -110,56 +111,42 @@ def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:
     ), kept
 
 
-def describe_region(
-    rows: Predictions, learned: Learned
-) -> tuple[str, float, int] | None:
-    """Return the worst region that a few splits find, its <Z²> over all, and rows."""
+def describe_region(rows: Predictions, learned: Learned) -> tuple[str, float]:
+    """Return the worst region that a few splits find, and its <Z²> over that of all."""
     from sklearn.tree import DecisionTreeRegressor
 
-    numbers = [i for i, x in enumerate(rows.columns) if x.dtype.kind == "f"]
+    numbers = [i for i, labels in enumerate(rows.categories) if labels is None]
     table = np.column_stack([rows.columns[i] for i in numbers])
     least = max(10, rows.n_rows // 50)
     tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
     tree.fit(table, learned.log_factor, rows.weights)
-    z2 = (rows.errors / rows.uncertainty) ** 2
-    leaf = tree.apply(table)
-    best: tuple[float, int, float, int] | None = None
-    for each in np.unique(leaf):
-        inside = leaf == each
-        n = int(inside.sum())
-        ratio = rows.take(inside).mean(z2[inside]) / rows.mean(z2)
-        ratio = max(ratio, 0.5 / n)
-        score = n * (ratio - 1 - np.log(ratio))
-        if best is None or score > best[0]:
-            best = (score, int(each), ratio, n)
-    if best is None:
-        return None
+    leaves = tree.apply(table)
+    best = -1.0, 0, 1.0
+    for leaf in np.unique(leaves).tolist():
+        inside = rows.take(leaves == leaf)
+        ratio = max(inside.mean(inside.z2) / rows.mean(rows.z2), 0.5 / inside.n_rows)
+        deviance = inside.n_rows * (ratio - 1 - np.log(ratio))
+        best = max(best, (deviance, leaf, ratio), key=lambda each: each[0])
     names = [rows.names[i] for i in numbers]
-    return _conditions(tree.tree_, best[1], names), best[2], best[3]
+    return _path_words(tree.tree_, best[1], names), best[2]
 
 
-def _conditions(tree: object, leaf: int, names: list[str]) -> str:
+def _path_words(tree: Any, leaf: int, names: list[str]) -> str:
     """Return the conditions that lead to a leaf, in words."""
-    left, right = tree.children_left, tree.children_right  # type: ignore[attr-defined]
     above: dict[str, float] = {}
     below: dict[str, float] = {}
     node = leaf
     while node:
-        parents = np.flatnonzero((left == node) | (right == node))
-        parent = int(parents[0])
-        name = names[tree.feature[parent]]  # type: ignore[attr-defined]
-        limit = float(tree.threshold[parent])  # type: ignore[attr-defined]
-        if left[parent] == node:
+        from_left = tree.children_left == node
+        parent = int(np.argmax(from_left | (tree.children_right == node)))
+        name, limit = names[tree.feature[parent]], float(tree.threshold[parent])
+        if from_left[parent]:
             below[name] = min(below.get(name, np.inf), limit)
         else:
             above[name] = max(above.get(name, -np.inf), limit)
         node = parent
-    parts = []
-    for name in dict.fromkeys([*above, *below]):
-        if name in above and name in below:
-            parts.append(f"{name} between {above[name]:.4g} and {below[name]:.4g}")
-        elif name in above:
-            parts.append(f"{name} above {above[name]:.4g}")
-        else:
-            parts.append(f"{name} below {below[name]:.4g}")
+    parts = [
+        range_words(name, above.get(name), below.get(name))
+        for name in dict.fromkeys([*above, *below])
+    ]
     return " and ".join(parts) or "all rows"

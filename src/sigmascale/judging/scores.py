@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_pair
-from .._support.render import html_table
+from .._support.render import Cells, Result
 from ..arrays.rows import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
-from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
+from .binning import VariableBins, bin_variables, check_ties, judged_by
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 
@@ -30,40 +29,30 @@ def _global_sums(
     error: Any, uncertainty: Any, sample_weight: Any, *terms: str
 ) -> BinSums:
     """Return the sums of all rows; of those on a device, the terms asked for."""
-    if sample_weight is not None:
-        rows = weighted_rows(error, uncertainty, sample_weight)
-        return BinSums.of_all(rows.errors, rows.uncertainty, rows.weights)
     if on_device(error, uncertainty):
+        refuse_weights_on_device(sample_weight)
         there = DeviceRows.judged(error, uncertainty)
         with there.library.in_64_bits():
             return there.total(terms)
-    return BinSums.of_all(*check_pair(error, uncertainty))
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
+    return BinSums.of_all(rows.errors, rows.uncertainty, rows.weights)
 
 
-def weighted_rows(
-    error: Any, uncertainty: Any, sample_weight: Any, features: Any = None
-) -> Predictions:
-    """Return weighted rows, which must not be on a device."""
-    if on_device(error, uncertainty, features):
-        refuse_weights_on_device()
-    return as_predictions(error, uncertainty, features, sample_weight=sample_weight)
-
-
-def refuse_weights_on_device() -> None:
+def refuse_weights_on_device(sample_weight: Any) -> None:
     """Say that weighted rows are judged in the memory of the host."""
-    msg = (
-        "Rows on a device are judged without weights: copy them to NumPy, or leave "
-        "`sample_weight` out."
-    )
-    raise InvalidInputError(msg)
+    if sample_weight is not None:
+        msg = (
+            "Rows on a device are judged without weights: copy them to NumPy, or leave "
+            "`sample_weight` out."
+        )
+        raise InvalidInputError(msg)
 
 
 def _local_sums(
     error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any, sample_weight: Any
 ) -> BinSums:
     if on_device(error, uncertainty, by):
-        if sample_weight is not None:
-            refuse_weights_on_device()
+        refuse_weights_on_device(sample_weight)
         features = None if by is None else {"by": by}
         judged = DeviceRows.judged(error, uncertainty, features)
         count = bins_of(n_bins, judged.n_rows)
@@ -71,18 +60,18 @@ def _local_sums(
             return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
     rows, position = judged_by(error, uncertainty, by, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, uncertainty, rows)
-    bins = bin_variable(rows, position, count, ties=order)
-    return bins.sums(rows.errors, rows.uncertainty)
+    order = check_ties(ties, error, rows)
+    bins = bin_variables(rows, count, only=position, ties=order)
+    return bins[rows.names[position]].sums(rows)
 
 
-def zms(error: Any, uncertainty: Any, *, sample_weight: Any = None) -> float:
+def zms(error: Any, uncertainty: Any = None, *, sample_weight: Any = None) -> float:
     """Return the mean squared z-score <Z²>, Z = error / uncertainty; best is 1.
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     sample_weight : array-like of shape (n,), optional
@@ -98,7 +87,7 @@ def zms(error: Any, uncertainty: Any, *, sample_weight: Any = None) -> float:
 
 def nll(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     law: StudentLaw | None = None,
     sample_weight: Any = None,
@@ -110,8 +99,8 @@ def nll(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     law : StudentLaw, optional
@@ -129,20 +118,19 @@ def nll(
     """
     if law is not None:
         rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-        u = rows.uncertainty
-        return rows.mean(law.losses(rows.errors / u) + np.log(u))
+        return rows.mean(law.losses(rows.z) + np.log(rows.uncertainty))
     return _global_sums(error, uncertainty, sample_weight, "z2", "log_u2").nll()
 
 
 def calibration_error(
-    error: Any, uncertainty: Any, *, sample_weight: Any = None
+    error: Any, uncertainty: Any = None, *, sample_weight: Any = None
 ) -> float:
     """Return S_cal = abs(ln <Z²>), the error of average calibration; best is 0.
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     sample_weight : array-like of shape (n,), optional
@@ -163,7 +151,7 @@ def calibration_error(
 
 def local_calibration_error(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     n_bins: int | None = None,
@@ -177,13 +165,14 @@ def local_calibration_error(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
-        default the uncertainty (consistency); pass a feature for adaptivity.
+        default the uncertainty (consistency); pass a feature for adaptivity. Of
+        Predictions, the name of a column.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -214,7 +203,7 @@ def local_calibration_error(
 
 def ence(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     n_bins: int | None = None,
@@ -228,12 +217,13 @@ def ence(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
-        The variable to bin by; by default the uncertainty.
+        The variable to bin by; by default the uncertainty. Of Predictions, the name of
+        a column.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -257,7 +247,7 @@ def ence(
 
 def uce(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     n_bins: int | None = None,
@@ -271,12 +261,13 @@ def uce(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
-        The variable to bin by; by default the uncertainty.
+        The variable to bin by; by default the uncertainty. Of Predictions, the name of
+        a column.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -314,7 +305,7 @@ def combined_scores(s_cal: Any, s: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Scorecard:
+class Scorecard(Result):
     """All scores of one set; ``card["S_tot"]`` and ``card.to_dict()`` name them.
 
     Attributes
@@ -390,14 +381,13 @@ class Scorecard:
         lines = [f"{name:<12} {v: .4g}" for name, v in self.to_dict().items()]
         return "\n".join([*lines, f"({self.n_rows} rows, {self.n_bins} bins)"])
 
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{v:.4g}") for name, v in self.to_dict().items()]
-        return html_table(("score", "value"), rows)
+    def _cells(self) -> Cells:
+        return ("score", "value"), [(n, f"{v:.4g}") for n, v in self.to_dict().items()]
 
 
 def scorecard(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     features: Any = None,
     *,
     n_bins: int | None = None,
@@ -412,8 +402,8 @@ def scorecard(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     features : data frame, dict or array of shape (n, n_features), optional
@@ -442,11 +432,12 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
-    if sample_weight is None and on_device(error, uncertainty, features):
+    if on_device(error, uncertainty, features):
+        refuse_weights_on_device(sample_weight)
         return _score_device(error, uncertainty, features, n_bins, ties)
-    rows = weighted_rows(error, uncertainty, sample_weight, features)
+    rows = as_predictions(error, uncertainty, features, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, error, rows)
     return score(rows, bin_variables(rows, count, ties=order), count)
 
 
@@ -472,6 +463,5 @@ def score(
 
     The bins must hold those of u.
     """
-    e, u = rows.errors, rows.uncertainty
-    sums = {name: each.sums(e, u) for name, each in bins.items()}
+    sums = {name: each.sums(rows) for name, each in bins.items()}
     return replace(Scorecard.from_sums(sums, n_bins), n_rows=rows.n_rows)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..judging.detectability import FACTORS
 from ..judging.diagnostics import Shift
+from ..judging.scan import FACTORS
 from ..judging.validation import AVERAGE, BIAS
 from .evidence import Evidence
 from .questions import doubt_of_average
