@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from sigmascale._support.rows import Rows, judged_rows
 
-from sigmascale.judging.average import average_of
+from sigmascale.judging.intervals import average_of
 from sigmascale.judging.scan import shuffle_and_test
 from sigmascale.judging.verdicts import AVERAGE_SHARE, Answers, Plan
 

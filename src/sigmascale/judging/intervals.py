@@ -1,4 +1,4 @@
-"""Confidence intervals of the mean of each bin, and of fractions.
+"""Confidence intervals of the mean of each bin, of the average, and of fractions.
 
 All that a bin knows are its groups of rows that belong together: the sum S and the
 number (or weight) n of the rows of each. The mean is m = ΣS / Σn, and d = S − m n is
@@ -17,12 +17,13 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 from .._support.checks import Floats, Ints
 from .._support.render import Cells, Result
-from .._support.weights import effective_number, mean_of, total_of
+from .._support.weights import effective_number, mean_of, quantile_of, total_of
 from ..bins.partitions import sum_by_code
+from ..predictions import Predictions
 
 IntervalMethod = Literal["bca", "bootstrap-t", "student", "moments"]
 METHODS: tuple[str, ...] = get_args(IntervalMethod)
@@ -35,6 +36,14 @@ _LARGEST_WEIGHTS = 2**14
 _LEAST_RESAMPLES = 32
 _MEANS_AT_ONCE = 2**21  # resampled means, of some bins, that are held in memory
 _MOST_PARTS = 10_000  # of a set, that are resampled as a whole
+
+# What heavy tails can hide from the mean of z²
+SIMULATED = 2500  # means of z² behind the quantiles of a law
+LARGEST_VALUES = 60  # of a simulated sample; the others are summed by their moments
+LIGHT = 200.0  # degrees of freedom beyond which errors are as good as normal
+MOST_FITTED = 10_000  # rows that a law is fitted to
+REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
+HEAVIER = 9.0  # twice the log-likelihood that the heaviest tail not ruled out may lose
 
 Weights = tuple[slice, Floats]  # some of the resamples, and their weights
 
@@ -228,8 +237,9 @@ def abc_limits(
     spread = np.sqrt(second)
     # the ratio is at most 1 in size; rounding must not push it beyond
     a = np.clip(_ratio_or_zero(np.asarray(third), spread**3), -1, 1) / 6
+    # 1 − a w is positive for every confidence below 99.999 %
     low, high = (
-        mean + w / _denominator(a, w) ** 2 * spread / n
+        mean + w / np.maximum(1 - a * w, 1e-3) ** 2 * spread / n
         for w in (a - quantile, a + quantile)
     )
     return low, high
@@ -250,7 +260,7 @@ def bca_limits(
     spread = np.sqrt(squares.sum(axis=1))
     a = _ratio_or_zero((squares * centred).sum(axis=1), 6 * spread**3)
     levels = (
-        special.ndtr(bias + w / _denominator(a, w))
+        special.ndtr(bias + w / np.maximum(1 - a * w, 1e-3))
         for w in (bias - quantile, bias + quantile)
     )
     return order_statistics(means, *levels)
@@ -287,11 +297,6 @@ def _ratio_or_zero(numerator: Floats, denominator: Floats) -> Floats:
     """Divide; 0 where the denominator is 0, or too small to be told from it."""
     result = np.zeros_like(numerator)
     return np.divide(numerator, denominator, out=result, where=denominator > 0)
-
-
-def _denominator(a: Floats, w: Floats) -> Floats:
-    """Return 1 − a w, which is positive for every confidence below 99.999 %."""
-    return np.maximum(1 - a * w, 1e-3)
 
 
 def _bca(
@@ -404,16 +409,14 @@ def order_statistics(
         resamples[:, start:].sort(axis=1)
     else:
         resamples.sort(axis=1)
-    return _interpolate(resamples, low), _interpolate(resamples, high)
-
-
-def _interpolate(ordered: Floats, rank: Floats) -> Floats:
-    below = np.floor(rank).astype(np.int64)
-    above = np.minimum(below + 1, ordered.shape[1] - 1)
-    row = np.arange(ordered.shape[0])
-    left: Floats = ordered[row, below]
-    result: Floats = left + (rank - below) * (ordered[row, above] - left)
-    return result
+    row = np.arange(resamples.shape[0])
+    limits = []
+    for rank in (low, high):
+        below = np.floor(rank).astype(np.int64)
+        left = resamples[row, below]
+        right = resamples[row, np.minimum(below + 1, count - 1)]
+        limits.append(left + (rank - below) * (right - left))
+    return limits[0], limits[1]
 
 
 def wilson_limits(
@@ -541,3 +544,149 @@ def bca_of_means(
     resampled, quantile = statistic(means)[None], _normal_quantile(confidence)
     low, high = bca_limits(resampled, value, centred[None], quantile)
     return Estimate(float(value[0]), float(low[0]), float(high[0]), confidence)
+
+
+@dataclass(frozen=True)
+class Average:
+    """The mean of z², its interval, and the law behind it.
+
+    Attributes
+    ----------
+    zms, low, high : float
+        The mean of z² and the limits of its interval.
+    level : float
+        The coverage of the interval.
+    nu, nu_low : float
+        Degrees of freedom of the Student's t that fits best, and of the heaviest one
+        that is not ruled out; infinite for normal errors.
+    n_effective : float
+        The number of independent rows that would determine the mean as well.
+    """
+
+    zms: float
+    low: float
+    high: float
+    level: float
+    nu: float
+    nu_low: float
+    n_effective: float
+
+    @property
+    def is_off(self) -> bool:
+        """Whether the interval excludes 1."""
+        return not self.low <= 1 <= self.high
+
+    def __str__(self) -> str:
+        """Return the mean and its interval."""
+        return f"<Z²> = {self.zms:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+def average_of(rows: Predictions, level: float, rng: np.random.Generator) -> Average:
+    """Return the mean of z² of all rows, with an interval of that coverage.
+
+    The mean of a sample of z² says little about rare, enormous errors that the sample
+    does not have. Two intervals are made, and what is shown reaches as far as either:
+
+    * the closed form from the set's own moments (ABC), which needs no law, but knows
+      only the errors that are there;
+    * that of a Student's t whose degrees of freedom were fitted to the set: the mean of
+      z², divided by its true value, then has a known distribution. Its upper limit is
+      that of the heaviest tail that the set does not rule out.
+
+    A lower limit is also taken from sets whose largest z² were reduced, which can only
+    make the mean smaller: a few more enormous errors never make uncertainties look
+    better.
+    """
+    z2, groups, weights = rows.z2, rows.group_codes, rows.weights
+    mean = rows.mean(z2)
+    if mean == 0:
+        return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(rows.total))
+    low, high, n_effective = interval_of_all(z2, groups, level, weights)
+    low = max(0.0, low)
+    nu, nu_low = fit_nu(rows.z, weights)
+    upper = 0.5 + level / 2
+    n = max(2, round(n_effective))
+    low = min(low, mean / _mean_quantiles(nu, n, upper, rng)[1])
+    high = max(high, mean / _mean_quantiles(nu_low, n, upper, rng)[0])
+    for share in REDUCED:
+        limited = np.minimum(z2, quantile_of(z2, 1 - share, weights))
+        low = max(low, interval_of_all(limited, groups, level, weights)[0])
+    return Average(mean, low, high, level, nu, nu_low, n_effective)
+
+
+def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
+    """Return the degrees of freedom of a Student's t, and the least not ruled out.
+
+    Errors of exactly 0 tell nothing about the tails, and do not count.
+    """
+    x, w = np.abs(z[z != 0]), None if weights is None else weights[z != 0]
+    if x.size < 5:
+        return np.inf, 2.01
+    if x.size > MOST_FITTED:  # more do not make it more certain than it needs to be
+        some = slice(None, None, -(-x.size // MOST_FITTED))
+        if w is None:
+            x = np.sort(x)[some]
+        else:
+            order = np.argsort(x)
+            x, w = x[order][some], w[order][some]
+    squares = (x / np.median(x)) ** 2
+    n_rows = x.size if w is None else effective_number(w)
+
+    def loss(log_excess: float) -> float:
+        """Return minus twice the log-likelihood, with the best scale."""
+        nu = 2 + np.exp(log_excess)
+        variance = 0.5  # by a few steps of the fixed point of maximum likelihood
+        for _ in range(12):
+            variance = (nu + 1) * mean_of(squares / (nu + squares / variance), w)
+        tails = (nu + 1) * mean_of(np.log1p(squares / (nu * variance)), w)
+        constant = special.gammaln((nu + 1) / 2) - special.gammaln(nu / 2)
+        return float(n_rows * (tails + np.log(nu * variance) - 2 * constant))
+
+    found = optimize.minimize_scalar(
+        loss, bounds=(-4, 9), method="bounded", options={"xatol": 0.02}
+    )
+    best, least = float(found.x), float(found.fun)
+    low = -4.0
+    if loss(low) - least > HEAVIER:
+        low = optimize.brentq(
+            lambda value: loss(value) - least - HEAVIER, low, best, xtol=0.02
+        )
+    nu, nu_low = (2 + float(np.exp(value)) for value in (best, low))
+    return (np.inf if nu > LIGHT else nu), nu_low
+
+
+def _mean_quantiles(
+    nu: float, n: int, upper: float, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Return two quantiles, 1 - upper and upper, of the mean of n z² of unit mean.
+
+    They are squares of a Student's t. The largest squares decide: those beyond a
+    threshold are drawn one by one, and the sum of the others is as good as normal.
+    """
+    levels = [1 - upper, upper]
+    if nu > LIGHT:
+        low, high = stats.chi2.ppf(levels, n) / n
+        return float(low), float(high)
+    unit = (nu - 2) / nu
+    share = min(1.0, LARGEST_VALUES / n)
+    # t² as a function of its upper tail probability, on a fine grid
+    tail = np.geomspace(1e-12, share, 1000)
+    squares = special.stdtrit(nu, 1 - tail / 2) ** 2 * unit
+    if share == 1.0:
+        counts, body = np.full(SIMULATED, n), np.zeros(SIMULATED)
+    else:
+        counts = rng.binomial(n, share, SIMULATED)
+        # the moments of what is below the threshold
+        p = (np.arange(5000) + 0.5) / 5000 * (1 - share)
+        below = special.stdtrit(nu, 0.5 + p / 2) ** 2 * unit
+        rest = n - counts
+        noise = rng.standard_normal(SIMULATED)
+        body = rest * below.mean() + np.sqrt(rest) * below.std() * noise
+    drawn = (1 - rng.random(int(counts.sum()))) * share  # never 0
+    logs = np.log(np.maximum(squares, 1e-300))
+    values = np.exp(np.interp(np.log(drawn), np.log(tail), logs))
+    ends = np.cumsum(counts)
+    tails: Any = np.add.reduceat(np.append(values, 0.0), ends - counts)
+    means = (body + np.where(counts > 0, tails, 0.0)) / n
+    low, high = np.quantile(means, levels)
+    return float(low), float(high)

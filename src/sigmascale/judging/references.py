@@ -40,7 +40,7 @@ from ..predictions import (
 from .binning import VariableBins, bin_variables, check_ties
 from .intervals import GroupSums, within_groups
 from .local import BinSettings, LocalZMS
-from .scores import combined_scores
+from .scores import named_scores
 
 Distribution = Literal["normal", "student_t", "empirical", "normal_inverse_gamma"]
 Sources = npt.NDArray[np.uint32]  # which row's z-score each row gets
@@ -84,7 +84,12 @@ class ReferenceScores(Result):
     @property
     def sd(self) -> dict[str, float]:
         """The standard deviation of each score from set to set."""
-        return {name: _standard_deviation(v) for name, v in self.draws.items()}
+        return {
+            name: float(v.std(ddof=min(1, v.size - 1)))
+            if np.isfinite(v).all()
+            else np.inf
+            for name, v in self.draws.items()
+        }
 
     def p_value(self, name: str, score: float) -> float:
         """Return the share of perfect sets that score as high as `score`, or higher."""
@@ -298,20 +303,39 @@ def simulate_scores(
     # One sparse product sums z² and u² z² over the bins of all variables at once.
     gather = _gathering(u, variables)
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
+    variances = (sum_u2 / sizes)[:, None]
+    log_u2 = 2 * rows.mean(np.log(u))
+    cuts = np.cumsum([each.n_bins for each in variables])[:-1]
     block = max(1, min(64, _BLOCK // u.size))
     draw = _draws(rows, z_scores, rng)
-    parts, n_silent = [], 0
+    parts, silent = [], 0
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
-        z2 = draw(min(block, n_draws - first)).T
-        means = gather @ z2
-        means /= np.concatenate([sizes, sizes])[:, None]
+        drawn = draw(min(block, n_draws - first))
+        local, mse = np.split(gather @ drawn.T, 2)
+        local /= sizes[:, None]
+        mse /= sizes[:, None]
+        zms = np.array([rows.mean(each) for each in drawn])
+        silent += int(np.count_nonzero((local == 0).any(axis=0)))
+        with np.errstate(divide="ignore"):
+            s_cal, of_bins = np.abs(np.log(zms)), [np.abs(np.log(local))]
+        of_bins += [np.abs(1 - np.sqrt(mse / variances)), np.abs(variances - mse)]
         # scores at once: there may be as many bins as rows, and many draws
-        local, mse = np.split(means, 2)
-        n_silent += int(np.count_nonzero((local == 0).any(axis=0)))
-        zms = _column_means(z2, rows.weights)
-        parts.append(_scores_of_draws(rows, variables, zms, local, mse, sum_u2 / sizes))
-    _warn_of_silent(n_silent, n_draws)
+        by_variable = [
+            {
+                name: x.mean(axis=0)
+                for name, x in zip(bins, np.split(each, cuts), strict=True)
+            }
+            for each in of_bins
+        ]
+        parts.append(named_scores(nll_from(zms + log_u2), zms, s_cal, *by_variable))
+    if silent:
+        warn(
+            f"{silent} of {n_draws} simulated sets have a bin in which all "
+            "errors are exactly 0: their scores S are infinite. Use fewer bins.",
+            ZeroErrorBinWarning,
+            stacklevel=3,
+        )
     draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
 
@@ -338,76 +362,24 @@ def _draws(
     return lambda count: np.stack([one() for _ in range(count)])
 
 
-def _column_means(values: Floats, weights: Floats | None) -> Floats:
-    """Return the mean of each column."""
-    means = values.mean(axis=0) if weights is None else weights @ values / weights.sum()
-    return np.asarray(means)
-
-
 def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array:
     """Return the matrix that sums z², and then u² z², over the bins of variables."""
     ends = np.cumsum([each.n_bins for each in variables])
-    codes = [
-        each.codes + end - each.n_bins
-        for each, end in zip(variables, ends, strict=True)
-    ]
+    bins = np.concatenate(
+        [
+            each.codes + end - each.n_bins
+            for each, end in zip(variables, ends, strict=True)
+        ]
+    )
     if variables[0].weights is None:
         rows = np.tile(np.arange(u.size), len(variables))
         weights = np.ones(rows.size)
     else:  # of pieces of rows
         rows = np.concatenate([each.rows.order for each in variables])
         weights = np.concatenate([each.weights for each in variables])
-    bins = np.concatenate(codes)
     entries = np.concatenate([weights, weights * u[rows] ** 2])
     places = np.concatenate([bins, bins + ends[-1]]), np.concatenate([rows, rows])
     return sparse.csc_array((entries, places), shape=(2 * ends[-1], u.size))
-
-
-def _scores_of_draws(
-    rows: Predictions,
-    variables: Sequence[VariableBins],
-    zms: Floats,
-    local: Floats,
-    mse: Floats,
-    mean_variance: Floats,
-) -> dict[str, Floats]:
-    """Return every score of each draw from the means of all rows and of each bin."""
-    with np.errstate(divide="ignore"):
-        s_cal, log_local = np.abs(np.log(zms)), np.abs(np.log(local))
-    ence = np.abs(1 - np.sqrt(mse / mean_variance[:, None]))
-    uce = np.abs(mean_variance[:, None] - mse)
-    names = [each.name for each in variables]
-    cuts = np.cumsum([each.n_bins for each in variables])[:-1]
-
-    def by_variable(of_bins: Floats) -> dict[str, Floats]:
-        parts = zip(names, np.split(of_bins, cuts), strict=True)
-        return {name: part.mean(axis=0) for name, part in parts}
-
-    s = by_variable(log_local)
-    log_u2 = 2 * rows.mean(np.log(rows.uncertainty))
-    draws = {"NLL": nll_from(zms + log_u2), "ZMS": zms, "S_cal": s_cal}
-    draws |= {f"S_{name}": each for name, each in s.items()}
-    draws |= combined_scores(s_cal, s)
-    if len(names) == 1:
-        del draws["S_ada"]
-    draws |= {f"ENCE_{name}": each for name, each in by_variable(ence).items()}
-    return draws | {f"UCE_{name}": each for name, each in by_variable(uce).items()}
-
-
-def _warn_of_silent(silent: int, n_draws: int) -> None:
-    if silent:
-        warn(
-            f"{silent} of {n_draws} simulated sets have a bin in which all "
-            "errors are exactly 0: their scores S are infinite. Use fewer bins.",
-            ZeroErrorBinWarning,
-            stacklevel=4,
-        )
-
-
-def _standard_deviation(values: Floats) -> float:
-    if not np.isfinite(values).all():
-        return float("inf")
-    return float(values.std(ddof=1)) if values.size > 1 else 0.0
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -32,7 +31,7 @@ from .._support.weights import quantile_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..predictions import Predictions
 from .joint import Learned, learn_jointly
-from .references import Sources, shuffled_rows
+from .references import shuffled_rows
 from .regions import Region, label_words, range_words
 from .validation import BIAS, COVERAGE, JOINT
 
@@ -209,86 +208,84 @@ def largest(ratios: Floats) -> Floats:
 
 
 class ScannedRows:
-    """All variables of a set, and sums by their bins, as they are or shuffled."""
+    """All variables of a set, and sums by their bins, as they are or shuffled.
+
+    Attributes
+    ----------
+    rows : Predictions
+        The rows.
+    variables : dict of str to ScannedVariable
+        Their variables; those of one value are not tested.
+    reach : float
+        The multiple of u that holds 95 % of the errors.
+    values : dict of str to array of shape (n,)
+        What is compared: "z2", and "z" and "outside" of mean 0.
+    """
 
     def __init__(self, rows: Predictions) -> None:
-        self.variables = variables = [
-            ScannedVariable.of(
-                name, rows.labels(name) if labels is not None else x, rows.weights
+        self.rows = rows
+        self.variables = {
+            name: ScannedVariable.of(
+                name, x if labels is None else Categories(x, labels), rows.weights
             )
             for name, x, labels in zip(
                 rows.names, rows.columns, rows.categories, strict=True
             )
-        ]
+        }
         size = np.abs(rows.z)
-        # the multiple of u that holds 95 %
         self.reach = quantile_of(size, 0.95, rows.weights)
         outside = (size > self.reach).astype(np.float64)
-        self.weights = rows.weights
         self.values = {
             "z2": rows.z2,
             "z": rows.z - rows.mean(rows.z),
             "outside": outside - rows.mean(outside),
         }
-        ends = np.cumsum([variable.n_bins for variable in variables])
-        self._slices = [
-            slice(end - variable.n_bins, end)
-            for end, variable in zip(ends, variables, strict=True)
-        ]
         # one sparse product sums over the bins of all variables at once
-        codes = np.column_stack(
-            [
-                v.codes + part.start
-                for v, part in zip(variables, self._slices, strict=True)
-            ]
-        )
-        n_rows, n_variables = codes.shape
-        one = np.ones(n_rows) if rows.weights is None else rows.weights
+        every = self.variables.values()
+        self._ends = np.cumsum([each.n_bins for each in every])
+        firsts = np.append(0, self._ends[:-1])
+        bins = [each.codes + first for each, first in zip(every, firsts, strict=True)]
+        weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+        places = np.concatenate(bins), np.tile(np.arange(rows.n_rows), len(every))
         self._gather = sparse.csc_array(
-            (
-                np.repeat(one, n_variables),
-                codes.ravel().astype(np.int32),
-                n_variables * np.arange(n_rows + 1, dtype=np.int32),
-            ),
-            shape=(int(ends[-1]), n_rows),
+            (np.tile(weights, len(every)), places), shape=(self._ends[-1], rows.n_rows)
         )
 
-    def means(self, values: Floats) -> Any:
-        """Return the mean of values of all rows, of each set in columns if weighted.
+    def means(self, z2: Floats) -> Any:
+        """Return the mean of z², of each set in columns if rows are weighted.
 
         Shuffling changes the mean of weighted rows only.
         """
-        if self.weights is None:
+        weights = self.rows.weights
+        if weights is None:
             return float(self.values["z2"].mean()) or 1.0
-        return np.maximum(self.weights @ values / self.weights.sum(), 1e-300)
+        return np.maximum(weights @ z2 / weights.sum(), 1e-300)
 
-    def sums(self, values: Floats) -> list[Floats]:
-        """Return the sums of each variable's bins, of sets in columns of `values`."""
-        found = self._gather @ values
-        return [found[part].T for part in self._slices]
-
-    def shuffled(self, draw: Callable[[], Sources], n_draws: int) -> Iterator[Sources]:
-        """Yield blocks of shuffled rows, sets in columns."""
-        n_rows = self.values["z2"].size
-        block = int(np.clip(AT_ONCE // n_rows, 1, 64))
-        for first in range(0, n_draws, block):
-            count = min(block, n_draws - first)
-            yield np.column_stack([draw() for _ in range(count)])
-
-    def statistics(self, sums: dict[str, list[Floats]]) -> dict[str, Floats]:
-        """Return the statistics of sets from their sums by bin, one set a row."""
-        tested = [i for i, each in enumerate(self.variables) if each.n_bins > 1]
-        found = {
-            self.variables[i].name: largest(
-                self.variables[i].variance_ratios(sums["z2"][i])
-            )
-            for i in tested
+    def sums(self, values: dict[str, Floats]) -> dict[str, dict[str, Floats]]:
+        """Return sums by variable and bin, of sets in columns of `values`, in rows."""
+        parts = {
+            name: np.split(self._gather @ each, self._ends[:-1])
+            for name, each in values.items()
         }
-        for question, name in ((BIAS, "z"), (COVERAGE, "outside")):
-            variance = float(self.values[name].var())
+        return {
+            name: {
+                variable: x.T for variable, x in zip(self.variables, each, strict=True)
+            }
+            for name, each in parts.items()
+        }
+
+    def statistics(self, sums: dict[str, dict[str, Floats]]) -> dict[str, Floats]:
+        """Return the statistics of sets from their sums by bin, one set a row."""
+        tested = {n: each for n, each in self.variables.items() if each.n_bins > 1}
+        found = {
+            name: largest(variable.variance_ratios(sums["z2"][name]))
+            for name, variable in tested.items()
+        }
+        for question, what in ((BIAS, "z"), (COVERAGE, "outside")):
+            variance = float(self.values[what].var())
             by_variable = [
-                largest(self.variables[i].shift_ratios(sums[name][i], variance))
-                for i in tested
+                largest(variable.shift_ratios(sums[what][name], variance))
+                for name, variable in tested.items()
             ]
             if by_variable:
                 found[question] = np.max(by_variable, axis=0)
@@ -379,78 +376,63 @@ class Shuffled:
     ----------
     compared : Compared
         Statistics of the questions: variables by name, "bias", "coverage", "joint".
-    variables : dict of str to ScannedVariable
-        Variables in fine bins; those of one value are not tested.
-    sums : dict of str to dict of str to array
-        Sums of "z2", "z" and "outside" by the fine bins of each variable.
-    kept : dict of str to (ScannedVariable, array of shape (n_kept, n_bins))
+    whole, copied : ScannedRows
+        All rows, and those that were shuffled, and jointly learned from.
+    sums : dict of str to dict of str to array of shape (1, n_bins)
+        Sums of "z2", "z" and "outside" of all rows, by variable.
+    kept : dict of str to array of shape (n_kept, n_bins)
         Sums of z² of some shuffled sets, over the mean of z², by variable.
-    some_rows : Predictions
-        The rows that were shuffled, and jointly learned from.
     learned : Learned or None
-        What u and the features together say about the z² of these.
-    reach : float
-        The multiple of u that holds 95 % of the errors.
+        What u and the features together say about the z² of the shuffled rows.
     """
 
     compared: Compared
-    variables: dict[str, ScannedVariable]
+    whole: ScannedRows
+    copied: ScannedRows
     sums: dict[str, dict[str, Floats]]
-    kept: dict[str, tuple[ScannedVariable, Floats]]
-    some_rows: Predictions
+    kept: dict[str, Floats]
     learned: Learned | None
-    reach: float
 
 
 def shuffle_and_test(
     rows: Predictions, n_draws: int, rng: np.random.Generator, *, joint: bool
 ) -> Shuffled:
     """Compute the statistics of all questions, of a set and of shuffled ones."""
-    whole = ScannedRows(rows)
-    some_rows = rows
+    whole = copied = ScannedRows(rows)
     if rows.n_rows > SHUFFLED_ROWS:
-        some_rows = rows.take(_some_rows(rows, SHUFFLED_ROWS, rng))
-    copies = whole if some_rows is rows else ScannedRows(some_rows)
-    learned = learn_jointly(some_rows, rng) if joint else None
+        copied = ScannedRows(rows.take(_some_rows(rows, SHUFFLED_ROWS, rng)))
+    learned = learn_jointly(copied.rows, rng) if joint else None
 
-    sums = {name: whole.sums(x[:, None]) for name, x in whole.values.items()}
-    observed = {
-        name: float(values[0]) for name, values in whole.statistics(sums).items()
-    }
+    sums = whole.sums({name: x[:, None] for name, x in whole.values.items()})
+    observed = {name: float(x[0]) for name, x in whole.statistics(sums).items()}
     if learned is not None:
-        z2 = copies.values["z2"]
-        observed[JOINT] = float(learned.gain(z2 / copies.means(z2)))
+        z2 = copied.values["z2"]
+        observed[JOINT] = float(learned.gain(z2 / copied.means(z2)))
     draws: dict[str, list[Floats]] = {name: [] for name in observed}
-    kept: list[list[Floats]] = []
-    draw = shuffled_rows(some_rows.n_rows, some_rows.groups, rng)
-    for sources in copies.shuffled(draw, n_draws):
-        shuffled = {name: x[sources] for name, x in copies.values.items()}
-        of_bins = {name: copies.sums(x) for name, x in shuffled.items()}
-        found = copies.statistics(of_bins)
-        mean = copies.means(shuffled["z2"])
+    kept: list[dict[str, Floats]] = []
+    draw = shuffled_rows(copied.rows.n_rows, copied.rows.groups, rng)
+    block = int(np.clip(AT_ONCE // copied.rows.n_rows, 1, 64))
+    for first in range(0, n_draws, block):
+        count = min(block, n_draws - first)
+        sources = np.column_stack([draw() for _ in range(count)])
+        shuffled = {name: x[sources] for name, x in copied.values.items()}
+        of_bins = copied.sums(shuffled)
+        found = copied.statistics(of_bins)
+        mean = copied.means(shuffled["z2"])
         if learned is not None:
             found[JOINT] = learned.gain(shuffled["z2"] / mean)
         for name in draws:
             draws[name].append(found[name])
-        if len(kept) * sources.shape[1] < KEPT:
+        if len(kept) * count < KEPT:
             of_sets = np.reshape(mean, (-1, 1))
-            kept.append([each / of_sets for each in of_bins["z2"]])
+            kept.append({name: x / of_sets for name, x in of_bins["z2"].items()})
     return Shuffled(
-        compared=Compared(
-            observed, {n: np.concatenate(each) for n, each in draws.items()}
-        ),
-        variables={variable.name: variable for variable in whole.variables},
-        sums={
-            variable.name: {name: sums[name][i][0] for name in sums}
-            for i, variable in enumerate(whole.variables)
-        },
-        kept={
-            variable.name: (variable, np.concatenate([each[i] for each in kept]))
-            for i, variable in enumerate(copies.variables)
-        },
-        some_rows=some_rows,
-        learned=learned,
-        reach=whole.reach,
+        Compared(observed, {n: np.concatenate(each) for n, each in draws.items()}),
+        whole,
+        copied,
+        sums,
+        {n: np.concatenate([each[n] for each in kept]) for n in copied.variables},
+        learned,
     )
 
 

@@ -289,19 +289,26 @@ def uce(
     return _local_sums(error, uncertainty, by, n_bins, ties, sample_weight).uce()
 
 
-def combined_scores(s_cal: Any, s: Mapping[str, Any]) -> dict[str, Any]:
-    """Return S_con, S_ada and S_tot from S_cal and S_x by variable.
+def named_scores(
+    nll: Any,
+    zms: Any,
+    s_cal: Any,
+    s: Mapping[str, Any],
+    ence: Mapping[str, Any],
+    uce: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return every score by its name; S_ada only where there are features.
 
-    They are numbers of one set, or arrays of many. Without features, S_ada is S_cal.
-
-    >>> combined_scores(0.5, {"u": 0.25, "mass": 1.0})
-    {'S_con': 0.75, 'S_ada': 1.5, 'S_tot': 1.75}
+    Scores are numbers of one set, or arrays of many; local ones are by variable.
     """
-    return {
-        "S_con": s_cal + s["u"],
-        "S_ada": s_cal + sum(each for name, each in s.items() if name != "u"),
-        "S_tot": s_cal + sum(s.values()),
-    }
+    named = {"NLL": nll, "ZMS": zms, "S_cal": s_cal}
+    named |= {f"S_{name}": value for name, value in s.items()}
+    named["S_con"] = s_cal + s["u"]
+    if len(s) > 1:
+        named["S_ada"] = s_cal + sum(value for name, value in s.items() if name != "u")
+    named["S_tot"] = s_cal + sum(s.values())
+    named |= {f"ENCE_{name}": value for name, value in ence.items()}
+    return named | {f"UCE_{name}": value for name, value in uce.items()}
 
 
 @dataclass(frozen=True)
@@ -345,32 +352,21 @@ class Scorecard(Result):
     @property
     def s_con(self) -> float:
         """Consistency: S_cal + S_u."""
-        return self._combined["S_con"]
+        return self["S_con"]
 
     @property
     def s_ada(self) -> float:
         """Adaptivity: S_cal + the sum of S_x over the features."""
-        return self._combined["S_ada"]
+        return self.to_dict().get("S_ada", self.s_cal)
 
     @property
     def s_tot(self) -> float:
         """Consistency and adaptivity: S_cal + S_u + the sum of S_x over features."""
-        return self._combined["S_tot"]
-
-    @property
-    def _combined(self) -> dict[str, float]:
-        return combined_scores(self.s_cal, self.s)
+        return self["S_tot"]
 
     def to_dict(self) -> dict[str, float]:
         """Return every score by its name; S_ada only where there are features."""
-        scores = {"NLL": self.nll, "ZMS": self.zms, "S_cal": self.s_cal}
-        scores |= {f"S_{name}": value for name, value in self.s.items()}
-        combined = self._combined
-        if len(self.s) == 1:
-            del combined["S_ada"]
-        scores |= combined
-        scores |= {f"ENCE_{name}": value for name, value in self.ence.items()}
-        return scores | {f"UCE_{name}": value for name, value in self.uce.items()}
+        return named_scores(self.nll, self.zms, self.s_cal, self.s, self.ence, self.uce)
 
     def __getitem__(self, name: str) -> float:
         """Return one score by its name."""

@@ -27,9 +27,14 @@ from ..exceptions import (
     ZeroErrorBinWarning,
 )
 from ..predictions import Predictions, as_predictions
-from .average import Average, average_of
 from .binning import check_ties
-from .intervals import MIN_ROWS, IntervalMethod, interval_of_all
+from .intervals import (
+    MIN_ROWS,
+    Average,
+    IntervalMethod,
+    average_of,
+    interval_of_all,
+)
 from .joint import describe_region
 from .local import check_settings, check_tolerance, measure
 from .references import ZDistribution, attainable_fractions, simulate_scores
@@ -351,7 +356,7 @@ class Answers:
         right = "consistent" if name == UNCERTAINTY else f"adaptive for {name}"
         if self._shuffled is None:
             return self._nothing_to_go_by(name, right)
-        variable = self._shuffled.variables[name]
+        variable = self._shuffled.whole.variables[name]
         if variable.n_bins < 2:
             if name == UNCERTAINTY:
                 words = "All uncertainties are equal: there is no level to be right at."
@@ -361,7 +366,7 @@ class Answers:
         level = self._plan.level(TESTS_SHARE)
         critical = self._shuffled.compared.critical(name, level)
         if self._rejects(name):
-            sums = self._shuffled.sums[name]["z2"]
+            sums = self._shuffled.sums["z2"][name][0]
             region = worst_region(variable, sums, critical)
             where = "" if region is None else f": {region.sentence}"
             return self._verdict(name, "no", f"Not {right}{where}.", region=region)
@@ -383,7 +388,10 @@ class Answers:
     def _seen(self, name: str, critical: float) -> float:
         """Return the smallest failure that would be found; alike variables share it."""
         assert self._shuffled is not None
-        variable, sums = self._shuffled.kept[name]
+        variable, sums = (
+            self._shuffled.copied.variables[name],
+            self._shuffled.kept[name],
+        )
         key = (variable.labels is not None, *sorted(variable.sizes.tolist()))
         if key not in self._seen_by_sizes:
             self._seen_by_sizes[key] = smallest_seen(
@@ -422,12 +430,12 @@ class Answers:
         assert self._shuffled is not None
         variance = float(values.var())
         best: tuple[float, str, float] = (-1.0, "", 0.0)
-        for name, variable in self._shuffled.variables.items():
+        for name, variable in self._shuffled.whole.variables.items():
             if variable.n_bins < 2:
                 continue
-            sums = self._shuffled.sums[name][what]
-            ratios = variable.shift_ratios(sums[None], variance)
-            inside = variable.most_different(ratios, sums)
+            sums = self._shuffled.sums[what][name]
+            ratios = variable.shift_ratios(sums, variance)
+            inside = variable.most_different(ratios, sums[0])
             if inside is not None and float(ratios.max()) > best[0]:
                 there = inside[variable.codes]
                 mean = self._rows.take(there).mean(values[there])
@@ -444,7 +452,7 @@ class Answers:
                 "Jointly right: nothing learned from u and the features predicts z²."
             )
             return self._verdict(JOINT, "yes", words)
-        where, ratio = describe_region(found.some_rows, found.learned)
+        where, ratio = describe_region(found.copied.rows, found.learned)
         words = f"uncertainties are {off_by(ratio * self._average.zms)} for {where}"
         return self._verdict(JOINT, "no", f"Not jointly right: {words}.")
 
@@ -452,7 +460,7 @@ class Answers:
         """Answer whether the same multiple of u holds 95 % of the errors everywhere."""
         if self._shuffled is None:
             return self._nothing_to_go_by(COVERAGE, "intervals hold")
-        reach = self._shuffled.reach
+        reach = self._shuffled.whole.reach
         if self._rejects(COVERAGE):
             outside = (np.abs(self._rows.z) > reach).astype(np.float64)
             where, share = self._where_shifted("outside", outside)
