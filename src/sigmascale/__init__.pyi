@@ -2,20 +2,17 @@
 
 from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
-from .comparison import Comparison, compare
-from .judging.bin_numbers import BinChoice, BinScan, choose_n_bins, scan_bins
-from .judging.confidence_curves import ConfidenceCurve, confidence_curve
+from .comparison import compare
+from .judging.bin_numbers import choose_n_bins, scan_bins
+from .judging.confidence_curves import confidence_curve
 from .judging.coverage import (
-    IntervalScores,
-    LocalCoverage,
     interval_scores,
     local_coverage,
     normal_interval,
     picp,
 )
-from .judging.local import LocalZMS, local_zms
+from .judging.local import local_zms
 from .judging.metrics import (
-    AdversarialGroupCalibration,
     adversarial_group_calibration,
     crps,
     mean_absolute_calibration_error,
@@ -23,10 +20,8 @@ from .judging.metrics import (
     root_mean_squared_calibration_error,
     sharpness,
 )
-from .judging.references import ReferenceScores, reference_scores
-from .judging.regions import Region
+from .judging.references import reference_scores
 from .judging.scores import (
-    Scorecard,
     calibration_error,
     ence,
     local_calibration_error,
@@ -35,17 +30,15 @@ from .judging.scores import (
     uce,
     zms,
 )
-from .judging.shift import ShiftWeights, shift_weights
+from .judging.shift import shift_weights
 from .judging.tails import (
-    TailStatistics,
     coverage_at_95,
     relative_calibration_error,
     tails,
 )
-from .judging.validation import Validation, Verdict
+from .judging.validation import Validation
 from .judging.verdicts import validate
 from .maps.laws import StudentLaw
-from .monitoring.alarm import Alarm
 from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .regression.regressor import RecalibratedRegressor
@@ -61,45 +54,27 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
-from .scaling.target import TargetScaling
 from .streaming import RunningScores
 from .targets.recalibrated import RecalibratedTargets
-from .targets.validation import TargetsValidation, validate_targets
+from .targets.validation import validate_targets
 
 __all__ = [
-    "AdversarialGroupCalibration",
-    "Alarm",
-    "BinChoice",
-    "BinScan",
     "BinwiseScaling",
     "BoostedScaling",
-    "Comparison",
     "ComponentScaling",
-    "ConfidenceCurve",
     "GroupScaling",
-    "IntervalScores",
     "IsotonicScaling",
     "LinearScaling",
-    "LocalCoverage",
-    "LocalZMS",
     "Monitor",
     "NoScaling",
     "RakedScaling",
     "RecalibratedRegressor",
     "RecalibratedTargets",
-    "ReferenceScores",
-    "Region",
     "RunningScores",
-    "Scorecard",
     "SelectedScaling",
-    "ShiftWeights",
     "StudentLaw",
-    "TailStatistics",
-    "TargetScaling",
-    "TargetsValidation",
     "TemperatureScaling",
     "Validation",
-    "Verdict",
     "__version__",
     "adversarial_group_calibration",
     "calibration_error",

@@ -1,7 +1,6 @@
 import pytest
 
-from sigmascale import Region
-from sigmascale.judging.regions import label_words, off_by, range_words
+from sigmascale.judging.regions import Region, label_words, off_by, range_words
 
 
 @pytest.mark.parametrize(

@@ -104,7 +104,8 @@ def test_sums_of_all_variables_come_at_once():
     rows = as_predictions(RNG.normal(size=N), np.ones(N), {"x": X, "kind": labels})
     every = ScannedRows(rows)
     values = RNG.normal(size=(N, 3))
-    for variable, found in zip(every.variables, every.sums(values), strict=True):
+    for name, found in every.sums(values).items():
+        variable = every.variables[name]
         for k in range(3):
             expected = sum_by_code(variable.codes, values[:, k], variable.n_bins)
             np.testing.assert_allclose(found[k], expected, atol=1e-12)

@@ -29,6 +29,7 @@ from sigmascale._support.citations import (
     WILSON,
     WITHIN,
 )
+from sigmascale.comparison import Comparison
 from sigmascale.exceptions import (
     FewerBinsWarning,
     InvalidInputError,
@@ -478,7 +479,7 @@ def nasty_page(tmp_path_factory):
             recalibrated=ss.validate(
                 JUDGED[0], SCALED, features, ties=JUDGED[1], n_bins=9
             ),
-            comparison=ss.Comparison(rows),
+            comparison=Comparison(rows),
             title=" ".join(NASTY),
             names=dict(zip(NASTY, NASTY, strict=True)),
         )

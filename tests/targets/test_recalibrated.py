@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError, TargetsNotErrorsWarning
+from sigmascale.scaling.target import TargetScaling
 from sigmascale.targets.shrinkage import shrink_logs
 
 SIZES = [30, 30, 30, 30, 60, 60, 60, 200, 200, 200, 1000, 1000]
@@ -300,7 +301,7 @@ def test_arguments_that_do_not_fit_are_refused():
     with pytest.raises(InvalidInputError, match="requires y to be passed"):
         ss.RecalibratedTargets().fit(u, None)
     with pytest.raises(InvalidInputError, match="is not fitted alone"):
-        ss.TargetScaling().fit(u[:, 0], error[:, 0])
+        TargetScaling().fit(u[:, 0], error[:, 0])
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         ss.RecalibratedTargets().predict(u)
     table = pl.DataFrame({"u": u[:, 0], "t": ["a", "b"] * 15})

@@ -41,7 +41,7 @@ class BinScan(Result):
     n_bins : array of shape (n_points,)
         Numbers of bins.
     scores : dict of str to array of shape (n_points,)
-        Each score, under the names of :class:`Scorecard`.
+        Each score, under the names of :class:`~judging.scores.Scorecard`.
     valid, valid_low, valid_high : dict of str to array of shape (n_points,)
         Fraction of valid bins of each variable, with its interval.
     isotonic : Scorecard

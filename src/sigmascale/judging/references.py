@@ -69,7 +69,7 @@ class ReferenceScores(Result):
         Degrees of freedom of Student's t, given or fitted; of "normal_inverse_gamma",
         those of the law of u².
     draws : dict of str to array of shape (n_draws,)
-        Each simulated score, under the names of :class:`Scorecard`.
+        Each simulated score, under the names of :class:`~judging.scores.Scorecard`.
     """
 
     distribution: str

@@ -261,18 +261,10 @@ class ScannedRows:
             return float(self.values["z2"].mean()) or 1.0
         return np.maximum(weights @ z2 / weights.sum(), 1e-300)
 
-    def sums(self, values: dict[str, Floats]) -> dict[str, dict[str, Floats]]:
-        """Return sums by variable and bin, of sets in columns of `values`, in rows."""
-        parts = {
-            name: np.split(self._gather @ each, self._ends[:-1])
-            for name, each in values.items()
-        }
-        return {
-            name: {
-                variable: x.T for variable, x in zip(self.variables, each, strict=True)
-            }
-            for name, each in parts.items()
-        }
+    def sums(self, values: Floats) -> dict[str, Floats]:
+        """Return sums by bin of each variable, of sets in columns of `values`."""
+        parts = np.split(self._gather @ values, self._ends[:-1])
+        return {name: x.T for name, x in zip(self.variables, parts, strict=True)}
 
     def statistics(self, sums: dict[str, dict[str, Floats]]) -> dict[str, Floats]:
         """Return the statistics of sets from their sums by bin, one set a row."""
@@ -403,7 +395,7 @@ def shuffle_and_test(
         copied = ScannedRows(rows.take(_some_rows(rows, SHUFFLED_ROWS, rng)))
     learned = learn_jointly(copied.rows, rng) if joint else None
 
-    sums = whole.sums({name: x[:, None] for name, x in whole.values.items()})
+    sums = {what: whole.sums(x[:, None]) for what, x in whole.values.items()}
     observed = {name: float(x[0]) for name, x in whole.statistics(sums).items()}
     if learned is not None:
         z2 = copied.values["z2"]
@@ -415,8 +407,8 @@ def shuffle_and_test(
     for first in range(0, n_draws, block):
         count = min(block, n_draws - first)
         sources = np.column_stack([draw() for _ in range(count)])
-        shuffled = {name: x[sources] for name, x in copied.values.items()}
-        of_bins = copied.sums(shuffled)
+        shuffled = {what: x[sources] for what, x in copied.values.items()}
+        of_bins = {what: copied.sums(x) for what, x in shuffled.items()}
         found = copied.statistics(of_bins)
         mean = copied.means(shuffled["z2"])
         if learned is not None:
