@@ -76,9 +76,9 @@ class VariableBins:
     def sums(self, rows: Predictions) -> BinSums:
         """Return the sums of the rows of each bin."""
         e, u = rows.errors, rows.uncertainty
-        if self.weights is None:
+        if self.in_order is None:
             return BinSums.from_codes(self.codes, self.n_bins, e, u)
-        return BinSums.from_rows(self.rows, e, u, weights=self.weights)
+        return BinSums.from_rows(self.in_order, e, u, weights=self.weights)
 
     def for_intervals(self, groups: Ints | None) -> tuple[BinnedRows, Floats | None]:
         """Return the rows bin by bin, without bins that are too small for an interval.
@@ -188,7 +188,13 @@ def _cut(
         rows.columns[position],
         rows.categories[position],
     )
-    keys, weights = _tie_breakers(rows, position, ties), None
+    u, weights = rows.uncertainty, None
+    # rows that are only simulated have no errors; any other numbers tell them apart
+    keys: dict[str, Any] = {
+        "ties": u if ties is None and position > 0 else ties,
+        "error": u if rows.error is None else rows.error,
+        "uncertainty": u,
+    }
     if rows.weights is not None:
         binned, weights = weighted_bins(x, n_bins, rows.weights, **keys)
         codes = np.repeat(np.arange(binned.sizes.size), binned.sizes)
@@ -199,17 +205,6 @@ def _cut(
         codes, n_bins = rank_codes(x, n_bins, **keys)
         return VariableBins(name, x, codes, n_bins, labels=labels)
     return VariableBins(name, x, codes, binned.sizes.size, binned, weights, labels)
-
-
-def _tie_breakers(
-    rows: Predictions, position: int, ties: Floats | None
-) -> dict[str, Any]:
-    u = rows.uncertainty
-    if ties is None and position > 0:
-        ties = u
-    # rows that are only simulated have no errors; any other numbers tell them apart
-    error = u if rows.error is None else rows.error
-    return {"ties": ties, "error": error, "uncertainty": u}
 
 
 def _bins_that_carry(
@@ -226,16 +221,10 @@ def _bins_that_carry(
         return n_bins
     wanted = n_bins
     for position in positions:
-        x = rows.columns[position]
-        if x.dtype.kind == "f":
-            keys = _tie_breakers(rows, position, ties)
-            weights = None
-            if rows.weights is None:
-                order = rank_bins(x, 1, **keys).order
-            else:
-                pieces, weights = weighted_bins(x, 1, rows.weights, **keys)
-                order = pieces.order
-            n_bins = _bins_with_groups(groups[order], weights, n_bins, min_size)
+        if not rows.is_labelled(position):
+            one = _cut(rows, position, 1, ties, in_order=True)
+            in_order = groups[one.rows.order]
+            n_bins = _bins_with_groups(in_order, one.weights, n_bins, min_size)
     if n_bins < wanted:
         warn_of_few_groups(wanted, n_bins, min_size)
     return n_bins

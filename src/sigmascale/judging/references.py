@@ -600,20 +600,13 @@ def attainable_fractions(
             n = np.maximum(2, np.round(result.n_effective)).astype(np.int64)
         sizes = tuple(sorted(n.tolist()))
         if sizes not in by_sizes:
-            by_sizes[sizes] = _valid_fraction(pool, n, settings, rng)
+            each = SIMULATED_ROWS * n.size // max(1, int(n.sum()))
+            repeated = np.resize(n, max(1, min(SIMULATED_BINS, max(n.size, each))))
+            drawn = pool[rng.integers(pool.size, size=int(repeated.sum()))]
+            how = settings
+            if n.max() > LARGE_BIN:
+                how = replace(settings, method="moments")
+            low, high = how.interval(GroupSums.of_rows(drawn, repeated), rng)
+            by_sizes[sizes] = float(np.mean((low <= 1) & (high >= 1)))
         fractions[name] = by_sizes[sizes]
     return fractions
-
-
-def _valid_fraction(
-    pool: Floats, sizes: Any, settings: BinSettings, rng: np.random.Generator
-) -> float:
-    wanted = min(
-        SIMULATED_BINS, max(sizes.size, SIMULATED_ROWS * sizes.size // sum(sizes))
-    )
-    repeated = np.resize(sizes, max(1, wanted))
-    drawn = pool[rng.integers(pool.size, size=int(repeated.sum()))]
-    if sizes.max() > LARGE_BIN:
-        settings = replace(settings, method="moments")
-    low, high = settings.interval(GroupSums.of_rows(drawn, repeated), rng)
-    return float(np.mean((low <= 1) & (high >= 1)))

@@ -10,6 +10,9 @@ Three things are compared: the mean of z² (uncertainties too small or too large
 likelihood ratio of the gamma law), the mean of z (bias), and the share of errors beyond
 the limits that hold 95 % of all (coverage).
 
+What u and the features say together, small trees learn on some folds, and are tested on
+the others. If z² depends on nothing, what they have learned is worth nothing there.
+
 References
 ----------
 P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993).
@@ -17,6 +20,7 @@ P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993).
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -27,10 +31,10 @@ from scipy import optimize, sparse
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, label_text
-from .._support.weights import quantile_of, total_of
+from .._support.weights import mean_of, quantile_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..predictions import Predictions
-from .joint import Learned, learn_jointly
+from ..scaling.crossfit import make_folds
 from .references import shuffled_rows
 from .regions import Region, label_words, range_words
 from .validation import BIAS, COVERAGE, JOINT
@@ -42,6 +46,8 @@ RARE_ROWS, RARE_SHARE = 20, 0.005  # labels with fewer rows share a bin
 AT_ONCE = 2**21  # numbers that are shuffled at a time
 SHUFFLED_ROWS = 50_000  # of shuffled sets: beyond, statistics do not change any more
 KEPT = 200  # shuffled sets whose sums are kept, to see what would be found
+N_FOLDS, LEAST_LEARNED = 2, 60  # folds, and rows, to learn from jointly
+N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 SMALLEST = 1e-3  # least <Z²> that is told from 0: beyond, all that counts is the rows
 SHARE = 0.1  # of the rows that are made wrong, to see what would be found
 POWER = 0.85  # of the sets in which they must be found
@@ -284,7 +290,95 @@ class ScannedRows:
         return found
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What was learned about rows that it was not learned from.
+
+    Attributes
+    ----------
+    log_factor : array of shape (n_rows,)
+        The logarithm of the expected z² of each, over the average.
+    weights : array of shape (n_rows,), or None
+        The weights of the rows.
+    """
+
+    log_factor: Floats
+    weights: Floats | None = None
+
+    def gain(self, ratio: Floats) -> Floats:
+        """Return the gain in log-likelihood (gamma law), of sets in columns.
+
+        It is the sum over rows of r (1 − e^−f) − f, with r the ratio of z² to its mean
+        and f the logarithm of the factor that was predicted.
+        """
+        slope, f = -np.expm1(-self.log_factor), self.log_factor
+        if self.weights is not None:
+            slope, f = self.weights * slope, self.weights * f
+        result: Floats = slope @ ratio - f.sum()
+        return result
+
+
+def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Learned | None:
+    """Predict the z² of unseen rows; None where there is nothing to learn from."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from threadpoolctl import threadpool_limits
+
+    table, categorical = numeric_table(rows)
+    if rows.n_rows < LEAST_LEARNED or not table.shape[1]:
+        return None
+    if not rows.z2.any():
+        return None
+    z2 = rows.z2 / rows.mean(rows.z2)
+    # one enormous error teaches nothing about other rows
+    target = np.minimum(z2, quantile_of(z2, 0.99, rows.weights) + 1)
+    fold = make_folds(z2, N_FOLDS, rng, rows.groups, rows.weights)
+    log_factor = np.zeros(rows.n_rows)
+    for k in range(N_FOLDS):
+        seen, unseen = fold != k, fold == k
+        if not seen.any() or not unseen.any() or not target[seen].any():
+            continue
+        learner = HistGradientBoostingRegressor(
+            loss="poisson",
+            learning_rate=RATE,
+            max_iter=N_TREES,
+            max_leaf_nodes=N_LEAVES,
+            min_samples_leaf=max(10, int(np.count_nonzero(seen)) // 50),
+            l2_regularization=5.0,
+            categorical_features=categorical,
+            early_stopping=False,
+            random_state=0,
+        )
+        with threadpool_limits(1):  # threads that wait for each other cost more
+            weights = None if rows.weights is None else rows.weights[seen]
+            learner.fit(table[seen], target[seen], weights)
+            predicted = learner.predict(table[unseen])
+        mean = mean_of(learner.predict(table[seen]), weights)
+        log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
+    return Learned(log_factor, rows.weights)
+
+
+def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:
+    """Return the columns as numbers, and which of them are codes of labels."""
+    columns, categorical = [], []
+    for column in rows.columns:
+        if column.dtype.kind == "f":
+            columns.append(column)
+            continue
+        labels, codes, counts = np.unique(
+            column, return_inverse=True, return_counts=True
+        )
+        frequent = np.argsort(-counts, kind="stable")[:200]
+        number = np.full(labels.size, np.nan)  # rare labels are as good as missing
+        number[frequent] = np.arange(frequent.size)
+        categorical.append(len(columns))
+        columns.append(number[codes])
+    useful = [i for i, x in enumerate(columns) if np.nanmin(x) < np.nanmax(x)]
+    kept = [useful.index(i) for i in categorical if i in useful]
+    return np.column_stack(
+        [columns[i] for i in useful] or [np.empty((rows.n_rows, 0))]
+    ), kept
+
+
 class Compared:
     """Statistics of a set, and of shuffled sets: many questions, one error rate.
 
@@ -294,7 +388,7 @@ class Compared:
     that any question of a calibrated set is answered "no" is then the level, however
     many questions there are.
 
-    Attributes
+    Parameters
     ----------
     observed : dict of str to float
         The statistic of each question.
@@ -302,32 +396,40 @@ class Compared:
         The same of shuffled sets.
     """
 
-    observed: dict[str, float]
-    draws: dict[str, Floats]
+    def __init__(self, observed: dict[str, float], draws: dict[str, Floats]) -> None:
+        self.observed, self.draws = observed, draws
+        # statistics in units that all share: their spread by chance
+        self._scales = {
+            name: (float(drawn.mean()), max(float(drawn.std()), 1e-12))
+            for name, drawn in draws.items()
+        }
+        self._standardised = {
+            name: (draws[name] - centre) / spread
+            for name, (centre, spread) in self._scales.items()
+        }
 
     def p_values(self) -> dict[str, float]:
         """Return the share of shuffled sets with a statistic as large, one by one."""
         return {
-            name: _share(self.draws[name], value)
-            for name, value in self.observed.items()
+            name: (1 + np.count_nonzero(drawn >= self.observed[name]))
+            / (1 + drawn.size)
+            for name, drawn in self.draws.items()
         }
 
     def adjusted(self) -> dict[str, float]:
         """Return p-values that are corrected for the number of questions."""
         observed = {
-            name: (value - self.scales[name][0]) / self.scales[name][1]
-            for name, value in self.observed.items()
+            name: (self.observed[name] - centre) / spread
+            for name, (centre, spread) in self._scales.items()
         }
-        names = sorted(observed, key=lambda name: -observed[name])
-        # the largest of each statistic and of all that come after it
-        maxima = np.maximum.accumulate(
-            np.array([self._standardised[name] for name in reversed(names)]), axis=0
-        )[::-1]
-        adjusted, so_far = {}, 0.0
-        for name, drawn in zip(names, maxima, strict=True):
-            so_far = max(so_far, _share(drawn, observed[name]))
-            adjusted[name] = so_far
-        return adjusted
+        names = sorted(observed, key=lambda name: observed[name])
+        # the largest of each statistic and of all that are less extreme
+        maxima = np.maximum.accumulate([self._standardised[n] for n in names], axis=0)
+        found, p = {}, 0.0
+        for name, drawn in zip(reversed(names), maxima[::-1], strict=True):
+            count = np.count_nonzero(drawn >= observed[name])
+            found[name] = p = max(p, (1 + count) / (1 + drawn.size))
+        return found
 
     def critical(self, name: str, level: float) -> float:
         """Return the value that a statistic must exceed to be significant by itself.
@@ -335,29 +437,8 @@ class Compared:
         It is that of the largest of all statistics, brought to the scale of this one.
         """
         maxima = np.max(list(self._standardised.values()), axis=0)
-        centre, spread = self.scales[name]
+        centre, spread = self._scales[name]
         return centre + spread * float(np.quantile(maxima, 1 - level))
-
-    @cached_property
-    def scales(self) -> dict[str, tuple[float, float]]:
-        """The mean and the spread of each statistic by chance."""
-        return {
-            name: (float(drawn.mean()), max(float(drawn.std()), 1e-12))
-            for name, drawn in self.draws.items()
-        }
-
-    @cached_property
-    def _standardised(self) -> dict[str, Floats]:
-        """Statistics of shuffled sets in units that all share, their scales."""
-        return {
-            name: (self.draws[name] - centre) / spread
-            for name, (centre, spread) in self.scales.items()
-        }
-
-
-def _share(drawn: Floats, value: float) -> float:
-    """Return the share of shuffled sets, and the set itself, with so large a value."""
-    return (1 + int(np.count_nonzero(drawn >= value))) / (1 + drawn.size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -527,6 +608,47 @@ def _factors(zms: float, n: int, critical: float) -> tuple[float, float] | None:
     return float(limits[0]), float(min(limits[1], 1e6))
 
 
+def describe_region(rows: Predictions, learned: Learned) -> tuple[str, float]:
+    """Return the worst region that a few splits find, and its <Z²> over that of all."""
+    from sklearn.tree import DecisionTreeRegressor
+
+    numbers = [i for i, labels in enumerate(rows.categories) if labels is None]
+    table = np.column_stack([rows.columns[i] for i in numbers])
+    least = max(10, rows.n_rows // 50)
+    tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
+    tree.fit(table, learned.log_factor, rows.weights)
+    leaves = tree.apply(table)
+    best = -1.0, 0, 1.0
+    for leaf in np.unique(leaves).tolist():
+        inside = rows.take(leaves == leaf)
+        ratio = max(inside.mean(inside.z2) / rows.mean(rows.z2), 0.5 / inside.n_rows)
+        deviance = inside.n_rows * (ratio - 1 - np.log(ratio))
+        best = max(best, (deviance, leaf, ratio), key=lambda each: each[0])
+    names = [rows.names[i] for i in numbers]
+    return _path_words(tree.tree_, best[1], names), best[2]
+
+
+def _path_words(tree: Any, leaf: int, names: list[str]) -> str:
+    """Return the conditions that lead to a leaf, in words."""
+    above: dict[str, float] = {}
+    below: dict[str, float] = {}
+    node = leaf
+    while node:
+        from_left = tree.children_left == node
+        parent = int(np.argmax(from_left | (tree.children_right == node)))
+        name, limit = names[tree.feature[parent]], float(tree.threshold[parent])
+        if from_left[parent]:
+            below[name] = min(below.get(name, np.inf), limit)
+        else:
+            above[name] = max(above.get(name, -np.inf), limit)
+        node = parent
+    parts = [
+        range_words(name, above.get(name), below.get(name))
+        for name in dict.fromkeys([*above, *below])
+    ]
+    return " and ".join(parts) or "all rows"
+
+
 def smallest_seen(
     variable: ScannedVariable,
     sums: Floats,
@@ -560,14 +682,8 @@ def smallest_seen(
         found = largest(variable.variance_ratios(wrong))
         return float(np.mean(found >= critical)) >= POWER
 
-    # larger factors are found more often: halve what is left to look at
-    first, last = 0, len(FACTORS)
-    while first < last:
-        middle = (first + last) // 2
-        if is_seen(FACTORS[middle]):
-            last = middle
-        else:
-            first = middle + 1
+    # larger factors are found more often
+    first = bisect.bisect_left(FACTORS, True, key=is_seen)
     return FACTORS[first] if first < len(FACTORS) else float("inf")
 
 

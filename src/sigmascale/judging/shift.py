@@ -22,7 +22,7 @@ from ..exceptions import InvalidInputError
 from ..predictions import Predictions, read_table
 from ..scaling.choice import rank
 from ..scaling.crossfit import make_folds
-from .joint import numeric_table
+from .scan import numeric_table
 
 FEW_ROWS = 100  # in effect, below which little can be learned
 FEW_SHARE = 0.2  # of the rows, below which the shift is told to be large

@@ -35,11 +35,16 @@ from .intervals import (
     average_of,
     interval_of_all,
 )
-from .joint import describe_region
 from .local import check_settings, check_tolerance, measure
 from .references import ZDistribution, attainable_fractions, simulate_scores
 from .regions import off_by
-from .scan import Shuffled, shuffle_and_test, smallest_seen, worst_region
+from .scan import (
+    Shuffled,
+    describe_region,
+    shuffle_and_test,
+    smallest_seen,
+    worst_region,
+)
 from .validation import (
     AVERAGE,
     BIAS,
