@@ -41,6 +41,7 @@ from .judging.verdicts import validate
 from .maps.laws import StudentLaw
 from .monitoring.monitor import Monitor
 from .persistence import load, save
+from .predictions import Predictions
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
@@ -67,6 +68,7 @@ __all__ = [
     "LinearScaling",
     "Monitor",
     "NoScaling",
+    "Predictions",
     "RakedScaling",
     "RecalibratedRegressor",
     "RecalibratedTargets",

@@ -11,6 +11,7 @@ def average(z, groups=None, level=0.95):
     return average_of(rows, level, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "t(5)", "zeros"])
 def test_the_interval_holds_1_as_often_as_it_says_or_more(law):
     rng = np.random.default_rng(3)

@@ -242,15 +242,8 @@ def validate(
         found, weights = _weighted(
             frame, error, uncertainty, list(names), groups, sample_weight, sample
         )
-        return validate_rows(
-            found.errors,
-            found.uncertainty,
-            _columns(found, names),
-            groups=found.groups,
-            rng=rng,
-            sample_weight=weights,
-            **options,
-        )
+        some = found.with_features(list(names)).weighted(weights, "error")
+        return validate_rows(some, rng=rng, **options)
     together = [] if groups is None or groups in names else [groups]
     rows = read_rows(
         frame,
@@ -261,14 +254,7 @@ def validate(
     )
     drawn = draw(rows, check_count(sample, "sample", least=100), groups)
     found = drawn.rows
-    judged = validate_rows(
-        found.errors,
-        found.uncertainty,
-        _columns(found, names),
-        groups=found.groups,
-        rng=rng,
-        **options,
-    )
+    judged = validate_rows(found.with_features(list(names)), rng=rng, **options)
     if drawn.outside is None:
         return judged
     whole = scorecard(

@@ -136,19 +136,18 @@ def unweighted(error: Any, uncertainty: Any) -> Predictions:
     return rows
 
 
-def check_ties(ties: Any, given: Any, rows: Predictions) -> Floats | None:
+def check_ties(ties: Any, rows: Predictions) -> Floats | None:
     """Return the variable that orders rows with equal values, if there is one.
 
-    It has as many rows as were `given`, of which those without weight are left out.
+    It has as many rows as were given, of which those without weight are left out.
     """
     if ties is None:
         return None
     column = check_column(ties, "ties")
-    if isinstance(given, Predictions) or rows.places is None:
-        check_same_length("error", rows.uncertainty, "ties", column)
-        return column
-    check_same_length("error", np.asarray(given), "ties", column)
-    return column[rows.places]
+    if rows.places is not None and column.size > rows.places[-1]:
+        column = column[rows.places]
+    check_same_length("error", rows.uncertainty, "ties", column)
+    return column
 
 
 def bin_variables(

@@ -337,7 +337,7 @@ def local_coverage(
     target = check_fraction(coverage, "coverage")
     n_bins = check_count(n_bins, "n_bins")
     confidence = check_fraction(confidence, "confidence")
-    order = check_ties(ties, error, rows)
+    order = check_ties(ties, rows)
     bins = bin_variables(rows, n_bins, only=position, ties=order, min_size=MIN_ROWS)
     inside = _inside(rows.errors, limits).astype(np.float64)
     return _coverage_of(inside, bins[rows.names[position]], rows, target, confidence)

@@ -248,7 +248,7 @@ def local_zms(
     rows, position = judged_by(error, uncertainty, by, groups, sample_weight)
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
-    order = check_ties(ties, error, rows)
+    order = check_ties(ties, rows)
     bins = settings.bins(rows, order, only=position)
     return local_zms_of(rows, bins, settings, rng_from(rng))[rows.names[position]]
 

@@ -60,7 +60,7 @@ def _local_sums(
             return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
     rows, position = judged_by(error, uncertainty, by, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, error, rows)
+    order = check_ties(ties, rows)
     bins = bin_variables(rows, count, only=position, ties=order)
     return bins[rows.names[position]].sums(rows)
 
@@ -433,7 +433,7 @@ def scorecard(
         return _score_device(error, uncertainty, features, n_bins, ties)
     rows = as_predictions(error, uncertainty, features, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, error, rows)
+    order = check_ties(ties, rows)
     return score(rows, bin_variables(rows, count, ties=order), count)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction, rng_from
-from .._support.repeats import warn_of_repeats
 from .._support.telling import noted, warn
 from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
@@ -26,6 +25,7 @@ from ..exceptions import (
     InvalidInputError,
     ZeroErrorBinWarning,
 )
+from ..oddities import warn_of_oddities
 from ..predictions import Predictions, as_predictions
 from .binning import check_ties
 from .intervals import (
@@ -160,12 +160,11 @@ def validate(
     ('no', 'yes')
     """
     rows = as_predictions(error, uncertainty, features, groups, sample_weight)
-    order = check_ties(ties, error, rows)
+    order = check_ties(ties, rows)
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
-    if rows.groups is None:
-        warn_of_repeats(rows)
+    warn_of_oddities(rows, learning=False)
     generator = rng_from(rng)
 
     with noted() as notes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..judging.diagnostics import Shift
 from ..judging.scan import FACTORS
 from ..judging.validation import AVERAGE, BIAS
+from ..oddities import Shift
 from .evidence import Evidence
 from .questions import doubt_of_average
 from .text import percent, variable
