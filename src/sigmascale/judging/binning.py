@@ -76,9 +76,9 @@ class VariableBins:
     def sums(self, rows: Predictions) -> BinSums:
         """Return the sums of the rows of each bin."""
         e, u = rows.errors, rows.uncertainty
-        if self.in_order is None:
+        if self.weights is None:
             return BinSums.from_codes(self.codes, self.n_bins, e, u)
-        return BinSums.from_rows(self.in_order, e, u, weights=self.weights)
+        return BinSums.from_rows(self.rows, e, u, weights=self.weights)
 
     def for_intervals(self, groups: Ints | None) -> tuple[BinnedRows, Floats | None]:
         """Return the rows bin by bin, without bins that are too small for an interval.
