@@ -295,13 +295,7 @@ class BinSettings:
         self, rows: Predictions, ties: Floats | None, only: int | None = None
     ) -> dict[str, VariableBins]:
         """Cut rows into bins that are large enough for intervals."""
-        _refuse_one(rows.n_rows)
-        if rows.groups is not None and (rows.groups == rows.groups[0]).all():
-            msg = (
-                "`groups` must have at least 2 labels, for an interval; found 1. Leave "
-                "it out if rows are independent."
-            )
-            raise InvalidInputError(msg)
+        refuse_one(rows)
         return bin_variables(
             rows,
             self.n_bins,
@@ -348,8 +342,18 @@ def check_tolerance(tolerance: Any) -> float:
     return float(tolerance)
 
 
-def _refuse_one(n_rows: int) -> None:
-    """Refuse a set that is too small for any interval."""
+def refuse_one(rows: Predictions) -> None:
+    """Refuse a set whose rows, or groups, are too few for any interval."""
+    _refuse_one_row(rows.n_rows)
+    if rows.groups is not None and (rows.groups == rows.groups[0]).all():
+        msg = (
+            "`groups` must have at least 2 labels, for an interval; found 1. Leave it "
+            "out if rows are independent."
+        )
+        raise InvalidInputError(msg)
+
+
+def _refuse_one_row(n_rows: int) -> None:
     if n_rows < 2:
         msg = "An interval needs at least 2 rows; found n_samples = 1."
         raise InvalidInputError(msg)
@@ -408,7 +412,7 @@ def local_zms_of_sums(
     `values` are the smallest, middle and largest value of each bin, or its label.
     """
     total = sums.total
-    _refuse_one(int(total.n[0]))
+    _refuse_one_row(int(total.n[0]))
     which = np.ones(sums.n.size, dtype=bool)
     if values[0].dtype.kind != "f":
         which = with_enough_rows(sums.n, name)

@@ -35,7 +35,7 @@ from .intervals import (
     average_of,
     interval_of_all,
 )
-from .local import check_settings, check_tolerance, measure
+from .local import check_settings, check_tolerance, measure, refuse_one
 from .references import ZDistribution, attainable_fractions, simulate_scores
 from .regions import off_by
 from .scan import (
@@ -164,6 +164,7 @@ def validate(
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
+    refuse_one(rows)
     warn_of_oddities(rows, learning=False)
     generator = rng_from(rng)
 
