@@ -654,6 +654,26 @@ def test_a_bin_of_one_large_group_is_left_out_with_a_warning():
     assert found.x_max.max() < 2
 
 
+@pytest.mark.parametrize("method", ["bca", "moments"])
+def test_bins_above_one_that_is_left_out_keep_their_own_values(method):
+    rng = np.random.default_rng(10)
+    by = np.concatenate([rng.random(100), 1 + rng.random(900)])
+    groups = np.concatenate([np.zeros(100), 1 + np.arange(900)])
+    with pytest.warns(FewerBinsWarning, match="1 of 10 bins of `by`"):
+        found = ss.local_zms(
+            rng.normal(size=1000),
+            np.ones(1000),
+            by=by,
+            groups=groups,
+            n_bins=10,
+            method=method,
+        )
+    assert found.x_min.min() > 1
+    assert found.x_max.max() == by.max()
+    assert (found.x_min <= found.x).all()
+    assert (found.x <= found.x_max).all()
+
+
 def test_labels_with_rows_of_few_groups_are_left_out():
     rng = np.random.default_rng(11)
     error, u, groups = repeats(60, 5, 0.5, rng)

@@ -188,15 +188,15 @@ def validate(
     if number_of_units(rows) >= FEWEST and average.zms > 0:
         shuffled = shuffle_and_test(rows, plan.n_draws, generator, joint=joint)
     verdicts = Answers(rows, plan, average, shuffled, generator).all(joint=joint)
-    scores = measured.scores.to_dict()
+    scores, mean, sd = measured.scores.to_dict(), reference.mean, reference.sd
     for name, verdict in verdicts.items():
         score = "S_cal" if name == AVERAGE else f"S_{name}"
         if name == AVERAGE or name in measured.local:
             verdicts[name] = replace(
                 verdict,
                 score=scores[score],
-                target=reference.mean[score],
-                target_sd=reference.sd[score],
+                target=mean[score],
+                target_sd=sd[score],
                 local=measured.local.get(name),
                 attainable=attainable.get(name),
             )
