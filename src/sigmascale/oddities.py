@@ -427,57 +427,33 @@ class Profile:
         """Return what is kept of both sets of rows, of these sizes.
 
         Ranges, missing values and hashes are those of all rows; quantiles in between
-        are means of both, and so roughly right.
+        are means of both, and so roughly right. Columns must be known of both.
         """
-        ends = self.quantiles.shape[1] != other.quantiles.shape[1]
-        tables = [
-            dict(zip(each.positions.tolist(), each.quantiles, strict=True))
-            for each in (self, other)
-        ]
-        missing = [
-            dict(zip(each.positions.tolist(), each.missing.tolist(), strict=True))
-            for each in (self, other)
-        ]
-        positions = sorted({*tables[0], *tables[1]})
-        quantiles = []
-        for position in positions:
-            found = [table[position] for table in tables if position in table]
-            middle = found[0]
-            if len(found) == 2:
-                middle = np.average(found, axis=0, weights=[n_rows, n_other])
-                middle[0] = min(each[0] for each in found)
-                middle[-1] = max(each[-1] for each in found)
-            quantiles.append(middle[[0, -1]] if ends else middle)
+        positions, mine, theirs = np.intersect1d(
+            self.positions, other.positions, return_indices=True
+        )
+        a, b = self.quantiles[mine], other.quantiles[theirs]
+        if a.shape != b.shape:  # of one, only ranges are known
+            a, b = a[:, [0, -1]], b[:, [0, -1]]
+        quantiles = (n_rows * a + n_other * b) / (n_rows + n_other)
+        quantiles[:, 0] = np.minimum(a[:, 0], b[:, 0])
+        quantiles[:, -1] = np.maximum(a[:, -1], b[:, -1])
+        missing = self.missing[mine] + other.missing[theirs]
         hashes = np.empty(0, dtype=np.int64)
         if self.hashes.size and other.hashes.size:
             hashes = np.union1d(self.hashes, other.hashes)[:N_HASHES]
-        return Profile(
-            np.array(positions, dtype=np.int64),
-            np.array(quantiles),
-            np.array(
-                [sum(each.get(p, 0) for each in missing) for p in positions],
-                dtype=np.int64,
-            ),
-            hashes,
-        )
+        return Profile(positions, quantiles, missing, hashes)
 
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""
-        parts: dict[str, Any] = dict(vars(self))
-        if not all(isinstance(each, np.ndarray) for each in parts.values()):
-            return False
-        n = self.positions.size
+        n, shape = self.positions.size, self.quantiles.shape
         return bool(
-            all(
-                parts[name].dtype.kind == "i" and parts[name].ndim == 1
-                for name in ("positions", "missing", "hashes")
-            )
-            and self.missing.size == n > 0
-            and self.quantiles.ndim == 2
-            and self.quantiles.shape[0] == n
-            and self.quantiles.shape[1] >= 2
-            and self.quantiles.dtype == np.float64
+            self.positions.shape == self.missing.shape == (n,)
+            and self.hashes.ndim == 1
+            and len(shape) == 2
+            and shape[0] == n > 0
+            and shape[1] >= 2
             and np.isfinite(self.quantiles).all()
             and (np.diff(self.quantiles, axis=1) >= 0).all()
             and self.positions[0] == 0 < self.quantiles[0, 0]

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
 from .._support.labels import Categories
+from ..bins.fine_bins import FineBins, equal_size_bins, equal_size_ranks
 from ..bins.partitions import EqualSizeBins, feasible_bins, sum_by_code
 from ..exceptions import InvalidInputError
 from ..judging.binning import LEFT_OUT, warn_of_few_groups, with_enough_groups
 from ..judging.intervals import MIN_ROWS, GroupSums
 from ..judging.local import BinSettings, LocalZMS, overall_interval
-from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_bins, equal_size_ranks
+from .fine_bins import SCORE_BITS, Survey
 from .lazy_rows import Arrays, LazyRows, collect, is_missing, is_text, with_terms
 from .lookups import pick_by_limits, pick_by_pairs
 

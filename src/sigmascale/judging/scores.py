@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from .._support.render import Cells, Result
-from ..arrays.rows import DeviceRows, on_device
+from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
-from ..bins.sums import BinSums
+from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
@@ -33,9 +33,10 @@ def _global_sums(
         refuse_weights_on_device(sample_weight)
         there = DeviceRows.judged(error, uncertainty)
         with there.library.in_64_bits():
-            return there.total(terms)
+            return there.sums(terms or TERMS)
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    return BinSums.of_all(rows.errors, rows.uncertainty, rows.weights)
+    e, u = rows.errors, rows.uncertainty
+    return BinSums.of_all(e, u, rows.weights, terms=terms or TERMS)
 
 
 def refuse_weights_on_device(sample_weight: Any) -> None:
