@@ -196,7 +196,7 @@ def test_a_region_of_numbers_or_a_label_is_named():
     X = pl.DataFrame({"mass": mass, "phase": phase})
     alarm = watched(heavy, X=X).alarm
     assert (alarm.kind, alarm.feature) == ("region", "mass")
-    low = float(re.fullmatch(r"mass ≥ ([\d.]+)", alarm.region)[1])
+    low = float(re.fullmatch(r"mass above ([\d.]+)", alarm.region)[1])
     assert 70 < low < 92
     solid = np.where((phase == "solid") & (np.arange(4000) > 1000), z / 2, z)
     alarm = watched(solid, X=X).alarm

@@ -27,7 +27,7 @@ from ..cli.tables.values import MISSING_TEXTS, RawTable
 from ..datasets import make_molecules
 from ..exceptions import InvalidInputError
 from ..export import to_onnx
-from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..persistence import load_map, save
 from ..predictions import as_predictions

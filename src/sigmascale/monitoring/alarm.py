@@ -67,7 +67,7 @@ class Alarm:
                 f"Predictions have been too {way} since about {when}, by "
                 f"{abs(self.size):.2g} uncertainties on average ({seen})."
             )
-        where = f" where {self.region}" if self.kind == "region" else ""
+        where = f" for {self.region}" if self.kind == "region" else ""
         small = self.size > 1
         factor = self.size if small else 1 / self.size if self.size else float("inf")
         return (

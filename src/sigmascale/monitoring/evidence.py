@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._support.checks import Floats, Ints, Labels
+from ..judging.regions import label_words, range_words
 from .reference import N_BETS, Payment, Reference
 
 _PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
@@ -330,13 +331,9 @@ class Regions:
         """Return which rows belong to the region of a kind."""
         parts = np.flatnonzero(self.members[:, kind % self.members.shape[1]])
         if self.limits is None:
-            return f"{self.feature} = {(self.labels or [])[parts[0]]}"
-        low, high = parts[0] - 1, parts[-1]
-        if low < 0:
-            return f"{self.feature} < {self.limits[high]:.4g}"
-        if high >= self.limits.size:
-            return f"{self.feature} ≥ {self.limits[low]:.4g}"
-        return f"{self.limits[low]:.4g} ≤ {self.feature} < {self.limits[high]:.4g}"
+            return label_words(self.feature, (self.labels or [])[parts[0] :][:1])
+        limits = [None, *self.limits.tolist(), None]
+        return range_words(self.feature, limits[parts[0]], limits[parts[-1] + 1])
 
     @property
     def is_sound(self) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from .._support.drawing import BLUE, DARK, VERMILION
 from ..judging.bin_numbers import BinScan
 from ..judging.confidence_curves import confidence_curve
-from ..judging.confidence_intervals import wilson_interval
+from ..judging.intervals import wilson_limits
 from ..plots import plot_local_zms, share_zms_range
 from .study import BINNED, ISOTONIC, JOINT, Beyond, StudyData, in_notation, measure_set
 
@@ -84,7 +84,7 @@ def figure2(scan: BinScan) -> Figure:
     draw(axes[1, 0], "S_cal", "#E69F00", "$S_{cal}$")
     draw(axes[1, 0], "S_tot", DARK, "$S_{tot}/2$", 0.5)
     ax = axes[1, 1]
-    low, high = wilson_interval(95, 100)  # when 95 of 100 bins are valid
+    low, high = wilson_limits(95, 100)  # when 95 of 100 bins are valid
     ax.axhspan(low, high, color="0.85", lw=0)
     ax.axhline(0.95, color=DARK, ls=":", lw=1.3)
     for x, colour in COLOURS.items():

@@ -59,13 +59,13 @@ class Stage:
     @classmethod
     def of(cls, name: str, validation: Validation, rng: Seed) -> Stage:
         """Return what is known of rows that were judged."""
-        rows, confidence = _rows(validation), validation.confidence
-        e, u = rows.errors, rows.uncertainty
-        found = None
-        if rows.n_rows >= TAIL_ROWS and e.any():
-            found = tails(e, u, confidence=confidence, rng=rng)
-        curve = confidence_curve(e, u, rng=rng)
-        return cls(name, rows, validation, curve, z_scores(e, u), found)
+        rows, found = _rows(validation), None
+        alike = rows.changed(weights=None)  # curves and tails take all rows alike
+        if rows.n_rows >= TAIL_ROWS and rows.errors.any():
+            found = tails(alike, confidence=validation.confidence, rng=rng)
+        shape = z_scores(rows.errors, rows.uncertainty)
+        curve = confidence_curve(alike, rng=rng)
+        return cls(name, rows, validation, curve, shape, found)
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,15 @@ from typing import Any
 from .._support.drawing import printable
 from .._support.render import shorten_middle
 from ..comparison import Comparison
-from ..judging.answers import AVERAGE_SHARE, BIAS_SHARE
-from ..judging.detectability import FACTORS
-from ..judging.estimates import Estimate
-from ..judging.tail_scores import SKEWED_E2, SKEWED_U2, SKEWED_Z2
-from ..judging.tails import NORMAL_BEYOND, TailStatistics
+from ..judging.intervals import Estimate
+from ..judging.scan import FACTORS
+from ..judging.tails import (
+    NORMAL_BEYOND,
+    SKEWED_E2,
+    SKEWED_U2,
+    SKEWED_Z2,
+    TailStatistics,
+)
 from ..judging.validation import (
     AVERAGE,
     BIAS,
@@ -26,6 +30,7 @@ from ..judging.validation import (
     Validation,
     Verdict,
 )
+from ..judging.verdicts import AVERAGE_SHARE, BIAS_SHARE
 from .results import Results, Stage
 
 NO_BREAK = "\u00a0"  # a space at which no line breaks
