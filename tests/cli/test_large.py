@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 import sigmascale as ss
-from sigmascale.cli.tables import opening
-from sigmascale.cli.tables.opening import stays_lazy
-from sigmascale.cli.tables.reading import Engine
+from sigmascale.cli import table
+from sigmascale.cli.options import Engine
+from sigmascale.cli.table import stays_lazy
 from sigmascale.datasets import make_molecules
 
 DATA = make_molecules(3000, seed=5)
@@ -57,9 +57,9 @@ def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
     assert stays_lazy(["s3://b/a"], None)
     sizes = [Path(f"new{i}.parquet").stat().st_size for i in (1, 2)]
     for bound in (sum(sizes), sum(sizes) - 1):  # together they are large
-        monkeypatch.setattr(opening, "LARGE", bound)
+        monkeypatch.setattr(table, "LARGE", bound)
         assert stays_lazy(["new*.parquet"], None) == (bound < sum(sizes))
-    monkeypatch.setattr(opening, "LARGE", 1000)
+    monkeypatch.setattr(table, "LARGE", 1000)
     for files in (*small, ["folder"]):
         assert stays_lazy(files, None)
         assert not stays_lazy(files, Engine.memory)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
-    from ..cli.tables.reading import Reading
+    from ..cli.options import Reading
     from ..roles import Choice
 
 # What a column can be; of those in ONE there is at most one.
@@ -109,7 +109,7 @@ class TableSettings:
 
     def reading(self) -> Reading:
         """Return how the file is read."""
-        from ..cli.tables.reading import Reading
+        from ..cli.options import Reading
 
         return Reading(
             where=self.where,
