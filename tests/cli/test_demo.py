@@ -53,8 +53,8 @@ def test_the_demo_judges_the_test_set_once_before_and_once_after(tmp_path, monke
     def reporting(path, validation, *, recalibrated, **options):
         reported.extend([validation, recalibrated])
 
-    monkeypatch.setattr(demo, "validate", counted)
-    monkeypatch.setattr(demo, "write_report", reporting)
+    monkeypatch.setattr("sigmascale.judging.verdicts.validate", counted)
+    monkeypatch.setattr("sigmascale.report.write_report", reporting)
     monkeypatch.setattr(
         demo, "write_picture", lambda stages, path: reported.extend(stages.values())
     )

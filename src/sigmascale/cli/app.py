@@ -125,12 +125,12 @@ def result_of(arguments: Sequence[str]) -> tuple[int, dict[str, Any]]:
     InvalidInputError
         Where the command line would print one; also if an option is wrong.
     """
-    from click import ClickException
-
     with collected() as results:
         try:
             code = app([*arguments, "--json"], standalone_mode=False)
-        except ClickException as problem:
+        except Exception as problem:  # Typer has its own, by version
+            if not hasattr(problem, "format_message"):
+                raise
             raise InvalidInputError(problem.format_message()) from problem
     return code or PASSED, results[-1] if results else {}
 
