@@ -82,7 +82,7 @@ def test_commands_give_their_results_to_python(files):
     assert result_of(["show", "s.json"])[1]["method"] == "LinearScaling"
     applied = ["apply", "s.json", "t.csv", "-o", "o.csv"]
     assert result_of(applied)[1]["column"] == "u_recalibrated"
-    with pytest.raises(InvalidInputError, match="'mas'.*Did you mean 'mass'"):
+    with pytest.raises(InvalidInputError, match=r"'mas'.*Did you mean 'mass'"):
         result_of(["check", "t.csv", "--feature", "mas"])
     with pytest.raises(InvalidInputError, match="--nonsense"):
         result_of(["check", "t.csv", "--nonsense"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -24,7 +23,7 @@ from ..cli.methods import load_saved
 from ..cli.printing import finite
 from ..cli.table import Table, read_columns, source_of
 from ..datasets import make_molecules
-from ..exceptions import InvalidInputError
+from ..exceptions import ColumnError, InvalidInputError
 from ..export import to_onnx
 from ..judging.confidence_intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
@@ -41,11 +40,6 @@ from .views import candidates_view, local_view, text_of, validation_view
 HEAD_ROWS, BAD_ROWS, REGION_ROWS = 8, 20, 100
 MOST_VALUES = 20  # of a column that may divide the table
 MOST_SHOWN = 60  # columns
-REMEDIES = {
-    r"--separator (?:'(.)'|\$'(\\t)')": "separator",
-    r"--decimal (,)": "decimal",
-    r"--drop-missing": "drop_missing",
-}
 
 
 class Bench:
@@ -86,7 +80,7 @@ class Bench:
             return {
                 "settings": table.to_dict(),
                 "problem": sentence,
-                "remedies": _remedies(sentence),
+                "remedies": _remedies(problem),
                 "columns": [],
                 "rows": 0,
             }
@@ -97,18 +91,18 @@ class Bench:
             guessed = " ".join(map(str, problems))
             table = replace(table, roles=roles)
         roles = table.roles or {}
-        wrong = ""
+        wrong, remedies = "", {}
         try:
             self._table(table).refuse_zeros()
         except InvalidInputError as problem:
-            wrong = _sentence(problem)
-            if guessed and wrong.startswith("No column is"):
+            wrong, remedies = _sentence(problem), _remedies(problem)
+            if guessed and isinstance(problem, ColumnError):
                 wrong = guessed
         bad = _bad_cells(raw, roles)
         return {
             "settings": table.to_dict(),
             "problem": wrong,
-            "remedies": _remedies(wrong),
+            "remedies": remedies,
             "rows": frame.height,
             "columns": [
                 _column(raw, name, role, bad.get(name)) for name, role in roles.items()
@@ -374,16 +368,17 @@ def _sentence(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
-def _remedies(sentence: str) -> dict[str, Any]:
-    """Return the settings that a sentence asks for, so that a click can make them."""
-    found: dict[str, Any] = {}
-    for pattern, setting in REMEDIES.items():
-        match = re.search(pattern, sentence)
-        if match:
-            groups = [each for each in match.groups() if each]
-            value = groups[0] if groups else True
-            found[setting] = "\t" if value == "\\t" else value
-    return found
+def _remedies(problem: Exception | None) -> dict[str, Any]:
+    """Return the settings that would mend a problem, so that a click can make them."""
+    code, fields = getattr(problem, "code", ""), getattr(problem, "fields", {})
+    if code == "separator":
+        comma = {"decimal": ","} if fields["decimal"] == "," else {}
+        return {"separator": fields["separator"], **comma}
+    settings: dict[str, dict[str, Any]] = {
+        "decimal-comma": {"decimal": ","},
+        "missing-values": {"drop_missing": True},
+    }
+    return settings.get(code, {})
 
 
 def _column(

@@ -187,7 +187,9 @@ class Columns:
         except InvalidInputError:
             return False
 
-    def refuse(self, bad: pl.Series, column: pl.Series, what: str) -> None:
+    def refuse(
+        self, bad: pl.Series, column: pl.Series, what: str, code: str = "value"
+    ) -> None:
         """Refuse a column in which some values are bad; show the first of them."""
         count = int(bad.sum() or 0)
         if count:
@@ -198,7 +200,9 @@ class Columns:
                 f"column {column.name!r}, row {place + 1} (not counting the header): "
                 f"{column[row]!r} {what}.{more}"
             )
-            raise InvalidInputError(msg)
+            raise InvalidInputError(
+                msg, code, column=column.name, row=place + 1, count=count
+            )
 
     def _parsed(self, column: pl.Series) -> pl.Series:
         values = self._cast(column)
@@ -208,7 +212,7 @@ class Columns:
             values = self._cast(text)
             bad = values.is_null() & text.is_not_null()
             bad &= ~text.str.to_lowercase().is_in(MISSING_TEXTS)
-            self.refuse(bad, column, self._hint(column.filter(bad)))
+            self.refuse(bad, column, *self._hint(column.filter(bad)))
         return values
 
     def _cast(self, text: pl.Series) -> pl.Series:
@@ -225,13 +229,16 @@ class Columns:
         pointed = text.str.contains(".", literal=True)
         return text.set(pointed, None).str.replace(",", ".", literal=True)
 
-    def _hint(self, bad: pl.Series) -> str:
+    def _hint(self, bad: pl.Series) -> tuple[str, str]:
+        """Return what is wrong with texts that are no numbers, and a code for it."""
         first = str(bad[0]) if bad.len() else ""
         if self.decimal == "." and "," in first:
-            return "is not a number (is the comma a decimal point? Pass --decimal ,)"
+            hint = "(is the comma a decimal point? Pass --decimal ,)"
+            return f"is not a number {hint}", "decimal-comma"
         if self.decimal == "," and "." in first:
-            return "has a point, and --decimal , says that commas are the decimal mark"
-        return "is not a number"
+            mark = "--decimal , says that commas are the decimal mark"
+            return f"has a point, and {mark}", "decimal-point"
+        return "is not a number", "no-number"
 
 
 def read_condition(text: str, names: list[str], option: str) -> pl.Expr:
@@ -256,5 +263,7 @@ def bad_condition(
         f"{option} {text!r} cannot be used: {first_line(problem)}. It is a condition "
         "such as \"split = 'test' AND mass < 120\": numbers are compared with numbers, "
         "text in single quotes with text, and odd names of columns stand in double "
-        f"ones. The columns are: {listed(names)}."
+        f"ones. The columns are: {listed(names)}.",
+        "condition",
+        columns=names,
     )

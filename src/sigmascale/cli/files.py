@@ -484,7 +484,9 @@ def _check_names(
             f"{path}: has one column, {listed(names)}; its columns seem to be "
             f"separated by {other[0]!r}. Pass --separator {mark}{commas}."
         )
-        raise InvalidInputError(msg)
+        raise InvalidInputError(
+            msg, "separator", separator=other[0], decimal="," if has_commas else "."
+        )
 
 
 def _odd_row(source: Source, separator: str) -> str:

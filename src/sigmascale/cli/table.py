@@ -540,7 +540,8 @@ def _complete_rows(
             f"{dropped} of {columns.frame.height} rows have missing values, by column: "
             f"{counts}. Fill them in, or leave these rows out with --drop-missing."
         )
-        raise InvalidInputError(msg)
+        by_column = {name: int(each.sum()) for name, each in missing.items()}
+        raise InvalidInputError(msg, "missing-values", rows=dropped, columns=by_column)
     if dropped:
         columns = columns.filter(~lost)
         values = {name: series.filter(~lost) for name, series in values.items()}
@@ -552,7 +553,7 @@ def _refuse_few(columns: Columns, least: int) -> None:
     if count < least:
         found = "1 row" if count == 1 else f"{count} rows"
         msg = f"{found} with all values: too few. At least {least} are needed."
-        raise InvalidInputError(msg)
+        raise InvalidInputError(msg, "few-rows", rows=count, least=least)
 
 
 def _conditioning_table(
@@ -605,9 +606,7 @@ def _errors_of(columns: Columns, roles: Roles, values: dict[str, pl.Series]) -> 
         pair = [values[name] for name in roles.error]
         if any(bool((x.abs() >= EXACT).any()) for x in pair):
             # whole numbers that float64 cannot hold
-            whole = [
-                columns.frame[x.name].cast(pl.Int128, strict=False) for x in pair
-            ]
+            whole = [columns.frame[x.name].cast(pl.Int128, strict=False) for x in pair]
             if [x.null_count() for x in whole] == [x.null_count() for x in pair]:
                 pair = whole
         error = (pair[0] - pair[1]).cast(pl.Float64)
