@@ -84,8 +84,11 @@ def reproduce(
     seed: int,
     n_draws: int,
     step: int,
-) -> None:
-    """Run the study on QM9 or, without it, on built-in molecules; tell what it does."""
+) -> list[Path]:
+    """Run the study on QM9 or, without it, on built-in molecules; tell what it does.
+
+    Return what was written.
+    """
     missing = [name for name in ("cma", "matplotlib") if find_spec(name) is None]
     if missing:
         msg = (
@@ -105,3 +108,4 @@ def reproduce(
     print("Written:")
     for path in written:
         print(f"  {path}")
+    return written
