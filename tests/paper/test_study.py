@@ -429,15 +429,6 @@ def test_numbers_that_make_no_study_are_refused(tmp_path, options, message):
     assert not out.exists()
 
 
-def test_what_is_missing_is_told_at_once_with_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(program, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r'cma .*pip install -e "\.\[cli,optimize\]"'):
-        program.reproduce(
-            None, download=False, out=tmp_path / "o", seed=0, n_draws=20, step=60
-        )
-    assert not list(tmp_path.iterdir())
-
-
 def test_an_output_folder_that_is_a_file_is_told_before_any_work(tmp_path, sigmascale):
     out = tmp_path / "output"
     out.write_text("a file")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 
 from .._support.checks import check_count
@@ -89,13 +88,6 @@ def reproduce(
 
     Return what was written.
     """
-    missing = [name for name in ("cma", "matplotlib") if find_spec(name) is None]
-    if missing:
-        msg = (
-            f"The study needs {' and '.join(missing)}: in a checkout of sigmascale, "
-            'run pip install -e ".[cli,optimize]".'
-        )
-        raise ImportError(msg, name=missing[0])
     check_count(step, "step")
     check_count(n_draws, "n_draws")
     if folder is not None or download:
