@@ -218,7 +218,7 @@ CASES = {
     "binwise": ss.BinwiseScaling(6),
     "feature": ss.BinwiseScaling(5, by="mass"),
     "cells": ss.BinwiseScaling((3, 3), by=("u", "mass")),
-    "group": ss.GroupScaling(by="group"),
+    "group": ss.CategoryScaling(by="group"),
     "raked": ss.RakedScaling(5, pairs=[("u", "mass")]),
     "boosted": ss.BoostedScaling(max_trees=12, depth=2),
     "selected": ss.SelectedScaling(
@@ -236,7 +236,7 @@ def saved():
         for name, scaler in CASES.items():
             scaler.fit(X, DATA.error)
             if name in ("linear", "group", "boosted"):
-                scaler.conformalize(X, DATA.error, by_group=X["group"])
+                scaler.conformalize(X, DATA.error, by_category=X["group"])
             texts[name] = dumps(scaler)
     return texts
 
@@ -478,7 +478,7 @@ def test_a_long_label_beside_short_ones_is_loaded_and_known(tmp_path):
     labels = np.array([long, "H", *map(str, range(98))], dtype=object)
     X = pl.DataFrame({"u": np.ones(200), "kind": np.tile(labels, 2)})
     error = np.where(X["kind"].to_numpy() == long, 3.0, np.tile([1.0, -1.0], 100))
-    scaler = ss.GroupScaling(by="kind", min_size=1).fit(X, error)
+    scaler = ss.CategoryScaling(by="kind", min_size=1).fit(X, error)
     path = tmp_path / "scaler.json"
     ss.save(scaler, path)
     assert load_map(path).root.factors[0].codes[0].partition.labels.dtype == object

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sigmascale._support.rows import judged_rows
 from sklearn import config_context
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import cross_validate
@@ -14,7 +15,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 import sigmascale as ss
-from sigmascale._support.rows import judged_rows
 from sigmascale._support.weights import effective_number, in_unit, quantile_of
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import InvalidInputError
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",
     "ignore::sigmascale.exceptions.ThinBinsWarning",
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
 )
 SCALERS = tuple(scalers().values())
 QUICK = {
@@ -223,11 +223,11 @@ def test_intervals_of_whole_weights_equal_those_of_repeats():
         for asymmetric in (False, True):
             expected = scaler.conformalize(X[rows], error[rows], some)
             limits = expected.predict_interval(
-                X, 0.8, asymmetric=asymmetric, by_group=groups
+                X, 0.8, asymmetric=asymmetric, by_category=groups
             )
             weighted = scaler.conformalize(X, error, groups, w)
             found = weighted.predict_interval(
-                X, 0.8, asymmetric=asymmetric, by_group=groups
+                X, 0.8, asymmetric=asymmetric, by_category=groups
             )
             np.testing.assert_array_equal(found, limits)
     same = scaler.conformalize(X, error, sample_weight=np.full(error.size, 5.0))

@@ -188,7 +188,7 @@ METHODS = {
     "linear": (),
     "isotonic": (),
     "binwise": ("--bins", "4"),
-    "group": ("--label", "OxNy"),
+    "category": ("--label", "OxNy"),
     "raked": ("--feature", "mass"),
     "auto": (),
 }
@@ -272,7 +272,9 @@ def test_a_recalibrator_that_someone_registers_is_a_method(sigmascale, half):
     scaler = ss.load("s.json")
     assert (type(scaler), scaler.n_bins, scaler.random_state) == (HalfScaling, 7, 2)
     done = sigmascale(*fit, "--by", "mass", "-o", "s.json")
-    refused(done, "--by is for --method binwise or --method group; here the method is")
+    refused(
+        done, "--by is for --method binwise or --method category; here the method is"
+    )
     done = sigmascale("fit", "calibration.csv", *LINEAR, "--bins", "7")
     refused(done, "--bins is for --method binwise or --method raked or --method half")
 

@@ -66,7 +66,7 @@ COMMANDS = {
         "fit",
         FILE,
         "--method",
-        "group",
+        "category",
         "--label",
         "label",
         "-o",

@@ -184,7 +184,7 @@ def test_a_group_too_small_or_never_seen_is_infinite_and_named_with_its_rows():
     with pytest.warns(InfiniteIntervalWarning) as caught:
         limits = interval(learn(z, labels), 0.9, labels=asked, u=np.ones(4))
     np.testing.assert_array_equal(np.isfinite(limits[:, 1]), asked == "a")
-    assert "at least 9 held-out rows of a group; b has 3, c has 0." in str(
+    assert "at least 9 held-out rows of a category; b has 3, c has 0." in str(
         caught[0].message
     )
     assert "The limits of 3 of 4 rows are infinite" in str(caught[0].message)
@@ -209,9 +209,11 @@ def test_numbers_and_missing_values_are_labels():
 
 
 def test_groups_are_for_both_calls_or_for_neither():
-    with pytest.raises(InvalidInputError, match="`by_group` must be given, one label"):
+    with pytest.raises(
+        InvalidInputError, match="`by_category` must be given, one label"
+    ):
         interval(learn(np.ones(40), LABELS))
-    with pytest.raises(InvalidInputError, match="`by_group` must not be given"):
+    with pytest.raises(InvalidInputError, match="`by_category` must not be given"):
         interval(learn(np.ones(40)), labels=LABELS[:1])
 
 

@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
+from sigmascale._support.rows import Rows
 
 import sigmascale as ss
-from sigmascale._support.rows import Rows
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
 from sigmascale.bins.quantiles import CHUNK
-from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
 from sigmascale.maps import (
     UNCERTAINTY,
     Clip,
@@ -151,7 +151,7 @@ def test_labels_never_seen_are_told_once_a_column_and_rare_ones_are_not():
     root = scaled(Lookup((code,), np.array([9.0, 1.0, 2.0])))
     labels = np.array(["b", "c", "z"])
     rows = Rows((U, labels), ("u", "kind"))
-    with pytest.warns(UnseenGroupWarning, match=r"1 of 3 rows .* 'kind'") as told:
+    with pytest.warns(UnseenCategoryWarning, match=r"1 of 3 rows .* 'kind'") as told:
         found = recalibrate(root, rows, smallest=1.0)
     assert len(told) == 1
     assert found.tolist() == [2, 18, 36]

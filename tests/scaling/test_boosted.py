@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
-from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
 from sigmascale.maps import Clip, Trees, evaluate, in_order
 from sigmascale.maps.trees import tree_sums
 from sigmascale.scaling import boosted
@@ -111,7 +111,7 @@ def test_labels_missing_values_and_labels_never_seen():
             "x": [0.5, 0.5, np.nan, 0.5, 0.5],
         }
     )
-    with pytest.warns(UnseenGroupWarning, match="^2 of 5 rows .* column 'kind'"):
+    with pytest.warns(UnseenCategoryWarning, match="^2 of 5 rows .* column 'kind'"):
         a, b, missing, unseen, nothing = scaler.predict(new)
     assert b / a == pytest.approx(3, rel=0.15)
     assert missing / a == pytest.approx(2, rel=0.15)

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sigmascale._support.rows import read_table
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sigmascale as ss
 from sigmascale import scaling
-from sigmascale._support.rows import read_table
 from sigmascale.exceptions import (
     DegenerateFitWarning,
     InvalidInputError,
@@ -51,7 +51,7 @@ quiet = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
 )
@@ -87,7 +87,7 @@ def expected_failures(scaler):
         "check_fit1d": "a one-dimensional X is the uncertainty alone",
         "check_positive_only_tag_during_fit": "only the first column must be positive",
     }
-    if isinstance(scaler, ss.GroupScaling):
+    if isinstance(scaler, ss.CategoryScaling):
         del failures["check_fit1d"]  # there is no column of labels
     if isinstance(scaler, (ss.RakedScaling, ss.SelectedScaling)):
         failures["check_sample_weight_equivalence_on_dense_data"] = (

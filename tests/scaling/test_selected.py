@@ -3,17 +3,17 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
 from sigmascale import SelectedScaling, TemperatureScaling, nll
-from sigmascale._support.rows import judged_rows
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import (
     AverageOffWarning,
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
-    UnseenGroupWarning,
+    UnseenCategoryWarning,
 )
 from sigmascale.maps import (
     UNCERTAINTY,
@@ -284,7 +284,7 @@ def test_labels_and_the_names_of_categorical_columns_reach_the_candidates():
     assert scaler.name_ in ("raked", "boosted")
     assert scaler.scaler_.categorical == ["label"]
     unseen = pl.DataFrame({"u": [1.0], "label": [17], "kind": ["z"]})
-    with pytest.warns(UnseenGroupWarning, match="^1 of 1 rows have a label") as told:
+    with pytest.warns(UnseenCategoryWarning, match="^1 of 1 rows have a label") as told:
         assert 0.2 < scaler.predict(unseen)[0] < 5
     assert len(told) == 2
 

@@ -7,7 +7,7 @@ from typing import Any
 from .._support.labels import in_label_order
 from .._support.telling import warn
 from ..bins.partitions import LabelBins
-from ..exceptions import UnseenGroupWarning
+from ..exceptions import UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
 from ..maps.conformal import ConformalScores, exact_level
 from ..maps.nodes import columns_of
@@ -63,7 +63,7 @@ def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
                 f"{unseen:.0f} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[node.x.position]!r} that was not seen in fit; they take "
                 "the average factor.",
-                UnseenGroupWarning,
+                UnseenCategoryWarning,
                 stacklevel=4,
             )
 
@@ -74,18 +74,18 @@ def interval(
     coverage: Any,
     *,
     asymmetric: bool,
-    by_group: Any,
+    by_category: Any,
 ) -> Array:
     """Return the limits of the errors of rows on a device, shape (n, 2)."""
     library, xp = Library.of(predicted), Library.of(predicted).xp
     level = exact_level(coverage)
-    scores.refuse_other_groups(by_group)
+    scores.refuse_other_categories(by_category)
     with library.in_64_bits():
-        if scores.groups is None:
+        if scores.categories is None:
             codes = xp.astype(xp.zeros_like(predicted), xp.int64)
         else:
-            labels = column_beside(library, by_group, "by_group", predicted)
-            constants, find = finder(scores.groups)
+            labels = column_beside(library, by_category, "by_category", predicted)
+            constants, find = finder(scores.categories)
             here = [library.here(each) for each in constants]
             codes = find(xp, here, library.floats(labels)) - 1
             codes = xp.where(codes < 0, 0 * codes + scores.sizes.size, codes)

@@ -15,7 +15,7 @@ from .._support.files import whole_file
 from .._support.progress import track, working
 from ..comparison import compare
 from ..datasets import SyntheticMolecules, make_molecules
-from ..exceptions import UnseenGroupWarning
+from ..exceptions import UnseenCategoryWarning
 from ..judging.validation import Validation
 from ..judging.verdicts import validate
 from ..plots import plot_local_zms, share_zms_range
@@ -23,7 +23,7 @@ from ..report import write_report
 from ..scaling import (
     BinwiseScaling,
     BoostedScaling,
-    GroupScaling,
+    CategoryScaling,
     IsotonicScaling,
     LinearScaling,
     RakedScaling,
@@ -42,7 +42,7 @@ METHODS = {
     "bins of u": BinwiseScaling(40),
     "bins of mass": BinwiseScaling(40, by="mass"),
     "cells u, mass": BinwiseScaling(10, by=("u", "mass")),
-    "groups OxNy": GroupScaling(by="OxNy"),
+    "categories OxNy": CategoryScaling(by="OxNy"),
     "raked": RakedScaling(),
     "boosted": BoostedScaling(),
 }
@@ -109,7 +109,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
     )
     with warnings.catch_warnings():
         # a few compositions of the second half do not occur in the first
-        warnings.simplefilter("ignore", UnseenGroupWarning)
+        warnings.simplefilter("ignore", UnseenCategoryWarning)
         fitted = {
             name: method.fit(*pair(calibration))
             for name, method in track(METHODS.items(), "fitting", len(METHODS))

@@ -150,12 +150,12 @@ def _range(factors: dict[str, float]) -> str:
 def _factors(fitted: VarianceScaler, data: MemoryTable) -> dict[str, float]:
     """Return what new rows are multiplied by; new labels are no surprise."""
     from .._support.telling import noted, quiet, warn
-    from ..exceptions import UnseenGroupWarning
+    from ..exceptions import UnseenCategoryWarning
 
     with quiet(), noted() as told:
         found = data.factors(fitted)
     for each in told:
-        if not isinstance(each, UnseenGroupWarning):
+        if not isinstance(each, UnseenCategoryWarning):
             warn(str(each), type(each), stacklevel=2)
     return found
 

@@ -32,7 +32,7 @@ def to_torch(
     -------
     torch.nn.Module
         ``module(X)`` gives uncertainties or, if `coverage` is given, uncertainties and
-        limits of shape (n, 2). ``module(X, by_group)`` is for limits by group.
+        limits of shape (n, 2). ``module(X, by_category)`` is for limits by category.
 
     Notes
     -----

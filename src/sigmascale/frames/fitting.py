@@ -41,8 +41,8 @@ def fit(
     """Fit a recalibrator to a lazy frame: from sums, or from a sample of its rows.
 
     TemperatureScaling, LinearScaling, BinwiseScaling (for the log-likelihood),
-    GroupScaling, IsotonicScaling and RakedScaling are fitted from sums of all rows, in
-    one or two passes over them. The others need rows. The engine draws a sample of
+    CategoryScaling, IsotonicScaling and RakedScaling are fitted from sums of all rows,
+    in one or two passes over them. The others need rows. The engine draws a sample of
     them, by a hash of their numbers, which is the same in all engines and however rows
     are divided; it is fitted in memory. Then the average calibration is set: what was
     learned is multiplied by the root of <Z²> of all rows outside the sample.

@@ -9,7 +9,7 @@ import numpy as np
 from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.telling import warn
 from ..bins.partitions import LabelBins
-from ..exceptions import UnseenGroupWarning
+from ..exceptions import UnseenCategoryWarning
 from ..predictions import Predictions, check_nonnegative_uncertainty
 from .evaluation import evaluate
 from .nodes import Code, Column, Node, columns_of, in_order
@@ -89,6 +89,6 @@ def _warn_of_unseen(root: Node, rows: Predictions, columns: list[Any]) -> None:
                 f"{unseen} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[position]!r} that was not seen in fit; they take the "
                 "average factor.",
-                UnseenGroupWarning,
+                UnseenCategoryWarning,
                 stacklevel=4,
             )

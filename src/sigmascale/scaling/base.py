@@ -438,7 +438,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         return np.asarray(self.predict(X)[:, None] * law.quantiles(p))
 
     def conformalize(
-        self, X: Any, error: Any, by_group: Any = None, sample_weight: Any = None
+        self, X: Any, error: Any, by_category: Any = None, sample_weight: Any = None
     ) -> Self:
         """Learn from rows not used in `fit` how far errors reach, for intervals.
 
@@ -448,8 +448,8 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             Conditioning table of held-out rows, with the columns seen in `fit`.
         error : array-like of shape (n,)
             Their errors, reference minus prediction.
-        by_group : array-like of shape (n,), optional
-            Labels: the coverage then holds in every group, each from its own rows.
+        by_category : array-like of shape (n,), optional
+            Labels: the coverage then holds in every category, each from its own rows.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, at least 0: how much more often each is among new rows
             than here (:func:`sigmascale.shift_weights`). The coverage then is that
@@ -461,17 +461,17 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         self
         """
         refuse_other_order(
-            X=X, error=error, by_group=by_group, sample_weight=sample_weight
+            X=X, error=error, by_category=by_category, sample_weight=sample_weight
         )
         predicted = self.predict(X)
         if on_device(predicted):  # the scores of held-out rows are kept on the host
-            predicted, error, by_group, sample_weight = (
+            predicted, error, by_category, sample_weight = (
                 None if each is None else to_numpy(each)
-                for each in (predicted, error, by_group, sample_weight)
+                for each in (predicted, error, by_category, sample_weight)
             )
         errors = check_column(error, "error")
         check_same_length("X", predicted, "error", errors)
-        labels = self._group_labels(by_group, predicted)
+        labels = self._category_labels(by_category, predicted)
         rows = Predictions.of((predicted,), ("u",), errors).weighted(sample_weight)
         if labels is not None and rows.places is not None:
             labels = labels[rows.places]
@@ -486,7 +486,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         coverage: float = 0.9,
         *,
         asymmetric: bool = False,
-        by_group: Any = None,
+        by_category: Any = None,
     ) -> Any:
         """Return limits that hold an error with at least the probability asked for.
 
@@ -495,7 +495,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         smallest abs(z) of n; asymmetric ones leave out (1 − coverage) / 2 on each side.
         The guarantee needs no normal errors and no right uncertainties, only that rows
         are drawn as those of `conformalize` were; it is an average over such rows (or
-        those of a group), not a promise for each of them.
+        those of a category), not a promise for each of them.
 
         Without `conformalize`, a recalibrator with ``distribution="student"`` returns
         the central limits of its law, which no theorem guarantees.
@@ -508,7 +508,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             Probability that an error lies within its limits.
         asymmetric : bool, default False
             Whether the two limits are quantiles of their own, for skewed errors.
-        by_group : array-like of shape (n,), optional
+        by_category : array-like of shape (n,), optional
             Labels, if `conformalize` was given some.
 
         Returns
@@ -557,18 +557,22 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
                 predicted,
                 coverage,
                 asymmetric=asymmetric,
-                by_group=by_group,
+                by_category=by_category,
             )
         return self.conformal_.interval(
             predicted,
             coverage,
             asymmetric=asymmetric,
-            labels=self._group_labels(by_group, predicted),
+            labels=self._category_labels(by_category, predicted),
         )
 
     @staticmethod
-    def _group_labels(by_group: Any, rows: Floats) -> Categories | None:
-        return None if by_group is None else check_labels(by_group, rows, "by_group")
+    def _category_labels(by_category: Any, rows: Floats) -> Categories | None:
+        return (
+            None
+            if by_category is None
+            else check_labels(by_category, rows, "by_category")
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean log-likelihood of the errors; higher is better.

@@ -206,7 +206,7 @@ class Updating(ABC):
             msg = (
                 f"This {name} cannot be updated: {self._why_not_updatable()}. Fit it "
                 "again with old and new rows together, or use one that sums "
-                "determine: TemperatureScaling, BinwiseScaling or GroupScaling."
+                "determine: TemperatureScaling, BinwiseScaling or CategoryScaling."
             )
             raise InvalidInputError(msg)
         try:
