@@ -506,12 +506,8 @@ def as_predictions(
     Predictions with errors are taken as they are, and take the place of all else.
     """
     if isinstance(error, Predictions):
-        others = (uncertainty, features, groups, sample_weight)
-        refuse_beside(error, others)
-        rows = error
-        if rows.error is None:
-            msg = "`predictions` must have errors: pass `y_true` or `error` with them."
-            raise InvalidInputError(msg)
+        refuse_beside(error, (uncertainty, features, groups, sample_weight))
+        rows = with_known_errors(error)
     else:
         refuse_other_order(
             error=error,
@@ -546,6 +542,14 @@ def refuse_beside(predictions: Predictions, others: Iterable[Any]) -> None:
             "all of it."
         )
         raise InvalidInputError(msg)
+
+
+def with_known_errors(predictions: Predictions) -> Predictions:
+    """Return predictions, if their errors are known."""
+    if predictions.error is None:
+        msg = "`predictions` must have errors: pass `y_true` or `error` with them."
+        raise InvalidInputError(msg)
+    return predictions
 
 
 def read_table(X: Any) -> Predictions:
@@ -605,7 +609,7 @@ def _has_text(rows: Sequence[Any]) -> bool:
 
 
 def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
-    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties.
+    """Return the rows of Predictions, (X, y) or (X, y, groups), to learn from or judge.
 
     There may be weights, too, if that is `weighted`.
     """
@@ -623,20 +627,36 @@ def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
             f"(X, y, groups), with labels of rows that belong together{weights}."
         )
         raise InvalidInputError(msg) from problem
-    refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
-    rows = read_table(X)
-    u = rows.numbers(0)
-    refuse_negative_uncertainty(u)
-    rows = with_target(rows.with_uncertainty(u), y, groups, "compare")
-    rows = rows.weighted(sample_weight)
+    return learned_rows(X, y, groups, sample_weight, "compare")
+
+
+def learned_rows(
+    X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
+) -> Predictions:
+    """Return rows to learn from: errors are known, and uncertainties positive."""
+    rows = rows_with_errors(X, y, groups, sample_weight, estimator)
     u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
     return rows.with_uncertainty(u)
 
 
-def with_target(rows: Predictions, y: Any, groups: Any, estimator: str) -> Predictions:
-    """Return rows with the errors and groups that an estimator is fitted with."""
+def rows_with_errors(
+    X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
+) -> Predictions:
+    """Return the rows that an estimator is fitted or scored with; u may be 0.
+
+    Predictions with errors are taken as they are, and take the place of all else.
+    """
+    if isinstance(X, Predictions):
+        refuse_beside(X, (y, groups, sample_weight))
+        return with_known_errors(X)
+    refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
+    rows = read_table(X)
+    u = rows.numbers(0)
+    refuse_negative_uncertainty(u)
     error = check_target(y, rows.n_rows, estimator)
-    return rows.changed(error=error, groups=group_codes(groups, error, "X"))
+    rows = rows.with_uncertainty(u)
+    rows = rows.changed(error=error, groups=group_codes(groups, error, "X"))
+    return rows.weighted(sample_weight)
 
 
 def check_target(

@@ -1,16 +1,16 @@
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigmascale._support.labels import Categories
 from sigmascale.exceptions import InfiniteIntervalWarning, InvalidInputError
 from sigmascale.maps.conformal import (
     ConformalScores,
     asymmetric_ranks,
-    exact_level,
+    check_coverage,
     rows_needed,
     symmetric_rank,
 )
@@ -21,10 +21,12 @@ PERCENTS = range(50, 100)
 def learn(z, labels=None):
     """Scores of rows whose uncertainties are 1."""
     z = np.asarray(z, dtype=float)
+    labels = None if labels is None else Categories.of(labels)
     return ConformalScores.learn(z, np.ones(z.size), labels)
 
 
 def interval(scores, coverage=0.9, *, asymmetric=False, labels=None, u=(1.0,)):
+    labels = None if labels is None else Categories.of(labels)
     return scores.interval(
         np.asarray(u, dtype=float), coverage, asymmetric=asymmetric, labels=labels
     )
@@ -47,7 +49,7 @@ def interval(scores, coverage=0.9, *, asymmetric=False, labels=None, u=(1.0,)):
 )
 def test_ranks_are_those_of_exact_arithmetic_for_every_n_and_coverage(as_float):
     for percent in PERCENTS:
-        level = exact_level(as_float(percent))
+        level = check_coverage(as_float(percent))
         for n in range(1, 501):
             # integers only: ceil(a / b) is -(-a // b)
             assert symmetric_rank(n, level) == -(-(n + 1) * percent // 100)
@@ -70,7 +72,7 @@ def test_plain_floating_point_would_get_some_ranks_wrong():
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_the_rows_needed_are_the_fewest_with_finite_limits(asymmetric):
     for percent in PERCENTS:
-        level = Fraction(percent, 100)
+        level = percent / 100
         needed = rows_needed(level, asymmetric=asymmetric)
 
         def finite(n, level=level):
@@ -86,13 +88,13 @@ def test_the_rows_needed_are_the_fewest_with_finite_limits(asymmetric):
 @pytest.mark.parametrize("coverage", [0, 1, 0.0, 1.0, -0.1, 1.5, "0.9", None, np.nan])
 def test_coverage_outside_0_and_1_is_refused(coverage):
     with pytest.raises(InvalidInputError, match="`coverage` must lie"):
-        exact_level(coverage)
+        check_coverage(coverage)
 
 
 @pytest.mark.parametrize("coverage", [1e-9, 1 - 1e-9])
 def test_coverage_that_no_number_of_rows_can_tell_from_0_or_1_is_refused(coverage):
     with pytest.raises(InvalidInputError, match="must lie between 1e-07 and"):
-        exact_level(coverage)
+        check_coverage(coverage)
 
 
 # --- limits -------------------------------------------------------------------------
@@ -241,4 +243,4 @@ def test_what_does_not_fit_together_is_not_sound():
     assert not ConformalScores(z, np.array([3])).is_sound  # not sorted
     assert not ConformalScores(np.sort(z), np.array([2])).is_sound
     assert not ConformalScores(np.sort(z), np.array([2, 1])).is_sound  # no labels
-    assert not ConformalScores(good.z, np.array([3, 0]), good.groups).is_sound
+    assert not ConformalScores(good.z, np.array([3, 0]), good.categories).is_sound

@@ -61,8 +61,8 @@ def test_a_lazy_frame_is_sent_to_the_functions_that_take_one():
 
 def test_what_learns_from_rows_gets_those_of_a_lazy_frame():
     scaler = Witness()
-    assert scaler.needs_rows
-    assert not ss.TemperatureScaling().needs_rows
+    assert scaler._needs_rows
+    assert not ss.TemperatureScaling()._needs_rows
     frame = pl.LazyFrame({"sd": [2.0, 3.0], "e": [1.0, 1.0], "x": [0.0, 0.0]})
     ss.frames.fit(scaler, frame, error="e", uncertainty="sd", features=["x"])
     assert (scaler.min_uncertainty_, scaler.n_samples_fit_) == (2, 2)

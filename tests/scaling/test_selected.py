@@ -25,8 +25,7 @@ from sigmascale.maps import (
     scaled,
 )
 from sigmascale.scaling import selected
-from sigmascale.scaling.choice import Ranking, Unseen
-from sigmascale.scaling.crossfit import make_folds
+from sigmascale.scaling.crossfit import Ranking, Unseen, make_folds
 from sigmascale.scaling.selected import default_candidates
 
 RNG = np.random.default_rng(31)

@@ -9,7 +9,7 @@ from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
-from ..maps.conformal import ConformalScores, exact_level
+from ..maps.conformal import ConformalScores, check_coverage
 from ..maps.nodes import columns_of
 from .evaluation import Program, finder
 from .libraries import Array, Library
@@ -78,7 +78,7 @@ def interval(
 ) -> Array:
     """Return the limits of the errors of rows on a device, shape (n, 2)."""
     library, xp = Library.of(predicted), Library.of(predicted).xp
-    level = exact_level(coverage)
+    level = check_coverage(coverage)
     scores.refuse_other_categories(by_category)
     with library.in_64_bits():
         if scores.categories is None:

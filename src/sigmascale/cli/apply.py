@@ -102,9 +102,9 @@ def apply(
         return
     roles = roles_of(scaler, saved)
     if coverage is not None:
-        from ..maps.conformal import exact_level
+        from ..maps.conformal import check_coverage
 
-        exact_level(coverage)  # is checked before anything is read
+        check_coverage(coverage)  # is checked before anything is read
         if saved.conformal is None:
             msg = (
                 f"{scaler}: --coverage needs rows that were held back for intervals, "

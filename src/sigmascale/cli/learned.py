@@ -44,7 +44,7 @@ class Learned:
         told |= {"data": self.data.to_dict(), "words": self.scaler.describe()}
         factors = self.data.factors(self.scaler)
         told |= {"factors": factors} if factors else {}
-        if self.scaler.chosen is not self.scaler:
+        if self.scaler._chosen is not self.scaler:
             told["chosen"] = self.scaler.name_
             told["candidates"] = self.scaler.cv_results_
         return told

@@ -89,7 +89,7 @@ def update(
     saved, roles = load_saved(scaler)
     fitted = load(scaler)
     with about(scaler):
-        fitted.refuse_if_not_updatable()
+        fitted._kept_sums()
     expected = Expected(roles, choice, with_error=True, least_rows=1)
     data = MemoryTable.open(files, reading, expected)
     _warn_of_shared(scaler, fitted, data)

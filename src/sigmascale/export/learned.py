@@ -10,7 +10,7 @@ from .._support.version import __version__
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import Column, Node
-from ..maps.conformal import ConformalScores, exact_level
+from ..maps.conformal import ConformalScores, check_coverage
 from ..maps.nodes import columns_of
 from ..persistence import SavedMap
 from ..predictions import fitted_names
@@ -88,7 +88,7 @@ class Learned:
                 "conformalize(X, error) first."
             )
             raise InvalidInputError(msg)
-        limits = conformal.limits(exact_level(coverage), asymmetric=asymmetric)
+        limits = conformal.limits(check_coverage(coverage), asymmetric=asymmetric)
         return replace(
             found,
             limits=limits,

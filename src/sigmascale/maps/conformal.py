@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,39 +20,48 @@ from .._support.telling import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
-_FINEST = 10**7  # of a level's denominator; more rows than that are never ranked
+LEAST = 1e-7  # of a coverage, and of what it leaves out: no set of rows tells less
 _SHOWN = 5  # categories that a warning names
 
 
-def exact_level(coverage: Any) -> Fraction:
-    """Return the fraction that was meant by a floating-point number.
+def check_coverage(coverage: Any) -> float:
+    """Return a coverage between 0 and 1 as a number.
 
-    Ranks are the integers next to (n + 1) × coverage. In floating point, 20 × 0.9 may
-    be 18.000000000000004, whose next integer is 19. Two fractions with denominators up
-    to 10⁷ are at least 10⁻¹⁴ apart, far more than the rounding errors of a number such
-    as 0.9 or 1 - 0.1, so that the nearest one is what was meant.
-
-    >>> exact_level(1.1 - 0.2)
-    Fraction(9, 10)
+    >>> check_coverage(np.float32(0.9))
+    0.9
     """
     check_fraction(coverage, "coverage")
-    # of the shortest decimal, which is what was written for single precision, too
-    level = Fraction(str(coverage)).limit_denominator(_FINEST)
-    if not 0 < level < 1:
+    level = float(str(coverage))  # as it was written, in single precision, too
+    if not LEAST <= level <= 1 - LEAST:
         msg = (
-            f"`coverage` must lie between {1 / _FINEST:g} and 1 - {1 / _FINEST:g}; "
-            f"found {coverage!r}."
+            f"`coverage` must lie between {LEAST:g} and 1 - {LEAST:g}; found "
+            f"{coverage!r}."
         )
         raise InvalidInputError(msg)
     return level
 
 
-def symmetric_rank(n: int, level: Fraction) -> int:
-    """Return which of n sorted sizes |z| is the limit; n + 1 stands for infinity."""
-    return math.ceil((n + 1) * level)
+def symmetric_rank(n: int, level: float) -> int:
+    """Return which of n sorted sizes |z| is the limit; n + 1 stands for infinity.
+
+    Of 20 × 0.9 = 18.000000000000004, the next integer would be 19: it is rounded first.
+    """
+    return math.ceil(round((n + 1) * level, 9))
 
 
-def at_weight(values: Floats, weights: Floats, share: Fraction) -> float:
+def asymmetric_ranks(n: int, level: float) -> tuple[int, int]:
+    """Return which of n sorted z are the limits; 0 and n + 1 stand for infinity."""
+    low = math.floor(round((n + 1) * (1 - level) / 2, 9))
+    return low, n + 1 - low
+
+
+def rows_needed(level: float, *, asymmetric: bool) -> int:
+    """Return the least number of rows that gives finite limits."""
+    tail = (1 - level) / 2 if asymmetric else 1 - level
+    return math.ceil(round(1 / tail, 6)) - 1
+
+
+def at_weight(values: Floats, weights: Floats, share: float) -> float:
     """Return the value up to which rows have a share of all weight, a new row's too.
 
     A new row weighs 1, which is what new rows weigh on average: (Σw² / Σw) in the unit
@@ -61,22 +69,10 @@ def at_weight(values: Floats, weights: Floats, share: Fraction) -> float:
     """
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
-    wanted = float(ends[-1] + 1) * float(share)
+    wanted = float(ends[-1] + 1) * share
     # rounding must not ask for one row more
     rank = int(np.searchsorted(ends, wanted - 1e-9 * wanted))
     return float(values[order[rank]]) if rank < values.size else np.inf
-
-
-def asymmetric_ranks(n: int, level: Fraction) -> tuple[int, int]:
-    """Return which of n sorted z are the limits; 0 and n + 1 stand for infinity."""
-    tail = (1 - level) / 2
-    return math.floor((n + 1) * tail), math.ceil((n + 1) * (1 - tail))
-
-
-def rows_needed(level: Fraction, *, asymmetric: bool) -> int:
-    """Return the least number of rows that gives finite limits."""
-    tail = (1 - level) / 2 if asymmetric else 1 - level
-    return math.ceil(1 / tail) - 1
 
 
 @dataclass(frozen=True)
@@ -174,7 +170,7 @@ class ConformalScores:
         labels: Categories | None,
     ) -> Floats:
         """Return the limits of the errors of checked rows, shape (n, 2)."""
-        level = exact_level(coverage)
+        level = check_coverage(coverage)
         self.refuse_other_categories(labels)
         limits = self.limits(level, asymmetric=asymmetric)
         if self.categories is None or labels is None:
@@ -200,7 +196,7 @@ class ConformalScores:
             )
             raise InvalidInputError(msg)
 
-    def limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
+    def limits(self, level: float, *, asymmetric: bool) -> Floats:
         """Return the limits of z of each category and, last, of labels never seen."""
         limits = np.full((self.sizes.size + 1, 2), (-np.inf, np.inf))
         if self.weights is not None:
@@ -225,13 +221,13 @@ class ConformalScores:
                 limits[i] = -largest, largest
         return limits
 
-    def warn_of_few(self, n: Ints, level: Fraction, *, asymmetric: bool) -> None:
+    def warn_of_few(self, n: Ints, level: float, *, asymmetric: bool) -> None:
         """Say how many rows have infinite limits, of `n` by category and unseen."""
         needed = rows_needed(level, asymmetric=asymmetric)
         few = int(n[np.append(self.counts, 0) < needed].sum())
         if few:
             warn(
-                f"An interval with coverage {float(level):g} needs at least {needed} "
+                f"An interval with coverage {level:g} needs at least {needed} "
                 "held-out rows, of each category if there are any. The limits of "
                 f"{few} of {n.sum()} rows are infinite. Hold out more rows, or ask for "
                 "less coverage.",
@@ -243,7 +239,7 @@ class ConformalScores:
         self,
         codes: Ints,
         labels: Categories | None,
-        level: Fraction,
+        level: float,
         *,
         asymmetric: bool,
     ) -> None:
@@ -255,8 +251,7 @@ class ConformalScores:
             return
         kind = "an asymmetric interval" if asymmetric else "an interval"
         message = (
-            f"{kind} with coverage {float(level):g} needs at least {needed} held-out "
-            "rows"
+            f"{kind} with coverage {level:g} needs at least {needed} held-out rows"
         )
         if labels is None:
             message += f"; conformalize was given {self.counts[0]}."

@@ -130,7 +130,7 @@ def calibrate(
         )
     scaler.fit(table, error, groups, weights)
     # selecting once is enough: one choice of few cannot fit the rows closely
-    chosen = scaler.chosen
+    chosen = scaler._chosen
     predicted = scaler.predict(table)
     rng = np.random.default_rng(seed)
     n_folds = min(CONFORMAL_FOLDS, error.size)

@@ -11,8 +11,8 @@ from ..exceptions import InvalidInputError
 from ..maps import Code, Column, Lookup, Node, scaled
 from ..predictions import Columns, fitted_names
 from .base import Distribution, VarianceScaler
-from .kept import KeptSums, joined, taken, united
 from .summaries import Summaries
+from .updating import KeptSums, joined, taken, united
 
 
 class CategoryScaling(VarianceScaler):

@@ -70,11 +70,7 @@ class LinearScaling(VarianceScaler):
     def _learn_from_sums(self, data: Summaries) -> Node:
         law = linear_law(data.variances(), subtract=self.subtract)
         self.a_, self.b_, self.least_ = law.a, law.b, law.least
-        au = Product((Constant(law.a), UNCERTAINTY))
-        if law.b >= 0:
-            return Hypotenuse(au, Constant(law.b))
-        variance = Sum((Product((au, au)), Constant(-(law.b**2))))
-        return Root(Clip(variance, law.least**2, float(np.finfo(np.float64).max)))
+        return law.map
 
     def _learned_words(self) -> str:
         words = f"a = {self.a_:.4g} and b = {abs(self.b_):.4g}, in the error's unit"
@@ -96,6 +92,15 @@ class LinearLaw:
     a: float
     b: float
     least: float
+
+    @property
+    def map(self) -> Node:
+        """The law as a map."""
+        au = Product((Constant(self.a), UNCERTAINTY))
+        if self.b >= 0:
+            return Hypotenuse(au, Constant(self.b))
+        variance = Sum((Product((au, au)), Constant(-(self.b**2))))
+        return Root(Clip(variance, self.least**2, float(np.finfo(np.float64).max)))
 
 
 def linear_law(data: Variances, *, subtract: bool) -> LinearLaw:

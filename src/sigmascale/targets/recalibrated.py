@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
 
 import numpy as np
@@ -23,7 +22,7 @@ from .._support.telling import quiet
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
-from ..maps.prediction import in_range, recalibrate, rescale
+from ..maps.prediction import in_range, rescale
 from ..maps.seen import Seen
 from ..predictions import (
     Predictions,
@@ -250,7 +249,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
         names = list(self.scalers_)
-        maps = {name: _predict_of(each) for name, each in self.scalers_.items()}
+        maps = {name: each._predict_rows for name, each in self.scalers_.items()}
         if self.by is not None:
             targets = long_targets(table, self.by, names)
         else:
@@ -287,7 +286,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if not rows.n_rows:
                 continue
             with target.told():
-                e, u = check_pair(rows.errors, _predict_of(scaler)(rows))
+                e, u = check_pair(rows.errors, scaler._predict_rows(rows))
             if hasattr(scaler, "law_"):
                 loss = rows.mean(scaler.law_.losses(e / u) + np.log(u))
             else:
@@ -471,17 +470,6 @@ def _informative(targets: list[Predictions]) -> list[Predictions]:
         each.changed(error=part)
         for each, part in zip(targets, np.split(errors, ends), strict=True)
     ]
-
-
-def _predict_of(scaler: TargetScaling) -> Callable[[Predictions], Floats]:
-    """Return what predicts rows that have the right columns."""
-    return partial(
-        recalibrate,
-        scaler.map_,
-        smallest=scaler.min_uncertainty_,
-        seen=getattr(scaler, "seen_", None),
-        n_fit=scaler.n_samples_fit_,
-    )
 
 
 def _learn_law(scalers: list[TargetScaling], targets: list[Predictions]) -> None:

@@ -129,7 +129,7 @@ class LazyTable:
         """
         from ... import frames
 
-        from_sums = not scaler.needs_rows and self.roles.weight is None
+        from_sums = not scaler._needs_rows and self.roles.weight is None
         if groups is not None and from_sums:
             self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
