@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 
 Distribution = Literal["normal", "student"]
+MANY = 100_000  # rows; fewer take no time, or have a bar of their own
 UnseenZ = tuple[Floats, Floats | None]  # z-scores of unseen rows, and their weights
 
 
@@ -140,6 +141,8 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         warn_of_repeats(rows, stacklevel=2)
         warn_of_slips(rows, stacklevel=2)
         self.seen_ = Seen.of(rows)
+        if rows.n_rows < MANY:
+            return self._fit_rows(rows)
         with working(f"fitting {type(self).__name__}"):
             return self._fit_rows(rows)
 
@@ -367,7 +370,10 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
             X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
         )
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
-        self._compare_numbered(X, fitting=fitting)
+        if fitting:
+            self.__dict__.pop("column_numbers_", None)
+        if hasattr(X, "columns"):
+            self._compare_numbered(X, fitting=fitting)
 
     def _compare_numbered(self, X: Any, *, fitting: bool) -> None:
         """Refuse columns that are named by numbers, in another order than in `fit`.
@@ -375,15 +381,11 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         scikit-learn compares the names of columns only if all of them are text.
         """
         numbers = [
-            int(name)
-            for name in getattr(X, "columns", ())
-            if isinstance(name, (int, np.integer))
+            int(name) for name in X.columns if isinstance(name, (int, np.integer))
         ]
-        if fitting:
-            self.__dict__.pop("column_numbers_", None)
-            if numbers:
-                self.column_numbers_ = numbers
-        elif numbers and hasattr(self, "column_numbers_"):
+        if fitting and numbers:
+            self.column_numbers_ = numbers
+        elif not fitting and numbers and hasattr(self, "column_numbers_"):
             fitted = self.column_numbers_
             moved = [n for n, m in zip(fitted, numbers, strict=False) if n != m]
             if set(moved) & set(numbers):

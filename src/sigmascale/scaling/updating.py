@@ -27,8 +27,8 @@ from ..maps.seen import Seen
 from ..predictions import (
     NamedColumns,
     Predictions,
-    check_nonnegative_uncertainty,
     fitted_names,
+    with_positive_uncertainty,
 )
 from .device_calls import on_host
 from .informative import bounded, warn_of_zero_errors
@@ -124,11 +124,10 @@ class Updating(BaseEstimator):
             raise InvalidInputError(msg)
         u = rows.uncertainty
         smallest = float(np.min(u, where=u > 0, initial=self.min_uncertainty_))
-        u = check_nonnegative_uncertainty(u, smallest=smallest)
-        rows = rows.with_uncertainty(u)
+        rows = with_positive_uncertainty(rows, smallest=smallest)
         warn_of_repeats(rows, stacklevel=2)
         warn_of_slips(rows, stacklevel=2)
-        squarable = bounded(rows.with_uncertainty(in_range(u)))
+        squarable = bounded(rows.with_uncertainty(in_range(rows.uncertainty)))
         kept = kept.faded(fade, rows.n_rows).plus(kept.of_rows(squarable, fade))
         self._learn_again(kept, Seen.of(rows), rows.n_rows, smallest)
         return self

@@ -26,9 +26,10 @@ from ..maps.prediction import in_range, rescale
 from ..maps.seen import Seen
 from ..predictions import (
     Predictions,
-    check_nonnegative_uncertainty,
     group_codes,
     read_table,
+    with_checked_uncertainty,
+    with_positive_uncertainty,
 )
 from ..scaling.base import Distribution, VarianceScaler
 from ..scaling.informative import informative
@@ -456,10 +457,8 @@ def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
 
 def _positive(target: TargetRows) -> Predictions:
     """Return the rows of a target, whose uncertainties are not 0."""
-    rows = target.rows
     with target.told():
-        u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
-    return rows.with_uncertainty(u)
+        return with_positive_uncertainty(with_checked_uncertainty(target.rows))
 
 
 def _informative(targets: list[Predictions]) -> list[Predictions]:
