@@ -59,7 +59,7 @@ def test_predictions_leave_no_row_on_the_host(arrays, fitted, data_of, few_leave
 def test_what_is_odd_about_rows_is_said_as_with_numpy(arrays, fitted, data_of):
     X, _ = data_of(100, 3)
     X[0, 0], X[1, 2] = 0.0, 77.0
-    scaler = fitted["group"]
+    scaler = fitted["category"]
     for table in (X, arrays(X)):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")

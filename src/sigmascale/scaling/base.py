@@ -337,11 +337,9 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         return rows
 
     def _remember_names(self, names: tuple[str, ...]) -> None:
-        """Remember the columns of rows whose names are known to be text."""
-        self.__dict__.pop("feature_names_in_", None)
+        """Remember the columns of rows that scikit-learn has not looked at."""
         self.n_features_in_ = len(names)
-        if names != default_names(len(names)):
-            self.feature_names_in_ = np.array(names, dtype=object)
+        self.feature_names_in_ = np.array(names, dtype=object)
 
     def _compare_columns(self, X: Any, rows: Any, *, fitting: bool) -> None:
         """Remember the columns of a table in `fit`, and compare them after it."""
@@ -350,6 +348,8 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         if isinstance(X, Predictions):
             if fitting:
                 self._remember_names(X.names)
+                if X.names == default_names(len(X.names)):  # which arrays have, too
+                    del self.feature_names_in_
             elif fitted_names(self)[1:] != X.names[1:]:
                 msg = (
                     "`predictions` must have the features of fit, in their order: "
