@@ -55,6 +55,7 @@ from .maps.laws import StudentLaw
 from .monitoring.alarm import Alarm
 from .monitoring.monitor import Monitor
 from .persistence import load, save
+from .predictions import Predictions
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
@@ -68,7 +69,6 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
-from .scaling.target import TargetScaling
 from .streaming import RunningScores
 from .targets.recalibrated import RecalibratedTargets
 from .targets.validation import TargetsValidation, validate_targets
@@ -93,6 +93,7 @@ __all__ = [
     "LocalZMS",
     "Monitor",
     "NoScaling",
+    "Predictions",
     "RakedScaling",
     "RecalibratedRegressor",
     "RecalibratedTargets",
@@ -105,7 +106,6 @@ __all__ = [
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
-    "TargetScaling",
     "TargetsValidation",
     "TemperatureScaling",
     "Validation",

@@ -32,6 +32,7 @@ from ._support.checks import (
     refuse_lazy,
     refuse_other_order,
     refuse_reserved,
+    refuse_swapped,
     refuse_values,
 )
 from ._support.labels import Categories, Label
@@ -201,10 +202,112 @@ class Predictions(NamedColumns):
             when = as_column(time, "time")
             check_same_length("y_std", u, "time", when)
         rows = with_named_features(Predictions.of((u,), ("u",), e), features)
+        refuse_reserved(rows.names[1:])
         rows = rows.changed(
             groups=group_codes(groups, u, "y_std"), y_pred=predicted, time=when
         )
         self.__dict__.update(vars(rows.weighted(weights, "y_std", "weights")))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_pred: str | None = None,
+        y_std: str | None = None,
+        y_true: str | None = None,
+        error: str | None = None,
+        variance: str | None = None,
+        features: Any = (),
+        labels: Sequence[str] = (),
+        groups: str | None = None,
+        weights: str | None = None,
+        time: str | None = None,
+    ) -> Self:
+        """Return the predictions of a table; columns with plain names find their part.
+
+        Parameters
+        ----------
+        frame : data frame of pandas, Polars or PyArrow
+            The table.
+        y_pred, y_std, y_true, error, variance : str, optional
+            The columns of predictions, uncertainties (or variances) and true values, or
+            errors. What is not named is guessed from the names of columns; if that
+            cannot be told, the message asks. Without true values there are no errors.
+        features : list of str or "all", default ()
+            Columns of input features. "all" takes all columns of numbers that have no
+            other part; one that only counts rows is an index and is left out, with a
+            warning.
+        labels : list of str, default ()
+            Columns whose values are labels, numbers too. Text always is.
+        groups, weights, time : str, optional
+            Columns of groups, weights and times.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import sigmascale as ss
+        >>> table = pl.DataFrame(
+        ...     {"y": [1.1, 1.8], "pred": [1.0, 2.0], "std": [0.1, 0.2]}
+        ... )
+        >>> ss.Predictions.from_frame(table, y_true="y")
+        Predictions of 2 rows with errors
+        """
+        from .roles import Choice, find_columns
+
+        table = as_frame(frame, "frame")
+        if table is None:
+            msg = (
+                "`frame` must be a data frame of pandas, Polars or PyArrow; found "
+                f"{type(frame).__name__}."
+            )
+            raise InvalidInputError(msg)
+        every = isinstance(features, str) and features == "all"
+        others = [name for name in (groups, time) if name is not None]
+        choice = Choice(
+            error=error,
+            reference=y_true,
+            prediction=y_pred,
+            uncertainty=y_std,
+            variance=variance,
+            features=() if every else tuple(features),
+            all_features=every,
+            exclude=others if every else (),
+            labels=tuple(labels),
+            weight=weights,
+        )
+        roles = find_columns(table, choice, groups=groups, time=time)
+        column = table.__getitem__
+        u: Any = column(roles.uncertainty).to_native()
+        if roles.is_variance:
+            u = np.sqrt(check_column(u, roles.uncertainty))
+        truth, predicted, errors = None, roles.prediction, None
+        if len(roles.error) == 2:
+            truth = column(roles.error[0]).to_native()
+        elif roles.error:
+            errors = column(roles.error[0]).to_native()
+        rows = cls(
+            None if predicted is None else column(predicted).to_native(),
+            u,
+            y_true=truth,
+            error=errors,
+            features={name: column(name).to_native() for name in roles.numbers},
+            groups=None if groups is None else column(groups).to_native(),
+            time=None if time is None else column(time).to_native(),
+        )
+        for name in roles.labels:
+            found = check_labels(column(name).to_native(), rows.uncertainty, name)
+            rows = rows.changed(
+                columns=(*rows.columns, found.codes),
+                names=(*rows.names, name),
+                categories=(*rows.categories, found.labels),
+            )
+        given = None if weights is None else column(weights).to_native()
+        return rows.weighted(given, "y_std", "weights")
 
     @classmethod
     def of(
@@ -426,7 +529,7 @@ def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
     ):
         return _labelled(column)
     numbers = as_floats(column, name)
-    infinite = "finite or missing, not inf|Replace these values by NaN."
+    infinite = "finite, not inf|Drop or repair these rows."
     refuse_values(np.isinf(numbers), numbers, name, infinite)
     return numbers, None
 
@@ -654,9 +757,9 @@ def rows_with_errors(
         refuse_beside(X, (y, groups, sample_weight))
         return with_known_errors(X)
     refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
-    rows = with_checked_uncertainty(read_table(X))
+    rows = read_table(X)
     error = check_target(y, rows.n_rows, estimator)
-    rows = rows.changed(error=error)
+    rows = with_checked_uncertainty(rows.changed(error=error))
     if groups is not None:
         rows = rows.changed(groups=group_codes(groups, error, "X"))
     return rows if sample_weight is None else rows.weighted(sample_weight)
@@ -710,6 +813,8 @@ def with_checked_uncertainty(rows: Predictions) -> Predictions:
     u = rows.uncertainty
     if not (u.min() >= 0 and u.max() < np.inf):
         u = rows.numbers(0)
+        if rows.error is not None:
+            refuse_swapped(rows.error, u)
         refuse_values(
             u < 0,
             u,

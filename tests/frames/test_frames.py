@@ -1,6 +1,5 @@
 """Lazy frames: the same results as in memory, from every engine."""
 
-import math
 import os
 import shutil
 import signal
@@ -497,17 +496,6 @@ def test_few_values_make_fewer_bins_with_a_warning():
     with pytest.warns(FewerBinsWarning, match="leave 3 distinct bins"):
         scaler = frames.fit(ss.BinwiseScaling(6, least_rows=0), frame, **NAMES)
     assert scaler.partition_.limits.tolist() == [1.0 + 1e-9, 2.0]
-
-
-def test_an_infinite_label_is_not_a_missing_one():
-    x = [1.0, math.nan, 1.0, math.nan] * 10
-    table = pl.DataFrame({"u": 1.0, "x": x, "E": [1.0, 2.0, -1.0, -2.0] * 10})
-    scaler = ss.CategoryScaling("x").fit(table.select("u", "x"), table["E"])
-    new = pl.DataFrame({"u": 1.0, "x": [1.0, math.nan, math.inf]})
-    with pytest.warns(UnseenCategoryWarning, match="1 of 3"):
-        expected = scaler.predict(new)
-    found = frames.predict(scaler, new.lazy()).collect()
-    assert found["u_recalibrated"].to_list() == expected.tolist()
 
 
 def test_a_sink_writes_whole_files_or_none(engine, frame, data, tmp_path):

@@ -78,10 +78,8 @@ def code_columns(*values):
         else LabelBins.learn(Categories.of(x))
         for x in values
     ]
-    codes = [
-        column.coded(x if x.dtype.kind == "f" else Categories.of(x))
-        for column, x in zip(columns, values, strict=True)
-    ]
+    values = [x if x.dtype.kind == "f" else Categories.of(x) for x in values]
+    codes = [column.coded(x) for column, x in zip(columns, values, strict=True)]
     return columns, np.column_stack(codes)
 
 

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels
 from .._support.labels import Categories
+from ..bins.fine_bins import FineBins, equal_size_bins, equal_size_ranks
 from ..bins.partitions import EqualSizeBins, feasible_bins, sum_by_code
 from ..exceptions import InvalidInputError
 from ..judging.binning import LEFT_OUT, warn_of_few_groups
@@ -17,7 +18,7 @@ from ..judging.by_bin import with_enough_groups
 from ..judging.confidence_intervals import MIN_ROWS
 from ..judging.grouped_intervals import GroupSums, grouped_mean_interval
 from ..judging.local import BinSettings, LocalZMS, overall_of_groups
-from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_bins, equal_size_ranks
+from .fine_bins import SCORE_BITS, Survey
 from .lazy_rows import Arrays, LazyRows, collect, is_missing, is_text, with_terms
 from .lookups import pick_by_limits, pick_by_pairs
 

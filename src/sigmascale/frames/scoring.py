@@ -17,6 +17,7 @@ from .._support.checks import (
     refuse_reserved,
 )
 from .._support.labels import Categories
+from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
 from ..judging.confidence_intervals import MIN_ROWS
@@ -27,7 +28,7 @@ from ..judging.scores import scorecard as score_rows
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
 from ..predictions import Predictions
-from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
+from .fine_bins import SCORE_BITS, Survey
 from .grouping import local_zms_of_groups
 from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
 from .sampling import SAMPLE, check_weight, draw
@@ -242,15 +243,8 @@ def validate(
         found, weights = _weighted(
             frame, error, uncertainty, list(names), groups, sample_weight, sample
         )
-        return validate_rows(
-            found.errors,
-            found.uncertainty,
-            _columns(found, names),
-            groups=found.groups,
-            rng=rng,
-            sample_weight=weights,
-            **options,
-        )
+        some = found.with_features(list(names)).weighted(weights, "error")
+        return validate_rows(some, rng=rng, **options)
     together = [] if groups is None or groups in names else [groups]
     rows = read_rows(
         frame,
@@ -261,14 +255,7 @@ def validate(
     )
     drawn = draw(rows, check_count(sample, "sample", least=100), groups)
     found = drawn.rows
-    judged = validate_rows(
-        found.errors,
-        found.uncertainty,
-        _columns(found, names),
-        groups=found.groups,
-        rng=rng,
-        **options,
-    )
+    judged = validate_rows(found.with_features(list(names)), rng=rng, **options)
     if drawn.outside is None:
         return judged
     whole = scorecard(
@@ -359,17 +346,9 @@ def _bin(
 def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
     """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
-    parts, starts = fine.split(ranks)
-    sizes = np.diff(ranks, append=fine.n_rows)
-    middle = fine.values_at(ranks + sizes - (sizes + 1) // 2)
-    terms = {
-        name: np.add.reduceat(values, starts)
-        for name, values in parts.sums.items()
-        if name in TERMS
-    }
-    low = parts.low[starts]
-    high = np.maximum.reduceat(parts.high, starts)
-    return _Binned(_complete(sizes, terms, low, high), low, middle, high)
+    sums = fine.even_sums(ranks)
+    middle = fine.values_at(ranks + sums.n - (sums.n + 1) // 2)
+    return _Binned(sums, sums.x_min, middle, sums.x_max)
 
 
 def _groups(rows: LazyRows, column: str, terms: tuple[str, ...]) -> _Binned:

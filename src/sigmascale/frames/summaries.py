@@ -12,15 +12,15 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, Label
-from ..bins.cells import CellSums
+from ..bins.fine_bins import FineBins, Ranks, equal_size_bins, equal_size_ranks
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
-from ..bins.sums import BinSums
+from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError
+from ..oddities import warn_of_zero_errors
 from ..predictions import NamedColumns
 from ..scaling.crossfit import phase
-from ..scaling.informative import warn_of_zero_errors
 from ..scaling.summaries import Cap, Levels, Partition, Variances
-from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
+from .fine_bins import Survey
 from .lazy_rows import (
     TERMS,
     Arrays,

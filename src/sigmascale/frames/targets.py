@@ -9,13 +9,12 @@ import numpy as np
 
 from .._support.telling import telling_of
 from ..exceptions import InvalidInputError
-from ..targets.tables import TargetRows, check_names
+from ..targets.tables import TargetRows, check_names, paired
 from .lazy_rows import LazyRows, as_lazy, is_missing, number, read_rows
 from .sampling import Sample, draw
 
 if TYPE_CHECKING:
-    from ..scaling.target import TargetScaling
-    from ..targets.recalibrated import RecalibratedTargets
+    from ..targets.recalibrated import RecalibratedTargets, TargetScaling
 
 
 def fit_targets(
@@ -40,6 +39,8 @@ def fit_targets(
         )
         raise InvalidInputError(msg)
     names = check_names(targets.names, errors, len(errors))
+    order = paired(errors, uncertainties, "uncertainty")
+    uncertainties = [uncertainties[k] for k in order]
     lazy = as_lazy(frame)
     schema = lazy.collect_schema()
     wanted = list(features)
@@ -56,8 +57,10 @@ def fit_targets(
             drawn.append(draw(rows, most // len(names), groups))
     read = [each.rows.with_features(wanted) for each in drawn]
     targets.is_column_ = False
+    targets.uncertainty_columns_ = list(range(len(names)))
+    targets.columns_ = [*uncertainties, *wanted]
     targets.n_features_in_ = len(uncertainties) + len(wanted)
-    targets.feature_names_in_ = np.array([*uncertainties, *wanted], dtype=object)
+    targets.feature_names_in_ = np.array(targets.columns_, dtype=object)
     targets.fit_rows(
         [
             TargetRows(name, rows, np.arange(rows.n_rows), rows.n_rows)

@@ -15,9 +15,9 @@ import numpy as np
 
 from .._support.checks import check_pair
 from .._support.render import html_table
-from ..arrays.rows import DeviceRows, on_device
+from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
-from ..bins.sums import BinSums
+from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
@@ -36,8 +36,8 @@ def _global_sums(
     if on_device(error, uncertainty):
         there = DeviceRows.judged(error, uncertainty)
         with there.library.in_64_bits():
-            return there.total(terms)
-    return BinSums.of_all(*check_pair(error, uncertainty))
+            return there.sums(terms or TERMS)
+    return BinSums.of_all(*check_pair(error, uncertainty), terms=terms or TERMS)
 
 
 def weighted_rows(
@@ -71,7 +71,7 @@ def _local_sums(
             return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
     rows, position = judged_by(error, uncertainty, by, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     bins = bin_variable(rows, position, count, ties=order)
     return bins.sums(rows.errors, rows.uncertainty)
 
@@ -446,7 +446,7 @@ def scorecard(
         return _score_device(error, uncertainty, features, n_bins, ties)
     rows = weighted_rows(error, uncertainty, sample_weight, features)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     return score(rows, bin_variables(rows, count, ties=order), count)
 
 

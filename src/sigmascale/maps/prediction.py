@@ -10,6 +10,7 @@ from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenCategoryWarning
+from ..oddities import Profile
 from ..predictions import (
     Predictions,
     with_checked_uncertainty,
@@ -17,7 +18,6 @@ from ..predictions import (
 )
 from .evaluation import evaluate
 from .nodes import Code, Column, Node, columns_of, in_order
-from .seen import Seen
 
 _FLOAT = np.finfo(np.float64)
 
@@ -27,7 +27,7 @@ def recalibrate(
     rows: Predictions,
     *,
     smallest: float,
-    seen: Seen | None = None,
+    seen: Profile | None = None,
     n_fit: int = 0,
 ) -> Floats:
     """Return the recalibrated uncertainties of rows that nobody has checked yet.
@@ -39,7 +39,7 @@ def recalibrate(
     rows = with_checked_uncertainty(rows)
     rows = with_positive_uncertainty(rows, smallest=smallest)
     rows = rows.with_uncertainty(in_range(rows.uncertainty))
-    columns = columns_of(root)
+    columns = list(columns_of(root))
     if any(column.kind == "label" for column in columns):
         _warn_of_unseen(root, rows)
     if seen is not None:
@@ -64,8 +64,7 @@ def rescale(root: Node, rows: Predictions) -> Floats:
         elif position:
             columns[position] = rows.numbers(position)
     # what leaves the range of numbers is brought back into it
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = evaluate(root, columns, rows.n_rows)
+    result = evaluate(root, columns, rows.n_rows)
     return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
 
 

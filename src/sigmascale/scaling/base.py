@@ -9,13 +9,12 @@ from sklearn.base import RegressorMixin
 
 from .._support.checks import Floats, Ints, check_choice
 from .._support.progress import working
-from .._support.repeats import warn_of_repeats
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps import Constant, Node, Product
 from ..maps.prediction import in_range, recalibrate, rescale
-from ..maps.seen import Seen
+from ..oddities import Profile, informative, warn_of_oddities
 from ..predictions import (
     Predictions,
     default_names,
@@ -24,11 +23,9 @@ from ..predictions import (
     read_table,
     rows_with_errors,
 )
-from . import device_calls
-from .device_calls import on_device, on_host
-from .informative import informative
+from . import devices
+from .devices import on_device, on_host
 from .intervals import Intervals
-from .slips import warn_of_slips
 from .summaries import RowSummaries, Summaries
 from .updating import Updating
 
@@ -66,7 +63,7 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
     level_: float
     min_uncertainty_: float
     n_samples_fit_: int
-    seen_: Seen
+    seen_: Profile
     column_numbers_: list[int]
     n_effective_: float
     distribution: Distribution = "normal"
@@ -132,15 +129,13 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         """
         self._forget()
         if on_device(X, y):
-            rows = device_calls.fit(self, X, y, groups, sample_weight)
+            rows = devices.fit(self, X, y, groups, sample_weight)
             if rows is None:  # sums have said all
                 return self
         else:
             rows = learned_rows(X, y, groups, sample_weight, type(self).__name__)
             self._compare_columns(X, rows, fitting=True)
-        warn_of_repeats(rows, stacklevel=2)
-        warn_of_slips(rows, stacklevel=2)
-        self.seen_ = Seen.of(rows)
+        self.seen_ = Profile.of(rows, warn_of_oddities(rows))
         if rows.n_rows < MANY:
             return self._fit_rows(rows)
         with working(f"fitting {type(self).__name__}"):
@@ -157,7 +152,7 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         """Learn from sums, and keep what they tell of the range of rows."""
         self.map_ = self._learn_from_sums(data)
         self.n_samples_fit_, self.min_uncertainty_, largest = data.seen()
-        self.seen_ = Seen.of_range(self.min_uncertainty_, largest)
+        self.seen_ = Profile.of_range(self.min_uncertainty_, largest)
 
     def _fit_sample(
         self, rows: Predictions, n_rows: int, smallest_uncertainty: float
@@ -169,7 +164,7 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         """
         self._forget()
         self._remember_names(rows.names)
-        self.seen_ = Seen.of(rows)
+        self.seen_ = Profile.of(rows)
         self._fit_rows(rows)
         self.min_uncertainty_ = self._chosen.min_uncertainty_ = smallest_uncertainty
         if n_rows > rows.n_rows:
@@ -241,7 +236,7 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
 
         check_is_fitted(self)
         if on_device(X):
-            return device_calls.predict(self, X)
+            return devices.predict(self, X)
         return self._predict_rows(self._read(X))
 
     def _predict_rows(self, rows: Predictions) -> Floats:
@@ -316,7 +311,7 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         check_is_fitted(self)
         if on_device(X):
             if sample_weight is None:
-                return device_calls.score(self, X, y)
+                return devices.score(self, X, y)
             X, y, sample_weight = on_host(X, y, sample_weight)
         rows = self._with_errors(X, y, sample_weight)
         e, u = rows.errors, self._predict_rows(rows)

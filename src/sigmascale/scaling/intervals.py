@@ -26,8 +26,8 @@ from ..predictions import (
     refuse_beside,
     with_known_errors,
 )
-from .device_calls import interval as interval_device
-from .device_calls import on_device, on_host
+from .devices import interval as interval_device
+from .devices import on_device, on_host
 
 
 class Intervals(BaseEstimator):

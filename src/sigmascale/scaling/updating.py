@@ -17,22 +17,19 @@ from sklearn.base import BaseEstimator
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Label, in_label_order
-from .._support.repeats import warn_of_repeats
 from .._support.telling import warn
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps.prediction import in_range
-from ..maps.seen import Seen
+from ..oddities import Profile, squarable, warn_of_oddities, warn_of_zero_errors
 from ..predictions import (
     NamedColumns,
     Predictions,
     fitted_names,
     with_positive_uncertainty,
 )
-from .device_calls import on_host
-from .informative import bounded, warn_of_zero_errors
-from .slips import warn_of_slips
+from .devices import on_host
 
 Limits = EqualSizeBins | Cells | LabelBins
 NOTHING = 1e-100  # rows; what has faded so far is forgotten
@@ -44,7 +41,7 @@ class Updating(BaseEstimator):
     distribution: str
     n_samples_fit_: int
     min_uncertainty_: float
-    seen_: Seen
+    seen_: Profile
 
     @property
     def is_updatable(self) -> bool:
@@ -125,11 +122,10 @@ class Updating(BaseEstimator):
         u = rows.uncertainty
         smallest = float(np.min(u, where=u > 0, initial=self.min_uncertainty_))
         rows = with_positive_uncertainty(rows, smallest=smallest)
-        warn_of_repeats(rows, stacklevel=2)
-        warn_of_slips(rows, stacklevel=2)
-        squarable = bounded(rows.with_uncertainty(in_range(rows.uncertainty)))
-        kept = kept.faded(fade, rows.n_rows).plus(kept.of_rows(squarable, fade))
-        self._learn_again(kept, Seen.of(rows), rows.n_rows, smallest)
+        profile = Profile.of(rows, warn_of_oddities(rows))
+        learned = squarable(rows.with_uncertainty(in_range(rows.uncertainty)))
+        kept = kept.faded(fade, rows.n_rows).plus(kept.of_rows(learned, fade))
+        self._learn_again(kept, profile, rows.n_rows, smallest)
         return self
 
     def merge(self, other: Any) -> Self:
@@ -201,17 +197,10 @@ class Updating(BaseEstimator):
                 "determine: TemperatureScaling, BinwiseScaling or CategoryScaling."
             )
             raise InvalidInputError(msg)
-        try:
-            return self._kept()
-        except AttributeError as problem:
-            msg = (
-                f"This {name} cannot be updated: an earlier release saved it, without "
-                "the sums that this needs. Fit it again with old and new rows together."
-            )
-            raise InvalidInputError(msg) from problem
+        return self._kept()
 
     def _learn_again(
-        self, kept: KeptSums, seen: Seen | None, n_new: int, smallest: float
+        self, kept: KeptSums, seen: Profile | None, n_new: int, smallest: float
     ) -> None:
         """Learn from sums of old and new rows together, and what else is known."""
         data: Any = KeptSummaries(fitted_names(self), kept)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_fraction
+from .._support.checks import check_fraction, check_pair
 from .._support.render import TableFormat, as_table, html_table, shorten, text_table
 from ..exceptions import InvalidInputError
 from ..judging.answers import FEWEST
@@ -19,10 +19,10 @@ from .tables import (
     TargetRows,
     check_infinite,
     check_names,
-    long_targets,
+    paired,
     read_columns,
+    split_targets,
     weights_of,
-    wide_targets,
 )
 
 
@@ -228,12 +228,11 @@ def validate_targets(
     for target in targets:
         rows = target.rows
         with target.told():
+            e, u = check_pair(rows.errors, rows.uncertainty)
+            weights, rows = rows.weights, rows.changed(error=e, weights=None)
+            rows = rows.with_uncertainty(u).weighted(weights, "error")
             found[target.name] = validate(
-                rows.errors,
-                rows.uncertainty,
-                rows.features or None,
-                groups=rows.groups,
-                sample_weight=rows.weights,
+                rows,
                 tolerance=tolerance,
                 joint=joint,
                 n_bins=n_bins,
@@ -263,10 +262,9 @@ def _targets(
         raise InvalidInputError(msg)
     n_rows, n_targets = errors.shape
     together = group_codes(groups, errors, "error")
-    weights = weights_of(sample_weight, n_rows, "error")
-    columns: list[Any] = list(u.T)
-    table = Predictions.of(columns, ["u"] * n_targets)
-    table = with_named_features(table, features).to_be_judged()
+    table = Predictions.of(list(u.T), ["u"] * n_targets)
+    table = with_named_features(table, features)
+    by, order, known = None, None, None
     if labels is not None:
         if n_targets != 1 or names is not None:
             msg = (
@@ -274,17 +272,26 @@ def _targets(
                 "`names` out."
             )
             raise InvalidInputError(msg)
-        by = check_labels(labels, errors, "labels")
-        check_infinite(errors, ("error",), n_rows)
+        by, told = len(table.columns), check_labels(labels, errors, "labels")
         table = table.changed(
-            columns=(*table.columns, by.codes),
+            columns=(*table.columns, told.codes),
             names=(*table.names, "labels"),
-            categories=(*table.categories, by.labels),
+            categories=(*table.categories, told.labels),
         )
-        return long_targets(table, -1, None, errors[:, 0], together, weights)
-    known = list(check_names(names, found or called, n_targets))
-    check_infinite(errors, known, n_rows)
-    return wide_targets(table, known, errors, together, weights)
+    else:
+        known = check_names(names, found or called, n_targets)
+        if found and called:
+            order = paired(found, called, "uncertainty")
+    check_infinite(errors, known or ("error",), n_rows)
+    return split_targets(
+        table,
+        known,
+        by=by,
+        order=order,
+        errors=errors,
+        groups=together,
+        weights=weights_of(sample_weight, n_rows, "error"),
+    )
 
 
 def _n_units(rows: Predictions) -> int:
