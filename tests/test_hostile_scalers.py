@@ -365,7 +365,7 @@ INF, NAN = ({"is": "number", "value": value} for value in ("inf", "nan"))
             "its EqualSizeBins are not whole, sorted",
         ),
         (
-            "group",
+            "category",
             lambda d: _node(d, "Code")["partition"]["labels"]["items"].reverse(),
             "its LabelBins are not whole, sorted",
         ),
