@@ -16,7 +16,7 @@ from scipy import stats
 
 from sigmascale import (
     BinwiseScaling,
-    GroupScaling,
+    CategoryScaling,
     Monitor,
     Predictions,
     RakedScaling,
@@ -638,7 +638,7 @@ def test_factors_of_bins_and_of_groups_are_drawn_too():
     assert ax.get_xlabel() == "x"
     assert plot_factors(bins, "mass").get_xlabel() == "mass"
     table["x"] = np.where(table["x"] > 0, "b", "a")
-    groups = GroupScaling(by=1).fit(table, error)
+    groups = CategoryScaling(by=1).fit(table, error)
     points = plot_factors(groups).lines[-1]
     assert np.array_equal(points.get_ydata(), groups.factors_[:-1])
 

@@ -194,7 +194,7 @@ def plot_factors(
     ----------
     scaler : recalibrator
         A fitted one that has factors for the bins of single variables, such as
-        `RakedScaling`, `GroupScaling` and `BinwiseScaling`, but not for cells of two.
+        `RakedScaling`, `CategoryScaling` and `BinwiseScaling`, but not for cells.
     variable : str, optional
         The column whose factors are drawn, if there are several; "u" is the first. If
         there is only one, the label of the axis.

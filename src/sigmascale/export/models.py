@@ -39,7 +39,7 @@ def to_onnx(
         The type of all numbers that go in and come out.
     coverage : float, optional
         The probability with which limits hold an error; needs `conformalize`. Groups
-        are an input named ``by_group``.
+        are an input named ``by_category``.
     asymmetric : bool, default False
         Whether the limits are quantiles of their own.
 
@@ -98,11 +98,11 @@ def to_onnx(
     graph.output("uncertainty", found)
     if learned.limits is not None:
         code = None
-        if learned.groups is not None:
-            is_text = learned.groups.are_text
+        if learned.categories is not None:
+            is_text = learned.categories.are_text
             add = graph.text_input if is_text else graph.number_input
-            code = graph.label_code(add("by_group"), learned.groups)
-        # those of groups never seen are the first by code, and the last of the limits
+            code = graph.label_code(add("by_category"), learned.categories)
+        # labels never seen are the first by code, and the last of the limits
         limits = np.roll(learned.limits, 1, axis=0)
         for name, each in zip(("low", "high"), limits.T, strict=True):
             z = (
@@ -149,7 +149,7 @@ def to_torch(
     -------
     torch.nn.Module
         ``module(X)`` gives uncertainties or, if `coverage` is given, uncertainties and
-        limits of shape (n, 2). ``module(X, by_group)`` is for limits by group.
+        limits of shape (n, 2). ``module(X, by_category)`` is for limits by category.
 
     Notes
     -----

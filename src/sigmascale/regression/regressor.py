@@ -161,7 +161,7 @@ class RecalibratedRegressor(
         X: Any,
         y: Any,
         groups: Any = None,
-        by_group: Any = None,
+        by_category: Any = None,
         sample_weight: Any = None,
         **fit_params: Any,
     ) -> Self:
@@ -175,8 +175,8 @@ class RecalibratedRegressor(
             Target values.
         groups : array-like of shape (n,), optional
             Rows of one group stay together in all cross-validation.
-        by_group : array-like of shape (n,), optional
-            Labels: the coverage of `predict_interval` then holds in every group.
+        by_category : array-like of shape (n,), optional
+            Labels: the coverage of `predict_interval` then holds in every category.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, at least 0, for the recalibrator and for a regressor
             that takes them. Rows of weight 0 calibrate nothing.
@@ -189,7 +189,11 @@ class RecalibratedRegressor(
         """
         seed = check_count(self.random_state, "random_state", least=0)
         refuse_other_order(
-            X=X, y=y, groups=groups, by_group=by_group, sample_weight=sample_weight
+            X=X,
+            y=y,
+            groups=groups,
+            by_category=by_category,
+            sample_weight=sample_weight,
         )
         validate_data(self, X, skip_check_array=True, reset=True)
         (X,) = indexable(X)
@@ -198,8 +202,8 @@ class RecalibratedRegressor(
         check_source(regressor, self.uncertainty)
         kept_together = group_codes(groups, target, "X")
         labels = None
-        if by_group is not None:
-            labels = check_labels(by_group, target, "by_group").values()
+        if by_category is not None:
+            labels = check_labels(by_category, target, "by_category").values()
         weights, known = self._weights(sample_weight, target)
         routed = self._route(groups, sample_weight, fit_params)
 
@@ -280,7 +284,7 @@ class RecalibratedRegressor(
         coverage: float = 0.9,
         *,
         asymmetric: bool = False,
-        by_group: Any = None,
+        by_category: Any = None,
     ) -> Any:
         """Return limits between which the truth lies with the probability asked for.
 
@@ -292,7 +296,7 @@ class RecalibratedRegressor(
             Probability that the truth lies within its limits.
         asymmetric : bool, default False
             Whether the two limits are quantiles of their own, for skewed errors.
-        by_group : array-like of shape (n,), optional
+        by_category : array-like of shape (n,), optional
             Labels, if `fit` was given some.
 
         Returns
@@ -302,7 +306,7 @@ class RecalibratedRegressor(
         """
         prediction, table = self._predict_raw(X)
         limits = prediction[:, None] + self.scaler_.predict_interval(
-            table, coverage, asymmetric=asymmetric, by_group=by_group
+            table, coverage, asymmetric=asymmetric, by_category=by_category
         )
         adapter = _get_container_adapter("transform", self)
         if adapter is None:

@@ -101,7 +101,7 @@ def calibrate(
     table: Any,
     error: Floats,
     groups: Labels | None,
-    by_group: Labels | None,
+    by_category: Labels | None,
     weights: Floats | None,
     *,
     conformal_size: float | None,
@@ -125,12 +125,12 @@ def calibrate(
         return fit(scaler, seen).conformalize(
             some_rows(table, unseen),
             error[unseen],
-            some_labels(by_group, unseen),
+            some_labels(by_category, unseen),
             some_labels(weights, unseen),
         )
     scaler.fit(table, error, groups, weights)
     # selecting once is enough: one choice of few cannot fit the rows closely
-    chosen = scaler.chosen
+    chosen = scaler._chosen
     predicted = scaler.predict(table)
     rng = np.random.default_rng(seed)
     n_folds = min(CONFORMAL_FOLDS, error.size)
@@ -142,7 +142,7 @@ def calibrate(
             with quiet():  # `fit` has given the warnings that matter
                 fitted = fit(clone(chosen), seen)
                 predicted[unseen] = fitted.predict(some_rows(table, unseen))
-    labels = None if by_group is None else Categories.of(by_group)
+    labels = None if by_category is None else Categories.of(by_category)
     scaler.conformal_ = ConformalScores.learn(error, predicted, labels, weights)
     return scaler
 

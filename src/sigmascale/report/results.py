@@ -171,7 +171,7 @@ class Results:
     @property
     def fitted(self) -> Any:
         """The recalibrator that made the new uncertainties."""
-        return getattr(self.scaler, "chosen", self.scaler)
+        return getattr(self.scaler, "_chosen", self.scaler)
 
     @property
     def selection(self) -> dict[str, list[Any]] | None:

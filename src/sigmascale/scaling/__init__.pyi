@@ -3,8 +3,8 @@
 from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
+from .category import CategoryScaling
 from .component import ComponentScaling
-from .group import GroupScaling
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
 from .none import NoScaling
@@ -16,8 +16,8 @@ from .temperature import TemperatureScaling
 __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
+    "CategoryScaling",
     "ComponentScaling",
-    "GroupScaling",
     "IsotonicScaling",
     "LinearScaling",
     "NoScaling",

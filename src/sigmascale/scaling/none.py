@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ..maps import UNCERTAINTY, Node
 from .base import VarianceScaler
-from .kept import KeptSums
 from .summaries import Summaries
+from .updating import KeptSums
 
 
 class NoScaling(VarianceScaler):

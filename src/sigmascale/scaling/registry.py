@@ -24,7 +24,7 @@ _METHODS: dict[str, tuple[str, str]] = {
     "component": ("component", "ComponentScaling"),
     "isotonic": ("isotonic", "IsotonicScaling"),
     "binwise": ("binwise", "BinwiseScaling"),
-    "group": ("group", "GroupScaling"),
+    "category": ("category", "CategoryScaling"),
     "raked": ("raked", "RakedScaling"),
     "boosted": ("boosted", "BoostedScaling"),
 }

@@ -24,9 +24,18 @@ from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
-from .choice import Ranking, Unseen, judge_unseen, predict_unseen, rank
 from .component import ComponentScaling
-from .crossfit import canonical_order, capped, largest_ratio, make_folds
+from .crossfit import (
+    Ranking,
+    Unseen,
+    canonical_order,
+    capped,
+    judge_unseen,
+    largest_ratio,
+    make_folds,
+    predict_unseen,
+    rank,
+)
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
 from .none import NoScaling
@@ -146,6 +155,7 @@ class SelectedScaling(VarianceScaler):
         self.random_state = random_state
         self.distribution = distribution
 
+    scaler_: VarianceScaler
     does = "the simplest recalibrator that is as good as the best is used"
 
     def _learn(self, rows: Predictions) -> Node:
@@ -214,12 +224,11 @@ class SelectedScaling(VarianceScaler):
         normal = self.distribution == "normal"
         self.tails_ = poor_normal(z, rows.weights) if normal else ""
         self.scaler_ = unseen[self.name_].fitted(candidates[self.name_], rows)
-        self.scaler_.min_uncertainty_ = self.min_uncertainty_
-        self.scaler_.n_features_in_ = self.n_features_in_
-        return self.scaler_.map_
+        learned: Node = self.scaler_.map_
+        return learned
 
     @property
-    def chosen(self) -> VarianceScaler:
+    def _chosen(self) -> VarianceScaler:
         """The one that was chosen."""
         return self.scaler_
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from .._support.citations import LEVI
 from ..maps import Node, scaled
 from .base import Distribution, VarianceScaler
-from .kept import KeptSums
 from .summaries import Summaries
+from .updating import KeptSums
 
 
 class TemperatureScaling(VarianceScaler):
