@@ -19,7 +19,7 @@ from .judging.intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
 from .predictions import Data, Predictions, read_pair
-from .regression.tables import some_rows
+from .regression.sources import some_rows
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
