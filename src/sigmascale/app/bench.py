@@ -25,7 +25,7 @@ from ..cli.table import Table, read_columns
 from ..datasets import make_molecules
 from ..exceptions import ColumnError, InvalidInputError
 from ..export import to_onnx
-from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..persistence import load_map, save
 from ..predictions import as_predictions

@@ -370,7 +370,9 @@ class Table:
             for k, target in enumerate(self.roles):
                 X = self._of_target(k)
                 there = X.to_series(0).is_not_null()
-                if there.any():
+                if there.all():
+                    found[:, k] = maps[target].predict(read_table(X))
+                elif there.any():
                     rows = read_table(X.filter(there))
                     found[there.to_numpy(), k] = maps[target].predict(rows)
         return found if self.is_several else found[:, 0]

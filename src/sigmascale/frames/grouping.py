@@ -13,11 +13,9 @@ from .._support.labels import Categories
 from ..bins.fine_bins import FineBins, equal_size_bins, equal_size_ranks
 from ..bins.partitions import EqualSizeBins, feasible_bins, sum_by_code
 from ..exceptions import InvalidInputError
-from ..judging.binning import LEFT_OUT, warn_of_few_groups
-from ..judging.by_bin import with_enough_groups
-from ..judging.confidence_intervals import MIN_ROWS
-from ..judging.grouped_intervals import GroupSums, grouped_mean_interval
-from ..judging.local import BinSettings, LocalZMS, overall_of_groups
+from ..judging.binning import LEFT_OUT, warn_of_few_groups, with_enough_groups
+from ..judging.intervals import MIN_ROWS, GroupSums
+from ..judging.local import BinSettings, LocalZMS, overall_interval
 from .fine_bins import SCORE_BITS, Survey
 from .lazy_rows import Arrays, LazyRows, collect, is_missing, is_text, with_terms
 from .lookups import pick_by_limits, pick_by_pairs
@@ -118,22 +116,17 @@ def local_zms_of_groups(
         )
         raise InvalidInputError(msg)
     by_bin = kept.by_bin
-    limits = grouped_mean_interval(
-        settings.method,
-        by_bin,
-        confidence=settings.confidence,
-        n_resamples=settings.n_resamples,
-        rng=np.random.default_rng(0),
-    )
-    return LocalZMS.from_limits(
-        name,
-        by_bin.mean,
-        limits,
-        by_bin.n.astype(np.int64),
+    return LocalZMS.judged(
+        settings.interval(by_bin, np.random.default_rng(0)),
         (x_min, x, x_max),
-        overall_of_groups(together, settings.confidence),
-        settings,
-        by_bin.sizes,
+        wanted=1.0,
+        name=name,
+        n=by_bin.n.astype(np.int64),
+        zms=by_bin.mean,
+        overall=overall_interval(together, settings.confidence),
+        confidence=settings.confidence,
+        method=settings.method,
+        n_groups=by_bin.sizes,
     )
 
 

@@ -20,7 +20,7 @@ from .._support.labels import Categories
 from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.intervals import MIN_ROWS
 from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
 from ..judging.local import local_zms as local_zms_of_rows
 from ..judging.scores import Scorecard
