@@ -17,7 +17,7 @@ from .._support.checks import Floats
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..predictions import read_table
-from ..roles import FROM_FORMULA, STAR, Choice, Expected, Roles, free_names
+from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
 from .columns import Columns
 from .files import (
     UNTYPED,
@@ -29,6 +29,7 @@ from .files import (
     refuse_input,
     write_table,
 )
+from .methods import source_of
 from .options import Engine, Reading
 
 if TYPE_CHECKING:
@@ -101,31 +102,6 @@ def read_pair(
     for data in (learned_from, judged):
         data.refuse_zeros()
     return learned_from, judged
-
-
-def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
-    """Return what is kept of the columns, by target unless there is one."""
-    if list(roles) == [""]:
-        return roles[""].to_dict()
-    return {"targets": {name: each.to_dict() for name, each in roles.items()}}
-
-
-def new_names(
-    name: str | None, roles: dict[str, Roles], names: Sequence[str], *, limits: bool
-) -> list[str]:
-    """Return the names of the new columns, which must not be taken."""
-    several = list(roles) != [""]
-    if several and name is not None and name.count(STAR) != 1:
-        msg = (
-            f"--name {name!r} must have one star, for the names of {len(roles)} "
-            "targets: --name 'new_*'."
-        )
-        raise InvalidInputError(msg)
-    found: list[str] = []
-    for target, each in roles.items():
-        called = name.replace(STAR, target) if name is not None and several else name
-        found += free_names(called, each, [*names, *found], with_limits=limits)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -394,7 +370,9 @@ class Table:
             for k, target in enumerate(self.roles):
                 X = self._of_target(k)
                 there = X.to_series(0).is_not_null()
-                if there.any():
+                if there.all():
+                    found[:, k] = maps[target].predict(read_table(X))
+                elif there.any():
                     rows = read_table(X.filter(there))
                     found[there.to_numpy(), k] = maps[target].predict(rows)
         return found if self.is_several else found[:, 0]
