@@ -12,14 +12,14 @@ from sklearn.base import clone
 
 from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
-from ._support.render import TableFormat, as_table, html_table, shorten
+from ._support.render import Cells, Result, html_table, shorten
 from .bins.partitions import bins_of
 from .exceptions import InvalidInputError
 from .judging.intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
 from .predictions import Data, Predictions, read_pair
-from .regression.tables import some_rows
+from .regression.sources import some_rows
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
@@ -53,7 +53,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """A table with one row a recalibrator; ``str()`` shows the test set.
 
     "valid %" lists the percentage of valid bins of u and each feature, in the order of
@@ -82,7 +82,7 @@ class Comparison:
         """Return the table as a data frame of "polars", "pandas" or "pyarrow"."""
         return nw.from_dict(self.to_dict(), backend=backend).to_native()
 
-    def _cells(self, which: str) -> tuple[list[str], list[list[str]]]:
+    def _cells(self, which: str = "test") -> Cells:
         variables = list(self.rows[0].test.s)
         short = {name: shorten(name) for name in variables}
         header = ["method", "NLL", "S_cal"]
@@ -98,20 +98,6 @@ class Comparison:
             )
             rows.append([row.name, *(f"{value:.2f}" for value in numbers), valid])
         return header, rows
-
-    def to_table(self, format: TableFormat = "text") -> str:
-        """Return the scores on the test set as text, Markdown or LaTeX.
-
-        Parameters
-        ----------
-        format : {"text", "markdown", "latex"}, default "text"
-            LaTeX needs the package booktabs.
-        """
-        return as_table(*self._cells("test"), format)
-
-    def __str__(self) -> str:
-        """Return the scores on the test set."""
-        return self.to_table()
 
     def _repr_html_(self) -> str:
         return "".join(

@@ -31,7 +31,7 @@ TABLE = pl.DataFrame(
     }
 )
 RAKED = ("--method", "raked")
-BY_TWO_LABELS = ("--method", "group", "--label", "mass", "--label", "OxNy")
+BY_TWO_LABELS = ("--method", "category", "--label", "mass", "--label", "OxNy")
 FIT = ("--error", "E", "--uncertainty", "u", "--feature", "mass")
 
 
@@ -70,7 +70,7 @@ def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
 FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
 
 
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenGroupWarning")
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
 @pytest.mark.parametrize(
     ("options", "scaler"),
@@ -79,8 +79,8 @@ FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
         ((*FIT, "--method", "raked", "--bins", "5"), ss.RakedScaling(5)),
         ((*FROM_VARIANCE, "--method", "isotonic"), ss.IsotonicScaling()),
         (
-            (*FIT, "--method", "group", "--label", "OxNy"),
-            ss.GroupScaling("OxNy"),
+            (*FIT, "--method", "category", "--label", "OxNy"),
+            ss.CategoryScaling("OxNy"),
         ),
     ],
 )

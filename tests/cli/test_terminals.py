@@ -60,7 +60,7 @@ COMMANDS = {
         "fit",
         FILE,
         "--method",
-        "group",
+        "category",
         "--label",
         "label",
         "-o",

@@ -20,7 +20,7 @@ from sigmascale.exceptions import (
     InvalidInputError,
     MissingFeatureWarning,
     NotANumberError,
-    UnseenGroupWarning,
+    UnseenCategoryWarning,
 )
 from sigmascale.frames import expressions, fine_bins
 from sigmascale.persistence import dumps, loads
@@ -98,8 +98,8 @@ SCALERS = {
     "feature bins": ss.BinwiseScaling(15, by="mass"),
     "tied bins": ss.BinwiseScaling(40, by="shells"),
     "cells": ss.BinwiseScaling((6, 4), by=("u", "mass")),
-    "text groups": ss.GroupScaling("phase"),
-    "number groups": ss.GroupScaling("shells"),
+    "text groups": ss.CategoryScaling("phase"),
+    "number groups": ss.CategoryScaling("shells"),
 }
 
 
@@ -348,7 +348,7 @@ def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
     assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
     known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
     with (
-        pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"),
+        pytest.warns(UnseenCategoryWarning, match="^2 of 3 rows .* column 'phase'"),
         pytest.warns(MissingFeatureWarning, match="2 of 3 rows have no 'mass'"),
         pytest.warns(MissingFeatureWarning, match="1 of 3 rows have no 'shells'"),
     ):
@@ -415,7 +415,7 @@ def test_no_engine_overlooks_nan_that_the_file_does_not_mention(engine, tmp_path
 
 
 def test_labels_that_were_never_seen_take_the_average_factor(data):
-    scaler = ss.GroupScaling("phase").fit(data.select("u", "phase"), data["E"])
+    scaler = ss.CategoryScaling("phase").fit(data.select("u", "phase"), data["E"])
     new = pl.LazyFrame({"u": [1.0, 1.0, 1.0], "phase": ["plasma", None, "gas"]})
     found = frames.predict(scaler, new).collect()["u_recalibrated"].to_list()
     assert found[:2] == [scaler.factors_[-1]] * 2

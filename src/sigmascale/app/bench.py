@@ -29,7 +29,7 @@ from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..persistence import load_map, save
 from ..predictions import as_predictions
-from ..report.parts import CONTENTS, METHODS
+from ..report.svg import CONTENTS, METHODS
 from ..roles import Choice, Expected, guess
 from .plan import Plan, ending, verdict_files
 from .recipes import DEMO_ROWS, check_command, python_lines, recalibration_commands

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..report.questions import MARKS, meaning_of_answers, question_of, small_print
-from ..report.tables import (
+from ..report.text import (
+    MARKS,
     TableView,
+    clean,
     meaning_of,
+    meaning_of_answers,
+    question_of,
     score_cells,
+    short,
+    small_print,
     tabulate_candidates,
     valid_cells,
 )
-from ..report.text import clean, short
 
 if TYPE_CHECKING:
     from ..judging.local import LocalZMS

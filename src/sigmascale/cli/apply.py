@@ -89,9 +89,9 @@ def apply(
     if saved.is_several:
         refuse_for_several(coverage=coverage)
     if coverage is not None:
-        from ..maps.conformal import exact_level
+        from ..maps.conformal import check_coverage
 
-        exact_level(coverage)  # is checked before anything is read
+        check_coverage(coverage)  # is checked before anything is read
         if saved.whole.conformal is None:
             msg = (
                 f"{scaler}: --coverage needs rows that were held back for intervals, "

@@ -51,7 +51,7 @@ CALIBRATION = "sigmascale fit demo-output/calibration.csv"
     epilog=example(
         f"{CALIBRATION} --all-features -o scaler.json",
         f"{CALIBRATION} --method binwise --bins 9 -o b.json",
-        f"{CALIBRATION} --method group --by OxNy -o g.json",
+        f"{CALIBRATION} --method category --by OxNy -o g.json",
         f"{CALIBRATION} --conformal-share 0.2 -o c.json",
         f"{CALIBRATION} --weight mass -o w.json",
     )
@@ -207,7 +207,7 @@ class Learned:
             return told
         factors = self.data.factors(self.scaler)
         told |= {"factors": factors} if factors else {}
-        if self.scaler.chosen is not self.scaler:
+        if self.scaler._chosen is not self.scaler:
             told["chosen"] = self.scaler.name_
             told["candidates"] = self.scaler.cv_results_
         return told

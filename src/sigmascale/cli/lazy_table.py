@@ -127,7 +127,7 @@ class LazyTable:
         Rows with equal values of `groups` stay together.
         """
         rows = self._judged_rows()
-        from_sums = not scaler.needs_rows and self.first.weight is None
+        from_sums = not scaler._needs_rows and self.first.weight is None
         if groups is not None and from_sums:
             self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):

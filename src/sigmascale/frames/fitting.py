@@ -41,8 +41,8 @@ def fit(
     """Fit a recalibrator to a lazy frame: from sums, or from a sample of its rows.
 
     TemperatureScaling, LinearScaling, BinwiseScaling (for the log-likelihood),
-    GroupScaling, IsotonicScaling and RakedScaling are fitted from sums of all rows, in
-    one or two passes over them. The others need rows. The engine draws a sample of
+    CategoryScaling, IsotonicScaling and RakedScaling are fitted from sums of all rows,
+    in one or two passes over them. The others need rows. The engine draws a sample of
     them, by a hash of their numbers, which is the same in all engines and however rows
     are divided; it is fitted in memory. Then the average calibration is set: what was
     learned is multiplied by the root of <Z²> of all rows outside the sample.
@@ -104,7 +104,7 @@ def fit(
         )
         for one, of_all, part in found:
             if part.outside is not None:
-                one.set_level(_level(one, of_all, part, part.outside))
+                one._set_level(_level(one, of_all, part, part.outside))
         return scaler
     if not isinstance(error, str) or not isinstance(uncertainty, str):
         msg = (
@@ -115,7 +115,7 @@ def fit(
     weight = check_weight(sample_weight, (error, uncertainty, groups, *features))
     columns = features if isinstance(features, str) else [*features, *weight]
     rows = read_rows(frame, error, uncertainty, columns)
-    if not scaler.needs_rows and not weight:
+    if not scaler._needs_rows and not weight:
         if groups is not None:
             msg = (
                 f"{type(scaler).__name__} is fitted from sums, which know no `groups`. "
@@ -123,7 +123,7 @@ def fit(
                 "`fit`."
             )
             raise InvalidInputError(msg)
-        return scaler.fit_sums(LazySummaries(rows))
+        return scaler._fit_sums(LazySummaries(rows))
     if groups is not None and groups not in rows.names:
         named = [*rows.names[1:], groups]
         rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
@@ -131,9 +131,9 @@ def fit(
     some = drawn.rows.with_features(list(features))
     for name in weight:
         some = some.weighted(drawn.rows.numbers(name), "frame")
-    scaler.fit_sample(some, drawn.n_rows, drawn.smallest_uncertainty)
+    scaler._fit_sample(some, drawn.n_rows, drawn.smallest_uncertainty)
     if drawn.outside is not None:
-        scaler.set_level(_level(scaler, rows, drawn, drawn.outside, weight))
+        scaler._set_level(_level(scaler, rows, drawn, drawn.outside, weight))
     return scaler
 
 

@@ -211,7 +211,7 @@ class LazySummaries(NamedColumns):
         if column in self._rows.labelled:
             msg = (
                 f"`by` must be a column of numbers; {self.names[position]!r} holds "
-                "text. GroupScaling gives each label a factor."
+                "text. CategoryScaling gives each label a factor."
             )
             raise InvalidInputError(msg)
         return column
