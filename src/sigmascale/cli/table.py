@@ -186,10 +186,11 @@ class Table:
             _refuse_few(columns, least)
             tables, errors = [], []
             for each in roles.values():
-                own = columns.values(each.of_numbers, ()) if several else {}
-                tables.append(_conditioning_table(columns, each, values | own))
+                own = [name for name in each.of_numbers if name not in values]
+                known = values | columns.values(own, ())
+                tables.append(_conditioning_table(columns, each, known))
                 if each.error:
-                    errors.append(_errors_of(columns, each, values | own))
+                    errors.append(_errors_of(columns, each, known))
             uncertainties = [one.to_series(0) for one in tables]
             return cls(
                 files=tuple(files),
@@ -265,14 +266,17 @@ class Table:
         """Do nothing: rows are in memory."""
 
     def refuse_zeros(self) -> None:
-        """Refuse uncertainties of 0, with which nothing can be judged."""
+        """Refuse uncertainties of 0 beside errors, with which nothing can be judged."""
+        import polars as pl
+
+        assert self.errors is not None
         with about(self.file):
-            for u, roles in zip(
-                self.X.iter_columns(), self.roles.values(), strict=False
-            ):
+            for k, roles in enumerate(self.roles.values()):
+                u = self.X.to_series(k).alias(roles.uncertainty)
+                is_judged = pl.Series(~np.isnan(self.errors[:, k]))
                 what = "a variance" if roles.is_variance else "an uncertainty"
                 words = f"is no positive number, as {what} must be"
-                self.columns.refuse(u == 0, u.alias(roles.uncertainty), words)
+                self.columns.refuse((u == 0) & is_judged, u, words)
 
     # -- learning -------------------------------------------------------------------
 
