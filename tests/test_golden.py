@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
-from sigmascale._support.rows import judged_rows
 from sigmascale.bins.partitions import cut_positions
 from sigmascale.exceptions import UnseenGroupWarning
 from sigmascale.judging.local import check_settings, measure

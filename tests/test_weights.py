@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
+from sigmascale._support.rows import judged_rows
 from sklearn import config_context
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import cross_validate
@@ -14,7 +15,6 @@ from sklearn.utils.estimator_checks import (
 )
 
 import sigmascale as ss
-from sigmascale._support.rows import judged_rows
 from sigmascale._support.weights import effective_number, in_unit, quantile_of
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import InvalidInputError

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 from scipy import stats
-
 from sigmascale._support.rows import judged_rows
+
 from sigmascale.judging.average import average_of, fit_nu
 
 

@@ -3,9 +3,9 @@
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import Rows, judged_rows
 
 import sigmascale as ss
-from sigmascale._support.rows import Rows, judged_rows
 from sigmascale.bins.partitions import rank_bins
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.judging import binning, local, references, scores, verdicts

@@ -3,9 +3,9 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import judged_rows
 
 from sigmascale import local_zms, wilson_interval
-from sigmascale._support.rows import judged_rows
 from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
 from sigmascale.judging.confidence_intervals import METHODS
 from sigmascale.judging.local import check_settings, measure

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-
 from sigmascale._support.rows import judged_rows
+
 from sigmascale.bins.partitions import sum_by_code
 from sigmascale.judging.detectability import smallest_seen
 from sigmascale.judging.scans import (

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
+from sigmascale._support.rows import Rows
 
 import sigmascale as ss
-from sigmascale._support.rows import Rows
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
 from sigmascale.bins.quantiles import CHUNK
 from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning

@@ -2,9 +2,9 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sigmascale._support.rows import Rows
 
 import sigmascale as ss
-from sigmascale._support.rows import Rows
 from sigmascale.exceptions import (
     ExtrapolationWarning,
     MissingFeatureWarning,

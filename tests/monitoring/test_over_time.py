@@ -7,9 +7,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
-from sigmascale._support.rows import judged_rows
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.monitoring import over_time as module
 from sigmascale.report import report_html

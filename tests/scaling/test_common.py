@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sigmascale._support.rows import read_table
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sigmascale as ss
 from sigmascale import scaling
-from sigmascale._support.rows import read_table
 from sigmascale.exceptions import (
     DegenerateFitWarning,
     InvalidInputError,

@@ -3,10 +3,10 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
 from sigmascale import SelectedScaling, TemperatureScaling, nll
-from sigmascale._support.rows import judged_rows
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import (
     AverageOffWarning,

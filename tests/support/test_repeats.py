@@ -4,10 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
+from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
 from sigmascale._support.repeats import repeats_found, warn_of_repeats
-from sigmascale._support.rows import judged_rows
 from sigmascale.exceptions import RepeatedRowsWarning
 
 RNG = np.random.default_rng(0)

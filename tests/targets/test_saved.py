@@ -7,9 +7,9 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale._support.rows import read_table
 
 import sigmascale as ss
-from sigmascale._support.rows import read_table
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
 from sigmascale.persistence import dumps, load_map, load_maps, loads
 from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum

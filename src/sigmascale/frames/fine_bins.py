@@ -29,8 +29,8 @@ from ..bins.partitions import (
     warn_of_ties,
 )
 from ..bins.sums import BinSums
-from ..bins.tally import LARGEST_FEATURE, Tally, round_to
-from .lazy_rows import (
+from ..bins.tally import Tally, round_to
+from .lazy import (
     Arrays,
     Frame,
     LazyRows,
@@ -44,8 +44,6 @@ SHARE = 2e-4  # of all rows, beyond: a fine bin with a limit at its nearer edge
 FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
 MORE_BITS = 13  # gained by looking into a fine bin
 FEW_ROWS = 2**18  # so many rows are grouped by their very values
-
-NO_VALUE = 4 * LARGEST_FEATURE  # stands for null where nulls would be dropped
 
 # Ranks of the rows that limits should have, from the number of rows.
 Ranks = Callable[[int], Ints]
@@ -224,7 +222,7 @@ class Survey:
         taken = {}
         for column, ranks in columns.items():
             mine = found[column]
-            missing = ~(mine["key"].astype(np.float64) < NO_VALUE / 2)
+            missing = np.isnan(mine["key"].astype(np.float64))
             n_missing = int(mine["n"][missing].sum())
             fine = self._fine_bins(mine, column, ~missing, n_missing)
             if n_missing or not fine.n.size:
@@ -260,11 +258,14 @@ class Survey:
             keyed = frame.with_columns(key=round_to(nw.col(columns[0]), self.bits))
             wanted = self._aggregates(columns[0], x_range=not self.lean)
             return keyed.group_by("key").agg(**wanted)
-        # a row for each column, so that one pass is enough, in little memory; DuckDB
-        # would drop the rows of nulls
-        filled = frame.with_columns(nw.col(*columns).fill_null(NO_VALUE))
-        long = filled.unpivot(
-            columns, index=list(self.terms), variable_name="column", value_name="x"
+        # a row for each column, so that one query is enough
+        long = nw.concat(
+            [
+                frame.select(
+                    *self.terms, nw.lit(each).alias("column"), nw.col(each).alias("x")
+                )
+                for each in columns
+            ]
         )
         keyed = long.with_columns(key=round_to(nw.col("x"), self.bits))
         wanted = self._aggregates("x", x_range=not self.lean, u_range=False)

@@ -188,7 +188,7 @@ class LazyTable:
 
     def _with_error(self) -> Any:
         """Return the frame with standard deviations, labels and errors in it."""
-        from ...frames.lazy_rows import difference, label, number
+        from ...frames.lazy import difference, label, number
 
         schema = self.frame.collect_schema()
         find = number if len(self.roles.error) == 1 else difference
@@ -211,7 +211,7 @@ class LazyTable:
         import narwhals as nw
 
         from ... import frames
-        from ...frames.lazy_rows import label
+        from ...frames.lazy import label
         from ...maps.nodes import columns_of
 
         roles, names = self.roles, list(self.frame.collect_schema())
@@ -254,7 +254,7 @@ class LazyTable:
         import narwhals as nw
         import numpy as np
 
-        from ...frames.lazy_rows import number
+        from ...frames.lazy import number
 
         assert saved.conformal is not None
         constants = saved.conformal.interval(
@@ -366,7 +366,7 @@ def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]
     """Leave out rows with missing values."""
     import narwhals as nw
 
-    from ...frames.lazy_rows import is_missing, number
+    from ...frames.lazy import is_missing, number
 
     schema = lazy.collect_schema()
     for name in roles.of_numbers:
@@ -380,7 +380,7 @@ def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
     """Return the uncertainty, and its components; what is negative stays so."""
     import narwhals as nw
 
-    from ...frames.lazy_rows import number
+    from ...frames.lazy import number
 
     found = [number(schema, name) for name in roles.of_uncertainty]
     if roles.is_variance:  # engines differ in the root of a negative number

@@ -102,7 +102,7 @@ class Where:
 
     def keep_lazily(self, frame: nw.LazyFrame[Any]) -> nw.LazyFrame[Any]:
         """Return the rows of a lazy frame that meet the conditions."""
-        from ...frames.lazy_rows import is_finite, label, number
+        from ...frames.lazy import is_finite, label, number
 
         schema = frame.collect_schema()
         for condition in self.conditions:
