@@ -236,7 +236,7 @@ def test_thousands_of_labels_are_looked_up(engine, tmp_path):
     X = table.select("u", "kind")
     groups = frames.fit(ss.GroupScaling("kind"), lazy, features=["kind"], **NAMES)
     expected = ss.GroupScaling("kind").fit(X, table["E"])
-    assert groups.partition_.labels == expected.partition_.labels
+    assert groups.groups_.labels == expected.groups_.labels
     found = collected(frames.predict(groups, lazy))
     np.testing.assert_allclose(
         found["u_recalibrated"],
@@ -260,10 +260,8 @@ def test_null_and_text_that_says_missing_are_two_labels(engine, tmp_path):
     table = pl.DataFrame({"u": 1.0, "kind": kind, "E": error * signs})
     table.write_parquet(tmp_path / "labels.parquet")
     lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
-    scaler = frames.fit(
-        ss.GroupScaling("kind", least_rows=0), lazy, features=["kind"], **NAMES
-    )
-    assert scaler.partition_.labels == ("None", "missing", "nan", None)
+    scaler = frames.fit(ss.GroupScaling("kind"), lazy, features=["kind"], **NAMES)
+    assert scaler.groups_.labels == ("None", "missing", "nan", None)
     found = collected(frames.predict(scaler, lazy))
     np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
 
@@ -281,11 +279,9 @@ def test_large_whole_numbers_are_labels_that_stay_apart(engine, tmp_path, holes)
         table = table.with_columns(run=pl.when(~gap).then("run"))
     table.write_parquet(tmp_path / "labels.parquet")
     lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
-    scaler = frames.fit(
-        ss.GroupScaling("run", least_rows=0), lazy, features=["run"], **NAMES
-    )
+    scaler = frames.fit(ss.GroupScaling("run"), lazy, features=["run"], **NAMES)
     expected = (*numbers[:-1], None) if holes else tuple(numbers)
-    assert scaler.partition_.labels == expected
+    assert scaler.groups_.labels == expected
     found = collected(frames.predict(scaler, lazy))
     np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
     if not holes:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
@@ -78,6 +80,8 @@ def scan(
     builder = SparkSession.builder.appName("sigmascale")
     if scheduler is not None:
         builder = builder.master(scheduler)
+    else:  # workers on this machine run this Python, which has all that they need
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return builder.getOrCreate().read.parquet(*files)
 
 

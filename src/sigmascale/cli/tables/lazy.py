@@ -125,13 +125,10 @@ class LazyTable:
     def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
         """Fit a recalibrator from sums, or from a sample of rows where it needs them.
 
-        Rows with equal values of `groups` stay together.
+        Rows with equal values of `groups` stay together, in a sample of whole groups.
         """
         from ... import frames
 
-        from_sums = not scaler.needs_rows and self.roles.weight is None
-        if groups is not None and from_sums:
-            self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
             frames.fit(
                 scaler,
