@@ -13,6 +13,7 @@ OLDEST := .venv-oldest
 OUT := demo-output
 SITE := docs/_build/html
 BENCH_OUT := bench-output
+STUDIES := docs/studies
 
 # One thread per worker: the test run has its own parallelism, and two workers
 # whose numerical libraries start a thread per core get in each other's way.
@@ -20,14 +21,14 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help app demo test test-oldest test-spark test-torch test-gpu torture lint \
-	docs paper review bench bench-gpu recalibration clean
+.PHONY: help app demo test test-slow test-oldest test-spark test-torch test-gpu torture \
+	lint docs paper review bench bench-gpu recalibration studies clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
 	@echo "sigmascale: what make can do"
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1|\2/p' Makefile \
-		| awk -F'|' '{ printf "%-18s%s\n", $$1, $$2 }'
+		| awk -F'|' '{ printf "%-22s%s\n", $$1, $$2 }'
 
 demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-in data
 	@echo "== demo: comparing the recalibrators on built-in data"
@@ -37,19 +38,24 @@ demo: $(VENV)/.installed-cli  ## install and compare all recalibrators on built-
 app: $(VENV)/.installed-app  ## install and open the app in the browser
 	@$(BIN)/sigmascale app $(APP_ARGS)
 
-test: lint  ## install and run all checks: ruff, mypy, tests and doctests
+test: lint  ## install and run the checks: ruff, mypy, tests and doctests; minutes
 	@if [ -n "$$SIGMASCALE_QM9" ]; then \
 		echo "== test: pytest, with the QM9 data in $$SIGMASCALE_QM9"; \
 	else \
 		echo "== test: pytest; SIGMASCALE_QM9 is not set, so the QM9 tests are skipped"; \
 	fi
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 $(PYTEST_ARGS)
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
 	@echo "== test: done; ruff, mypy, tests and doctests passed"
+
+test-slow: $(VENV)/.installed-dev  ## check statistical claims on small sets; minutes
+	@echo "== test-slow: pytest, what statistics, examples and kills show"
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m slow tests $(PYTEST_ARGS)
+	@echo "== test-slow: done"
 
 test-oldest: $(OLDEST)/.installed  ## install the oldest versions allowed and run the tests
 	@echo "== test-oldest: pytest, with the lower bounds of pyproject.toml"
 	@# newer packages that the old ones depend on deprecate what these call
-	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 -W ignore::DeprecationWarning \
+	@$(ONE_THREAD) $(OLDEST)/bin/python -m pytest -n 2 --dist loadgroup -W ignore::DeprecationWarning \
 		$(PYTEST_ARGS)
 	@echo "== test-oldest: done"
 
@@ -66,7 +72,7 @@ torture: $(VENV)/.installed-dev  ## damage thousands of files, and kill commands
 	@echo "== torture: 20,000 saves into one folder, and 100 kills; takes minutes"
 	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
 	@echo "== torture: 50,000 hostile scalers, and 10,000 damaged tables"
-	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 -m torture
+	@$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadgroup -m torture
 	@echo "== torture: done; no save failed, no file is torn, nothing is left"
 
 test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the tests of arrays
@@ -111,6 +117,28 @@ bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quic
 recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on many sets
 	@$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(BENCH_OUT) \
 		$(BENCH_ARGS)
+
+# Those of weights, targets, repeats and tails are in the text of their pages.
+studies: $(VENV)/.installed-bench  ## compute the tables of the documentation anew; hours
+	@mkdir -p $(BENCH_OUT)
+	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 120 --seed 1 \
+		--jobs 2 --out $(STUDIES)/verdicts.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
+		--out $(STUDIES)/monitor.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/rce_coverage.py > $(BENCH_OUT)/tails.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/repeats.py > $(BENCH_OUT)/repeats.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/weights.py alarms --sets 150 --rows 400 \
+		> $(BENCH_OUT)/weights_alarms.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/weights.py shift --rows 400 \
+		> $(BENCH_OUT)/weights_shift.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/targets.py --alarms 100 \
+		> $(BENCH_OUT)/targets.md
+	@if [ -n "$$RECALIBRATION_SETS" ]; then \
+		$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(STUDIES); \
+	else \
+		echo "== studies: RECALIBRATION_SETS names no folder of sets: no comparison"; \
+	fi
+	@echo "== studies: done; see $(STUDIES), and $(BENCH_OUT) for tables within pages"
 
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
 	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -14,12 +16,25 @@ from typing import NamedTuple
 import pytest
 import websocket
 from hypothesis import settings
+from hypothesis.internal.conjecture import providers
 
 from sigmascale.datasets import fetch_qm9
 
 # The verdict on unchanged code must depend neither on the day nor on the machine.
 settings.register_profile("sigmascale", deadline=None, derandomize=True)
 settings.load_profile("sigmascale")
+# Examples are drawn from the constants in modules that happen to be loaded, too, which
+# depend on the tests before and on the name of the folder.
+if hasattr(providers, "is_local_module_file"):
+    providers.is_local_module_file = lambda _: False
+
+
+def pytest_collection_modifyitems(items):
+    """Let one process run what shares much: a browser, an app, reports, a study."""
+    groups = {"app": "browser", "report": "browser", "paper": "paper"}
+    for item in items:
+        if group := groups.get(item.path.parent.name):
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
@@ -48,25 +63,57 @@ class Outcome(NamedTuple):
     out: str
     err: str
 
+    def says(self, match):
+        """Return whether a pattern is in what it printed, however lines were broken."""
+        return re.search(match, " ".join(f"{self.out} {self.err}".split())) is not None
+
+
+class Pieces(io.BufferedIOBase):
+    """A stream that gives pieces as they come, and is interrupted in the end."""
+
+    def __init__(self, pieces):
+        self.left = list(pieces)
+
+    def readable(self):
+        return True
+
+    def read1(self, size=-1):
+        if not self.left:
+            raise KeyboardInterrupt
+        return self.left.pop(0)
+
 
 @pytest.fixture(scope="session")
 def sigmascale():
-    """Run a command line in this process, and return its :class:`Outcome`."""
-    from sigmascale.cli import main
+    """Run a command line in this process, and return its :class:`Outcome`.
 
-    def run(*arguments, stdin=b""):
-        streams = [io.TextIOWrapper(io.BytesIO(), encoding="utf-8") for _ in range(2)]
+    Streams that are `closed` are None, as they are in a process that begins without.
+    What comes from standard input are bytes, or pieces of them that come one by one.
+    """
+    from sigmascale.__main__ import main
+
+    def run(*arguments, stdin=b"", columns="80", closed=()):
+        streams = {
+            "stdin": io.TextIOWrapper(
+                io.BytesIO(stdin) if isinstance(stdin, bytes) else Pieces(stdin)
+            ),
+            "stdout": io.TextIOWrapper(io.BytesIO(), encoding="utf-8"),
+            "stderr": io.TextIOWrapper(io.BytesIO(), encoding="utf-8"),
+        }
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sys, "argv", ["sigmascale", *map(str, arguments)])
-            patch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-            patch.setattr(sys, "stdout", streams[0])
-            patch.setattr(sys, "stderr", streams[1])
-            patch.setenv("COLUMNS", "80")
+            for name, stream in streams.items():
+                patch.setattr(sys, name, None if name in closed else stream)
+            patch.setattr(signal, "signal", lambda *_: None)  # the tests keep theirs
+            patch.setenv("COLUMNS", columns)
             with pytest.raises(SystemExit) as end:
                 main()
-        for stream in streams:
-            stream.flush()
-        texts = [stream.buffer.getvalue().decode() for stream in streams]
+            for name in closed:  # the null device, which takes its place
+                getattr(sys, name).close()
+        texts = []
+        for name in ("stdout", "stderr"):
+            streams[name].flush()
+            texts.append(streams[name].buffer.getvalue().decode())
         return Outcome(end.value.code, *texts)
 
     return run

@@ -11,12 +11,12 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
 from sigmascale.bins.partitions import cut_positions
 from sigmascale.exceptions import UnseenGroupWarning
 from sigmascale.judging.local import check_settings, measure
+from sigmascale.predictions import as_predictions
 
 N_BINS = (20, 40, 80)
 VARIABLES = ("u", "X1", "X2")
@@ -238,7 +238,7 @@ def test_equal_size_bins_are_cut_where_the_script_cuts_them(golden):
 
 def local_zms_by_variable(row, *, method="bca", n_bins=100, seed=0):
     settings, rng = check_settings(n_bins, method), np.random.default_rng(seed)
-    return measure(judged_rows(*row[:3]), settings, rng, ties=row.ties).local
+    return measure(as_predictions(*row[:3]), settings, rng, ties=row.ties).local
 
 
 def valid_fraction_deviations(golden, rows, method):

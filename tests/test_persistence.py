@@ -216,7 +216,7 @@ def test_a_map_is_loaded_and_predicts_without_scikit_learn(tmp_path):
     X.write_parquet(tmp_path / "X.parquet")
     code = (
         "import sys, numpy as np, polars as pl\n"
-        "from sigmascale._support.rows import read_table\n"
+        "from sigmascale.predictions import read_table\n"
         "from sigmascale.persistence import load_map\n"
         "saved = load_map('scaler.json')\n"
         "rows = read_table(pl.read_parquet('X.parquet'))\n"

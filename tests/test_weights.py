@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sigmascale._support.rows import judged_rows
 from sklearn import config_context
 from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import cross_validate
@@ -18,6 +17,7 @@ import sigmascale as ss
 from sigmascale._support.weights import effective_number, in_unit, quantile_of
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.predictions import as_predictions
 from sigmascale.scaling import scalers
 
 pytestmark = pytest.mark.filterwarnings(
@@ -480,6 +480,7 @@ def test_verdicts_keep_the_promises_of_weights():
     )
 
 
+@pytest.mark.slow
 def test_calibrated_sets_are_found_wrong_as_rarely_as_promised_with_weights():
     # benchmarks/weights.py does the same with many sets and other weights
     wrong = 0
@@ -514,6 +515,7 @@ def test_too_few_rows_in_effect_tell_nothing():
 # --- shifted inputs ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_shift_weights_are_the_ratio_of_densities():
     rng = np.random.default_rng(0)
     old, new = rng.uniform(size=(2, 3000)), rng.uniform(size=(2, 8000))
@@ -559,6 +561,7 @@ def test_few_rows_in_effect_are_told():
     assert np.count_nonzero(far.weights == far.weights.max()) == far.n_clipped
 
 
+@pytest.mark.slow
 def test_estimated_weights_recalibrate_for_shifted_inputs():
     # benchmarks/weights.py has the numbers of 50 sets
     before, after = [], []
@@ -660,7 +663,7 @@ def test_weighted_quantiles_are_those_of_repeats(seed, level):
 
 
 def test_rows_remember_where_they_were_if_some_are_left_out():
-    rows = judged_rows(np.ones(4), np.ones(4), sample_weight=[0, 1, 0, 2])
+    rows = as_predictions(np.ones(4), np.ones(4), sample_weight=[0, 1, 0, 2])
     np.testing.assert_array_equal(rows.places, [1, 3])
     np.testing.assert_array_equal(rows.weights, [1, 2])
     rng = np.random.default_rng(0)
@@ -673,6 +676,7 @@ def test_rows_remember_where_they_were_if_some_are_left_out():
     assert found.decisive_rows_ == [50]
 
 
+@pytest.mark.slow
 def test_reports_and_comparisons_know_weights(tmp_path):
     from sigmascale.report import write_report
 

@@ -55,6 +55,7 @@ from .maps.laws import StudentLaw
 from .monitoring.alarm import Alarm
 from .monitoring.monitor import Monitor
 from .persistence import load, save
+from .predictions import Predictions
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
@@ -93,6 +94,7 @@ __all__ = [
     "LocalZMS",
     "Monitor",
     "NoScaling",
+    "Predictions",
     "RakedScaling",
     "RecalibratedRegressor",
     "RecalibratedTargets",

@@ -5,6 +5,25 @@ class InvalidInputError(ValueError):
     """An argument cannot be used; the message names it, the place and the remedy."""
 
 
+class ColumnError(InvalidInputError):
+    """A column of a table is missing, or it cannot be told which one is meant.
+
+    Attributes
+    ----------
+    role : str
+        The part that is to be played, such as "error"; "unknown" if a column that was
+        named does not exist.
+    columns : tuple of str
+        The columns that it is about.
+    """
+
+    def __init__(
+        self, message: str, role: str = "", columns: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.role, self.columns = role, columns
+
+
 class DamagedFileError(InvalidInputError):
     """A file is not a recalibrator of this library, or not a whole one."""
 
@@ -91,6 +110,18 @@ class AbsoluteErrorsWarning(LikelySlipWarning):
 
 class VarianceNotUncertaintyWarning(LikelySlipWarning):
     """Uncertainties are called variances, or errors follow their square root."""
+
+
+class UnitsWarning(LikelySlipWarning):
+    """Errors and uncertainties differ by powers of ten, as if in different units."""
+
+
+class SentinelWarning(LikelySlipWarning):
+    """A number far from all others, such as 9999, stands for missing ones."""
+
+
+class IndexColumnWarning(UserWarning):
+    """A column that only counts rows, or has no name, was not taken for a feature."""
 
 
 class ConstantUncertaintyWarning(LikelySlipWarning):

@@ -207,6 +207,107 @@ class Predictions(NamedColumns):
         self.__dict__.update(vars(rows.weighted(weights, "y_std", "weights")))
 
     @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_pred: str | None = None,
+        y_std: str | None = None,
+        y_true: str | None = None,
+        error: str | None = None,
+        variance: str | None = None,
+        features: Any = (),
+        labels: Sequence[str] = (),
+        groups: str | None = None,
+        weights: str | None = None,
+        time: str | None = None,
+    ) -> Self:
+        """Return the predictions of a table; columns with plain names find their part.
+
+        Parameters
+        ----------
+        frame : data frame of pandas, Polars or PyArrow
+            The table.
+        y_pred, y_std, y_true, error, variance : str, optional
+            The columns of predictions, uncertainties (or variances) and true values, or
+            errors. What is not named is guessed from the names of columns; if that
+            cannot be told, the message asks. Without true values there are no errors.
+        features : list of str or "all", default ()
+            Columns of input features. "all" takes all columns of numbers that have no
+            other part; one that only counts rows is an index and is left out, with a
+            warning.
+        labels : list of str, default ()
+            Columns whose values are labels, numbers too. Text always is.
+        groups, weights, time : str, optional
+            Columns of groups, weights and times.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import sigmascale as ss
+        >>> table = pl.DataFrame(
+        ...     {"y": [1.1, 1.8], "pred": [1.0, 2.0], "std": [0.1, 0.2]}
+        ... )
+        >>> ss.Predictions.from_frame(table, y_true="y")
+        Predictions of 2 rows with errors
+        """
+        from .roles import Choice, find_columns
+
+        table = as_frame(frame, "frame")
+        if table is None:
+            msg = (
+                "`frame` must be a data frame of pandas, Polars or PyArrow; found "
+                f"{type(frame).__name__}."
+            )
+            raise InvalidInputError(msg)
+        every = isinstance(features, str) and features == "all"
+        others = [name for name in (groups, time) if name is not None]
+        choice = Choice(
+            error=error,
+            reference=y_true,
+            prediction=y_pred,
+            uncertainty=y_std,
+            variance=variance,
+            features=() if every else tuple(features),
+            all_features=every,
+            exclude=others if every else (),
+            labels=tuple(labels),
+            weight=weights,
+        )
+        roles = find_columns(table, choice, groups=groups, time=time)
+        column = table.__getitem__
+        u: Any = column(roles.uncertainty).to_native()
+        if roles.is_variance:
+            u = np.sqrt(check_column(u, roles.uncertainty))
+        truth, predicted, errors = None, roles.prediction, None
+        if len(roles.error) == 2:
+            truth = column(roles.error[0]).to_native()
+        elif roles.error:
+            errors = column(roles.error[0]).to_native()
+        rows = cls(
+            None if predicted is None else column(predicted).to_native(),
+            u,
+            y_true=truth,
+            error=errors,
+            features={name: column(name).to_native() for name in roles.numbers},
+            groups=None if groups is None else column(groups).to_native(),
+            time=None if time is None else column(time).to_native(),
+        )
+        for name in roles.labels:
+            found = check_labels(column(name).to_native(), rows.uncertainty, name)
+            rows = rows.changed(
+                columns=(*rows.columns, found.codes),
+                names=(*rows.names, name),
+                categories=(*rows.categories, found.labels),
+            )
+        given = None if weights is None else column(weights).to_native()
+        return rows.weighted(given, "y_std", "weights")
+
+    @classmethod
     def of(
         cls,
         columns: Sequence[Column],
@@ -426,7 +527,7 @@ def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
     ):
         return _labelled(column)
     numbers = as_floats(column, name)
-    infinite = "finite or missing, not inf|Replace these values by NaN."
+    infinite = "finite, not inf|Drop or repair these rows."
     refuse_values(np.isinf(numbers), numbers, name, infinite)
     return numbers, None
 

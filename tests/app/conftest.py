@@ -1,4 +1,4 @@
-"""A server of its own for each test that asks, and a person who uses the page."""
+"""Servers, one for a whole run where that will do, and a person who uses the page."""
 
 import base64
 import json
@@ -70,7 +70,7 @@ def running(temporary, *arguments, **environment):
         process.stdout.close()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server(tmp_path_factory):
     with running(tmp_path_factory.mktemp("server"), "--largest", 64) as found:
         yield found
@@ -272,3 +272,36 @@ def person(browser, server):
     yield found
     assert found.complaints() == []
     assert found.outside() == []
+
+
+@pytest.fixture(scope="session")
+def demo(browser, tmp_path_factory):
+    """Someone who has taken the demo through all four steps, once for a whole run."""
+    with running(tmp_path_factory.mktemp("demo")) as server:
+        person = Person(browser, server)
+        person.open()
+        person.click("button", "Take the demo")
+        person.wait("document.querySelector('#table .columns')")
+        person.idle()
+        person.judge()
+        person.click("button", "Draw the other pictures")
+        person.wait("document.querySelectorAll('#verdict figure img').length >= 3")
+        person.idle()
+        person.click("#recalibrate button", "Recalibrate")
+        person.wait("document.getElementById('busy').hidden === false")
+        assert "recalibrating" in person.text("#busy")
+        person.wait("document.querySelector('#recalibrate .card')")
+        person.idle()
+        yield person
+
+
+@pytest.fixture
+def finished(demo):
+    """The page of the demo, wherever the browser has been since."""
+    if demo.run("location.href") != demo.server.address:
+        demo.open()
+        demo.wait("document.querySelector('#recalibrate .card')")
+        demo.idle()
+    yield demo
+    assert demo.complaints() == []
+    assert demo.outside() == []

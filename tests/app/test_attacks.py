@@ -296,6 +296,7 @@ def test_truncated_uploads_leave_no_file(server):
     assert is_well(server) == "secret_name.csv"
 
 
+@pytest.mark.slow  # it takes as long as the server waits
 def test_a_body_that_does_not_arrive_is_given_up(server):
     before = server.files
     told = raw(server, head(server, "other", 1000) + GOOD[:50], wait=30)

@@ -39,25 +39,6 @@ def scripts():
     return module
 
 
-@pytest.fixture(scope="module")
-def finished(browser, start, visit, tmp_path_factory):
-    """A page on which all four steps are done."""
-    with start(tmp_path_factory.mktemp("looks")) as server:
-        person = visit(browser, server)
-        person.open()
-        person.click("button", "Take the demo")
-        person.wait("document.querySelector('#table .columns')")
-        person.idle()
-        person.judge()
-        person.select('[data-key="method"]', "raked")
-        person.click("#recalibrate button", "Recalibrate")
-        person.wait("document.querySelector('#recalibrate .card')")
-        person.idle()
-        yield person
-        assert person.complaints() == []
-        assert person.outside() == []
-
-
 @pytest.fixture(params=LOOKS, ids=lambda p: f"{p[0]}-{'dark' if p[1] else 'light'}")
 def look(request, finished):
     width, dark = request.param

@@ -4,11 +4,12 @@ import importlib.util
 import json
 import os
 import re
+import runpy
 import shlex
+import shutil
 import signal
-import subprocess
-import sys
 import time
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,11 +17,15 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.cli.demo import halves
-from sigmascale.cli.tables.files import write_table
 from sigmascale.datasets import make_molecules
 
 BROKEN_TABLES = Path(__file__).parents[1] / "cli" / "test_broken_tables.py"
+
+
+def molecules(n, seed):
+    data = make_molecules(n, seed=seed)
+    columns = {"E": data.error, "u": data.uncertainty, "mass": data.mass}
+    return pl.DataFrame(columns | {"hetero": data.heteroatom_fraction})
 
 
 def lines_of(person, number):
@@ -76,26 +81,13 @@ def assert_scores(shown, told, column=0):
 
 
 def test_the_demo_from_the_first_look_to_the_download_of_everything(
-    person, server, tmp_path, sigmascale, monkeypatch
+    finished, tmp_path, sigmascale, monkeypatch
 ):
-    person.open()
-    person.click("button", "Take the demo")
-    person.wait("document.querySelector('#table .columns')")
-    person.idle()
+    person = finished
     assert "test.csv: 2,000 rows" in person.text("#table")
-    person.judge()
-    person.click("button", "Draw the other pictures")
-    person.wait("document.querySelectorAll('#verdict figure img').length >= 3")
-    person.idle()
-    person.click("#recalibrate button", "Recalibrate")
-    person.wait("document.getElementById('busy').hidden === false")
-    assert "recalibrating" in person.text("#busy")
-    person.wait("document.querySelector('#recalibrate .card')")
-    person.idle()
     text = person.text("#recalibrate")
-    assert "Learned from 2,000 rows, judged by 2,000 other rows" in text
-    assert "chosen: " in text
-    assert "Uncertainties are multiplied by" in text
+    assert re.search("from 2,000 rows, .* 2,000 other rows", text)
+    assert "multiplied by" in text
     downloaded = tmp_path / "downloaded"
     downloaded.mkdir()
     names = person.download(downloaded)
@@ -107,10 +99,8 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
     typed = tmp_path / "typed"
     typed.mkdir()
     monkeypatch.chdir(typed)
-    for name, part in zip(
-        ("calibration.csv", "test.csv"), halves(make_molecules(4000)), strict=True
-    ):
-        write_table(part, name)
+    for name in ("calibration.csv", "test.csv"):
+        shutil.copy(person.server.folder / "work" / name, name)
     told, _, both, *_ = run_commands(sigmascale, lines_of(person, 0).splitlines())
     made = contents(typed)
     taken = contents(downloaded)
@@ -274,8 +264,9 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     (tmp_path / "again.py").write_text(
         lines_of(person, 1) + "\nnew.to_frame().write_parquet('again.parquet')\n"
     )
-    monkeypatch.setenv("PYTHONWARNINGS", "ignore")
-    subprocess.run([sys.executable, "again.py"], check=True, capture_output=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        runpy.run_path("again.py")
     again = pl.read_parquet("again.parquet")["std dev_recalibrated"]
     table = pl.read_csv(f"{stem}_recalibrated.csv", separator=";")
     assert again.to_list() == table["std dev_recalibrated"].to_list()
@@ -287,11 +278,12 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     assert person.run(everything) == before
 
 
+@pytest.mark.slow
 def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     person, tmp_path, sigmascale, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    first, second = halves(make_molecules(1000, seed=4))
+    first, second = molecules(500, seed=4), molecules(500, seed=5)
     split = np.where(np.arange(500) % 3, "learn", "judge")
     first = first.with_columns(std=pl.col("u") * 0.6, split=split)
     first.write_parquet("first.parquet")
@@ -357,9 +349,9 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     assert (work / made).read_bytes() == (tmp_path / made).read_bytes()
 
 
+@pytest.mark.slow
 def test_work_can_be_stopped_and_begun_again(person, tmp_path):
-    data = make_molecules(16_000, seed=1)
-    halves(data)[0].write_csv(tmp_path / "long.csv")
+    molecules(3000, seed=1).write_csv(tmp_path / "long.csv")
     person.open()
     person.choose_file("table", tmp_path / "long.csv")
     person.wait("document.querySelector('#table .columns')")
@@ -369,9 +361,7 @@ def test_work_can_be_stopped_and_begun_again(person, tmp_path):
     person.click("#recalibrate button", "Recalibrate")
     person.wait("document.getElementById('busy').hidden === false")
     person.click("#cancel")
-    person.wait(
-        "document.querySelector('#recalibrate').innerText.includes('Stopped')", 20
-    )
+    person.wait("document.querySelector('#recalibrate').innerText.includes('Stopped')")
     assert person.state()["job"] is None
     assert person.run("document.querySelector('#recalibrate .card')") is None
     person.select('[data-key="method"]', "temperature")
@@ -402,11 +392,15 @@ def broken_tables():
     return module.BROKEN | module.BROKEN_ERRORS
 
 
-def test_every_broken_table_gets_a_sentence_and_never_a_blank_page(person, tmp_path):
+@pytest.mark.parametrize("step", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_broken_table_gets_a_sentence_and_never_a_blank_page(
+    step, person, tmp_path
+):
     person.open()
     tables = broken_tables()
     assert len(tables) > 60
-    for number, (name, ((file, content), match)) in enumerate(tables.items()):
+    some = list(tables.items())[::step]
+    for number, (name, ((file, content), match)) in enumerate(some):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / file).write_bytes(content)
@@ -452,7 +446,7 @@ def test_a_server_that_has_stopped_is_told_on_the_page(browser, tmp_path, start,
         assert person.run("document.getElementById('stopped').hidden") is True
         server.process.send_signal(signal.SIGTERM)
         server.process.wait(20)
-        person.wait("document.getElementById('stopped').hidden === false", 20)
+        person.wait("document.getElementById('stopped').hidden === false")
         assert "sigmascale app" in person.text("#stopped")
         person.click("button", "Take the demo")  # to no avail, but no harm
         time.sleep(0.3)

@@ -42,7 +42,11 @@ class Arrays:
         return to_numpy(array)
 
 
-@pytest.fixture(params=HAS)
+# JAX compiles every function anew for every shape.
+SLOW = {"jax": pytest.mark.slow}
+
+
+@pytest.fixture(params=[pytest.param(name, marks=SLOW.get(name, ())) for name in HAS])
 def arrays(request):
     if not HAS[request.param]:
         pytest.skip(f"{request.param} is not installed")

@@ -53,9 +53,12 @@ def run_onnx():
     return run
 
 
-@pytest.fixture(scope="module")
-def new_rows(data_of):
-    X, _ = data_of(1_000_000, 1, new=True)
+@pytest.fixture(
+    scope="module",
+    params=[50_000, pytest.param(1_000_000, marks=pytest.mark.slow)],
+)
+def new_rows(data_of, request):
+    X, _ = data_of(request.param, 1, new=True)
     X[::1000, 0] = 0.0
     return X
 

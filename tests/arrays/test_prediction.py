@@ -26,11 +26,12 @@ quiet = pytest.mark.filterwarnings(
 
 
 @quiet
+@pytest.mark.parametrize("n", [50_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
 def test_every_recalibrator_predicts_as_with_numpy_on_a_million_rows(
-    arrays, fitted, data_of
+    arrays, fitted, data_of, n
 ):
     assert set(scalers()) <= set(fitted)
-    X, _ = data_of(1_000_000, 1, new=True)
+    X, _ = data_of(n, 1, new=True)
     X[::1000, 0] = 0.0
     there, there32 = arrays(X), arrays(X, "float32")
     for scaler in fitted.values():

@@ -142,6 +142,7 @@ def test_a_set_that_lacks_something_is_named(module, tmp_path):
         sets.read_set("mine", path)
 
 
+@pytest.mark.slow
 def test_one_command_runs_methods_of_a_file_over_a_folder(tmp_path):
     rng = np.random.default_rng(0)
     for name in ("one", "two"):

@@ -6,9 +6,11 @@ import io
 import os
 import pickle
 import re
+import resource
 import subprocess
 import sys
 import zipfile
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -73,123 +75,126 @@ def spreadsheet():
 
 # The uncertainties cannot be read, so that every command refuses these.
 BROKEN = {
-    "semicolons": (csv("E;u;mass", separator=";"), "Pass --separator ';'"),
-    "tabs": (csv("E\tu\tmass", separator="\t"), r"Pass --separator \$'\\t'"),
-    "spaces": (csv("E u mass", separator=" "), "The columns are: 'E u mass'"),
-    "no header": (("a.csv", GOOD.split(b"\n", 1)[1]), "The columns are: '-0.3', '0.1'"),
+    "semicolons": (csv("E;u;mass", separator=";"), "--separator ';'"),
+    "tabs": (csv("E\tu\tmass", separator="\t"), r"--separator \$'\\t'"),
+    "spaces": (csv("E u mass", separator=" "), "columns .*'E u mass'"),
+    "no header": (("a.csv", GOOD.split(b"\n", 1)[1]), "columns .*'-0.3', '0.1'"),
     "a comment first": (
         ("a.csv", b"# mine\n" + GOOD),
-        "line 2 has 3 fields; the header has 1",
+        "line 2 .*3 .* header .*1",
     ),
     "units below the header": (
         ("a.csv", GOOD.replace(b"\n", b"\neV,eV,Da\n", 1)),
-        "column 'u', row 1 .*: 'eV' is not a number",
+        "column 'u', row 1 .*: 'eV' .*number",
     ),
     "a web page": (
         ("a.csv", b"<!DOCTYPE html>\n<html>404</html>\n"),
-        "columns are: '<!DOCTYPE html>'",
+        "columns .*'<!DOCTYPE html>'",
     ),
-    "no uncertainty": (csv("E,sd,mass"), "The columns are: 'E', 'sd', 'mass'"),
+    "no uncertainty": (csv("E,sd,mass"), "columns .*'E', 'sd', 'mass'"),
     "text in a number": (
         cell(1, "bad"),
-        "column 'u', row 17 .*: 'bad' is not a number",
+        "column 'u', row 17 .*: 'bad' .*number",
     ),
-    "decimal comma": (cell(1, '"0,5"'), "is the comma a decimal point.*--decimal ,"),
+    "decimal comma": (cell(1, '"0,5"'), "row 17 .*--decimal ,"),
     "decimal commas": (
         csv("E;u;mass", [tuple(x.replace(".", ",") for x in r) for r in ROWS], ";"),
-        "Pass --separator ';', and --decimal ,",
+        "--separator ';'.*--decimal ,",
     ),
-    "a unit in a cell": (cell(1, "0.5 eV"), "'0.5 eV' is not a number"),
-    "negative": (cell(1, "-0.1"), "row 17 .*: -0.1 is negative"),
-    "infinite": (cell(1, "inf"), "row 17 .*: inf is infinite"),
-    "too large for a number": (cell(1, "1e999"), "is infinite"),
+    "a unit in a cell": (cell(1, "0.5 eV"), "'0.5 eV' .*number"),
+    "negative": (cell(1, "-0.1"), "row 17 .*-0.1 .*negative"),
+    "infinite": (cell(1, "inf"), "row 17 .*inf .*infinite"),
+    "too large for a number": (cell(1, "1e999"), "row 17 .*infinite"),
     "not a number": (cell(1, "NaN"), "1 of 40 rows .*: 'u' 1.*--drop-missing"),
-    "missing": (cell(1, ""), "1 of 40 rows have missing values, by column: 'u' 1"),
+    "missing": (cell(1, ""), "1 of 40 rows .*missing.*'u' 1"),
     "all missing": (column(1, "NA"), "40 of 40 rows"),
     "blank lines between": (
         ("a.csv", GOOD.replace(b"\n", b"\n\n")),
-        "40 of 80 rows have missing values",
+        "40 of 80 rows .*missing",
     ),
-    "header alone": (csv(HEADER, []), "columns .*, but no rows"),
-    "header without an end": (("a.csv", HEADER.encode()), "but no rows"),
-    "empty": (("a.csv", b""), "a.csv: the file is empty"),
-    "blank lines alone": (("a.csv", b"\n \n\n"), "the file is empty"),
-    "names twice": (csv("E,u,u"), "more than one column has the name 'u'"),
-    "names twice, quoted": (csv('E,u,"u"'), "more than one column has the name 'u'"),
-    "Latin-1 name": (csv("E,u,größe", encoding="latin-1"), "names .* not UTF-8"),
+    "header alone": (csv(HEADER, []), "'mass'.*no rows"),
+    "header without an end": (("a.csv", HEADER.encode()), "no rows"),
+    "empty": (("a.csv", b""), "a.csv: .*empty"),
+    "blank lines alone": (("a.csv", b"\n \n\n"), "empty"),
+    "names twice": (csv("E,u,u"), "more than one .*'u'"),
+    "names twice, quoted": (csv('E,u,"u"'), "more than one .*'u'"),
+    "Latin-1 name": (csv("E,u,größe", encoding="latin-1"), "names .*UTF-8"),
     "Latin-1 cell": (
         cell(2, "größe", encoding="latin-1"),
-        "line 18 is not UTF-8. .* iconv -f LATIN1",
+        "line 18 .*UTF-8.* iconv -f LATIN1",
     ),
-    "UTF-16": (csv(encoding="utf-16"), "UTF-16 or no text"),
-    "UTF-16 without a mark": (csv(encoding="utf-16-le"), "UTF-16 or no text"),
-    "zero bytes": (cell(2, "\0"), "no text at all"),
-    "too many fields": (cell(2, "1,2"), "line 18 has 4 fields; the header has 3"),
+    "UTF-16": (csv(encoding="utf-16"), "UTF-16"),
+    "UTF-16 without a mark": (csv(encoding="utf-16-le"), "UTF-16"),
+    "zero bytes": (cell(2, "\0"), "no text"),
+    "too many fields": (cell(2, "1,2"), "line 18 .*4 .* header .*3"),
     "a cut line": (
         ("a.csv", GOOD[: GOOD.rindex(b",0.")]),
-        "missing values, by column: 'u' 1",
+        "1 of .* rows .*missing.*'u' 1",
     ),
-    "an open quote": (cell(2, '"oops'), "a quote in line 18 is never closed"),
-    "an open quote in the header": (csv('E,u,"mass'), "a quote is never closed"),
-    "lines of an old Mac": (csv(end="\r"), "carriage returns alone"),
-    "cut gzip": (("a.csv.gz", gzip.compress(GOOD)[:-20]), "cannot be unpacked"),
+    "an open quote": (cell(2, '"oops'), "quote .*line 18"),
+    "an open quote in the header": (csv('E,u,"mass'), "quote .*closed"),
+    "lines of an old Mac": (csv(end="\r"), "carriage returns"),
+    "cut gzip": (("a.csv.gz", gzip.compress(GOOD)[:-20]), "unpacked"),
     "damaged gzip": (
         ("a.csv.gz", gzip.compress(GOOD)[:30] + bytes(99)),
-        "cannot be unpacked",
+        "unpacked",
     ),
-    "gzip of nothing": (("a.csv.gz", gzip.compress(b"")), "the file is empty"),
-    "cut Parquet": (("a.parquet", PARQUET[:-30]), "cannot be read as PARQUET"),
+    "gzip of nothing": (("a.csv.gz", gzip.compress(b"")), "empty"),
+    "cut Parquet": (("a.parquet", PARQUET[:-30]), "PARQUET"),
     "damaged Parquet": (
         ("a.parquet", PARQUET[:40] + bytes(200) + PARQUET[240:]),
-        "cannot be read as PARQUET",
+        "PARQUET",
     ),
-    "CSV called Parquet": (("a.parquet", GOOD), "cannot be read as PARQUET"),
-    "Parquet called CSV": (("a.csv", PARQUET), "no text at all"),
-    "cut Feather": (("a.feather", ARROW[:-30]), "cannot be read as ARROW"),
-    "CSV called Feather": (("a.arrow", GOOD), "cannot be read as ARROW"),
-    "dates": (parquet(u=pl.date(2020, 1, 1)), "'u' must hold numbers; it holds Date"),
-    "lists": (parquet(u=pl.concat_list("E", "u")), "must hold numbers; it holds List"),
+    "CSV called Parquet": (("a.parquet", GOOD), "PARQUET"),
+    "Parquet called CSV": (("a.csv", PARQUET), "no text"),
+    "cut Feather": (("a.feather", ARROW[:-30]), "ARROW"),
+    "CSV called Feather": (("a.arrow", GOOD), "ARROW"),
+    "dates": (parquet(u=pl.date(2020, 1, 1)), "'u' .*numbers.*Date"),
+    "lists": (parquet(u=pl.concat_list("E", "u")), "'u' .*numbers.*List"),
     "no values at all": (parquet(u=pl.lit(None)), "40 of 40 rows"),
     "objects in NPZ": (
         npz(E=ONES, u=np.array([1.0, None] * 20, dtype=object)),
-        "not of objects",
+        "objects",
     ),
-    "a matrix in NPZ": (npz(E=ONES, u=np.ones((40, 2))), r"found 'E \(40,\)', 'u"),
+    "a matrix in NPZ": (npz(E=ONES, u=np.ones((40, 2))), r"'E \(40,\)', 'u"),
     "single numbers in NPZ": (npz(E=1.0, u=1.0), "one-dimensional arrays"),
     "other lengths in NPZ": (npz(E=ONES, u=np.ones(39)), "arrays of one length"),
     "nothing in NPZ": (npz(), "found nothing"),
-    "complex numbers": (npz(E=ONES, u=1j * ONES), "'u' must hold numbers"),
-    "cut NPZ": (("a.npz", npz(E=ONES, u=ONES)[1][:-50]), "cannot be read as NPZ"),
-    "CSV called NPZ": (("a.npz", GOOD), "cannot be read as NPZ"),
-    "pickle called NPZ": (("a.npz", pickle.dumps([1])), "cannot be read as NPZ"),
-    "a pickle": (("a.pkl", pickle.dumps([1])), "no text at all"),
-    "a spreadsheet": (spreadsheet(), "must hold columns, one-dimensional arrays"),
-    "nested JSON": (("a.jsonl", 40 * b'{"E":1,"u":{"a":1}}\n'), "it holds Struct"),
-    "a JSON array": (("a.json", b'[{"E":1,"u":2}]'), "cannot be read as NDJSON"),
+    "complex numbers": (npz(E=ONES, u=1j * ONES), "'u' .*numbers"),
+    "cut NPZ": (("a.npz", npz(E=ONES, u=ONES)[1][:-50]), "NPZ"),
+    "CSV called NPZ": (("a.npz", GOOD), "NPZ"),
+    "pickle called NPZ": (("a.npz", pickle.dumps([1])), "NPZ"),
+    "a pickle": (("a.pkl", pickle.dumps([1])), "no text"),
+    "a spreadsheet": (spreadsheet(), "one-dimensional arrays"),
+    "nested JSON": (
+        ("a.jsonl", 40 * b'{"E":1,"u":{"a":1}}\n'),
+        "'u' .*numbers.*Struct",
+    ),
+    "a JSON array": (("a.json", b'[{"E":1,"u":2}]'), "NDJSON"),
     "broken JSON": (
         ("a.jsonl", 9 * JSON_LINE + b'{"E":1,'),
-        "cannot be read as NDJSON",
+        "NDJSON",
     ),
     "text in JSON": (
         ("a.jsonl", 40 * JSON_LINE + b'{"E":1,"u":"x"}\n'),
-        "row 41 .*: 'x' is not a number",
+        "row 41 .*: 'x' .*number",
     ),
     "lacking in JSON": (("a.jsonl", 40 * JSON_LINE + b'{"E":1}\n'), "1 of 41 rows"),
 }
 # These can be recalibrated, but nothing can be learned from them.
 BROKEN_ERRORS = {
-    "no error": (csv("resid,u,mass"), "No column is plainly the error"),
+    "no error": (csv("resid,u,mass"), "No column is .*error"),
     "text in an error": (
         cell(0, "bad"),
-        "column 'E', row 17 .*: 'bad' is not a number",
+        "column 'E', row 17 .*: 'bad' .*number",
     ),
-    "an infinite error": (cell(0, "-Infinity"), "column 'E', row 17 .*: -inf is inf"),
-    "one row": (csv(HEADER, ROWS[:1]), "1 row with all values: too few"),
-    "four rows": (csv(HEADER, ROWS[:4]), "4 rows with all values: too few"),
+    "an infinite error": (cell(0, "-Infinity"), "column 'E', row 17 .*-inf .*infinite"),
+    "one row": (csv(HEADER, ROWS[:1]), "1 row .*too few"),
+    "four rows": (csv(HEADER, ROWS[:4]), "4 rows .*too few"),
     "no uncertainty but 0": (column(1, "0"), r"uncertainty|positive"),
     "two errors": (
         csv("E,u,error"),
-        "Several columns could be the error: 'E', 'error'",
+        "Several .*error: 'E', 'error'",
     ),
 }
 
@@ -248,8 +253,8 @@ def test_a_broken_table_is_refused_in_one_line_and_nothing_is_written(
         del runs["apply"]
     for run, arguments in runs.items():
         words = match
-        if run == "apply" and ("plainly" in match or "columns are" in match):
-            words = "the recalibrator needs a column 'u', and there is none"
+        if run == "apply" and match.startswith("columns"):
+            words = "needs .*'u'"  # a recalibrator knows what it needs
         refused(sigmascale(*arguments), words)
     assert contents(tmp_path) == {file: content, **old}
 
@@ -326,10 +331,10 @@ def test_standard_input_without_a_table_is_refused(stdin, sigmascale, scaler):
     ("output", "match"),
     [
         ("good.csv/out.csv", "Not a directory|File exists"),
-        ("folder.csv", "folder.csv: is not a file"),
-        ("out.xlsx", "out.xlsx: the ending of the name says no format"),
-        ("out", "out: the ending of the name says no format"),
-        ("out.parquet.gz", "says no format"),
+        ("folder.csv", "folder.csv: .*not a file"),
+        ("out.xlsx", "out.xlsx: .*ending .*format"),
+        ("out", "out: .*ending .*format"),
+        ("out.parquet.gz", "ending .*format"),
         ("good.csv/deeper/out.csv", "Not a directory|File exists"),
     ],
 )
@@ -345,10 +350,10 @@ def test_an_output_that_cannot_be_is_refused(
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (["--name", "mass"], "there is a column 'mass' already.*--name"),
-        (["--uncertainty", "mas"], "Did you mean 'mass'"),
-        (["--uncertainty", "u", "--variance", "u"], "but not both"),
-        (["--separator", "::"], "must be one character; found '::'"),
+        (["--name", "mass"], "'mass' already.*--name"),
+        (["--uncertainty", "mas"], "mean 'mass'"),
+        (["--uncertainty", "u", "--variance", "u"], "not both"),
+        (["--separator", "::"], "one character.*'::'"),
         (["--separator", ";"], "separated by ','"),
     ],
 )
@@ -364,23 +369,23 @@ def test_options_of_apply_that_do_not_fit_the_table(
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (["--error", "mas"], "--error needs a column 'mas'.*Did you mean 'mass'"),
-        (["--error", "u"], "'u' cannot be both error and uncertainty"),
+        (["--error", "mas"], "--error needs .*'mas'.*'mass'"),
+        (["--error", "u"], "'u' .*both error and uncertainty"),
         (["--reference", "E", "--prediction", "E"], "both reference and prediction"),
-        (["--reference", "E"], "No column is plainly the prediction"),
-        (["--error", "E", "--reference", "E"], "but not both"),
-        (["--feature", "E"], "'E' has another part already"),
-        (["--feature", "u"], "'u' has another part already"),
-        (["--feature", "Mass"], "Did you mean 'mass'"),
-        (["--label", "u"], "'u' has another part already"),
-        (["--formula", "formula"], "--formula needs a column 'formula'"),
+        (["--reference", "E"], "No column is .*prediction"),
+        (["--error", "E", "--reference", "E"], "not both"),
+        (["--feature", "E"], "'E' .*part already"),
+        (["--feature", "u"], "'u' .*part already"),
+        (["--feature", "Mass"], "mean 'mass'"),
+        (["--label", "u"], "'u' .*part already"),
+        (["--formula", "formula"], "--formula .*'formula'"),
         (["--formula", "mass"], "formula"),
-        (["--by", "x"], "--by needs a column 'x'"),
-        (["--by", "mass"], "--by is for --method binwise or --method group"),
-        (["--bins", "3"], "--bins is for"),
-        (["--loss", "total"], "--loss is for --method binwise"),
-        (["--method", "group"], "--method group needs one column of labels"),
-        (["--groups", "mol"], "--groups needs a column 'mol'"),
+        (["--by", "x"], "--by .*'x'"),
+        (["--by", "mass"], "--by .*--method binwise .*--method group"),
+        (["--bins", "3"], "--bins .*--method binwise"),
+        (["--loss", "total"], "--loss .*--method binwise"),
+        (["--method", "group"], "--method group .*one column of labels"),
+        (["--groups", "mol"], "--groups .*'mol'"),
         (["--method", "binwise", *3 * ["--by", "mass"], "--by", "u"], "one column, or"),
     ],
 )
@@ -396,7 +401,7 @@ def test_a_feature_that_was_numbers_must_be_numbers(tmp_path, sigmascale):
     (tmp_path / "less.csv").write_bytes(GOOD.replace(b"mass", b"mas"))
     options = ("--method", "raked", "--feature", "mass", "-o", "raked.json")
     assert sigmascale("fit", "good.csv", *options).code == 0
-    for file, match in (("bad.csv", "'seven' is not a number"), ("less.csv", "'mas'")):
+    for file, match in (("bad.csv", "'seven' .*number"), ("less.csv", "'mas'")):
         refused(sigmascale("apply", "raked.json", file, "-o", "out.csv"), match)
         refused(sigmascale("compare", "good.csv", file, "--feature", "mass"), match)
     assert not (tmp_path / "out.csv").exists()
@@ -410,13 +415,13 @@ def _damaged(scaler):
     ("name", "damage", "match"),
     [
         ("missing", None, "missing.json: No such file"),
-        ("damaged", _damaged, "the checksum does not fit"),
-        ("cut", lambda content: content[:-100], "not a whole JSON file"),
-        ("empty", lambda content: b"", "not a whole JSON file"),
-        ("a table", lambda content: GOOD, "not a whole JSON file"),
+        ("damaged", _damaged, "checksum"),
+        ("cut", lambda content: content[:-100], "JSON"),
+        ("empty", lambda content: b"", "JSON"),
+        ("a table", lambda content: GOOD, "JSON"),
         ("a pickle", pickle.dumps, "not text"),
         ("other JSON", lambda content: b'{"a": 1}', '"format" is not'),
-        ("zeros", lambda content: bytes(1000), "not a whole JSON file"),
+        ("zeros", lambda content: bytes(1000), "JSON"),
     ],
 )
 def test_a_file_that_is_no_recalibrator_is_refused(
@@ -436,46 +441,54 @@ def test_a_recalibrator_that_knows_no_columns_is_refused(tmp_path, sigmascale):
     (tmp_path / "good.csv").write_bytes(GOOD)
     ss.save(ss.TemperatureScaling().fit([1.0], [2.0]), tmp_path / "python.json")
     done = sigmascale("apply", "python.json", "good.csv", "-o", "out.csv")
-    refused(done, "python.json: .* was not made by `sigmascale fit`")
+    refused(done, "python.json: .*`sigmascale fit`")
     assert not (tmp_path / "out.csv").exists()
 
 
-def _with_little_disk(arguments, blocks):
-    """Run a command that may write files of so many blocks of 512 bytes."""
-    command = [sys.executable, "-m", "sigmascale", *map(str, arguments)]
-    return subprocess.run(
-        ["sh", "-c", f'ulimit -f {blocks} && exec "$@"', "sh", *command],
-        capture_output=True,
-        text=True,
-    )
+@pytest.fixture
+def little_disk():
+    """Let files grow to 20 kB and no further, as on a disk that fills up."""
+    found = resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    @contextmanager
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, found[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, found)
+
+    return limited
 
 
 @pytest.mark.parametrize(
     "ending", ["csv", "csv.gz", "parquet", "arrow", "ndjson", "npz"]
 )
-def test_a_full_disk_leaves_the_old_file_and_no_other(ending, tmp_path, scaler):
+def test_a_full_disk_leaves_the_old_file_and_no_other(
+    ending, tmp_path, scaler, sigmascale, little_disk
+):
     rng = np.random.default_rng(0)
     FRAME.select(pl.all().repeat_by(500).explode()).with_columns(
         noise=rng.random(20_000)
     ).write_csv("good.csv")
     output = tmp_path / f"out.{ending}"
     output.write_bytes(b"old")
-    done = _with_little_disk(["apply", scaler, "good.csv", "-o", output], 40)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("error: ")
-    assert "File too large" in done.stderr
-    assert done.stderr.count("\n") == 1
+    with little_disk():
+        done = sigmascale("apply", scaler, "good.csv", "-o", output)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith("error: ")
+    assert "File too large" in done.err
+    assert done.err.count("\n") == 1
     assert output.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 2
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-@pytest.mark.parametrize("command", ["check", "apply"])
+@pytest.mark.parametrize("command", ["help", "apply"])
 def test_a_full_disk_behind_standard_output_is_told(command, tmp_path, scaler):
     (tmp_path / "good.csv").write_bytes(GOOD)
     arguments = {
-        "check": ["check", "good.csv"],
+        "help": ["--help"],
         "apply": ["apply", scaler, "good.csv", "-o", "-"],
     }[command]
     with open("/dev/full", "wb") as full:
@@ -500,4 +513,4 @@ def test_what_nobody_foresaw_is_no_verdict(sigmascale, tmp_path, monkeypatch):
     done = sigmascale("check", "good.csv")
     assert done.code == 3
     assert "Traceback" in done.err
-    assert done.err.splitlines()[-1].startswith("error: this is a defect of sigmascale")
+    assert done.err.splitlines()[-1].startswith("error: this is a defect")

@@ -15,8 +15,7 @@ import pytest
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import UnseenGroupWarning
-from sigmascale.persistence import load, load_map
-from sigmascale.scaling.registry import methods
+from sigmascale.scaling import methods
 
 ROWS = 400
 DATA = make_molecules(2 * ROWS, seed=3)
@@ -49,32 +48,26 @@ def in_folder(tmp_path, monkeypatch, data):
         os.symlink(data / name, name)
 
 
-def in_process(*arguments, **options):
-    """Run the command line in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "sigmascale", *map(str, arguments)],
-        capture_output=True,
-        check=False,
-        **options,
-    )
-
-
-def libraries(*arguments):
-    """Return which slow libraries the process of a command loads."""
+def libraries(*commands):
+    """Return which slow libraries a new process has loaded after each command."""
     code = (
-        "import sys\n"
+        "import sys, json\n"
         "from sigmascale.__main__ import main\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "print(*sys.modules)"
+        "for command in json.loads(sys.argv[1]):\n"
+        "    sys.argv[1:] = command\n"
+        "    try:\n        main()\n"
+        "    except SystemExit as end:\n        assert end.code == 0\n"
+        "    print('loaded:', *sys.modules)"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
+        [sys.executable, "-c", code, json.dumps(commands)],
         capture_output=True,
         text=True,
         check=True,
     )
     slow = {"matplotlib", "numpy", "pandas", "polars", "scipy", "sklearn"}
-    return slow & set(done.stdout.splitlines()[-1].split())
+    lines = (line for line in done.stdout.splitlines() if line.startswith("loaded:"))
+    return [slow & set(line.split()) for line in lines]
 
 
 def only_json(done):
@@ -94,9 +87,9 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     done = sigmascale("check", "test.csv", "--feature", "mass")
     assert done.code == 1
     assert done.err == ""
-    assert "test.csv: 400 rows; error E; uncertainty u; features: mass." in done.out
-    assert "Guessed from their names: E, u." in done.out
-    assert "✗ Not consistent: uncertainties are" in done.out
+    assert done.says("test.csv: 400 rows; error E; uncertainty u; features: mass")
+    assert done.says("Guessed .*: E, u")
+    assert "✗ Not consistent" in done.out
     assert done.out.endswith("\nNot passed.\n")
 
     rng = np.random.default_rng(0)
@@ -105,7 +98,7 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     done = sigmascale("check", "perfect.csv")
     assert done.code == 0
     assert "✓ Calibrated on average" in done.out
-    assert "No features: --feature COLUMN or --all-features" in done.out
+    assert done.says("No features.*--feature .*--all-features")
     assert done.out.endswith("\nPassed.\n")
 
 
@@ -128,7 +121,7 @@ def test_numbers_that_json_lacks_are_null(sigmascale):
     TABLE[:50].with_columns(E=pl.lit(0.0)).write_csv("zero.csv")
     done = sigmascale("check", "zero.csv", "--json")
     assert json.loads(done.out)["verdicts"]["u"]["score"] is None
-    assert done.err.startswith("warning: All errors are exactly 0")
+    assert re.match("warning: All errors .* 0", done.err)
 
 
 def test_the_error_is_reference_minus_prediction(sigmascale):
@@ -148,9 +141,7 @@ def test_the_error_is_reference_minus_prediction(sigmascale):
 def test_formulas_give_features(sigmascale):
     TABLE[ROWS:].select("formula", "E", "u").write_csv("formulas.csv")
     done = sigmascale("check", "formulas.csv", "--formula", "formula", "--json")
-    assert re.fullmatch(
-        r"warning: \d+ of \d+ groups of `OxNy` have fewer.*\n", done.err
-    )
+    assert re.fullmatch(r"warning: \d+ of \d+ .*`OxNy`.*\n", done.err)
     told = json.loads(done.out)
     verdicts = list(told["verdicts"])
     features = ["mass", "heteroatom_fraction", "OxNy"]
@@ -176,13 +167,11 @@ def test_rows_with_missing_values_are_left_out_on_demand_only(sigmascale):
     options = ("holes.csv", "--feature", "mass")
     done = sigmascale("check", *options)
     assert done.code == 2
-    assert f"{holes} of 100 rows have missing values, by column: 'mass' {holes}" in (
-        done.err
-    )
+    assert done.says(f"{holes} of 100 rows .*'mass' {holes}")
     assert "--drop-missing" in done.err
     done = sigmascale("check", *options, "--drop-missing")
     assert done.code in (0, 1, 4)
-    assert f"{holes} rows with missing values left out" in done.out.replace("\n", " ")
+    assert done.says(f"{holes} rows .*left out")
     told = only_json(sigmascale("check", *options, "--drop-missing", "--json"))
     assert (told["data"]["rows"], told["data"]["dropped"]) == (100 - holes, holes)
 
@@ -213,20 +202,21 @@ FITS = {
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_what_is_fitted_predicts_the_same_bits_in_a_new_process(sigmascale, name):
+def test_what_is_fitted_and_applied_predicts_the_same_bits(sigmascale, name):
     method = name.split()[0]
     options = ("--method", method, *FITS[name])
     assert sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json").code == 0
-    done = in_process("apply", "scaler.json", "test.csv", "-o", "out.parquet")
-    assert done.returncode == 0
+    done = sigmascale("apply", "scaler.json", "test.csv", "-o", "out.parquet")
+    assert done.code == 0
     if name in ("group", "raked"):
-        assert b"have a label in column 'OxNy' that was not seen" in done.stderr
+        assert re.search(r"^warning: \d+ of 400 .*'OxNy'.* not seen", done.err)
     else:
-        assert done.stderr == b""
+        assert done.err == ""
     found = pl.read_parquet("out.parquet")
     assert found.columns == [*TABLE.columns, "u_recalibrated"]
 
-    loaded, columns = load("scaler.json"), load_map("scaler.json").source
+    loaded = ss.load("scaler.json")
+    columns = only_json(sigmascale("show", "scaler.json", "--json"))["roles"]
     names = [columns["uncertainty"], *columns["numbers"], *columns["labels"]]
     train = pl.read_csv("calibration.csv").select(names)
     again = type(loaded)(**loaded.get_params()).fit(train, TABLE[:ROWS]["E"])
@@ -252,11 +242,10 @@ def test_the_same_fit_gives_the_same_bytes(sigmascale):
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        ("temperature", "All uncertainties are multiplied by {median:.3g}."),
+        ("temperature", "All .* {median:.3g}"),
         (
             "binwise",
-            "Uncertainties are multiplied by {min:.3g} to {max:.3g}: 90 % of them by "
-            "{5 %:.3g} to {95 %:.3g}, by {median:.3g} in the median.",
+            "{min:.3g} to {max:.3g}: 90 % .*{5 %:.3g} to {95 %:.3g}, .*{median:.3g}",
         ),
     ],
 )
@@ -272,9 +261,9 @@ def test_fit_tells_how_uncertainties_change(method, words, zeros, sigmascale):
     factors = ss.load("scaler.json").predict(rest) / rest["u"].to_numpy()
     expected = np.quantile(factors, [0, 0.05, 0.5, 0.95, 1])
     assert list(told.values()) == expected.tolist()
-    shown = sigmascale(*fit).out
-    assert words.format(**told) in " ".join(shown.split())
-    assert max(map(len, shown.splitlines())) < 80
+    shown = sigmascale(*fit)
+    assert shown.says(words.format(**told))
+    assert max(map(len, shown.out.splitlines())) < 80
 
 
 def test_fit_says_all_only_if_all_change_alike(sigmascale):
@@ -308,7 +297,7 @@ def test_rows_can_stay_together_in_cross_validation(sigmascale):
         done = sigmascale("fit", "calibration.csv", *options, *more, "-o", name)
         assert done.code == 0
     assert Path("a.json").read_bytes() != Path("b.json").read_bytes()
-    loaded = load("b.json")
+    loaded = ss.load("b.json")
     train = TABLE[:ROWS]
     again = ss.BoostedScaling().fit(
         train.select("u", "mass", "hetero"), train["E"], groups=train["OxNy"]
@@ -321,7 +310,7 @@ def test_a_loss_can_be_chosen(sigmascale):
     options = ("--method", "binwise", "--bins", "3", "--loss", "consistency")
     done = sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json")
     assert done.code == 0
-    assert load("scaler.json").loss == "consistency"
+    assert ss.load("scaler.json").loss == "consistency"
 
 
 def test_variances_give_variances(sigmascale):
@@ -346,7 +335,7 @@ def test_apply_keeps_every_byte_of_the_other_columns(sigmascale):
     lines = Path("test.csv").read_text().splitlines()
     sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     done = sigmascale("apply", "scaler.json", "test.csv", "-o", "out.csv")
-    assert done.out == "Written: out.csv (400 rows; column u_recalibrated).\n"
+    assert done.says(r"out.csv \(400 rows; column u_recalibrated\)")
     out = Path("out.csv").read_text().splitlines()
     assert out[0] == lines[0] + ",u_recalibrated"
     assert [line.rpartition(",")[0] for line in out[1:]] == lines[1:]
@@ -395,7 +384,7 @@ def test_apply_leaves_out_incomplete_rows_on_demand(sigmascale):
     assert not Path("out.csv").exists()
     options = ("-o", "out.csv", "--drop-missing")
     done = sigmascale("apply", "scaler.json", "new.csv", *options)
-    assert "(9 rows; 1 with missing values left out;" in done.out
+    assert done.says(r"\(9 rows; 1 .*left out")
     assert pl.read_csv("out.csv").height == 9
 
 
@@ -416,11 +405,16 @@ def test_apply_converts_between_formats(sigmascale, output):
     assert only_json(done)["data"]["rows"] == ROWS
 
 
-def test_a_process_that_applies_loads_no_slow_library():
-    in_process("fit", "calibration.csv", "--method", "boosted", "-o", "s.json")
-    loaded = libraries("apply", "s.json", "calibration.csv", "-o", "out.csv")
-    assert loaded == {"numpy", "polars"}
-    assert Path("out.csv").exists()
+def test_a_process_that_helps_shows_and_applies_loads_no_slow_library(sigmascale):
+    fit = ("fit", "calibration.csv", "--method", "boosted", "-o", "s.json")
+    assert sigmascale(*fit).code == 0
+    assert sigmascale("apply", "s.json", "test.csv", "-o", "here.csv").code == 0
+    apply = ("apply", "s.json", "test.csv", "-o", "there.csv")
+    helped, shown, applied = libraries(["--help"], ["show", "s.json"], apply)
+    assert helped == set()
+    assert shown <= {"numpy"}
+    assert applied == {"numpy", "polars"}
+    assert Path("here.csv").read_bytes() == Path("there.csv").read_bytes()
 
 
 # --- compare, bins, demo, paper
@@ -429,7 +423,7 @@ def test_a_process_that_applies_loads_no_slow_library():
 def test_compare_shows_every_method_and_both_verdicts(sigmascale):
     done = sigmascale("compare", "calibration.csv", "test.csv", "--feature", "mass")
     assert done.code == 0
-    assert re.fullmatch(r"warning: 400 rows in 40 bins are fewer than 15.*\n", done.err)
+    assert re.fullmatch("warning: 400 rows in 40 bins .*15.*\n", done.err)
     for name in (each for each in methods() if each not in ("group", "component")):
         assert re.search(rf"^{name} +-?\d", done.out, re.MULTILINE), name
     assert "Before\n✓ Unbiased" in done.out
@@ -441,8 +435,8 @@ def test_compare_tells_machines(sigmascale):
     done = sigmascale(
         "compare", "calibration.csv", "test.csv", "--bins", "100", "--json"
     )
-    assert done.err.startswith("warning: 100 bins were asked for, but 400 rows")
-    assert done.err.count("100 bins were asked for") == 1  # however often it was warned
+    assert re.match("warning: 100 bins .* 400 rows", done.err)
+    assert done.err.count("100 bins") == 1  # however often it was warned
     told = json.loads(done.out)
     assert told["comparison"]["method"][0] == "none"
     assert told["comparison"]["method"][-1] == "auto"
@@ -530,10 +524,6 @@ def test_help_fits_a_terminal(sigmascale, command):
     assert short.out == done.out
 
 
-def test_help_loads_no_slow_library():
-    assert libraries("--help") == set()
-
-
 def test_without_its_packages_the_command_line_says_what_to_install():
     code = (
         "import sys; sys.modules['typer'] = None; sys.argv = ['sigmascale', 'check']\n"
@@ -546,8 +536,8 @@ def test_without_its_packages_the_command_line_says_what_to_install():
     assert done.stderr.count("\n") == 1
 
 
-def test_a_reader_that_has_seen_enough_is_no_error():
-    in_process("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
+def test_a_reader_that_has_seen_enough_is_no_error(sigmascale):
+    sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     pl.concat([TABLE] * 20).write_csv("big.csv")
     arguments = ("apply", "scaler.json", "big.csv", "-o", "-")
     with subprocess.Popen(
@@ -571,7 +561,7 @@ def test_ctrl_c_leaves_no_partial_output_and_is_no_verdict(tmp_path):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        wait_for(process, seconds=5)  # all is loaded, and the fit goes on
+        wait_for(process, seconds=3)  # all is loaded, and the fit goes on
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 130
@@ -600,10 +590,10 @@ def test_the_version_is_told(sigmascale):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("fit", "own.csv", "-o", "own.csv"), "is written as JSON. Name it *.json"),
+        (("fit", "own.csv", "-o", "own.csv"), r"JSON.* \*\.json"),
         (("fit", "own.json", "-o", "own.json"), "is what is read"),
-        (("check", "own.csv", "--report", "own.csv"), "is written as HTML"),
-        (("compare", "own.csv", "own.csv", "--report", "a.pdf"), "is written as HTML"),
+        (("check", "own.csv", "--report", "own.csv"), "HTML"),
+        (("compare", "own.csv", "own.csv", "--report", "a.pdf"), "HTML"),
     ],
 )
 def test_no_output_replaces_what_is_read_or_has_a_wrong_ending(
@@ -614,7 +604,7 @@ def test_no_output_replaces_what_is_read_or_has_a_wrong_ending(
     before = Path(arguments[1]).read_bytes()
     done = sigmascale(*arguments)
     assert done.code == 2
-    assert words in done.err
+    assert done.says(words), done.err
     assert Path(arguments[1]).read_bytes() == before
     assert not Path("a.pdf").exists()
 
@@ -631,7 +621,7 @@ def test_apply_keeps_the_separator(sigmascale):
 
 def test_comparing_a_set_with_itself_is_warned_of(sigmascale):
     done = sigmascale("compare", "calibration.csv", "calibration.csv")
-    assert "calibration.csv holds the rows of calibration.csv" in done.err
+    assert done.says("warning: .*calibration.csv .*rows of calibration.csv")
 
 
 def test_check_tells_bias_and_what_cannot_be_told(sigmascale):
@@ -639,15 +629,15 @@ def test_check_tells_bias_and_what_cannot_be_told(sigmascale):
     few.write_csv("few.csv")
     done = sigmascale("check", "few.csv")
     assert done.code == 1
-    assert "✗ Biased: errors are 4 u above 0 on average" in done.out
+    assert done.says("✗ Biased: .*4 u above 0")
     assert sigmascale("check", "few.csv", "--tolerate", "no").code == 0
     rng = np.random.default_rng(0)
     u = rng.gamma(4, 0.1, 60)
     pl.DataFrame({"E": rng.normal(scale=u), "u": u}).write_csv("honest.csv")
     done = sigmascale("check", "honest.csv")
     assert done.code == 4
-    assert "? Cannot tell whether consistent: u of a tenth" in done.out
-    assert done.out.splitlines()[-1].startswith("Cannot tell: nothing is plainly wrong")
+    assert re.search(r"\? Cannot tell .*consistent", done.out)
+    assert done.out.splitlines()[-1].startswith("Cannot tell")
     assert sigmascale("check", "honest.csv", "--tolerate", "cannot-tell").code == 0
     assert sigmascale("check", "honest.csv", "--tolerance", "9").code == 0
 
@@ -683,8 +673,8 @@ def test_check_tells_rows_that_the_recalibrator_was_fitted_on(
     for name, table in {"same": TABLE[:ROWS], "half": TABLE[ROWS // 2 :]}.items():
         table.write_csv(some)
         told = sigmascale("check", some, "--scaler", scaler).err
-        shares[name] = int(re.search(r"About (\d+)% of the rows that", told)[1])
+        shares[name] = int(re.search(r"(\d+)% of the rows", told)[1])
     assert shares["same"] == 100
     assert 35 < shares["half"] < 65
     told = sigmascale("check", data / "test.csv", "--scaler", scaler).err
-    assert "of the rows that" not in told
+    assert "% of the rows" not in told

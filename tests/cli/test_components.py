@@ -36,7 +36,7 @@ def test_the_parts_get_factors_of_their_own_by_default(files, sigmascale):
     saved = folder / "auto.json"
     run = sigmascale("fit", folder / "t.csv", *PARTS, "-o", saved)
     assert run.code == 0, run.err
-    assert "uncertainty sqrt(al² + ep²); features: al, ep" in " ".join(run.out.split())
+    assert run.says(r"sqrt\(al² \+ ep²\); features: al, ep")
     scaler = ss.load(saved)
     assert scaler.name_ == "component"
     assert scaler.scaler_.a_["ep"] == pytest.approx(3, rel=0.1)
@@ -102,22 +102,22 @@ def test_other_names_must_be_as_many(files, sigmascale):
     assert run.code == 0, run.err
     run = sigmascale("apply", saved, renamed, "--uncertainty", "a", "-o", new)
     assert run.code == 2
-    assert "fitted with as many uncertainties as: al, ep. Name them all" in run.err
+    assert run.says("fitted with .*al, ep")
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         (("--uncertainty", "al", "--method", "component"), "repeat --uncertainty"),
-        ((*PARTS, "--variance", "ep2"), "or --variance, but not both"),
+        ((*PARTS, "--variance", "ep2"), "--variance.* not both"),
         (("--uncertainty", "al", "--uncertainty", "al"), "given twice"),
         (("--uncertainty", "al", "--uncertainty", "E"), "both error and uncertainty"),
-        ((*PARTS, "--feature", "ep"), "'ep' has another part already"),
+        ((*PARTS, "--feature", "ep"), "'ep' .*part already"),
     ],
 )
 def test_what_makes_no_sense_is_refused(files, sigmascale, options, words):
     folder, _ = files
     run = sigmascale("fit", folder / "t.csv", *options, "-o", folder / "no.json")
     assert run.code == 2
-    assert words in run.err
+    assert run.says(words), run.err
     assert not (folder / "no.json").exists()

@@ -121,7 +121,7 @@ def test_a_damaged_archive_is_refused_in_one_sentence(
         }[command]
     )
     assert (done.code, done.out) == (2, "")
-    assert "a.npz: cannot be read as NPZ" in done.err
+    assert done.says("a.npz: .*NPZ")
     assert done.err.count("\n") == 1
 
 
@@ -160,7 +160,7 @@ def test_a_column_of_durations_is_no_label_and_does_no_harm(
         done = sigmascale(*apply)
         assert done.code == code
         if code:
-            assert "has no place for Duration" in done.err
+            assert "Duration" in done.err
 
 
 @given(st.data())
@@ -234,7 +234,7 @@ def test_a_page_that_claims_what_cannot_be_is_refused_before_it_is_read(
     for engine in ("memory", "polars", "duckdb"):
         done = sigmascale("check", path, "--engine", engine)
         assert (done.code, done.out) == (2, "")
-        assert "a.parquet: cannot be read as PARQUET: its pages are not" in done.err
+        assert done.says("a.parquet: .*PARQUET.* pages")
 
 
 def parquet_files(folder):

@@ -6,10 +6,10 @@ import shlex
 import time
 from pathlib import Path
 
+import polars as pl
 import pytest
 
-from sigmascale.cli import app, demo
-from sigmascale.cli.tables.files import write_table
+from sigmascale.cli import app
 from sigmascale.datasets import make_molecules
 from sigmascale.paper import study
 from sigmascale.scaling import BinwiseScaling
@@ -23,9 +23,13 @@ EXAMPLES = {
 
 def write_demo(folder, rows):
     """Write the two tables of the demo, without the story."""
-    cal, test = demo.halves(make_molecules(rows))
-    write_table(cal, str(folder / "demo-output/calibration.csv"))
-    write_table(test, str(folder / "demo-output/test.csv"))
+    data = make_molecules(rows)
+    columns = {"formula": data.formula, "E": data.error, "u": data.uncertainty}
+    columns |= {"mass": data.mass, "hetero": data.heteroatom_fraction}
+    table = pl.DataFrame(columns | {"OxNy": data.group})
+    (folder / "demo-output").mkdir()
+    table[: rows // 2].write_csv(folder / "demo-output/calibration.csv")
+    table[rows // 2 :].write_csv(folder / "demo-output/test.csv")
 
 
 def typed(line, sigmascale):

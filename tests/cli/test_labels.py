@@ -153,7 +153,7 @@ def test_real_numbers_are_labels_only_where_they_are_written_as_in_memory(
         done = sigmascale(*fit, "--engine", engine, "-o", tmp_path / "s.json")
         assert done.code == code
         if code:
-            assert "`x` must hold labels; it is a column of Float64" in done.err
+            assert done.says("`x` .*labels.*Float64")
 
 
 NUMBER_LIKE = st.one_of(
@@ -223,7 +223,7 @@ def write_rows(path, rows):
 )
 def test_a_name_that_occurs_twice_is_refused_wherever_it_is(names, tmp_path):
     write_rows(tmp_path / "a.csv", [names, ["1"] * len(names)])
-    with pytest.raises(InvalidInputError, match="more than one column has the name"):
+    with pytest.raises(InvalidInputError, match="more than one"):
         read_table(str(tmp_path / "a.csv"))
 
 
@@ -274,7 +274,7 @@ def test_any_names_come_back(tmp_path_factory, names):
 
 def test_a_quote_that_hides_lines_is_told_with_its_line(tmp_path):
     (tmp_path / "a.csv").write_text('u,x\n1,a\n2,5" pipe\n3,b\n')
-    with pytest.raises(InvalidInputError, match="line 3 has a quote within a field"):
+    with pytest.raises(InvalidInputError, match=r"line 3 .*quote"):
         read_table(str(tmp_path / "a.csv"))
 
 
@@ -326,7 +326,7 @@ def test_a_line_that_is_no_object_is_told_with_its_number(broken, tmp_path):
     path = tmp_path / "a.jsonl"
     lines = ["", '{"x": 1}', broken, '{"x": 2}']
     path.write_bytes("\n".join(lines).encode(errors="surrogatepass"))
-    with pytest.raises(InvalidInputError, match="line 3 is no JSON object"):
+    with pytest.raises(InvalidInputError, match=r"line 3 .*JSON"):
         read_json_lines("a.jsonl", path)
 
 
@@ -350,7 +350,7 @@ def test_differences_of_large_whole_numbers_are_exact(source, tmp_path, sigmasca
         done = sigmascale(*fit, *(("--engine", engine) if engine else ()))
         assert done.code == 0
         words = json.loads(done.out)["words"]
-        assert f"The factor is {factor:.4g}." in words
+        assert f" {factor:.4g}." in words
 
 
 def test_differences_of_large_decimal_numbers_are_exact(tmp_path, sigmascale):

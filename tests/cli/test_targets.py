@@ -45,7 +45,7 @@ def saved(folder, sigmascale):
     path = folder / "targets.json"
     run = sigmascale("fit", folder / "calibration.csv", *PATTERNS, "-o", path)
     assert run.code == 0, run.err
-    assert "3 targets: gap, dipole, alpha; features: none" in " ".join(run.out.split())
+    assert run.says("3 targets: gap, dipole, alpha;")
     assert "alpha " in run.out
     return path
 
@@ -109,7 +109,7 @@ def test_empty_cells_stay_empty(folder, saved, sigmascale):
     assert found["s_alpha"].null_count() == 0
     run = sigmascale("fit", folder / "gaps.csv", *PATTERNS, "-o", folder / "x.json")
     assert run.code == 2
-    assert "column 'u_gap', row 4 (not counting the header): None is missing" in run.err
+    assert run.says("'u_gap', row 4 .*missing")
 
 
 def test_variances_and_other_names_are_found_by_patterns(folder, saved, sigmascale):
@@ -174,7 +174,7 @@ def test_features_and_groups_are_those_of_all_targets(folder, sigmascale):
         *("u_gap", "u_dipole", "u_alpha", "mass")
     ]
     run = sigmascale("show", path)
-    assert "gap: 400 rows: columns u_gap, mass." in run.out
+    assert run.says("gap: 400 rows.*u_gap, mass")
     run = sigmascale("show", path, "--json")
     assert json.loads(run.out)["targets"]["alpha"]["rows"] == 40
 
@@ -197,14 +197,14 @@ def test_weights_are_a_column_of_the_table(folder, sigmascale):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--error", "E_*", "--uncertainty", "v_g*"), "must stand for the same"),
-        (("--error", "F_*", "--uncertainty", "u_*"), "'F_*' matches no column"),
+        (("--error", "E_*", "--uncertainty", "v_g*"), "the same"),
+        (("--error", "F_*", "--uncertainty", "u_*"), r"'F_\*' .*no column"),
         (("--error", "E_*", "--uncertainty", "u_gap"), "must have one star"),
         (("--error", "E_*", "--uncertainty", "*_*"), "must have one star"),
         (("--error", "E_*"), "patterns of both"),
         ((*PATTERNS, "--uncertainty", "v_*"), "given once"),
         ((*PATTERNS, "--conformal-share", "0.2"), "--conformal-share is for one"),
-        ((*PATTERNS, "--engine", "polars"), "fitted and judged in memory"),
+        ((*PATTERNS, "--engine", "polars"), "in memory"),
     ],
 )
 def test_patterns_that_do_not_pair_are_explained(folder, sigmascale, arguments, words):
@@ -212,7 +212,7 @@ def test_patterns_that_do_not_pair_are_explained(folder, sigmascale, arguments, 
     table = folder / "calibration.parquet"
     run = sigmascale("fit", table, *arguments, "-o", output)
     assert run.code == 2
-    assert words in " ".join(run.err.split())
+    assert run.says(words), run.err
     assert not output.exists()
 
 
@@ -233,12 +233,12 @@ def test_files_of_one_and_of_several_targets_are_told_apart(folder, saved, sigma
         *("apply", saved, folder / "test.csv", "--coverage", "0.9", "-o", "x.csv")
     )
     assert run.code == 2
-    assert "--coverage is for one target" in run.err
+    assert run.says("--coverage .*one target")
     run = sigmascale(
         *("check", folder / "test.csv", *PATTERNS, "--report", folder / "r.html")
     )
     assert run.code == 2
-    assert "must have one star, for the names of targets" in run.err
+    assert run.says("one star")
     damaged = json.loads(saved.read_text("utf-8"))
     damaged["source"] = {"targets": {"gap": {}}}
     from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum
@@ -249,4 +249,4 @@ def test_files_of_one_and_of_several_targets_are_told_apart(folder, saved, sigma
     path.write_text(json.dumps(damaged), "utf-8")
     run = sigmascale("apply", path, folder / "test.csv", "-o", folder / "never.csv")
     assert run.code == 2
-    assert "names of targets in the recalibrators' file are damaged" in run.err
+    assert run.says("targets .*damaged")

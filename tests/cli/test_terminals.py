@@ -42,12 +42,6 @@ def in_folder(tmp_path, monkeypatch, sigmascale):
 COMMAND = [sys.executable, "-m", "sigmascale"]
 
 
-def run(*arguments, **options):
-    return subprocess.run(
-        [*COMMAND, *arguments], capture_output=True, check=False, **options
-    )
-
-
 # --- names that a terminal would act upon
 
 
@@ -176,17 +170,7 @@ def test_an_empty_name_and_a_report_to_a_stream_are_refused(arguments, sigmascal
 # --- closed streams
 
 
-def run_with_closed(streams, *arguments):
-    """Run a command whose standard streams of these numbers are closed."""
-    closing = " ".join(f"{number}>&-" for number in streams)
-    return subprocess.run(
-        ["sh", "-c", f'exec "$@" {closing}', "sh", *COMMAND, *arguments],
-        capture_output=True,
-        check=False,
-    )
-
-
-ALL = (0, 1, 2)
+IN, OUT, ERR = ALL = ("stdin", "stdout", "stderr")
 
 
 @pytest.mark.parametrize(
@@ -195,18 +179,20 @@ ALL = (0, 1, 2)
         (ALL, ("check", "a.csv", "--tolerate", "no"), 0),
         (ALL, ("fit", "a.csv", "--method", "linear", "-o", "t.json"), 0),
         (ALL, ("apply", "s.json", "a.csv", "-o", "o.csv"), 0),
-        ((0,), ("apply", "s.json", "a.csv", "-o", "o.csv"), 0),
-        ((1,), ("check", "a.csv", "--tolerate", "no"), 0),
-        ((2,), ("fit", "a.csv", "--method", "linear", "-o", "t.json"), 0),
+        ((IN,), ("apply", "s.json", "a.csv", "-o", "o.csv"), 0),
+        ((OUT,), ("check", "a.csv", "--tolerate", "no"), 0),
+        ((ERR,), ("fit", "a.csv", "--method", "linear", "-o", "t.json"), 0),
         (ALL, ("check", "no.csv"), 2),
-        ((1,), ("--help",), 0),
-        ((2,), ("nonsense",), 2),
+        ((OUT,), ("--help",), 0),
+        ((ERR,), ("nonsense",), 2),
     ],
 )
-def test_closed_streams_change_no_exit_code_and_no_file(streams, arguments, code):
-    done = run_with_closed(streams, *arguments)
-    assert done.returncode == code
-    assert b"Traceback" not in done.stdout + done.stderr
+def test_closed_streams_change_no_exit_code_and_no_file(
+    streams, arguments, code, sigmascale
+):
+    done = sigmascale(*arguments, closed=streams)
+    assert done.code == code
+    assert "Traceback" not in done.out + done.err
     if "t.json" in arguments:
         assert Path("t.json").read_bytes() == Path("s.json").read_bytes()
     if "o.csv" in arguments:
@@ -214,19 +200,32 @@ def test_closed_streams_change_no_exit_code_and_no_file(streams, arguments, code
 
 
 @pytest.mark.parametrize(
-    ("arguments", "number", "words"),
+    ("arguments", "stream", "words"),
     [
-        (("check", "-"), 0, b"error: -: standard input is empty.\n"),
-        (("apply", "s.json", "a.csv", "-o", "-"), 1, b"standard output is closed"),
-        (("fit", "a.csv", "--method", "linear", "-o", "-"), 1, b"output is closed"),
+        (("check", "-"), IN, "standard input is empty"),
+        (("apply", "s.json", "a.csv", "-o", "-"), OUT, "output is closed"),
+        (("fit", "a.csv", "--method", "linear", "-o", "-"), OUT, "output is closed"),
     ],
 )
-def test_data_from_or_to_a_closed_stream_are_refused(arguments, number, words):
-    done = run_with_closed([number], *arguments)
-    assert done.returncode == 2
-    assert words in done.stderr
-    assert done.stderr.count(b"error: ") == 1
-    assert b"Traceback" not in done.stderr
+def test_data_from_or_to_a_closed_stream_are_refused(
+    arguments, stream, words, sigmascale
+):
+    done = sigmascale(*arguments, closed=[stream])
+    assert done.code == 2
+    assert words in done.err
+    assert done.err.count("error: ") == 1
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("output", ["o.csv", "-"])
+def test_a_process_without_streams_keeps_words_out_of_its_files(output):
+    # the numbers of closed streams are free, and the next file that opens takes one
+    shell = ("sh", "-c", 'exec "$@" 0>&- 1>&- 2>&-', "sh")
+    apply = ("apply", "s.json", "a.csv", "-o", output)
+    done = subprocess.run([*shell, *COMMAND, *apply], check=False)
+    assert done.returncode == (2 if output == "-" else 0)
+    if output == "o.csv":
+        assert pl.read_csv("o.csv").shape == (100, 5)
 
 
 # --- narrow terminals
@@ -253,14 +252,15 @@ def on_a_terminal(columns, *arguments):
     return process.returncode, text
 
 
-@pytest.mark.parametrize("columns", [0, 1, 2])
+CHECK = ("check", "a.csv", "--feature", ESCAPES, "--tolerate", "no")
+
+
 @pytest.mark.parametrize(
-    ("arguments", "code", "words"),
+    ("columns", "arguments", "code", "words"),
     [
-        (("check", "a.csv", "--feature", ESCAPES, "--tolerate", "no"), 0, b"Unbiased"),
-        (("check", "no.csv"), 2, b"error: no.csv: No such file"),
-        (("--help",), 0, b""),
-        (("nonsense",), 2, b""),
+        (1, CHECK, 0, b"Unbiased"),
+        (0, ("nonsense",), 2, b""),
+        (2, ("--help",), 0, b""),
     ],
 )
 def test_a_terminal_without_room_is_no_defect(columns, arguments, code, words):
@@ -270,11 +270,20 @@ def test_a_terminal_without_room_is_no_defect(columns, arguments, code, words):
     assert b"Traceback" not in text
 
 
-@pytest.mark.parametrize("columns", ["0", "1", "-5", "many"])
+@pytest.mark.parametrize("columns", ["0", "1", "2", "-5", "many"])
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (CHECK, 0, "Unbiased"),
+        (("check", "no.csv"), 2, "no.csv"),
+        (("--help",), 0, ""),
+        (("nonsense",), 2, ""),
+    ],
+)
 def test_the_width_that_the_environment_claims_is_no_defect(
-    columns, sigmascale, monkeypatch
+    columns, arguments, code, words, sigmascale
 ):
-    done = run("check", "a.csv", env={**os.environ, "COLUMNS": columns})
-    assert done.returncode in (0, 1, 4)
-    assert done.stderr == b""
-    assert "Unbiased" in done.stdout.decode()
+    done = sigmascale(*arguments, columns=columns)
+    assert done.code == code
+    assert words in done.out + done.err
+    assert "Traceback" not in done.out + done.err

@@ -42,10 +42,9 @@ def test_an_update_equals_a_fit_to_all_rows(sigmascale):
         ss.load(f"{name}.json").factor_ for name in ("t", "u", "all")
     )
     assert after == pytest.approx(whole, rel=1e-12)
-    words = " ".join(done.out.split())
-    assert "Learned from 400 more rows, 800 in all" in words
-    assert f"multiplied by {before:.4g} before, and are by {after:.4g} now." in words
-    assert "Saved: u.json." in words
+    assert done.says("400 more rows, 800 in all")
+    assert done.says(f" {before:.4g} before.* {after:.4g} now")
+    assert done.says("Saved: u.json")
 
 
 def test_without_an_output_the_file_itself_is_updated_and_knows_its_columns(
@@ -77,19 +76,19 @@ def test_new_labels_are_learned_without_a_warning(sigmascale):
     table(3).with_columns(kind=pl.lit("new")).write_csv("labels.csv")
     done = sigmascale("update", "t.json", "labels.csv")
     assert (done.code, done.err) == (0, "")
-    assert "3 groups have a factor" in " ".join(done.out.split())
+    assert done.says("3 groups")
 
 
 @pytest.mark.parametrize(
     ("arguments", "match"),
     [
-        (("l.json", "new.csv"), "l.json: This LinearScaling cannot be updated"),
+        (("l.json", "new.csv"), "l.json: .*LinearScaling"),
         (("t.json", "new.csv", "-o", "x.csv"), "is written as JSON"),
         (("t.json", "new.csv", "--forget", "2"), "at most 1; found 2"),
         (("t.json", "new.csv", "--half-life", "0"), "above 0; found 0"),
         (
             ("t.json", "new.csv", "--half-life", "9", "--forget", "0.9"),
-            "`forget` or `half_life`, not both",
+            "`forget` .*`half_life`",
         ),
         (("t.json", "new.csv", "--error", "e"), "needs a column 'e'"),
         (("none.json", "new.csv"), "No such file"),
@@ -101,7 +100,7 @@ def test_what_cannot_be_ends_with_2_and_changes_no_file(sigmascale, arguments, m
     before = Path("t.json").read_bytes()
     done = sigmascale("update", *arguments)
     assert done.code == 2
-    assert match in done.err
+    assert done.says(match), done.err
     assert Path("t.json").read_bytes() == before
     assert sorted(p.name for p in Path().iterdir()) == [
         *("l.json", "new.csv", "old.csv", "t.json")

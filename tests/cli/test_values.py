@@ -1,132 +1,142 @@
+"""What the cells of a table mean: numbers, labels, and nothing."""
+
+import json
+
 import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.cli.tables.memory import MemoryTable
-from sigmascale.cli.tables.reading import Reading
-from sigmascale.cli.tables.roles import Roles
-from sigmascale.cli.tables.values import RawTable
-from sigmascale.exceptions import InvalidInputError
+import sigmascale as ss
 
-N = 8
+N = 40
 FRAME = pl.DataFrame(
     {
-        "formula": ["CH4", "H2O", "NH3", "CO2"] * 2,
-        "E": [f"{i}.5" for i in range(N)],
-        "u": [f" {i + 1}e-1" for i in range(N)],
+        "E": [f"{i % 7 - 3}.5" for i in range(N)],
+        "u": [f" {i % 9 + 1}e-1" for i in range(N)],
         "mass": [str(i) for i in range(N)],
-        "label": list("aabbccdd"),
+        "label": list("aabb") * (N // 4),
     }
 )
+NUMBERS = FRAME.select(pl.exclude("label").str.strip_chars().cast(float))
 
 
-class Fixed:
-    """A choice that was made already."""
+@pytest.fixture
+def check(tmp_path, sigmascale):
+    """Check a table that was written as CSV, or as Parquet."""
 
-    def __init__(self, roles):
-        self.roles = roles
+    def run(frame, *options, ending="csv"):
+        path = tmp_path / f"a.{ending}"
+        frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
+        return sigmascale("check", path, *options)
 
-    def find(self, table):
-        return self.roles
-
-
-def take(frame, roles, **reading):
-    how = Reading(**reading)
-    raw = RawTable(frame, how.decimal or ".")
-    return MemoryTable.take(["a.csv"], how, raw, Fixed(roles))
+    return run
 
 
-def test_formulas_give_columns_of_the_conditioning_table():
-    table = take(FRAME, Roles("u", formula="formula"))
-    assert table.X.columns == ["u", "mass", "heteroatom_fraction", "OxNy"]
-    assert table.X["OxNy"][:4].to_list() == ["O0N0", "O1N0", "O0N1", "O2N0"]
-    assert table.X["mass"][0] == pytest.approx(16.04, abs=0.01)
+@pytest.fixture
+def apply(tmp_path, sigmascale):
+    """Apply a recalibrator of u to a table, and return what it writes."""
+    scaler, out = tmp_path / "s.json", tmp_path / "out.csv"
+    FRAME.write_csv(tmp_path / "fitted.csv")
+    fit = ("fit", tmp_path / "fitted.csv", "--method", "temperature", "-o", scaler)
+    assert sigmascale(*fit).code == 0
+    factor = ss.load(scaler).factor_
+
+    def run(frame, *options, separator=","):
+        frame.write_csv(tmp_path / "a.csv", separator=separator)
+        options = (*options, "--separator", separator)
+        done = sigmascale("apply", scaler, tmp_path / "a.csv", *options, "-o", out)
+        if done.code == 0:
+            return pl.read_csv(out, separator=separator, infer_schema=False), factor
+        assert done.code == 2
+        return done
+
+    return run
 
 
-def test_errors_are_reference_minus_prediction():
-    frame = FRAME.with_columns(R=pl.lit(3.0), V=pl.lit("1"))
-    table = take(frame, Roles("u", error=("R", "V"), prediction="V"))
-    assert table.error.tolist() == [2.0] * N
-    assert table.prediction.tolist() == [1.0] * N
-    assert table.X["u"].to_list() == [float(f"{i + 1}e-1") for i in range(N)]
+def test_numbers_may_be_written_with_spaces_and_exponents(check):
+    told = json.loads(check(FRAME, "--json").out)
+    assert told["scores"]["ZMS"] == pytest.approx(ss.zms(NUMBERS["E"], NUMBERS["u"]))
 
 
-def test_variances_become_uncertainties():
-    table = take(FRAME, Roles("u", is_variance=True))
-    assert np.array_equal(table.X["u"], np.sqrt(np.arange(1, N + 1) / 10))
-
-
-@pytest.mark.parametrize(
-    "missing", ["", "NA", "nan", " n/a ", "null", "None", "-", None]
-)
-def test_rows_with_missing_values_are_counted_by_column_or_dropped(missing):
+@pytest.mark.parametrize("missing", ["", "NA", "nan", " n/a ", "null", "None", "-"])
+def test_rows_with_missing_values_are_counted_by_column_or_dropped(missing, check):
     frame = FRAME.with_columns(
         u=pl.Series([missing, *FRAME["u"][1:]]),
         mass=pl.Series([missing, missing, *FRAME["mass"][2:]]),
     )
-    roles = Roles("u", numbers=("mass",), error=("E",))
-    with pytest.raises(
-        InvalidInputError, match=r"2 of 8 rows have .*: 'u' 1, 'mass' 2.*--drop-missing"
-    ):
-        take(frame, roles)
-    table = take(frame, roles, drop_missing=True)
-    assert table.dropped == 2
-    assert table.rows.frame.equals(frame[2:])
-    assert table.X["mass"].to_list() == [2, 3, 4, 5, 6, 7]
-    assert table.error.tolist() == [2.5, 3.5, 4.5, 5.5, 6.5, 7.5]
+    done = check(frame, "--feature", "mass")
+    assert done.code == 2
+    assert done.says(f"2 of {N} rows .*'u' 1, 'mass' 2.*--drop-missing")
+    done = check(frame, "--feature", "mass", "--drop-missing", "--json")
+    told = json.loads(done.out)
+    assert (told["data"]["rows"], told["data"]["dropped"]) == (N - 2, 2)
+    rest = NUMBERS[2:]
+    assert told["scores"]["ZMS"] == pytest.approx(ss.zms(rest["E"], rest["u"]))
 
 
-def test_missing_values_of_columns_without_a_part_do_not_matter():
-    frame = FRAME.with_columns(other=pl.lit(None), E=pl.lit(""))
-    assert take(frame, Roles("u")).dropped == 0
+def test_missing_values_of_columns_without_a_part_do_not_matter(check):
+    done = check(FRAME.with_columns(other=pl.lit(None)), "--json")
+    assert json.loads(done.out)["data"]["rows"] == N
 
 
-def test_a_missing_label_is_missing():
-    frame = FRAME.with_columns(label=pl.Series([None, *"abbccdd"]))
-    with pytest.raises(InvalidInputError, match="'label' 1"):
-        take(frame, Roles("u", labels=("label",)))
+def test_a_missing_label_is_missing(check):
+    frame = FRAME.with_columns(label=pl.Series([None, *FRAME["label"][1:]]))
+    done = check(frame, "--label", "label")
+    assert done.code == 2
+    assert done.says("'label' 1")
 
 
-def test_zeros_are_refused_where_uncertainties_must_be_positive():
-    frame = FRAME.with_columns(u=pl.Series([1.0, 0.0, *[1.0] * 6]))
-    table = take(frame, Roles("u", error=("E",)))
-    assert table.X["u"][1] == 0
-    with pytest.raises(InvalidInputError, match=r"row 2 .*: 0.0 is no positive number"):
-        table.validate(None, 0)
+def test_zeros_are_refused_where_uncertainties_must_be_positive(check, apply):
+    frame = FRAME.with_columns(u=pl.Series(["1", "0", *FRAME["u"][2:]]))
+    done = check(frame)
+    assert done.code == 2
+    assert done.says("row 2 .* 0.0 .*positive")
+    written, _ = apply(frame)
+    assert written.height == N
 
 
-def test_the_first_bad_value_is_shown_and_the_others_are_counted():
-    table = RawTable(pl.DataFrame({"u": ["1", "x", "2", "y", "z"]}))
-    with pytest.raises(InvalidInputError, match=r"row 2 .* 'x' .*So are 2 more"):
-        table.numbers("u")
-
-
-def test_the_place_of_a_bad_value_is_that_in_the_file_whatever_was_left_out():
-    frame = pl.DataFrame({"u": ["1", "", "2", "3", "-1", "4"], "k": list("abaaaa")})
-    match = r"row 5 .*: -1.0 is negative"
-    with pytest.raises(InvalidInputError, match=match):
-        take(frame, Roles("u"), drop_missing=True)
-    with pytest.raises(InvalidInputError, match=match):
-        take(frame, Roles("u"), where="k == 'a'")
-    with pytest.raises(InvalidInputError, match=match):
-        take(frame, Roles("u"), where="k >= 'a' and k != 'x'", drop_missing=True)
+def test_the_first_bad_value_is_shown_and_the_others_are_counted(apply):
+    done = apply(pl.DataFrame({"u": ["1", "x", "2", "y", "z"]}))
+    assert done.says("row 2 .* 'x' .* 2 more")
 
 
 @pytest.mark.parametrize(
-    ("values", "numeric"),
+    "options",
     [
-        (["1", "2.5", " -3e-2 "], True),
-        (["1", "", "NA"], True),
-        (["", "NA", None], False),
-        (["1", "a"], False),
-        (["1", "inf"], True),  # refused when it is used
-        ([1, 2], True),
-        ([True, False], False),
-        (["2020-01-01"], False),
+        ("--drop-missing",),
+        ("--where", "k == 'a'"),
+        ("--where", "k >= 'a' and k != 'x'", "--drop-missing"),
     ],
 )
-def test_what_counts_as_a_column_of_numbers(values, numeric):
-    assert RawTable(pl.DataFrame({"x": values})).is_numeric("x") is numeric
+def test_the_place_of_a_bad_value_is_that_in_the_file_whatever_was_left_out(
+    options, apply
+):
+    frame = pl.DataFrame({"u": ["1", "", "2", "3", "-1", "4"], "k": list("abaaaa")})
+    assert apply(frame, *options).says("row 5 .* -1.0 .*negative")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["1", "2.5", " -3e-2 ", "4"], "numbers"),
+        (["1", "a", "a", "a"], "labels"),
+        (["2020-01-01", "2020-01-02"], "labels"),
+        ([1, 2], "numbers"),
+        ([True, False], "labels"),
+    ],
+)
+def test_what_counts_as_a_column_of_numbers(values, kind, check):
+    frame = FRAME.with_columns(x=pl.Series(np.resize(values, N)))
+    ending = "csv" if isinstance(values[0], str) else "parquet"
+    done = check(frame, "--feature", "x", "--json", ending=ending)
+    assert json.loads(done.out)["data"][kind] == ["x"]
+
+
+def test_an_infinite_number_is_one_and_refused(check):
+    frame = FRAME.with_columns(x=pl.Series(["inf", *FRAME["mass"][1:]]))
+    done = check(frame, "--feature", "x")
+    assert done.code == 2
+    assert done.says("'x', row 1 .*infinite")
 
 
 @pytest.mark.parametrize(
@@ -134,27 +144,27 @@ def test_what_counts_as_a_column_of_numbers(values, numeric):
     [[[1.0]] * N, [{"a": 1}] * N, [b"\xff"] * N],
     ids=["list", "struct", "bytes"],
 )
-def test_nested_values_are_no_labels(values):
+def test_nested_values_are_no_labels(values, check):
     frame = FRAME.with_columns(x=pl.Series(values))
-    with pytest.raises(InvalidInputError, match="'x' must hold labels or numbers"):
-        take(frame, Roles("u", labels=("x",)))
+    done = check(frame, "--label", "x", ending="parquet")
+    assert done.code == 2
+    assert done.says("'x' .*labels or numbers")
 
 
-def test_decimal_commas_are_read_where_they_are_expected():
-    texts = ["0,5", " -1,25e-3 ", "2", "NA", ",5"]
-    table = RawTable(pl.DataFrame({"x": texts}), ",")
-    assert table.numbers("x").to_list() == [0.5, -1.25e-3, 2.0, None, 0.5]
-    with pytest.raises(InvalidInputError, match=r"row 1 .*'0,5' .*Pass --decimal ,"):
-        RawTable(table.frame).numbers("x")
+def test_decimal_commas_are_read_where_they_are_expected(apply):
+    frame = pl.DataFrame({"u": ["0,5", " 1,25e-3 ", "2", "NA", ",5"]})
+    options = ("--decimal", ",", "--drop-missing")
+    written, factor = apply(frame, *options, separator=";")
+    found = written["u_recalibrated"].str.replace(",", ".").cast(float)
+    np.testing.assert_allclose(found, factor * np.array([0.5, 1.25e-3, 2.0, 0.5]))
+    assert apply(frame, separator=";").says("row 1 .*'0,5' .*--decimal ,")
 
 
 @pytest.mark.parametrize("text", ["1.5", "1.234,5", "1,234,5"])
-def test_points_beside_decimal_commas_are_not_guessed_at(text):
-    table = RawTable(pl.DataFrame({"x": ["0,5", text]}), ",")
-    with pytest.raises(InvalidInputError, match=r"row 2 .*(has a point|not a number)"):
-        table.numbers("x")
+def test_points_beside_decimal_commas_are_not_guessed_at(text, apply):
+    done = apply(pl.DataFrame({"u": ["0,5", text]}), "--decimal", ",", separator=";")
+    assert done.says("row 2 .*(has a point|not a number)")
 
 
-def test_no_other_decimal_mark_is_accepted():
-    with pytest.raises(InvalidInputError, match="--decimal must be a point or a comma"):
-        Reading(decimal=";")
+def test_no_other_decimal_mark_is_accepted(apply):
+    assert apply(FRAME, "--decimal", ";").says("--decimal .*point or a comma")

@@ -80,10 +80,10 @@ def test_inputs_that_have_shifted(sigmascale, files):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--weight", "x"), "column 'x', row 2.*negative, and a weight cannot be"),
-        (("--weight", "E"), "column 'E' has another part already"),
-        (("--weight", "v"), "--weight needs a column 'v'"),
-        (("--weight", "w", "--feature", "w"), "column 'w' has another part already"),
+        (("--weight", "x"), "column 'x', row 2.*negative"),
+        (("--weight", "E"), "'E' .*part already"),
+        (("--weight", "v"), "--weight .*'v'"),
+        (("--weight", "w", "--feature", "w"), "'w' .*part already"),
         (("--weight", "w", "--shift-to", "new.csv"), "pass it without --weight"),
     ],
 )
@@ -108,4 +108,4 @@ def test_tables_that_are_only_queried_know_weights_too(sigmascale, files):
     shift = ("--engine", "polars", "--shift-to", files / "new.csv")
     refused = sigmascale("fit", files / "cal.parquet", *shift, "-o", files / "n.json")
     assert refused.code == 2
-    assert "--shift-to needs rows in memory" in " ".join(refused.err.split())
+    assert refused.says("--shift-to .*in memory")

@@ -1,16 +1,17 @@
 import numpy as np
 import pytest
 from scipy import stats
-from sigmascale._support.rows import judged_rows
 
 from sigmascale.judging.average import average_of, fit_nu
+from sigmascale.predictions import as_predictions
 
 
 def average(z, groups=None, level=0.95):
-    rows = judged_rows(z, np.ones(z.size), None, groups)
+    rows = as_predictions(z, np.ones(z.size), None, groups)
     return average_of(rows, level, np.random.default_rng(0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["normal", "t(5)", "zeros"])
 def test_the_interval_holds_1_as_often_as_it_says_or_more(law):
     rng = np.random.default_rng(3)

@@ -3,13 +3,13 @@
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale._support.rows import Rows, judged_rows
 
 import sigmascale as ss
 from sigmascale.bins.partitions import rank_bins
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.judging import binning, local, references, scores, verdicts
 from sigmascale.judging.binning import bin_variables
+from sigmascale.predictions import Predictions, as_predictions
 
 RNG = np.random.default_rng(3)
 N = 600
@@ -34,9 +34,9 @@ def calls(monkeypatch):
 
         return function
 
-    check = counted("checks", judged_rows)
+    check = counted("checks", as_predictions)
     for module in (binning, scores, references, verdicts):
-        monkeypatch.setattr(module, "judged_rows", check)
+        monkeypatch.setattr(module, "as_predictions", check)
     for name, function in (("sorted", "rank_bins"), ("coded", "rank_codes")):
         original = getattr(binning, function)
         monkeypatch.setattr(binning, function, counted(name, original))
@@ -70,7 +70,7 @@ def test_one_variable_is_cut_without_the_others(calls):
 
 @pytest.mark.parametrize("ties", [None, FEATURES["mass"]])
 def test_rows_in_order_fall_in_the_bins_of_rows_as_they_came(ties):
-    rows = judged_rows(ERROR, U, FEATURES)
+    rows = as_predictions(ERROR, U, FEATURES)
     as_they_came = bin_variables(rows, 17, ties=ties)
     in_order = bin_variables(rows, 17, ties=ties, in_order=True)
     for name, found in in_order.items():
@@ -81,7 +81,7 @@ def test_rows_in_order_fall_in_the_bins_of_rows_as_they_came(ties):
 
 
 def test_equal_values_of_a_feature_are_ordered_by_u_unless_other_ties_are_given():
-    rows = judged_rows(ERROR, U, FEATURES)
+    rows = as_predictions(ERROR, U, FEATURES)
     mass = FEATURES["mass"]
     for ties, keys in ((None, {"ties": U}), (ERROR, {"ties": ERROR})):
         found = bin_variables(rows, 9, ties=ties)["mass"]
@@ -90,8 +90,8 @@ def test_equal_values_of_a_feature_are_ordered_by_u_unless_other_ties_are_given(
 
 
 def test_rows_without_errors_are_cut_too():
-    found = bin_variables(Rows((U,), ("u",)), 6)["u"]
-    expected = bin_variables(judged_rows(ERROR, U), 6)["u"]
+    found = bin_variables(Predictions.of((U,), ("u",)), 6)["u"]
+    expected = bin_variables(as_predictions(ERROR, U), 6)["u"]
     np.testing.assert_array_equal(found.codes, expected.codes)
 
 
@@ -130,7 +130,7 @@ def test_frames_have_no_second_door(function):
 
 
 def test_measuring_gives_scores_and_intervals_of_the_same_bins():
-    rows = judged_rows(ERROR, U, FEATURES)
+    rows = as_predictions(ERROR, U, FEATURES)
     settings = local.check_settings(15, "moments")
     found = local.measure(rows, settings, np.random.default_rng(0))
     assert found.scores == ss.scorecard(ERROR, U, FEATURES, n_bins=15)

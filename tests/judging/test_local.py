@@ -3,12 +3,12 @@ import json
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale._support.rows import judged_rows
 
 from sigmascale import local_zms, wilson_interval
 from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
 from sigmascale.judging.confidence_intervals import METHODS
 from sigmascale.judging.local import check_settings, measure
+from sigmascale.predictions import as_predictions
 
 RNG = np.random.default_rng(5)
 N = 2000
@@ -207,7 +207,7 @@ def test_groups_that_are_all_small_are_refused():
 
 def by_variable(features, *, n_bins, method="bca", ties=None, rng=0, **others):
     settings = check_settings(n_bins, method, **others)
-    rows = judged_rows(ERROR, U, features)
+    rows = as_predictions(ERROR, U, features)
     return measure(rows, settings, np.random.default_rng(rng), ties=ties).local
 
 

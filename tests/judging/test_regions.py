@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from sigmascale import Region
+from sigmascale._support.labels import Categories
 from sigmascale.bins.partitions import sum_by_code
 from sigmascale.judging.regions import off_by, worst_region
 from sigmascale.judging.scans import ScannedVariable
@@ -15,6 +16,7 @@ KIND = RNG.choice(["a", "b", "c"], N)
 
 
 def worst(error, by=X):
+    by = by if by.dtype.kind == "f" else Categories.of(by)
     variable = ScannedVariable.of("by", by)
     sums = sum_by_code(variable.codes, (error / U) ** 2, variable.n_bins)
     return worst_region(variable, sums, critical=15.0)

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from sigmascale._support.rows import judged_rows
 
+from sigmascale._support.labels import Categories
 from sigmascale.bins.partitions import sum_by_code
 from sigmascale.judging.detectability import smallest_seen
 from sigmascale.judging.scans import (
@@ -11,6 +11,7 @@ from sigmascale.judging.scans import (
     variance_ratios,
     variance_scan,
 )
+from sigmascale.predictions import as_predictions
 
 RNG = np.random.default_rng(1)
 N = 1000
@@ -33,7 +34,7 @@ def test_numbers_are_cut_into_fifty_bins_and_equal_ones_never_parted():
 
 def test_labels_have_a_bin_each_but_rare_ones_share_one():
     labels = np.array(["a"] * 600 + ["b"] * 370 + [f"rare {i}" for i in range(30)])
-    variable = ScannedVariable.of("kind", labels)
+    variable = ScannedVariable.of("kind", Categories.of(labels))
     assert variable.labels == ("a", "b", "rare labels")
     assert variable.sizes.tolist() == [600, 370, 30]
 
@@ -55,7 +56,7 @@ def test_the_statistic_is_the_largest_likelihood_ratio_over_runs():
 
 def test_the_statistic_of_labels_is_the_largest_over_all_sets_of_them():
     labels = RNG.choice(list("abcde"), N)
-    variable = ScannedVariable.of("kind", labels)
+    variable = ScannedVariable.of("kind", Categories.of(labels))
     best = 0.0
     for subset in range(1, 31):
         inside = np.isin(labels, [c for i, c in enumerate("abcde") if subset >> i & 1])
@@ -89,9 +90,9 @@ def test_a_shift_is_measured_in_units_of_its_spread_by_chance():
 
 def test_sums_of_all_variables_come_at_once():
     labels = RNG.choice(["a", "b"], N)
-    rows = judged_rows(RNG.normal(size=N), np.ones(N), {"x": X, "kind": labels})
+    rows = as_predictions(RNG.normal(size=N), np.ones(N), {"x": X, "kind": labels})
     variables = [
-        ScannedVariable.of(name, x)
+        ScannedVariable.of(name, rows.labels(name) if rows.is_labelled(name) else x)
         for name, x in zip(rows.names, rows.columns, strict=True)
     ]
     scanned = ScannedRows(rows, variables)

@@ -78,6 +78,7 @@ def test_rce_of_many_rows_has_the_interval_of_whole_rows():
     assert found.value == pytest.approx(rce(error.tolist(), u.tolist()), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("df", [6, 20])
 def test_the_interval_of_rce_contains_0_as_often_as_it_says(df):
     rng = np.random.default_rng(0)
@@ -305,6 +306,7 @@ def test_references_are_those_of_simulated_sets(found):
     assert reference.high == pytest.approx(high, abs=0.03)
 
 
+@pytest.mark.slow
 def test_honest_normal_errors_are_mostly_valid():
     valid = []
     for seed in range(60):

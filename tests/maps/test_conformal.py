@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigmascale._support.labels import Categories
 from sigmascale.exceptions import InfiniteIntervalWarning, InvalidInputError
 from sigmascale.maps.conformal import (
     ConformalScores,
@@ -21,10 +22,12 @@ PERCENTS = range(50, 100)
 def learn(z, labels=None):
     """Scores of rows whose uncertainties are 1."""
     z = np.asarray(z, dtype=float)
+    labels = None if labels is None else Categories.of(labels)
     return ConformalScores.learn(z, np.ones(z.size), labels)
 
 
 def interval(scores, coverage=0.9, *, asymmetric=False, labels=None, u=(1.0,)):
+    labels = None if labels is None else Categories.of(labels)
     return scores.interval(
         np.asarray(u, dtype=float), coverage, asymmetric=asymmetric, labels=labels
     )

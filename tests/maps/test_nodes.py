@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from sigmascale._support.rows import Rows
 
 import sigmascale as ss
+from sigmascale._support.labels import Categories
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
 from sigmascale.bins.quantiles import CHUNK
 from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
@@ -26,11 +26,12 @@ from sigmascale.maps import (
 )
 from sigmascale.maps.nodes import columns_of
 from sigmascale.maps.prediction import recalibrate
+from sigmascale.predictions import Predictions
 
 U = np.array([1.0, 2.0, 4.0])
 LIMITS = EqualSizeBins(np.array([2.0, 3.0]))
 PAIRS = EqualSizeBins(np.array([5.0, 5.0]), np.array([2.0, 4.0]))
-LABELS = LabelBins(np.array(["a", "b"]), np.array(["c"]))
+LABELS = LabelBins(("a", "b"), ("c",))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +66,7 @@ def test_a_missing_number_has_the_code_0():
 
 def test_labels_have_codes_and_all_others_the_code_0():
     code = Code(Column(1, "label"), LABELS)
-    labels = np.array(["b", "a", "c", "z"])
+    labels = Categories.of(np.array(["b", "a", "c", "z"]))
     found = evaluate(Lookup((code,), np.arange(3.0)), [None, labels], 4)
     assert found.tolist() == [2, 1, 0, 0]
 
@@ -80,7 +81,7 @@ def test_pairs_of_limits_tell_equal_numbers_apart():
 def test_tables_of_two_codes_are_looked_up_by_both():
     first, second = Code(UNCERTAINTY, LIMITS), Code(Column(1, "label"), LABELS)
     table = np.arange(12.0).reshape(4, 3)
-    labels = np.array(["a", "b", "?"])
+    labels = Categories.of(np.array(["a", "b", "?"]))
     found = evaluate(Lookup((first, second), table), [U, labels], 3)
     assert found.tolist() == [table[1, 1], table[2, 2], table[3, 0]]
 
@@ -149,8 +150,9 @@ def test_nodes_that_make_no_sense_are_refused(make, match):
 def test_labels_never_seen_are_told_once_a_column_and_rare_ones_are_not():
     code = Code(Column(1, "label"), LABELS)
     root = scaled(Lookup((code,), np.array([9.0, 1.0, 2.0])))
-    labels = np.array(["b", "c", "z"])
-    rows = Rows((U, labels), ("u", "kind"))
+    labels = Categories.of(np.array(["b", "c", "z"]))
+    names = (None, labels.labels)
+    rows = Predictions.of((U, labels.codes), ("u", "kind"), categories=names)
     with pytest.warns(UnseenGroupWarning, match=r"1 of 3 rows .* 'kind'") as told:
         found = recalibrate(root, rows, smallest=1.0)
     assert len(told) == 1

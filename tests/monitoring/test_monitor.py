@@ -57,6 +57,7 @@ def test_changes_are_found_in_time_and_by_their_name(name, law):
     assert stats.binomtest(named, n, 0.9, alternative="less").pvalue > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["t(4)", "exponential"])
 @pytest.mark.parametrize("name", ["u too small, 1.3", "u too large, 1.5, a fifth"])
 def test_regions_with_normals_of_their_own_are_told_from_all_rows(name, law):
@@ -73,6 +74,7 @@ def test_a_late_change_is_found_too():
     assert alarm.row - 50_000 < 400
 
 
+@pytest.mark.slow
 def test_what_rows_pay_is_fair_whatever_the_calibration_set_says():
     # 30 rows of calibration are far from their law; the mean payoff is 1 all the same
     paid = []

@@ -7,11 +7,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.monitoring import over_time as module
+from sigmascale.predictions import as_predictions
 from sigmascale.report import report_html
 from sigmascale.report.pictures import plan_time
 
@@ -22,11 +22,11 @@ DATES = [BEGIN + timedelta(hours=i) for i in range(N)]
 
 
 def over_time(error, u, time):
-    return module.over_time(judged_rows(error, u), time)
+    return module.over_time(as_predictions(error, u), time)
 
 
 def as_times(time, error):
-    return module.as_times(time, judged_rows(error, np.ones(error.size)))
+    return module.as_times(time, as_predictions(error, np.ones(error.size)))
 
 
 def changed(factor=1.0, shift=0.0, seed=1):
@@ -145,7 +145,7 @@ def test_equal_times_are_drawn_too():
 def test_rows_of_weight_0_are_left_out_and_the_others_keep_their_times():
     error, u = changed(1.6)
     weights = np.where(np.arange(N) % 3 == 0, 0.0, 1.0)
-    rows = judged_rows(error, u, sample_weight=weights)
+    rows = as_predictions(error, u, sample_weight=weights)
     some = weights > 0
     found = module.over_time(rows, np.arange(N))
     kept = over_time(error[some], u[some], np.arange(N)[some])

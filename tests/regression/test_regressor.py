@@ -696,6 +696,7 @@ def heavy_set(n, rng):
     return X, X[:, 0] + np.exp(0.5 * X[:, 1]) * rng.standard_t(3, size=n)
 
 
+@pytest.mark.slow
 def test_a_frozen_regressor_with_rows_set_aside_has_exact_coverage():
     rng = np.random.default_rng(0)
     frozen = FrozenEstimator(BayesianRidge().fit(*heavy_set(50, rng)))
@@ -710,6 +711,7 @@ def test_a_frozen_regressor_with_rows_set_aside_has_exact_coverage():
     assert stats.binomtest(sum(inside), 500, 19 / 21).pvalue > 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [False, True])
 def test_without_rows_set_aside_coverage_is_nearly_what_was_asked_for(frozen):
     rng = np.random.default_rng(1)

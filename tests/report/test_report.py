@@ -17,32 +17,13 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import sigmascale as ss
-from sigmascale._support.citations import (
-    ABC,
-    BCA,
-    BOOSTING,
-    RAKING,
-    SCORES,
-    SKEWNESS,
-    STEP_DOWN,
-    TAILS,
-    WILSON,
-    WITHIN,
-)
 from sigmascale.exceptions import (
     FewerBinsWarning,
     InvalidInputError,
     RepeatedRowsWarning,
     ZeroErrorBinWarning,
 )
-from sigmascale.judging import verdicts
 from sigmascale.report import report_html, write_report
-from sigmascale.report.cautions import cautions
-from sigmascale.report.evidence import gather
-from sigmascale.report.methods import Citations, write_methods
-from sigmascale.report.pictures import draw_all, plan_factors, plan_local
-from sigmascale.report.questions import MARKS, headline, small_print
-from sigmascale.report.tables import tabulate_candidates
 
 DATA = ss.datasets.make_molecules(1600, seed=4)
 TABLE = pl.DataFrame(
@@ -69,11 +50,6 @@ def judge(error, u, features=None, *, recalibrated=None, **options):
     return ss.validate(error, u, features), options
 
 
-def evidence_of(*args, **kwargs):
-    validation, options = judge(*args, **kwargs)
-    return gather(validation, **options)
-
-
 def page_of(*args, **kwargs):
     validation, options = judge(*args, **kwargs)
     return report_html(validation, **options)
@@ -98,9 +74,46 @@ def section(page, heading):
     return found[1]
 
 
-@pytest.fixture(scope="module")
-def evidence():
-    return gather(BEFORE, **BOTH)
+def verdicts_of(page):
+    """The question, the sentence and the small print of each verdict, by column."""
+    cards = page[: page.index("<h2>Scores</h2>")].split('<div class="card">')[1:]
+    item = r"<strong>(.*?)</strong>(.*?)(?:<small>(.*?)</small>)?\s*</div></li>"
+    return [
+        [tuple(map(text_of, found)) for found in re.findall(item, card, re.DOTALL)]
+        for card in cards
+    ]
+
+
+def captions(page, heading):
+    """What stands below the pictures of a section."""
+    found = re.findall(r"<figcaption>(.*?)</figcaption>", section(page, heading))
+    return [text_of(each) for each in found]
+
+
+def cautions(page):
+    """Headings and texts of what one should not conclude."""
+    shown = section(page, "What you should not conclude")
+    item = r"<li><strong>(.*?)</strong>(.*?)</li>"
+    found = re.findall(item, shown, flags=re.DOTALL)
+    return {text_of(heading): text_of(text) for heading, text in found}
+
+
+def methods_of(page):
+    """The paragraphs on methods, and the references that they cite."""
+    shown = section(page, "Methods")
+    return tuple(
+        [text_of(each) for each in re.findall(rf"<{tag}>(.*?)</{tag}>", shown)]
+        for tag in ("p", "li")
+    )
+
+
+@pytest.fixture
+def words_only(monkeypatch):
+    """Draw nothing, which takes most of the time."""
+    empty = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 1 1"/>'
+    monkeypatch.setattr(
+        mpl.figure.Figure, "savefig", lambda _, file, **__: file.write(empty)
+    )
 
 
 @pytest.fixture(scope="module")
@@ -116,17 +129,14 @@ def test_there_is_no_section_on_time_if_times_are_not_known(page):
     assert "martingales" not in page
 
 
-def test_verdicts_come_first_and_are_those_of_validate(page, evidence):
+def test_verdicts_come_first_and_are_those_of_validate(page):
     text = text_of(page)
     first = text.index("Scores")
-    for stage, u in zip(evidence.stages, (JUDGED[1], SCALED), strict=True):
-        expected = ss.validate(JUDGED[0], u, JUDGED[2], ties=JUDGED[1])
-        assert stage.validation.summary == expected.summary
-        assert stage.validation.scores == expected.scores
-        for verdict in expected.verdicts.values():
+    for found in (BEFORE, AFTER):
+        for verdict in found.verdicts.values():
             assert 0 < text.index(verdict.sentence) < first
     marks = marks_of(page)
-    shown = [v.answer for s in evidence.stages for v in s.validation.verdicts.values()]
+    shown = [v.answer for found in (BEFORE, AFTER) for v in found.verdicts.values()]
     assert [answer for _, _, answer in marks[:-3]] == shown
     assert {"yes", "no"} <= set(shown)
     # below, what each answer means
@@ -156,101 +166,97 @@ def section_of_style(page):
 
 
 def test_every_verdict_has_its_question_its_sentence_and_its_small_print(page):
-    shown = page[: page.index("<h2>Scores</h2>")]
-    text = text_of(shown)
-    for found in (BEFORE, AFTER):
-        for verdict in found.verdicts.values():
-            note = " ".join(small_print(verdict, found.confidence).split())
-            assert f"{verdict.sentence} {note}" in text
-    for question in (
-        "Are the errors free of bias?",
-        "Are uncertainties right on average?",
-        "Are they right at every level of uncertainty?",
-        "Are they right for every value of mass?",
-        "Are they right for every value of phase?",
-        "Are they right for every combination of these?",
-        "Does one multiple of u hold 95 % of the errors everywhere?",
-    ):
-        assert text.count(question) == 2
+    about = ["bias", "average", "level", "mass", "phase", "combination", "95 %"]
+    for shown, found in zip(verdicts_of(page), (BEFORE, AFTER), strict=True):
+        verdicts = found.verdicts.values()
+        for (question, sentence, note), verdict, word in zip(
+            shown, verdicts, about, strict=True
+        ):
+            assert question.endswith("?")
+            assert word in question
+            assert sentence == verdict.sentence
+            assert re.search(r"\d", note)
 
 
-def test_the_small_print_has_what_a_verdict_rests_on():
+def test_the_small_print_has_what_a_verdict_rests_on(page):
+    before, after = (
+        {name: note for name, (*_, note) in zip(found.verdicts, shown, strict=True)}
+        for shown, found in zip(verdicts_of(page), (BEFORE, AFTER), strict=True)
+    )
     failed = BEFORE.verdicts["mass"]
     low, high = failed.region.interval
-    note = small_print(failed, 0.95)
     assert failed.answer == "no"
-    assert f"{failed.region.n:,} rows is between {low:.2g} and {high:.2g}" in note
-    assert f"corrected p = {failed.p_adjusted:.3f}" in note
-    assert f"S = {failed.score:.3f}, attainable {failed.target:.3f} ± " in note
-    assert "seen" not in note
+    assert f"{failed.region.n:,} rows" in before["mass"]
+    assert f"{low:.2g} and {high:.2g}" in before["mass"]
+    assert f"p = {failed.p_adjusted:.3f}" in before["mass"]
+    score = f"S = {failed.score:.3f}, attainable {failed.target:.3f} ± "
+    assert score in before["mass"]
+    assert "seen" not in before["mass"]
     passed = AFTER.verdicts["u"]
     assert passed.answer == "yes"
-    seen = f"a factor of {passed.seen:.3g} in a tenth of the rows would have been seen"
-    assert seen in small_print(passed, 0.95)
-    average = small_print(AFTER.verdicts["average"], 0.95)
-    assert average.startswith("interval at 99\u00a0%; u could be off by a factor of ")
-    assert "p =" not in average
-    assert "S_cal" not in average
-    assert "S = " not in small_print(AFTER.verdicts["joint"], 0.95)
-    bias = small_print(AFTER.verdicts["bias"], 0.9)
-    assert bias.startswith("interval at 99.5\u00a0%; corrected p of regions = ")
+    assert re.search(f"factor of {passed.seen:.3g} .*seen", after["u"])
+    assert re.match("interval at 99 %; .* factor of ", after["average"])
+    assert "p =" not in after["average"]
+    assert "S = " not in after["joint"]
+    assert re.match("interval at 99.75 %; corrected p of regions = ", after["bias"])
 
 
-def answered(*answers):
-    """Verdicts with these answers."""
-    one = BEFORE.verdicts["u"]
-    return dataclasses.replace(
-        BEFORE,
-        verdicts={
-            str(i): dataclasses.replace(one, answer=answer)
-            for i, answer in enumerate(answers)
-        },
-    )
+@pytest.fixture(scope="module")
+def few():
+    """Verdicts on a few rows: six questions."""
+    return ss.validate(*perfect(60))
+
+
+def answered(found, answers):
+    """Verdicts with other answers."""
+    given = zip(found.verdicts.items(), answers, strict=True)
+    verdicts = {
+        name: dataclasses.replace(each, answer=answer) for (name, each), answer in given
+    }
+    return dataclasses.replace(found, verdicts=verdicts)
+
+
+def headline(page):
+    return re.search(r'<p class="headline (\w+)">(.*?)</p>', page).groups()
 
 
 @pytest.mark.parametrize(
-    ("answers", "words"),
+    ("answers", "mark", "words"),
     [
-        (
-            ["yes"] * 4 + ["no", "cannot tell"],
-            "4 of 6 questions are answered yes, 1 no",
-        ),
-        (["yes"] * 4 + ["no", "cannot tell"], ", 1 no, 1 cannot be told."),
-        (["yes"] * 6, "All 6 questions are answered yes."),
-        (["no"] * 3, "All 3 questions are answered no."),
-        (["cannot tell"] * 5, "None of the 5 questions can be answered."),
-        (["yes", "no"], "1 of 2 questions is answered yes, 1 no."),
-        (["no", "cannot tell"], "None of 2 questions is answered yes, 1 no, 1 cannot"),
+        (["yes"] * 4 + ["no", "cannot tell"], "no", "4 of 6 .*yes, 1 no, 1 cannot"),
+        (["yes"] * 6, "yes", "All 6 .*yes"),
+        (["no"] * 6, "no", "All 6 .*no"),
+        (["cannot tell"] * 6, "unsure", "None of the 6 "),
+        (["yes"] * 5 + ["no"], "no", "5 of 6 .*yes, 1 no"),
+        (["no"] * 2 + ["cannot tell"] * 4, "no", "None of 6 .*yes, 2 no, 4 cannot"),
     ],
 )
-def test_the_headline_counts_answers(answers, words, evidence):
-    stage = dataclasses.replace(evidence.final, validation=answered(*answers))
-    assert words in headline(dataclasses.replace(evidence, stages=(stage,)))
-    before = dataclasses.replace(evidence.stages[0], validation=answered("no", "yes"))
-    both = headline(dataclasses.replace(evidence, stages=(before, stage)))
-    assert both.startswith("After recalibration ")
-    assert both.endswith(". Before it, 1 of 2 questions is answered yes, 1 no.")
+def test_the_report_shows_and_counts_the_answers_that_it_is_given(
+    answers, mark, words, few, words_only
+):
+    page = report_html(answered(few, answers))
+    assert [answer for *_, answer in marks_of(page)[:-3]] == answers
+    assert headline(page)[0] == mark
+    assert re.match(words, headline(page)[1])
 
 
-def test_the_headline_has_the_mark_of_the_worst_answer(page):
-    assert f'<p class="headline {MARKS[AFTER.answer][1]}">' in page
-    assert '<p class="headline no">' in report_html(BEFORE)
+def test_the_headline_is_that_of_the_end_and_names_the_beginning(few, words_only):
+    before, after = ["yes"] * 2 + ["no"] * 4, ["yes"] * 6
+    page = report_html(answered(few, before), recalibrated=answered(few, after))
+    assert headline(page)[0] == "yes"
+    assert re.match("After .*6.* Before it, 2 of 6 .*4 no", headline(page)[1])
 
 
-def test_sixty_rows_cannot_tell_and_the_report_says_what_could_hide():
-    error, u, features = perfect(60)
-    found = ss.validate(error, u, features)
-    assert found.answer == "cannot tell"
-    page = report_html(found)
-    text = text_of(page)
-    assert '<p class="headline unsure">' in page
-    assert "cannot be told." in text
+def test_sixty_rows_cannot_tell_and_the_report_says_what_could_hide(few, words_only):
+    assert few.answer == "cannot tell"
+    unseen = dataclasses.replace(few.verdicts["u"], seen=np.inf)
+    page = report_html(dataclasses.replace(few, verdicts=few.verdicts | {"u": unseen}))
+    assert headline(page)[0] == "unsure"
     assert ("unsure", "?", "cannot tell") in marks_of(page)[:-3]
-    assert found.verdicts["u"].sentence in text
-    assert "in a tenth of the rows could hide" in small_print(
-        dataclasses.replace(found.verdicts["u"], seen=np.inf), 0.95
-    )
-    assert "Cannot tell" in text
+    (shown,) = verdicts_of(page)
+    _, sentence, note = shown[list(few.verdicts).index("u")]
+    assert sentence == few.verdicts["u"].sentence
+    assert "could hide" in note
 
 
 def test_sections_stand_in_their_order(page):
@@ -269,39 +275,16 @@ def test_sections_stand_in_their_order(page):
     ]
 
 
-def test_scores_stand_beside_what_is_attainable(page, evidence):
+def test_scores_stand_beside_what_is_attainable(page):
     table = text_of(section(page, "Scores").replace("</t", " </t"))
     for name in ("NLL", "S_cal", "S_u", "S_mass", "S_phase", "S_tot", "ENCE_mass"):
         row = table[table.index(f"{name} ") :]
-        for stage in evidence.stages:
-            validation = stage.validation
-            target = validation.reference.mean[name], validation.reference.sd[name]
-            found = row.index(f"{validation.scores[name]:.3f}")
-            row = row[found:]
+        for found in (BEFORE, AFTER):
+            target = found.reference.mean[name], found.reference.sd[name]
+            row = row[row.index(f"{found.scores[name]:.3f}") :]
             assert f"{target[0]:.3f} ± {target[1]:.3f}" in row[:40]
-    for stage in evidence.stages:
-        local = stage.validation.local["mass"]
-        assert f"{100 * local.fraction_valid:.0f} %" in table.replace("\xa0", " ")
-
-
-def test_the_report_judges_nothing_itself(monkeypatch):
-    counts = dict.fromkeys(("validate", "measure", "simulate_scores", "judge"), 0)
-
-    def counted(name):
-        original = getattr(verdicts, name)
-
-        def function(*args, **kwargs):
-            counts[name] += 1
-            return original(*args, **kwargs)
-
-        monkeypatch.setattr(verdicts, name, function)
-
-    for name in counts:
-        counted(name)
-    verdicts.validate(*JUDGED)
-    assert set(counts.values()) == {1}  # what is counted is what verdicts need
-    report_html(BEFORE, **BOTH)
-    assert set(counts.values()) == {1}
+    for found in (BEFORE, AFTER):
+        assert f"{100 * found.local['mass'].fraction_valid:.0f} %" in table
 
 
 def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
@@ -317,7 +300,7 @@ def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
         assert ticks[0] == ticks[1] != []
 
 
-def test_a_set_as_it_is_has_one_column_and_no_recalibration():
+def test_a_set_as_it_is_has_one_column_and_no_recalibration(words_only):
     page = report_html(BEFORE)
     assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Scores"]
     assert "recalibrated" not in text_of(page)
@@ -421,6 +404,7 @@ def test_pictures_hold_text_and_points_and_no_style_for_the_whole_page(page):
         assert not list(svg.iter("image"))
 
 
+@pytest.mark.slow
 def test_ten_features_stay_below_three_megabytes():
     rng = np.random.default_rng(0)
     n = 2500
@@ -431,12 +415,12 @@ def test_ten_features_stay_below_three_megabytes():
     assert len(page.encode()) < 3_000_000
 
 
-def test_clouds_are_thinned_and_the_caption_says_so(evidence):
+def test_clouds_are_thinned_and_the_caption_says_so():
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, 5000)
     page = page_of(rng.normal(scale=u), u)
     errors = section(page, "Errors against uncertainties")
-    assert "2,000 of 5,000 rows are drawn" in text_of(errors)
+    assert "2,000 of 5,000 rows" in text_of(errors)
     assert 1900 < errors.count("<use ") < 2100
 
 
@@ -528,20 +512,22 @@ def test_no_name_becomes_an_element_or_a_template(nasty_page):
     ids=lambda each: type(each).__name__,
 )
 def test_every_recalibrator_is_described_and_its_factors_drawn(
-    scaler, words, n_pictures, evidence
+    scaler, words, n_pictures, words_only
 ):
     scaler.fit(*LEARNED)
-    given = dataclasses.replace(evidence, scaler=scaler)
-    drawn = draw_all({"Factors": plan_factors(given)})["Factors"]
-    assert sum(len(row.pictures) for row in drawn) == n_pictures
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=scaler)
+    about = section(page, "How the uncertainties were recalibrated")
+    assert len(svgs(about)) == n_pictures
     assert words in scaler.describe()
-    (_, _, recalibration), references = write_methods(given)
-    assert f"recalibrated by {type(scaler).__name__}(" in recalibration
+    assert " ".join(scaler.describe().split()) in text_of(about)
+    (_, _, recalibration), references = methods_of(page)
+    assert f" {type(scaler).__name__}(" in recalibration
     assert scaler.does in recalibration
-    assert set(scaler.references) <= set(references)
+    for each in scaler.references:
+        assert any(found.startswith(each) for found in references)
 
 
-def test_a_selection_shows_every_candidate_with_its_verdict():
+def test_a_selection_shows_every_candidate_with_its_verdict(words_only):
     scaler = ss.SelectedScaling().fit(*LEARNED)
     page = page_of(*JUDGED, recalibrated=scaler.predict(TABLE[TEST]), scaler=scaler)
     about = text_of(section(page, "How the uncertainties were recalibrated"))
@@ -554,33 +540,32 @@ def test_a_selection_shows_every_candidate_with_its_verdict():
     assert f"selected among {tried} candidates" in text_of(page)
 
 
-def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features():
+def test_recalibrators_fitted_on_arrays_get_the_names_of_the_features(words_only):
     X = np.column_stack([DATA.uncertainty, DATA.mass])
     scaler = ss.RakedScaling(5, shrinkage=5.0).fit(X[CAL], DATA.error[CAL])
-    evidence = evidence_of(
+    page = page_of(
         *JUDGED[:2],
         {"weight": DATA.mass[TEST]},
         recalibrated=scaler.predict(X[TEST]),
         scaler=scaler,
         calibration=(X[CAL], DATA.error[CAL]),
     )
-    assert evidence.columns == ("u", "weight")
-    assert [shift.name for shift in evidence.calibration.shifts] == ["u", "weight"]
-    assert evidence.unexamined == ()
+    factors = captions(page, "How the uncertainties were recalibrated")
+    assert len(factors) == 2
+    assert "weight" in factors[1]
+    assert "X1" not in text_of(page)
+    assert not any("about" in heading for heading in cautions(page))  # all is examined
 
 
-def test_a_calibration_set_with_fewer_columns_leaves_the_others_numbered():
-    fewer = (TABLE[CAL].select("u"), DATA.error[CAL])
-    given = gather(BEFORE, recalibrated=AFTER, scaler=SCALER, calibration=fewer)
-    captions = [caption for plan in plan_factors(given) for caption, _ in plan.parts]
-    assert captions == [
-        "Factors of the bins of uncertainty u.",
-        "Factors of the bins of X1.",
-        "Factors of the bins of X2.",
-    ]
+def test_a_calibration_set_with_fewer_columns_leaves_the_others_numbered(words_only):
+    given = (TABLE[CAL].select("u"), DATA.error[CAL])
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=SCALER, calibration=given)
+    factors = captions(page, "How the uncertainties were recalibrated")
+    for caption, name in zip(factors, ("uncertainty u", "X1", "X2"), strict=True):
+        assert caption.endswith(f" {name}.")
 
 
-def test_a_method_of_ones_own_is_reported_by_its_ratios():
+def test_a_method_of_ones_own_is_reported_by_its_ratios(words_only):
     class Mine:
         def predict(self, X):
             return X
@@ -593,7 +578,9 @@ def test_a_method_of_ones_own_is_reported_by_its_ratios():
     assert "not told by what method" in text_of(page)
 
 
-def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known():
+def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known(
+    words_only,
+):
     class Doubled(ss.BinwiseScaling):
         does = "uncertainties are doubled by a rule of the house"
         references = ("The House, Rules (2020).",)
@@ -606,7 +593,7 @@ def test_a_recalibrator_of_ones_own_is_drawn_and_described_without_being_known()
     assert "The House, Rules (2020)." in text_of(section(page, "Methods"))
 
 
-def test_a_search_of_another_library_is_not_taken_for_a_selection():
+def test_a_search_of_another_library_is_not_taken_for_a_selection(words_only):
     search = GridSearchCV(ss.BinwiseScaling(), {"n_bins": [2, 5]}, cv=2).fit(*LEARNED)
     page = report_html(BEFORE, recalibrated=AFTER, scaler=search)
     about = section(page, "How the uncertainties were recalibrated")
@@ -614,7 +601,7 @@ def test_a_search_of_another_library_is_not_taken_for_a_selection():
     assert len(svgs(about)) == 3  # ratios: it has no map of its own
 
 
-def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
+def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features(words_only):
     scalers = {"one factor": ss.TemperatureScaling()}
     table = ss.compare(scalers, LEARNED, (TABLE[TEST], JUDGED[0]), n_bins=20)
     page = report_html(BEFORE, comparison=table)
@@ -645,117 +632,99 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features():
 # --- methods ------------------------------------------------------------------------
 
 
-def test_methods_state_the_actual_numbers(evidence):
-    (judging, scoring, recalibration), references = write_methods(evidence)
-    bins = evidence.final.validation.local["u"].n.size
+def test_methods_state_the_actual_numbers(page):
+    (judging, scoring, recalibration), references = methods_of(page)
+    bins = AFTER.local["u"].n.size
     for words in (
         f"sigmascale {ss.__version__}",
         "800 predictions",
-        "z = E/u",
-        "7 questions share an error rate of 5 %",
-        "A share of 20 % is the average's",
-        "the 99 % interval of ⟨Z²⟩",
-        "a Student's t fitted to z",
-        "A share of 5 % is that of bias",
-        "the 99.75 % interval of the mean of z contains 0",
-        "A share of 60 % is that of scans",
-        "up to 50 bins, equal values together",
-        "by the gamma law",
-        "at least 8 % of the rows (over sets of labels)",
-        f"beyond {AFTER.reach:.3g}u, the multiple of u that holds 95 % of all errors",
-        "trees by gradient boosting",
-        "from 400 sets with shuffled z-scores, and are corrected",
-        "step-down maxima",
-        "too small by a factor of 2 (the tolerance)",
+        "7 questions .*5 %",
+        "20 % .*average",
+        "99 % interval of ⟨Z²⟩",
+        "Student's t",
+        "5 % .*bias",
+        "99.75 % interval of the mean of z",
+        "60 % .*scans",
+        "50 bins",
+        "8 % of the rows",
+        f"{AFTER.reach:.3g}u.* 95 %",
+        "gradient boosting",
+        "400 sets .*shuffled",
+        "factor of 2 ",
         "seed 0",
     ):
-        assert words in judging.replace("\xa0", " "), words
+        assert re.search(words, judging), words
     assert "groups" not in judging
     for words in (
-        f"over {bins} equal-size bins of u",
-        f"over {bins} such bins of mass and over the 2 groups of phase",
+        f" {bins} .* bins of u",
+        f" {bins} .* bins of mass .* 2 groups of phase",
         "200 simulated",
-        "within 1.96u",
+        "1.96u",
     ):
-        assert words in scoring
+        assert re.search(words, scoring), words
     assert "n_bins=6" in recalibration
     assert "shrinkage=5.0" in recalibration
-    assert "on 800 rows, none of them judged" in recalibration
-    cited = {
-        int(n)
-        for p in (judging, scoring, recalibration)
-        for marks in re.findall(r"\[([\d, ]+)\]", p)
-        for n in marks.split(", ")
-    }
-    assert set(range(1, len(references) + 1)) == cited
-    for reference in (SCORES, BCA, ABC, STEP_DOWN, BOOSTING, WILSON, RAKING):
-        assert reference in references
-    assert {TAILS, WITHIN, SKEWNESS} <= set(references)
+    assert "800 rows, none of them judged" in recalibration
+    cited = [
+        int(number)
+        for paragraph in (judging, scoring, recalibration)
+        for marks in re.findall(r"\[([\d, ]+)\]", paragraph)
+        for number in marks.split(", ")
+    ]
+    # numbered as they are first cited, each once
+    assert list(dict.fromkeys(cited)) == list(range(1, len(references) + 1))
+    assert len(set(references)) == len(references)
+    for name in ("Pernot", "Efron", "DiCiccio", "Westfall", "Friedman", "Deming"):
+        assert any(name in each for each in references)
 
 
-def test_methods_number_references_as_they_are_first_cited(evidence):
-    text = " ".join(write_methods(evidence)[0])
-    marks = [m.split(", ") for m in re.findall(r"\[([\d, ]+)\]", text)]
-    first = list(dict.fromkeys(int(n) for mark in marks for n in mark))
-    assert first == sorted(first)
-
-
-def test_methods_state_groups_and_leave_out_what_was_not_asked():
+def test_methods_state_groups_and_leave_out_what_was_not_asked(words_only):
     error, u, features = perfect(400)
     groups = np.repeat(np.arange(100), 4)
     found = ss.validate(error, u, features, groups=groups, joint=False, tolerance=3)
-    judging = write_methods(gather(found))[0][0]
-    assert "Rows came in 100 groups" in judging
-    assert "shuffled z-scores, in which whole groups were kept together" in judging
-    assert "5 questions share" in judging
-    assert "gradient boosting" not in judging
-    assert "by a factor of 3 (the tolerance)" in judging
     page = report_html(found)
+    (judging, _), _ = methods_of(page)
+    assert "100 groups" in judging
+    assert "groups were kept together" in judging
+    assert "5 questions" in judging
+    assert "gradient boosting" not in judging
+    assert "factor of 3 " in judging
     assert "<dt>groups of rows</dt><dd>100</dd>" in page
-    assert "take rows as independent" in text_of(section(page, "Tails"))
-    assert "Rows of one of the 100 groups were kept together" in text_of(page)
-    few = write_methods(evidence_of(error[:9], u[:9]))[0]
-    assert "too few rows, or errors, for any other test" in few[0]
-    assert "Tails" not in few[1]
+    assert "rows as independent" in text_of(section(page, "Tails"))
+    (judging, scoring), _ = methods_of(page_of(error[:9], u[:9]))
+    assert "too few rows" in judging
+    assert "Tails" not in scoring
 
 
-def test_the_rows_learned_from_are_stated_where_only_the_recalibrator_knows_them():
-    evidence = gather(BEFORE, recalibrated=AFTER, scaler=SCALER)
-    (_, _, recalibration), _ = write_methods(evidence)
-    assert "fitted on 800 rows: " in recalibration
-
-
-def test_references_are_numbered_as_they_are_first_cited():
-    cite = Citations()
-    assert cite(ABC) == " [1]"
-    assert cite(BCA, ABC) == " [1, 2]"
-    assert cite() == ""
-    assert cite.references == [ABC, BCA]
+def test_the_rows_learned_from_are_stated_where_only_the_recalibrator_knows_them(
+    words_only,
+):
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=SCALER)
+    assert "fitted on 800 rows" in methods_of(page)[0][2]
 
 
 @pytest.mark.parametrize(
     ("method", "words"),
     [
-        (
-            "bca",
-            r"BCa bootstrap \[\d\], 60 resamples; for all rows together its closed",
-        ),
-        (
-            "bootstrap-t",
-            "bootstrap-t, 60 resamples; for all rows together BCa's closed",
-        ),
-        ("student", r"\(Student's t; for all rows together BCa's closed form \["),
-        ("moments", r"\(closed form of the BCa bootstrap \[\d\]\)"),
+        ("bca", r"BCa bootstrap \[\d\], 60 resamples"),
+        ("bootstrap-t", "bootstrap-t, 60 resamples"),
+        ("student", "Student's t"),
+        ("moments", "closed form of the BCa bootstrap"),
     ],
 )
-def test_methods_say_how_the_verdicts_that_were_given_were_made(method, words):
+def test_methods_say_how_the_verdicts_that_were_given_were_made(
+    method, words, words_only
+):
     found = ss.validate(*JUDGED, method=method, n_resamples=60, rng=7)
-    (judging, scoring), references = write_methods(gather(found))
+    (judging, scoring), references = methods_of(report_html(found))
     assert re.search(words, scoring), scoring
-    assert ", seed 7, by" in judging
-    assert ABC in references
-    unseeded = ss.validate(*JUDGED, rng=np.random.default_rng(0))
-    assert "seed" not in write_methods(gather(unseeded))[0][0]
+    assert "seed 7" in judging
+    assert any("DiCiccio" in each for each in references)
+
+
+def test_methods_know_no_seed_of_a_generator(words_only):
+    found = ss.validate(*JUDGED, method="moments", rng=np.random.default_rng(0))
+    assert "seed" not in methods_of(report_html(found))[0][0]
 
 
 def test_references_link_to_their_identifier(page):
@@ -767,20 +736,24 @@ def test_references_link_to_their_identifier(page):
 # --- cautions -----------------------------------------------------------------------
 
 
-def headings(*args, **kwargs):
-    return [each.heading for each in cautions(evidence_of(*args, **kwargs))]
+# A few words of the heading of each caution.
+ALWAYS = ["single bin", "a proof"]
+FEW = "rules out large faults"
+SAME = "on other rows"
+SHIFTED = "like those the recalibrator learned from"
+HEAVY = "±2u holds 95 %"
+DOUBTED = "the average can be trusted"
+REPEATS = "rows are independent"
+KNOWN = [*ALWAYS, FEW, SAME, SHIFTED, HEAVY, DOUBTED, REPEATS]
 
 
-ALWAYS = [
-    "That a single bin whose interval misses 1 is a fault.",
-    "That a “yes” is a proof.",
-]
-FEW = "That a “yes” rules out large faults."
-SAME = "That the recalibration would do as well on other rows."
-SHIFTED = "That the judged rows are like those the recalibrator learned from."
-HEAVY = "That ±2u holds 95 % of the errors, or ±3u nearly all."
-DOUBTED = "That the verdict on the average can be trusted."
-REPEATS = "That the rows are independent."
+def cautions_of(*args, **kwargs):
+    """The text of each caution, by the words of its heading that are known here."""
+    found = cautions(page_of(*args, **kwargs))
+    return {
+        next((words for words in KNOWN if words in heading), heading): text
+        for heading, text in found.items()
+    }
 
 
 def perfect(n, seed=0):
@@ -789,102 +762,90 @@ def perfect(n, seed=0):
     return rng.normal(scale=u), u, {"x": x}
 
 
-def test_a_large_normal_set_gets_only_the_cautions_that_always_apply():
-    assert headings(*perfect(2000)) == ALWAYS
+def test_a_large_normal_set_gets_only_the_cautions_that_always_apply(words_only):
+    assert list(cautions_of(*perfect(2000))) == ALWAYS
 
 
-def test_a_few_rows_are_said_to_be_few_with_what_they_cannot_tell():
-    error, u, features = perfect(60)
-    found = cautions(evidence_of(error, u, features))
-    assert [each.heading for each in found] == [FEW, *ALWAYS]
-    verdicts = ss.validate(error, u, features).verdicts
-    most = max(verdicts[name].seen for name in ("u", "x"))
-    size = "a factor of 6 or more" if most > 6 else f"nearly a factor of {most:.3g}"
-    assert "With 60 rows and errors of this shape, u of a tenth" in found[0].text
-    assert f"could be too small by {size}, and no one" in found[0].text
+def test_a_few_rows_are_said_to_be_few_with_what_they_cannot_tell(few, words_only):
+    found = cautions_of(*perfect(60))
+    assert list(found) == [FEW, *ALWAYS]
+    most = max(few.verdicts[name].seen for name in ("u", "x"))
+    assert "60 rows" in found[FEW]
+    size = "factor of 6 or more" if most > 6 else f"factor of {most:.3g}"
+    assert size in found[FEW]
 
 
-def test_many_rows_in_which_large_faults_could_hide_are_said_too():
-    evidence = evidence_of(*perfect(2000))
-    verdicts = evidence.final.validation.verdicts
-    vague = verdicts | {"x": dataclasses.replace(verdicts["x"], seen=2.5)}
-    judged = dataclasses.replace(evidence.final.validation, verdicts=vague)
-    stage = dataclasses.replace(evidence.final, validation=judged)
-    first, *_ = cautions(dataclasses.replace(evidence, stages=(stage,)))
-    assert first.heading == FEW
-    assert "ordered by x, could be too small by nearly a factor of 2.5" in first.text
+def test_many_rows_in_which_large_faults_could_hide_are_said_too(words_only):
+    found = ss.validate(*perfect(2000))
+    vague = dataclasses.replace(found.verdicts["x"], seen=2.5)
+    judged = dataclasses.replace(found, verdicts=found.verdicts | {"x": vague})
+    (heading, text), *_ = cautions(report_html(judged)).items()
+    assert FEW in heading
+    assert re.search("by x,.* 2.5", text)
 
 
-def test_heavy_tails_are_said_and_doubted_where_the_average_has_an_answer():
+def test_heavy_tails_are_said_and_doubted_where_the_average_has_an_answer(words_only):
     rng = np.random.default_rng(0)
-    z = rng.standard_t(3, 3000)
+    z, u = rng.standard_t(3, 3000), np.ones(3000)
     features = {"x": rng.normal(size=3000)}
-    evidence = evidence_of(z, np.ones(3000), features)
-    average = evidence.final.validation.verdicts["average"]
-    assert not evidence.final.tails.zms_is_reliable
+    average = ss.validate(z, u, features).verdicts["average"]
+    assert not ss.tails(z, u).zms_is_reliable
     expected = [HEAVY, *([] if average.answer == "cannot tell" else [DOUBTED]), *ALWAYS]
-    assert [each.heading for each in cautions(evidence)] == expected
+    assert list(cautions_of(z, u, features)) == expected
     # errors three times as large leave no doubt of the answer, but of what it rests on
-    assert headings(3 * z, np.ones(3000), features) == [HEAVY, DOUBTED, *ALWAYS]
+    assert list(cautions_of(3 * z, u, features)) == [HEAVY, DOUBTED, *ALWAYS]
 
 
-def test_bias_is_said_by_its_verdict_alone():
+def test_bias_is_said_by_its_verdict_alone(words_only):
     error, u, features = perfect(2000)
-    evidence = evidence_of(error + u, u, features)
-    assert evidence.final.z.biased
-    assert evidence.final.validation.verdicts["bias"].answer == "no"
-    assert [each.heading for each in cautions(evidence)] == ALWAYS
+    assert ss.validate(error + u, u, features).verdicts["bias"].answer == "no"
+    assert list(cautions_of(error + u, u, features)) == ALWAYS
 
 
-def test_repeats_without_groups_are_said_and_with_groups_are_not():
-    u = perfect(300)[1]
-    rng = np.random.default_rng(3)
-    repeated = np.repeat(u, 4)
-    errors = rng.normal(scale=repeated)
+def test_repeats_without_groups_are_said_and_with_groups_are_not(words_only):
+    u = np.repeat(perfect(300)[1], 4)
+    error = np.random.default_rng(3).normal(scale=u)
     with pytest.warns(RepeatedRowsWarning):
-        found = ss.validate(errors, repeated)
-    said = {each.heading: each.text for each in cautions(gather(found))}
-    assert "No groups were given" in said[REPEATS]
-    found = ss.validate(errors, repeated, groups=np.repeat(np.arange(300), 4))
-    said = {each.heading: each.text for each in cautions(gather(found))}
-    assert REPEATS not in said
-    assert "300 groups" in said[ALWAYS[1]]
+        found = cautions_of(error, u)
+    assert "No groups" in found[REPEATS]
+    judged = ss.validate(error, u, groups=np.repeat(np.arange(300), 4))
+    found = cautions(report_html(judged))
+    assert not any(REPEATS in heading for heading in found)
+    assert "300 groups" in list(found.values())[-1]
 
 
-def test_questions_are_counted_in_the_caution_that_a_yes_is_no_proof():
-    *_, last = cautions(evidence_of(*perfect(2000)))
-    assert "Verdicts are corrected for the 6 questions asked here" in last.text
-    assert "rows were taken to be independent" in last.text
+def test_questions_are_counted_in_the_caution_that_a_yes_is_no_proof(words_only):
+    text = cautions_of(*perfect(2000))["a proof"]
+    assert "6 questions" in text
+    assert "independent" in text
 
 
 # --- tails and grey bins ------------------------------------------------------------
 
 
-def test_tails_are_those_of_the_library_before_and_after(page, evidence):
+def test_tails_are_those_of_the_library_before_and_after(page):
     shown = text_of(section(page, "Tails").replace("</t", " </t"))
     assert "before after right" in shown
-    for stage in evidence.stages:
-        found = ss.tails(JUDGED[0], stage.uncertainty)
-        assert stage.tails == found
+    for u in (JUDGED[1], SCALED):
+        found = ss.tails(JUDGED[0], u)
         share = found.coverage
         limits = f"[{100 * share.low:.1f}, {100 * share.high:.1f}]"
-        assert f"{100 * share.picp:.1f} % {limits}" in shown.replace("\xa0", " ")
+        assert f"{100 * share.picp:.1f} % {limits}" in shown
         assert f"{found.skewness_z2:.3f}" in shown
         for sentence in found.sentences:
             assert sentence in shown
 
 
-def test_heavy_tails_make_the_report_doubt_the_average():
+def test_heavy_tails_make_the_report_doubt_the_average(words_only):
     rng = np.random.default_rng(0)
     heavy = page_of(rng.standard_t(2.2, 2000), np.ones(2000))
-    said = "The verdict on the average cannot be trusted by itself."
-    assert said in text_of(section(heavy, "Tails"))
-    normal = page_of(*perfect(2000))
-    assert said not in text_of(section(normal, "Tails"))
+    said = '<p class="notice">'
+    assert said in section(heavy, "Tails")
+    assert said not in section(page_of(*perfect(2000)), "Tails")
 
 
 @pytest.mark.parametrize("error", [np.zeros(40), np.linspace(-1, 1, 12)])
-def test_there_is_no_section_on_tails_where_there_are_none(error):
+def test_there_is_no_section_on_tails_where_there_are_none(error, words_only):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of bins without any error
         found = ss.validate(error, 1 + 0.01 * np.arange(error.size))
@@ -893,103 +854,98 @@ def test_there_is_no_section_on_tails_where_there_are_none(error):
 
 def test_bins_that_could_be_off_both_ways_are_drawn_grey_and_counted(page):
     found = ss.validate(*perfect(60), n_bins=12, tolerance=1.5)
-    (plan, _) = plan_local(gather(found))
-    ((caption, paint),) = plan.parts
+    small = report_html(found)
     grey = found.local["u"].says_nothing(1.5)
     assert 1 < grey.sum() < grey.size
-    assert f"; {grey.sum()} grey bins have too few rows to tell." in caption
-    ax = mpl.figure.Figure().subplots()
-    paint(ax=ax)
-    (line,) = [each for each in ax.lines if each.get_label() == "cannot tell"]
-    np.testing.assert_array_equal(line.get_ydata(), found.local["u"].zms[grey])
-    assert line.get_color() == "#999999"
+    assert f"{grey.sum()} grey bins" in captions(small, "Local calibration")[0]
+    greys = [
+        each
+        for each in svgs(section(small, "Local calibration"))[0].iter("g")
+        if "grey" in each.get("style", "")
+    ]
+    assert max(len(list(each.iter("use"))) for each in greys) == grey.sum()
     # of a typical bin of the large set, something is known
-    assert "grey bin" not in section(page, "Local calibration").split("<h3>")[1]
-    assert "Grey bins cannot be judged" in text_of(page)
+    assert "grey bin" not in captions(page, "Local calibration")[0]
 
 
 def as_table(u, features):
     return pl.DataFrame({"u": u, **features})
 
 
-def test_rows_that_were_learned_from_are_counted():
+def test_rows_that_were_learned_from_are_counted(words_only):
     error, u, features = perfect(2000)
     options = {"recalibrated": u, "calibration": (as_table(u, features), error)}
-    (first, *rest) = cautions(evidence_of(error, u, features, **options))
-    assert first.heading == SAME
-    assert "All 2,000 judged rows" in first.text
-    assert [each.heading for each in rest] == ALWAYS
+    found = cautions_of(error, u, features, **options)
+    assert list(found) == [SAME, *ALWAYS]
+    assert "All 2,000 " in found[SAME]
     other = perfect(2000, seed=1)
     half = np.arange(2000) < 900
     mixed = [np.where(half, a, b) for a, b in zip((error, u), other, strict=False)]
-    found = cautions(
-        evidence_of(*mixed, features, **options | {"recalibrated": mixed[1]})
-    )
-    assert "900 of the 2,000 judged rows" in found[0].text
+    found = cautions_of(*mixed, features, **options | {"recalibrated": mixed[1]})
+    assert "900 of the 2,000 " in found[SAME]
 
 
-def test_two_honest_sets_are_neither_the_same_nor_shifted_but_a_shifted_one_is():
+def test_two_honest_sets_are_neither_the_same_nor_shifted_but_a_shifted_one_is(
+    words_only,
+):
     error, u, features = perfect(2000)
     error2, u2, features2 = perfect(2000, seed=1)
     calibration = (as_table(u2, features2), error2)
     options = {"recalibrated": u, "calibration": calibration}
-    assert headings(error, u, features, **options) == ALWAYS
-    moved = {"x": features["x"] + 1}
-    (first, *rest) = cautions(evidence_of(error, u, moved, **options))
-    assert first.heading == SHIFTED
-    assert "They differ in x (distance 0." in first.text
-    assert [each.heading for each in rest] == ALWAYS
+    assert list(cautions_of(error, u, features, **options)) == ALWAYS
+    found = cautions_of(error, u, {"x": features["x"] + 1}, **options)
+    assert list(found) == [SHIFTED, *ALWAYS]
+    assert re.search(r"in x \(distance 0\.", found[SHIFTED])
 
 
-def test_labels_never_seen_are_named():
+def test_labels_never_seen_are_named(words_only):
     error, u, _ = perfect(2000)
     kinds = np.resize(["a", "b", "c"], 2000)
     calibration = (as_table(u, {"kind": np.resize(["a", "b"], 2000)}), error[::-1])
-    found = cautions(
-        evidence_of(error, u, {"kind": kinds}, recalibrated=u, calibration=calibration)
-    )
-    assert "33.3\xa0% of the rows have labels never seen: c" in found[0].text
+    options = {"recalibrated": u, "calibration": calibration}
+    found = cautions_of(error, u, {"kind": kinds}, **options)
+    assert re.search("33.3 % .* never seen: c", found[SHIFTED])
 
 
-def test_what_the_report_was_not_told_it_says():
+def test_what_the_report_was_not_told_it_says(words_only):
     error, u, features = perfect(2000)
-    assert headings(error, u, features, recalibrated=u) == [SAME, *ALWAYS]
+    found = cautions_of(error, u, features, recalibrated=u)
+    assert list(found) == [SAME, *ALWAYS]
 
 
-def test_a_likelihood_that_gets_worse_is_said():
+def test_a_likelihood_that_gets_worse_is_said(words_only):
     error, u, features = perfect(2000)
-    found = headings(error, u, features, recalibrated=3 * u)
-    assert "That recalibration made the uncertainties better." in found
+    found = cautions_of(error, u, features, recalibrated=3 * u)
+    assert any("better" in heading for heading in found)
+    found = cautions_of(3 * error, u, features, recalibrated=3 * u)
+    assert not any("better" in heading for heading in found)
 
 
-def test_features_that_were_not_examined_are_named():
+def test_features_that_were_not_examined_are_named(words_only):
     error, u, features = perfect(2000)
-    assert headings(error, u)[0].startswith("That uncertainties are right for every")
+    (first, *_) = cautions_of(error, u)
+    assert "right for every" in first
     table = as_table(u, {**features, "y": features["x"]})
-    found = headings(
-        error, u, features, recalibrated=u, calibration=(table, error[::-1])
-    )
-    assert "Anything about y." in found
+    options = {"recalibrated": u, "calibration": (table, error[::-1])}
+    found = cautions_of(error, u, features, **options)
+    assert any(heading.endswith("about y.") for heading in found)
 
 
-def test_groups_that_are_too_small_are_said_by_the_report_without_a_warning():
+def test_groups_that_are_too_small_are_said_by_the_report_without_a_warning(words_only):
     error, u, _ = perfect(2000)
     kinds = np.array(["large"] * 1998 + ["small"] * 2)
     with pytest.warns(FewerBinsWarning, match="1 of 2 groups of `kind`"):
         found = ss.validate(error, u, {"kind": kinds})
-    said = {c.heading: c.text for c in cautions(gather(found, recalibrated=found))}
-    noted = said["That every bin and group was judged."]
-    assert "1 of 2 groups of `kind` have fewer than 5 rows" in noted
+    said = cautions(report_html(found, recalibrated=found))
+    (noted,) = (text for heading, text in said.items() if "was judged" in heading)
+    assert re.search("1 of 2 groups of `kind` .* 5 rows", noted)
     # nor can anything be told of them by their label
-    assert "grouped by kind, could be too small by a factor of 6 or more" in said[FEW]
+    (hidden,) = (text for heading, text in said.items() if FEW in heading)
+    assert re.search("by kind,.*factor of 6 or more", hidden)
 
 
-def test_cautions_are_on_the_page(page, evidence):
-    shown = text_of(section(page, "What you should not conclude"))
-    found = cautions(evidence)
-    for caution in found:
-        assert " ".join(f"{caution.heading} {caution.text}".split()) in shown
-    assert f"{len(found)} cautions apply" in text_of(page)
+def test_cautions_are_counted_above(page):
+    assert f"{len(cautions(page))} cautions" in text_of(page)
 
 
 # --- wrong input --------------------------------------------------------------------
@@ -1000,23 +956,22 @@ def test_cautions_are_on_the_page(page, evidence):
     [
         (
             {"recalibrated": SCALED},
-            r"`recalibrated` must be what `validate` returns; found ndarray\. Call "
-            r"ss\.validate\(error, uncertainty, features\) first",
+            r"`recalibrated` .*found ndarray.*ss\.validate\(error, uncertainty",
         ),
-        ({"scaler": SCALER}, "`recalibrated` must be given with `scaler`"),
+        ({"scaler": SCALER}, "`recalibrated` .*`scaler`"),
         (
             {"scaler": ss.RakedScaling(), "recalibrated": AFTER},
-            r"`scaler` must be a fitted recalibrator; found RakedScaling\(\)",
+            r"`scaler` .*fitted .*RakedScaling\(\)",
         ),
         (
             {"scaler": 3, "recalibrated": AFTER},
-            "must be a fitted recalibrator; found 3",
+            "`scaler` .*found 3",
         ),
-        ({"calibration": 3}, r"`calibration` must be a pair \(X, y\)"),
-        ({"comparison": "x"}, "`comparison` must be what `compare` returns; found str"),
-        ({"title": None}, "`title` must be text; found None"),
-        ({"names": "x"}, "`names` must be a mapping"),
-        ({"rng": "x"}, "`rng` must be a seed"),
+        ({"calibration": 3}, r"`calibration` .*\(X, y\)"),
+        ({"comparison": "x"}, "`comparison` .*`compare` .*found str"),
+        ({"title": None}, "`title` .*found None"),
+        ({"names": "x"}, "`names` .*mapping"),
+        ({"rng": "x"}, "`rng` .*seed"),
     ],
 )
 def test_wrong_arguments_are_refused(arguments, match):
@@ -1025,25 +980,25 @@ def test_wrong_arguments_are_refused(arguments, match):
 
 
 def test_rows_that_were_not_judged_are_refused_with_the_remedy(tmp_path):
-    match = r"`validation` must be .*; found ndarray\. Call ss\.validate\(error, uncert"
+    match = r"`validation` .*found ndarray.*ss\.validate\(error, uncert"
     with pytest.raises(InvalidInputError, match=match):
         report_html(JUDGED[0])
     with pytest.raises(InvalidInputError, match=match):
         write_report(tmp_path / "report.html", JUDGED[0])
-    with pytest.raises(InvalidInputError, match="found verdicts on a lazy frame"):
+    with pytest.raises(InvalidInputError, match="lazy frame"):
         report_html(dataclasses.replace(BEFORE, rows=None))
 
 
 def test_verdicts_on_other_rows_or_features_are_refused():
     error, u, features = JUDGED
     other = ss.validate(error[::-1], SCALED, features, ties=u)
-    with pytest.raises(InvalidInputError, match="found other errors, features or w"):
+    with pytest.raises(InvalidInputError, match="other errors, features or w"):
         report_html(BEFORE, recalibrated=other)
     other = ss.validate(error, SCALED, features.with_columns(pl.col("mass") + 1))
-    with pytest.raises(InvalidInputError, match="found other errors, features or w"):
+    with pytest.raises(InvalidInputError, match="other errors, features or w"):
         report_html(BEFORE, recalibrated=other)
     other = ss.validate(error, SCALED, features.drop("phase"))
-    with pytest.raises(InvalidInputError, match=r"features.*found mass and mass, phas"):
+    with pytest.raises(InvalidInputError, match=r"features.*mass and mass, phas"):
         report_html(BEFORE, recalibrated=other)
 
 
@@ -1064,8 +1019,11 @@ def test_importing_the_report_loads_no_optional_package():
     assert done.stdout.strip() == "set()"
 
 
-def test_candidates_that_were_not_tried_or_not_ranked_have_a_dash_in_the_table():
-    results = {
+def test_candidates_that_were_not_tried_or_not_ranked_have_a_dash_in_the_table(
+    words_only,
+):
+    scaler = ss.SelectedScaling({"linear": ss.LinearScaling()}).fit(*LEARNED)
+    scaler.cv_results_ = {
         "candidate": ["none", "linear", "group"],
         "loss": [None, 0.4, None],
         "nll": [1.0, 0.5, None],
@@ -1073,10 +1031,15 @@ def test_candidates_that_were_not_tried_or_not_ranked_have_a_dash_in_the_table()
         "standard_error": [None, 0.0, None],
         "verdict": ["not ranked", "chosen: best", "needs labels"],
     }
-    rows = tabulate_candidates(results, "linear").rows
-    assert [[cell.text for cell in cells[:3]] for *_, cells in rows] == [
+    page = report_html(BEFORE, recalibrated=AFTER, scaler=scaler)
+    about = section(page, "How the uncertainties were recalibrated")
+    rows = [
+        [text_of(cell) for cell in re.findall(r"<td[^>]*>(.*?)</td>", row)]
+        for row in re.findall(r"<tr>(.*?)</tr>", about, flags=re.DOTALL)[1:]
+    ]
+    assert [cells[:3] for cells in rows] == [
         ["–", "–", "1.0000"],
         ["0.4000", "0.0000 ± 0.0000", "0.5000"],
         ["–", "–", "–"],
     ]
-    assert [cells[3].chosen for *_, cells in rows] == [False, True, False]
+    assert ["✓" in cells[3] for cells in rows] == [False, True, False]

@@ -7,10 +7,9 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from sigmascale._support.rows import read_table
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -24,6 +23,7 @@ from sigmascale.exceptions import (
     ZeroUncertaintyWarning,
 )
 from sigmascale.maps.prediction import rescale
+from sigmascale.predictions import read_table
 from sigmascale.scaling import VarianceScaler, scalers
 
 SCALERS = tuple(scalers().values())
@@ -529,10 +529,19 @@ def wild_sets(draw):
     )
 
 
+def zeros_but_for_two(u, error):
+    """Return a set whose errors are 0 but for two, the last ones."""
+    X = np.zeros((14, 3))
+    X[:, 0] = [*12 * [u], 1.0, u]
+    return X, np.array([*12 * [0.0], error, 1e-70]), np.zeros((1, 3))
+
+
 @every_scaler
 @quiet
 @settings(max_examples=60)
 @given(wild_sets())
+@example(zeros_but_for_two(1e70, 5.80575114e13))
+@example(zeros_but_for_two(6.68168962e69, 3.38220674e13))
 def test_predictions_are_finite_and_positive_for_any_finite_input(Scaler, data):
     X, error, new = data
     scaler = make(Scaler).fit(X, error)

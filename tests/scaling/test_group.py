@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import sigmascale as ss
-from sigmascale.exceptions import UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
 
 PHASES = np.array(["gas", "liquid", "solid"])
 
@@ -138,15 +138,18 @@ def test_text_that_writes_numbers_is_the_same_label_in_tables_of_all_kinds(data)
         np.testing.assert_array_equal(scaler.predict(table), expected)
 
 
-def test_numbers_truth_values_and_dates_can_be_labels(data):
+def test_numbers_and_truth_values_can_be_labels_and_dates_cannot(data):
     u, phase, error = data
     solid = phase == "solid"
     factors, _ = expected_factors(u, solid, error)
     expected = u * [factors[s] for s in solid]
     days = np.where(solid, np.datetime64("2024-02-01"), np.datetime64("2024-01-01"))
-    for column in (solid, np.where(solid, 1e9, -2.5), days.astype("M8[us]")):
+    for column in (solid, np.where(solid, 1e9, -2.5)):
         X = pd.DataFrame({"u": u, "label": column})
         np.testing.assert_allclose(ss.GroupScaling().fit(X, error).predict(X), expected)
+    X = pd.DataFrame({"u": u, "label": days.astype("M8[us]")})
+    with pytest.raises(InvalidInputError, match=r"label.*dates or times\. Convert"):
+        ss.GroupScaling().fit(X, error)
 
 
 def test_a_number_is_not_taken_for_the_text_that_writes_it(data):
@@ -182,5 +185,5 @@ def test_ten_rows_are_enough_for_a_factor_unless_said_otherwise():
     label = np.repeat(["nine", "ten", "many"], [9, 10, 30])
     X = pl.DataFrame({"u": np.ones(49), "label": label})
     scaler = ss.GroupScaling().fit(X, np.repeat([3.0, 2.0, 1.0], [9, 10, 30]))
-    assert scaler.groups_.labels.tolist() == ["many", "ten"]
+    assert scaler.groups_.labels == ("many", "ten")
     np.testing.assert_allclose(scaler.factors_[:2], [1, 2], rtol=1e-12)

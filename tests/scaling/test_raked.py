@@ -165,7 +165,7 @@ def test_thin_bins_are_shrunk_more_than_full_ones():
     error[:8] *= 4
     frame = pl.DataFrame({"u": U, "label": label})
     scaler = RakedScaling(shrinkage=40.0).fit(frame, error)
-    limits = scaler.limits_["label"].tolist()
+    limits = list(scaler.limits_["label"])
     thin = scaler.factors_["label"][1 + limits.index("thin")]
     full = scaler.factors_["label"][1 + limits.index("full")]
     # (8 * 16 + 40) / (8 + 40) of the variance, rather than 16
@@ -221,7 +221,7 @@ def test_labels_missing_values_and_labels_never_seen_get_a_factor():
     error = factor * U * rng.normal(size=N)
     frame = pl.DataFrame({"u": U, "phase": phase, "a": gaps})
     scaler = RakedScaling().fit(frame, error)
-    assert scaler.limits_["phase"].tolist() == ["gas", "liquid", "solid"]
+    assert scaler.limits_["phase"] == ("gas", "liquid", "solid")
     f = scaler.factors_["phase"]
     assert f[1] / f[2] == pytest.approx(3, rel=0.1)
     missing, *others = scaler.factors_["a"]
@@ -239,7 +239,7 @@ def test_numeric_labels_are_not_ordered():
     error = U * np.where(label == 2, 2.0, 1.0) * rng.normal(size=N)
     table = np.column_stack([U, label])
     scaler = RakedScaling(categorical=[1]).fit(table, error)
-    assert scaler.limits_["X1"].tolist() == [1, 2, 300]
+    assert scaler.limits_["X1"] == (1, 2, 300)
     with pytest.warns(UnseenGroupWarning, match="^1 of 3 rows .* column 'X1'"):
         one, between, never = scaler.predict([[1.0, 1.0], [1.0, 100.0], [1.0, 2.0]])
     assert one < between < never

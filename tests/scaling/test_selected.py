@@ -3,7 +3,6 @@ import itertools
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
 from sigmascale import SelectedScaling, TemperatureScaling, nll
@@ -24,6 +23,7 @@ from sigmascale.maps import (
     Product,
     scaled,
 )
+from sigmascale.predictions import as_predictions
 from sigmascale.scaling import selected
 from sigmascale.scaling.choice import Ranking, Unseen
 from sigmascale.scaling.crossfit import make_folds
@@ -346,7 +346,7 @@ def choose(predicted, error, verdicts=None):
     scaler = SelectedScaling()
     names = [*predicted, *(verdicts or {})]
     unseen = {name: Unseen(u, u) for name, u in predicted.items()}
-    rows = judged_rows(error, np.ones(error.size))
+    rows = as_predictions(error, np.ones(error.size))
     scaler._choose(names, unseen, verdicts or {}, rows)
     scaler.decisive_rows_, scaler.column_notes_, scaler.tails_ = [], [], ""
     return scaler
@@ -438,7 +438,7 @@ def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
     predicted["bad"][0] = 2 / np.sqrt(size)
     verdicts = {}
     predicted = {name: Unseen(u, u) for name, u in predicted.items()}
-    rows = judged_rows(error, np.ones(error.size))
+    rows = as_predictions(error, np.ones(error.size))
     SelectedScaling()._drop_diverged(predicted, verdicts, rows, one)
     assert ("bad" not in predicted) == dropped
     assert list(verdicts) == ["bad"] * dropped
@@ -447,7 +447,7 @@ def test_a_candidate_diverges_beyond_ten_times_the_largest_ratio_of_one_factor(
 
 def test_the_last_candidate_is_kept_even_if_it_diverged():
     predicted = {"bad": Unseen(np.full(10, 1e-9), np.full(10, 1e-9))}
-    rows = judged_rows(np.ones(10), np.ones(10))
+    rows = as_predictions(np.ones(10), np.ones(10))
     SelectedScaling()._drop_diverged(predicted, {}, rows, np.ones(10))
     assert list(predicted) == ["bad"]
 

@@ -106,6 +106,7 @@ def test_it_appears_in_the_report_with_its_words_and_a_picture_of_its_factors(fi
     assert "Factors of the bins of u" in page
 
 
+@pytest.mark.slow
 def test_it_passes_the_common_tests(tmp_path):
     # the registry is read when tests are collected, by a process of their own
     (tmp_path / "toy_plugin.py").write_text(

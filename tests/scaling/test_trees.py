@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from sigmascale._support.labels import Categories
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
 from sigmascale.scaling.trees import CHUNK, Grower, TreeOptions
 
@@ -74,9 +75,10 @@ def code_columns(*values):
     columns = [
         EqualSizeBins.quantiles(x, 5)
         if x.dtype.kind == "f"
-        else LabelBins.most_frequent(*np.unique(x, return_counts=True), 5)
+        else LabelBins.learn(Categories.of(x))
         for x in values
     ]
+    values = [x if x.dtype.kind == "f" else Categories.of(x) for x in values]
     codes = [column.coded(x) for column, x in zip(columns, values, strict=True)]
     return columns, np.column_stack(codes)
 

@@ -139,8 +139,12 @@ def test_nothing_is_told_where_nobody_watches(monkeypatch):
     assert log.getvalue() == ""
 
 
-def test_a_command_shows_progress_on_a_terminal_and_nowhere_else(tmp_path):
+def test_a_command_shows_progress_on_a_terminal_and_nowhere_else(
+    tmp_path, monkeypatch, sigmascale
+):
     """The clock is made to run fast, so that two seconds have soon passed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "PATIENCE", 0.0)
     (tmp_path / "a.csv").write_text(
         "E,u\n" + "".join(f"{i % 7 - 3},{1 + i % 5}\n" for i in range(300))
     )
@@ -148,18 +152,18 @@ def test_a_command_shows_progress_on_a_terminal_and_nowhere_else(tmp_path):
         "import sigmascale._support.progress as p; p.PATIENCE = 0.0\n"
         "from sigmascale.cli import main; main()"
     )
-    command = [sys.executable, "-c", code, "fit", "a.csv", "-o", "a.json"]
-    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
-    assert quiet.stderr == b""
+    arguments = ("fit", "a.csv", "-o", "a.json")
+    quiet = sigmascale(*arguments)
+    assert (quiet.code, quiet.err) == (0, "")
     ours, theirs = pty.openpty()
     with subprocess.Popen(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs
+        [sys.executable, "-c", code, *arguments], stdout=subprocess.PIPE, stderr=theirs
     ) as process:
         os.close(theirs)
         shown = b""
         while chunk := _read(ours):
             shown += chunk
-        assert process.stdout.read() == quiet.stdout
+        assert process.stdout.read().decode() == quiet.out
     os.close(ours)
     assert b"selecting a recalibrator [" in shown
     assert b"reading the table ..." in shown

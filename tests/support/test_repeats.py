@@ -4,11 +4,11 @@ import warnings
 
 import numpy as np
 import pytest
-from sigmascale._support.rows import judged_rows
 
 import sigmascale as ss
-from sigmascale._support.repeats import repeats_found, warn_of_repeats
 from sigmascale.exceptions import RepeatedRowsWarning
+from sigmascale.oddities import repeats_found, warn_of_repeats
+from sigmascale.predictions import as_predictions
 
 RNG = np.random.default_rng(0)
 
@@ -17,7 +17,7 @@ def found(n, u=None, features=None, error=None, seed=1):
     rng = np.random.default_rng(seed)
     u = rng.uniform(1, 2, n) if u is None else u
     error = u * rng.normal(size=n) if error is None else error
-    return repeats_found(judged_rows(error, u, features))
+    return repeats_found(as_predictions(error, u, features))
 
 
 def of_groups(n_groups, sizes, seed=2):
@@ -136,6 +136,6 @@ def test_groups_silence_the_warning():
     x = of_groups(250, 4)
     u = np.random.default_rng(9).uniform(1, 2, 1000)
     ss.TemperatureScaling().fit(np.column_stack([u, x]), u, groups=x)
-    warn_of_repeats(judged_rows(u, u, {"x": x}, groups=x))
+    warn_of_repeats(as_predictions(u, u, {"x": x}, groups=x))
     with pytest.warns(RepeatedRowsWarning):
-        warn_of_repeats(judged_rows(u, u, {"x": x}))
+        warn_of_repeats(as_predictions(u, u, {"x": x}))

@@ -1,3 +1,4 @@
+import sys
 import threading
 import warnings
 
@@ -46,19 +47,34 @@ def test_notes_are_taken_in_their_own_thread_only():
     assert [str(note) for note in notes] == ["here"]
 
 
-def test_fits_in_threads_leave_the_filters_of_warnings_as_they_are():
+@pytest.fixture
+def catching(monkeypatch):
+    """The modules that catch warnings, as they do it.
+
+    Filters cannot be compared before and after: scikit-learn catches warnings within
+    its fits, and those of threads may restore each other's filters.
+    """
+    found, begin = [], warnings.catch_warnings.__init__
+
+    def noted(self, **options):
+        found.append(sys._getframe(1).f_globals["__name__"])
+        begin(self, **options)
+
+    monkeypatch.setattr(warnings.catch_warnings, "__init__", noted)
+    return found
+
+
+def test_fits_in_threads_leave_the_filters_of_warnings_as_they_are(catching):
     data = ss.datasets.make_molecules(150, seed=0)
     candidates = {"temperature": ss.TemperatureScaling(), "bins": ss.BinwiseScaling(2)}
-    before = list(warnings.filters)
     barrier = threading.Barrier(4)
     failed = []
 
     def fit():
         try:
             barrier.wait(30)
-            for _ in range(5):
-                ss.SelectedScaling(candidates).fit(data.uncertainty, data.error)
-                ss.validate(data.error, data.uncertainty, n_draws=50)
+            ss.SelectedScaling(candidates).fit(data.uncertainty, data.error)
+            ss.validate(data.error, data.uncertainty, n_draws=50)
         except Exception as problem:  # pragma: no cover
             failed.append(problem)
 
@@ -68,7 +84,8 @@ def test_fits_in_threads_leave_the_filters_of_warnings_as_they_are():
     for thread in threads:
         thread.join()
     assert not failed
-    assert warnings.filters == before
+    assert any(name.startswith("sklearn.") for name in catching)
+    assert not [name for name in catching if name.startswith("sigmascale")]
     with pytest.warns(FewerBinsWarning):
         ss.ence(np.ones(4), np.ones(4), n_bins=9)
 

@@ -50,6 +50,7 @@ def separate_fits(u, error, u_new, template=None):
     return np.column_stack(columns)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ExtrapolationWarning")
 @pytest.mark.parametrize(
     ("template", "law"),

@@ -7,12 +7,12 @@ import sys
 import numpy as np
 import polars as pl
 import pytest
-from sigmascale._support.rows import read_table
 
 import sigmascale as ss
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
 from sigmascale.persistence import dumps, load_map, load_maps, loads
 from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum
+from sigmascale.predictions import read_table
 
 
 def make(n=60, seed=0):
@@ -96,7 +96,7 @@ def test_maps_of_targets_predict_without_scikit_learn(tmp_path):
     program = (
         "import sys, polars as pl\n"
         "from sigmascale.persistence import load_maps\n"
-        "from sigmascale._support.rows import read_table\n"
+        "from sigmascale.predictions import read_table\n"
         "X = pl.DataFrame({'u_a': [1.0], 'u_b': [1.0], 'u_c': [1.0], 'x': [0.5]})\n"
         f"print(load_maps({str(path)!r}).predict(read_table(X)).shape)\n"
         "assert 'sklearn' not in sys.modules\n"

@@ -31,6 +31,7 @@ def calibrated_forces(seed, structures=30, atoms=10):
     return z * u, u, structure
 
 
+@pytest.mark.slow
 def test_components_of_forces_are_judged_by_structures():
     n_sets, alarms = 6, {True: 0, False: 0}
     for seed in range(n_sets):

@@ -22,13 +22,6 @@ from ..cli.methods import load_saved
 from ..cli.printing import finite
 from ..cli.tables.files import format_of, write_table
 from ..cli.tables.memory import MemoryTable
-from ..cli.tables.roles import (
-    Choice,
-    Expected,
-    find_error,
-    find_uncertainty,
-    no_features,
-)
 from ..cli.tables.taken import read_raw
 from ..cli.tables.values import MISSING_TEXTS, RawTable
 from ..datasets import make_molecules
@@ -39,6 +32,7 @@ from ..judging.local import check_settings, measure
 from ..persistence import load_map, save
 from ..predictions import as_predictions
 from ..report.parts import CONTENTS, METHODS
+from ..roles import Choice, Expected, guess
 from .plan import Plan, ending, verdict_files
 from .recipes import DEMO_ROWS, check_command, python_lines, recalibration_commands
 from .settings import TableSettings
@@ -100,7 +94,8 @@ class Bench:
         frame = raw.frame
         guessed = ""
         if table.roles is None:
-            roles, guessed = _guess(raw)
+            roles, problems = guess(raw)
+            guessed = " ".join(map(str, problems))
             table = replace(table, roles=roles)
         roles = table.roles or {}
         wrong = ""
@@ -337,6 +332,7 @@ class Bench:
         table = plan.table
         saved, roles = load_saved(plan.scaler)
         named = Choice(
+            options=True,
             uncertainty=next(iter(table.of("uncertainty")), None),
             variance=next(iter(table.of("variance")), None),
         )
@@ -376,31 +372,6 @@ def _remedies(sentence: str) -> dict[str, Any]:
             value = groups[0] if groups else True
             found[setting] = "\t" if value == "\\t" else value
     return found
-
-
-def _guess(raw: RawTable) -> tuple[dict[str, str], str]:
-    """Return what columns seem to be, and what cannot be told."""
-    names, problems = raw.frame.columns, []
-    roles = dict.fromkeys(names, "ignored")
-    error: tuple[str, ...] = ()
-    uncertainty = ""
-    try:
-        uncertainty, is_variance = find_uncertainty(Choice(), names)
-        roles[uncertainty] = "variance" if is_variance else "uncertainty"
-    except InvalidInputError as problem:
-        problems.append(str(problem))
-    try:
-        error = find_error(Choice(), names)
-        kinds = ("error",) if len(error) == 1 else ("reference", "prediction")
-        roles |= dict(zip(error, kinds, strict=True))
-    except InvalidInputError as problem:
-        problems.append(str(problem))
-    if not problems:
-        unfit = no_features(names, error, uncertainty)
-        for name, role in roles.items():
-            if role == "ignored" and name not in unfit and raw.is_numeric(name):
-                roles[name] = "feature"
-    return roles, " ".join(problems)
 
 
 def _column(

@@ -163,7 +163,7 @@ def python_lines(plan: Plan, roles: dict[str, Any], kind: str) -> str:
 def _constructor(plan: Plan, roles: dict[str, Any]) -> str:
     """Return the recalibrator as `fit` makes it."""
     from ..cli.methods import make_scaler
-    from ..cli.tables.roles import Roles
+    from ..roles import Roles
 
     made = make_scaler(
         plan.method, Roles.from_dict(roles), bins=plan.bins, seed=plan.seed

@@ -9,7 +9,7 @@ from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from ..cli.tables.reading import Reading
-    from ..cli.tables.roles import Choice
+    from ..roles import Choice
 
 # What a column can be; of those in ONE there is at most one.
 ONE = ("error", "reference", "prediction", "uncertainty", "variance")
@@ -81,7 +81,7 @@ class TableSettings:
 
     def choice(self) -> Choice:
         """Return the columns as the command line names them."""
-        from ..cli.tables.roles import Choice
+        from ..roles import Choice
 
         for role in (*ONE, "groups"):
             if len(self.of(role)) > 1:
@@ -101,7 +101,10 @@ class TableSettings:
             raise InvalidInputError(msg)
         one: dict[str, Any] = {role: next(iter(self.of(role)), None) for role in ONE}
         return Choice(
-            **one, features=tuple(self.of("feature")), labels=tuple(self.of("label"))
+            options=True,
+            **one,
+            features=tuple(self.of("feature")),
+            labels=tuple(self.of("label")),
         )
 
     def reading(self) -> Reading:

@@ -79,10 +79,10 @@ def apply(
     such as missing ones, give an empty one instead of an error.
     """
     from ..persistence import SavedTargets, load_maps
+    from ..roles import Expected
     from .several import recalibrate_targets, refuse_options
     from .tables.files import format_of
     from .tables.opening import open_table
-    from .tables.roles import Expected
 
     if prediction is not None and coverage is None:
         msg = "--prediction is for --coverage: limits are put around predictions."

@@ -39,8 +39,8 @@ from .printing import (
 )
 
 if TYPE_CHECKING:
+    from ..roles import Choice
     from .side_by_side import SideBySide
-    from .tables.roles import Choice
 
 PAIR = "demo-output/calibration.csv demo-output/test.csv"
 

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..exceptions import InvalidInputError
+from ..roles import known
 from .tables.files import write_table
 from .tables.filesets import about
 from .tables.reading import Reading
-from .tables.roles import known
 from .tables.values import RawTable
 from .tables.where import Where
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .._support.progress import working
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError, SharedRowsWarning
+from ..roles import Choice, Expected
 from .tables.filesets import about
-from .tables.roles import Choice, Expected
 
 if TYPE_CHECKING:
     from .._support.checks import Floats

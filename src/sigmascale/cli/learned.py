@@ -10,9 +10,9 @@ from .methods import make_scaler
 
 if TYPE_CHECKING:
     from ..judging.shift import ShiftWeights
+    from ..roles import Choice
     from .tables.lazy import LazyTable
     from .tables.memory import MemoryTable
-    from .tables.roles import Choice
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ def weigh_for(
 ) -> tuple[MemoryTable, ShiftWeights]:
     """Weigh a calibration set so that it stands for the rows of another file."""
     from ..judging.shift import shift_weights
+    from ..roles import Expected
     from .tables.filesets import about
     from .tables.memory import MemoryTable
-    from .tables.roles import Expected
 
     data.require_memory("--shift-to")
     table: Any = data

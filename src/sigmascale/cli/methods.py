@@ -10,8 +10,8 @@ from ..scaling.registry import methods, scaler_of
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
+    from ..roles import Roles
     from ..scaling import VarianceScaler
-    from .tables.roles import Roles
 
 AUTO, NONE, COMPONENT = "auto", "none", "component"
 BINS_OF_CELLS = 10  # of each of two columns; a class has its own number for one
@@ -115,8 +115,8 @@ def load_saved(file: str) -> tuple[SavedMap, Roles]:
 
 def roles_of(file: str, saved: SavedMap) -> Roles:
     """Return the columns that a recalibrator from a file needs."""
+    from ..roles import Roles
     from .tables.filesets import about
-    from .tables.roles import Roles
 
     with about(file):
         roles = Roles.from_dict(saved.source)

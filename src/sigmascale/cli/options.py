@@ -99,10 +99,11 @@ def make_choice(
     uncertainty: Sequence[str] = (), variance: Sequence[str] = (), **options: Any
 ) -> Any:
     """Return what options say of the columns; uncertainties can be several."""
-    from .tables.roles import Choice
+    from ..roles import Choice
 
     several = [*uncertainty, *variance]
     return Choice(
+        options=True,
         uncertainty=next(iter(uncertainty), None),
         variance=next(iter(variance), None),
         components=tuple(several) if len(several) > 1 else (),

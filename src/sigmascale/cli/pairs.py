@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ..roles import Choice, Expected
 from .tables.memory import MemoryTable
 from .tables.reading import Reading
-from .tables.roles import Choice, Expected
 
 
 def read_pair(

@@ -13,10 +13,10 @@ from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from ..judging.validation import Validation
+    from ..roles import Choice
     from .options import TableFormat
     from .tables.lazy import LazyTable
     from .tables.memory import MemoryTable
-    from .tables.roles import Choice
 
 WIDTH = 79
 NARROWEST = 20  # characters in a line, however narrow the terminal says that it is

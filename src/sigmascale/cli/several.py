@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .._support.progress import working
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError
+from ..roles import Choice, Expected, Roles
 from .judged import warn_of_shared
 from .methods import make_scaler
 from .tables.filesets import about
@@ -18,7 +19,6 @@ from .tables.lazy import LazyTable
 from .tables.opening import stays_lazy
 from .tables.patterns import STAR, patterns_of
 from .tables.reading import Reading
-from .tables.roles import Choice, Expected, Roles
 from .tables.targets import (
     ChosenTargets,
     ExpectedTargets,
@@ -222,7 +222,7 @@ def recalibrate_targets(
     lazy = LazyTable.open(
         files,
         replace(reading, drop_missing=False),  # what is missing has an empty result
-        Expected(first, replace(Choice(), **called)),  # type: ignore[arg-type]
+        Expected(first, replace(Choice(options=True), **called)),  # type: ignore[arg-type]
     )
     return _recalibrate_lazily(lazy, saved, roles, choice, name, output)
 

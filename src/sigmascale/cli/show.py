@@ -10,7 +10,7 @@ from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap, SavedTargets
-    from .tables.roles import Roles
+    from ..roles import Roles
 
 
 @app.command(
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
     """Tell what a saved recalibrator does, and which columns it needs."""
     from ..persistence import SavedTargets, load_maps
+    from ..roles import Roles
     from .tables.filesets import about
-    from .tables.roles import Roles
 
     saved = load_maps(scaler)
     if isinstance(saved, SavedTargets):

@@ -9,10 +9,10 @@ from typing import Any
 from .._support.render import TableFormat, as_table, shorten
 from ..exceptions import InvalidInputError
 from ..judging.validation import Validation
+from ..roles import Choice
 from .tables.filesets import named
 from .tables.memory import MemoryTable
 from .tables.reading import Reading
-from .tables.roles import Choice
 from .tables.taken import read_raw
 
 

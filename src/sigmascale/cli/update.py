@@ -78,9 +78,9 @@ def update(
     defect.
     """
     from ..persistence import dumps, load, save
+    from ..roles import Expected
     from .tables.filesets import about
     from .tables.memory import MemoryTable
-    from .tables.roles import Expected
     from .tables.sources import standard_output
 
     output = scaler if output is None else output

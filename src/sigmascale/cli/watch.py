@@ -31,8 +31,8 @@ from .printing import WIDTH, show_json, show_words
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
     from ..persistence import SavedMap
+    from ..roles import Expected
     from .tables.memory import MemoryTable
-    from .tables.roles import Expected
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -92,8 +92,8 @@ def watch(
     Exit code: 0 no alarm, 1 alarm, 4 too few rows to know what is normal; 2 bad
     input, 3 a defect.
     """
+    from ..roles import Expected
     from .tables.memory import MemoryTable
-    from .tables.roles import Expected
     from .tables.sources import STANDARD
 
     for output, endings in ((state, (".json",)), (plot, PICTURES)):

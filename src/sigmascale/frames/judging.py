@@ -234,7 +234,7 @@ def validate(
         groups=groups,
         weight=sample_weight,
     )
-    judged = validate_rows(drawn.rows, None, rng=rng, **options)
+    judged = validate_rows(drawn.rows, rng=rng, **options)
     if drawn.outside is None or sample_weight is not None:
         return judged
     whole = scorecard(

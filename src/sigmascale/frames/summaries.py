@@ -17,9 +17,9 @@ from ..bins.cells import CellSums
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
+from ..oddities import warn_of_zero_errors
 from ..predictions import NamedColumns
 from ..scaling.crossfit import phase
-from ..scaling.informative import warn_of_zero_errors
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
 from .lazy import TERMS, Arrays, LazyRows, collect, sums_of, with_terms

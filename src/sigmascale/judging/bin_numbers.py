@@ -18,10 +18,10 @@ from .._support.checks import (
 )
 from .._support.progress import track
 from .._support.render import TableFormat, as_table, html_table, plain, shorten
-from .._support.repeats import warn_of_repeats
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
+from ..oddities import warn_of_repeats
 from ..predictions import Data, Predictions, read_pair
 from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
 from ..scaling.choice import predict_unseen, rank

@@ -17,7 +17,6 @@ import numpy.typing as npt
 from .._support.checks import (
     Floats,
     Ints,
-    as_array,
     check_column,
     check_same_length,
 )
@@ -98,16 +97,18 @@ def judged_by(
     return rows, len(rows.columns) - 1
 
 
-def check_ties(ties: Any, given: Any, rows: Predictions) -> Floats | None:
+def check_ties(ties: Any, rows: Predictions) -> Floats | None:
     """Return the variable that orders rows with equal values, if there is one.
 
-    It has as many rows as were `given`, of which those without weight are left out.
+    It has as many rows as were given, of which those without weight are left out.
     """
     if ties is None:
         return None
     column = check_column(ties, "ties")
-    check_same_length("error", as_array(given, "u"), "ties", column)
-    return column if rows.places is None else column[rows.places]
+    if rows.places is not None and column.size > rows.places[-1]:
+        column = column[rows.places]
+    check_same_length("error", rows.uncertainty, "ties", column)
+    return column
 
 
 def bin_variable(

@@ -209,7 +209,7 @@ def local_zms(
     rows, position = judged_by(error, uncertainty, by, groups, sample_weight)
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
-    order, generator = check_ties(ties, uncertainty, rows), rng_from(rng)
+    order, generator = check_ties(ties, rows), rng_from(rng)
     refuse_one(rows)
     bins = bin_variable(
         rows,

@@ -147,7 +147,7 @@ def local_coverage(
     target = check_fraction(coverage, "coverage")
     n_bins = check_count(n_bins, "n_bins")
     confidence = check_fraction(confidence, "confidence")
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     bins = bin_variable(rows, position, n_bins, ties=order, min_size=MIN_ROWS)
     inside = inside_limits(rows.errors, limits)
     if rows.weights is not None:

@@ -233,7 +233,7 @@ def reference_scores(
         rows = rows.weighted(sample_weight, "uncertainty").to_be_judged()
     else:
         rows = as_predictions(error, uncertainty, features, groups, sample_weight)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     count, n_draws = bins_of(n_bins, rows.total), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
     z_scores = ZDistribution.of(distribution, rows, df)

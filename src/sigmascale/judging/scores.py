@@ -71,7 +71,7 @@ def _local_sums(
             return judged.ranked_sums(len(judged.columns) - 1, count, _LOCAL, ties)
     rows, position = judged_by(error, uncertainty, by, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     bins = bin_variable(rows, position, count, ties=order)
     return bins.sums(rows.errors, rows.uncertainty)
 
@@ -446,7 +446,7 @@ def scorecard(
         return _score_device(error, uncertainty, features, n_bins, ties)
     rows = weighted_rows(error, uncertainty, sample_weight, features)
     count = bins_of(n_bins, rows.total)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     return score(rows, bin_variables(rows, count, ties=order), count)
 
 

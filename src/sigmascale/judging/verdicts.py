@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, rng_from
-from .._support.repeats import warn_of_repeats
 from .._support.telling import noted, warn
 from .._support.weights import quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
+from ..oddities import warn_of_oddities
 from ..predictions import Predictions, as_predictions
 from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan, number_of_units
 from .attainable import attainable_fractions
@@ -32,7 +32,7 @@ REFERENCE_DRAWS = 200  # simulated sets behind what is attainable
 
 def validate(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     features: Any = None,
     *,
     groups: Any = None,
@@ -65,10 +65,11 @@ def validate(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : Predictions, or array-like of shape (n,)
+        Predictions with everything that is known of them, or errors, reference minus
+        prediction.
     uncertainty : array-like of shape (n,)
-        Standard uncertainties, strictly positive.
+        Standard uncertainties, strictly positive, beside errors.
     features : data frame, dict or array of shape (n, n_features), optional
         Input features; columns of an array are named X1, X2, ...
     groups : array-like of shape (n,), optional
@@ -124,13 +125,12 @@ def validate(
     ('no', 'yes')
     """
     rows = as_predictions(error, uncertainty, features, groups, sample_weight)
-    order = check_ties(ties, uncertainty, rows)
+    order = check_ties(ties, rows)
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
     plan = Plan.of(confidence, tolerance, n_draws)
     refuse_one(rows)
-    if groups is None:
-        warn_of_repeats(rows)
+    warn_of_oddities(rows, learning=False)
     generator = rng_from(rng)
 
     z2 = (rows.errors / rows.uncertainty) ** 2

@@ -10,10 +10,10 @@ from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.telling import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenGroupWarning
+from ..oddities import Profile
 from ..predictions import Predictions, check_nonnegative_uncertainty
 from .evaluation import evaluate
 from .nodes import Code, Column, Node, columns_of, in_order
-from .seen import Seen
 
 _FLOAT = np.finfo(np.float64)
 
@@ -23,7 +23,7 @@ def recalibrate(
     rows: Predictions,
     *,
     smallest: float,
-    seen: Seen | None = None,
+    seen: Profile | None = None,
     n_fit: int = 0,
 ) -> Floats:
     """Return the recalibrated uncertainties of rows that nobody has checked yet.

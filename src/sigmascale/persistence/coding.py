@@ -24,7 +24,7 @@ from ..maps import KINDS, Node, in_order
 from ..maps.conformal import ConformalScores
 from ..maps.laws import StudentLaw
 from ..maps.ranges import check_map
-from ..maps.seen import Seen
+from ..oddities import Profile
 from ..scaling.registry import scaler_named
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ _PARTS: dict[str, type[Any]] = {
         ConformalScores,
         EqualSizeBins,
         LabelBins,
-        Seen,
+        Profile,
         StudentLaw,
     )
 }

@@ -35,7 +35,7 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
 from ..maps.prediction import recalibrate
-from ..maps.seen import Seen
+from ..oddities import Profile
 from ..predictions import Predictions, default_names
 from ..scaling.registry import scaler_named
 from . import several
@@ -78,7 +78,7 @@ class SavedMap:
         The smallest one seen in `fit`, which stands for those of 0.
     n_rows : int
         Rows that it was fitted on.
-    seen : Seen or None
+    seen : Profile or None
         What new rows are compared with.
     conformal : ConformalScores or None
         What prediction intervals are made from.
@@ -97,7 +97,7 @@ class SavedMap:
     n_columns: int
     smallest_uncertainty: float
     n_rows: int
-    seen: Seen | None
+    seen: Profile | None
     conformal: ConformalScores | None
     words: str
     method: str
@@ -355,7 +355,7 @@ def _saved_map(document: dict[str, Any]) -> SavedMap:
         decode = Decoder(n_columns)
         seen = decode(about["seen"])
         if seen is not None and (
-            not isinstance(seen, Seen) or seen.positions[-1] >= n_columns
+            not isinstance(seen, Profile) or seen.positions[-1] >= n_columns
         ):
             refuse("what was seen is not that of its columns.")
     words, library = document["words"], document["library"]

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ..judging.detectability import FACTORS
-from ..judging.diagnostics import Shift
 from ..judging.validation import AVERAGE, BIAS
+from ..oddities import Shift
 from .evidence import Evidence
 from .questions import doubt_of_average
 from .text import percent, variable

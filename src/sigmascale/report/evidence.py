@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Labels
+from .._support.labels import label_array, label_text
 from .._support.progress import track
-from .._support.repeats import repeats_found
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
-from ..judging.diagnostics import (
+from ..judging.tails import TailStatistics, tails
+from ..judging.validation import Validation
+from ..monitoring.over_time import OverTime, over_time
+from ..oddities import (
     Shift,
     ZScores,
     compare_distributions,
     count_shared_rows,
+    repeats_found,
     z_scores,
 )
-from ..judging.tails import TailStatistics, tails
-from ..judging.validation import Validation
-from ..monitoring.over_time import OverTime, over_time
 from ..predictions import Predictions, default_names, fitted_names, read_pair
 
 Seed = int | np.random.Generator | None
@@ -117,7 +118,13 @@ class Evidence:
     @property
     def features(self) -> dict[str, Labels]:
         """The features of the judged rows, by name."""
-        return self.final.rows.features
+        rows = self.final.rows
+        return {
+            name: label_array(map(label_text, rows.labels(name).values()))
+            if rows.is_labelled(name)
+            else column
+            for name, column in rows.features.items()
+        }
 
     @property
     def n_groups(self) -> int | None:
@@ -326,6 +333,6 @@ def _compare_sets(
             shifts.append(compare_distributions(name, *both))
     return Calibration(
         n_rows=learned_from.n_rows,
-        n_shared=count_shared_rows((learned_from.errors, old), (judged.errors, new)),
+        n_shared=count_shared_rows(learned_from, judged),
         shifts=tuple(shifts),
     )

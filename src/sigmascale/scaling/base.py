@@ -18,7 +18,6 @@ from .._support.checks import (
 )
 from .._support.labels import Categories
 from .._support.progress import working
-from .._support.repeats import warn_of_repeats
 from .._support.telling import warn
 from .._support.weights import effective_number
 from ..arrays.libraries import to_numpy
@@ -34,7 +33,7 @@ from ..maps import Constant, Node, Product, multiplied
 from ..maps.conformal import ConformalScores
 from ..maps.laws import NORMAL, StudentLaw
 from ..maps.prediction import in_range, recalibrate, rescale
-from ..maps.seen import Seen
+from ..oddities import Profile, informative, warn_of_oddities, warn_of_zero_errors
 from ..predictions import (
     Predictions,
     as_predictions,
@@ -46,8 +45,6 @@ from ..predictions import (
     with_target,
 )
 from . import device_summaries
-from .informative import informative, warn_of_zero_errors
-from .slips import warn_of_slips
 from .summaries import RowSummaries, Summaries
 from .updating import Updating
 
@@ -84,7 +81,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
     level_: float
     min_uncertainty_: float
     n_samples_fit_: int
-    seen_: Seen
+    seen_: Profile
     column_numbers_: list[int]
     conformal_: ConformalScores
     law_: StudentLaw
@@ -159,10 +156,10 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         rows = with_target(rows, y, groups, type(self).__name__)
         rows = rows.with_uncertainty(u).weighted(sample_weight)
         u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
-        warn_of_repeats(rows, stacklevel=2)
+        rows = rows.with_uncertainty(u)
+        some = warn_of_oddities(rows)
         self.min_uncertainty_ = float(u.min())
-        self.seen_ = Seen.of(rows.with_uncertainty(u))
-        warn_of_slips(rows.with_uncertainty(u), stacklevel=2)
+        self.seen_ = Profile.of(rows, some)
         with working(f"fitting {type(self).__name__}"):
             return self._fit_rows(rows.with_uncertainty(in_range(u)))
 
@@ -209,7 +206,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         """Keep what new rows are compared with, of rows that only sums are known of."""
         self.n_samples_fit_, smallest, largest = data.seen()
         self.min_uncertainty_ = smallest
-        self.seen_ = Seen.of_range(smallest, largest)
+        self.seen_ = Profile.of_range(smallest, largest)
 
     def fit_sample(
         self, rows: Predictions, n_rows: int, smallest_uncertainty: float
@@ -231,7 +228,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         """
         self._forget()
         self.min_uncertainty_ = smallest_uncertainty
-        self.seen_ = Seen.of(rows)
+        self.seen_ = Profile.of(rows)
         self.n_features_in_ = len(rows.names)
         self.feature_names_in_ = np.array(rows.names, dtype=object)
         self._fit_rows(rows)

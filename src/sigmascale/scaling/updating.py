@@ -9,23 +9,20 @@ from typing import Any, Self
 import numpy as np
 
 from .._support.checks import refuse_other_order
-from .._support.repeats import warn_of_repeats
 from .._support.telling import warn
 from ..arrays.libraries import to_numpy
 from ..arrays.rows import on_device
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps import Node
 from ..maps.prediction import in_range
-from ..maps.seen import Seen
+from ..oddities import Profile, squarable, warn_of_oddities, warn_of_zero_errors
 from ..predictions import (
     Predictions,
     check_nonnegative_uncertainty,
     fitted_names,
     with_target,
 )
-from .informative import bounded, warn_of_zero_errors
 from .kept import KeptSummaries, KeptSums, fading
-from .slips import warn_of_slips
 from .summaries import Summaries
 
 
@@ -35,7 +32,7 @@ class Updating(ABC):
     map_: Node
     min_uncertainty_: float
     n_samples_fit_: int
-    seen_: Seen
+    seen_: Profile
     distribution: str
 
     @abstractmethod
@@ -129,11 +126,11 @@ class Updating(ABC):
         smallest = float(np.min(u, where=u > 0, initial=self.min_uncertainty_))
         u = check_nonnegative_uncertainty(u, smallest=smallest)
         rows = with_target(rows, y, None, type(self).__name__).with_uncertainty(u)
-        warn_of_repeats(rows, stacklevel=2)
-        warn_of_slips(rows, stacklevel=2)
-        n, squarable = rows.n_rows, bounded(rows.with_uncertainty(in_range(u)))
-        kept = kept.faded(fade, n).plus(kept.of_rows(squarable, fade))
-        self._learn_again(kept, Seen.of(rows), n, smallest)
+        some = warn_of_oddities(rows)
+        n = rows.n_rows
+        learned = squarable(rows.with_uncertainty(in_range(u)))
+        kept = kept.faded(fade, n).plus(kept.of_rows(learned, fade))
+        self._learn_again(kept, Profile.of(rows, some), n, smallest)
         return self
 
     def merge(self, other: Any) -> Self:
@@ -219,7 +216,7 @@ class Updating(ABC):
             raise InvalidInputError(msg) from problem
 
     def _learn_again(
-        self, kept: KeptSums, seen: Seen | None, n_new: int, smallest: float
+        self, kept: KeptSums, seen: Profile | None, n_new: int, smallest: float
     ) -> None:
         """Learn from sums of old and new rows together, and what else is known."""
         data: Any = KeptSummaries(fitted_names(self), kept)

@@ -18,13 +18,12 @@ from .._support.checks import (
 )
 from .._support.progress import working
 from .._support.render import TableFormat, as_table, html_table, shorten
-from .._support.repeats import warn_of_repeats
-from .._support.telling import quiet
+from .._support.telling import quiet, warn
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps.prediction import in_range, recalibrate, rescale
-from ..maps.seen import Seen
+from ..oddities import Profile, informative, sample_of, slips_found, warn_of_repeats
 from ..predictions import (
     Predictions,
     check_nonnegative_uncertainty,
@@ -32,9 +31,7 @@ from ..predictions import (
     read_table,
 )
 from ..scaling.base import Distribution, VarianceScaler
-from ..scaling.informative import informative
 from ..scaling.linear import LinearScaling
-from ..scaling.slips import warn_of_slips
 from ..scaling.target import TargetScaling
 from .shrinkage import all_rows, choose_half_way, lean
 from .tables import (
@@ -220,7 +217,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if rows.weights is not None:
                 scaler.n_effective_ = effective_number(rows.weights)
             scaler.min_uncertainty_ = float(rows.uncertainty.min())
-            scaler.seen_ = Seen.of(rows)
+            scaler.seen_ = Profile.of(rows)
             scaler.n_features_in_ = len(rows.columns)
             if hasattr(self, "feature_names_in_"):
                 scaler.feature_names_in_ = np.array(rows.names, dtype=object)
@@ -452,7 +449,8 @@ def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
             msg = f"target {target.name!r} has no known error. Leave it out."
             raise InvalidInputError(msg)
         with target.told():
-            warn_of_slips(target.rows, stacklevel=4)
+            for words, kind in slips_found(target.rows, sample_of(target.rows)):
+                warn(words, kind, stacklevel=4)
 
 
 def _positive(target: TargetRows) -> Predictions:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_fraction
+from .._support.checks import check_fraction, check_pair
 from .._support.render import TableFormat, as_table, html_table, shorten, text_table
 from ..exceptions import InvalidInputError
 from ..judging.answers import FEWEST
@@ -228,12 +228,11 @@ def validate_targets(
     for target in targets:
         rows = target.rows
         with target.told():
+            e, u = check_pair(rows.errors, rows.uncertainty)
+            weights, rows = rows.weights, rows.changed(error=e, weights=None)
+            rows = rows.with_uncertainty(u).weighted(weights, "error")
             found[target.name] = validate(
-                rows.errors,
-                rows.uncertainty,
-                rows.features or None,
-                groups=rows.groups,
-                sample_weight=rows.weights,
+                rows,
                 tolerance=tolerance,
                 joint=joint,
                 n_bins=n_bins,
@@ -264,9 +263,13 @@ def _targets(
     n_rows, n_targets = errors.shape
     together = group_codes(groups, errors, "error")
     weights = weights_of(sample_weight, n_rows, "error")
-    columns: list[Any] = list(u.T)
-    table = Predictions.of(columns, ["u"] * n_targets)
-    table = with_named_features(table, features).to_be_judged()
+    one = with_named_features(Predictions.of((u[:, 0],), ("u",)), features)
+    one = one.to_be_judged()
+    table = one.changed(
+        columns=(*u.T, *one.columns[1:]),
+        names=(*["u"] * n_targets, *one.names[1:]),
+        categories=(*[None] * n_targets, *one.categories[1:]),
+    )
     if labels is not None:
         if n_targets != 1 or names is not None:
             msg = (

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...exceptions import InvalidInputError
-from .sources import Source, first_line, listed, opened
+from ...roles import listed
+from .sources import Source, first_line, opened
 
 if TYPE_CHECKING:
     import polars as pl

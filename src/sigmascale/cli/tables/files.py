@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, TypedDict, get_args
 
 from ..._support.files import whole_file
 from ...exceptions import InvalidInputError
+from ...roles import listed
 from .delimited import read_delimited
 from .json_lines import read_json_lines
 from .npz import read_npz, write_npz
@@ -22,7 +23,6 @@ from .sources import (
     Source,
     find_source,
     first_line,
-    listed,
     opened,
     standard_output,
 )

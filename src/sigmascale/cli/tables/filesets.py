@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ..._support.files import as_pattern
 from ...exceptions import InvalidInputError
+from ...roles import listed
 from .files import UNTYPED, read_part, with_rows
-from .sources import listed
 
 if TYPE_CHECKING:
     import polars as pl

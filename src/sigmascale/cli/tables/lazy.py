@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from ..._support.progress import working
 from ...exceptions import InvalidInputError
+from ...roles import Choice, Expected, Roles, free_names
 from ..outputs import refuse_input
 from .files import format_of
 from .filesets import about, matching, named
 from .parquet_claims import check_claims
 from .reading import Engine, Reading
-from .roles import Choice, Expected, Roles, free_names
 from .sources import first_line
 from .values import RawTable
 

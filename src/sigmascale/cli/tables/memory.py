@@ -12,9 +12,9 @@ from ..._support.checks import Floats
 from ..._support.progress import working
 from ...exceptions import InvalidInputError
 from ...predictions import read_table
+from ...roles import FROM_FORMULA, Choice, Expected, Roles, free_names
 from .filesets import about, named
 from .reading import Reading
-from .roles import FROM_FORMULA, Choice, Expected, Roles, free_names
 from .taken import (
     LEAST_ROWS,
     TakenTable,

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...exceptions import InvalidInputError
-from .sources import Source, listed, opened
+from ...roles import listed
+from .sources import Source, opened
 
 if TYPE_CHECKING:
     import polars as pl

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ...exceptions import InvalidInputError
+from ...roles import Choice, Expected
 from .filesets import matching
 from .lazy import LazyTable
 from .memory import MemoryTable
 from .reading import Engine, Reading
-from .roles import Choice, Expected
 
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
 

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...exceptions import InvalidInputError
-from .roles import RECALIBRATED, Choice
-from .sources import listed
+from ...roles import RECALIBRATED, Choice, listed
 
 STAR = "*"
 ROLES = ("error", "reference", "prediction", "uncertainty", "variance")

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ..._support.files import is_utf8
-from ..._support.render import shorten
 from ...exceptions import InvalidInputError
 
 Source = Path | io.BytesIO
@@ -20,7 +19,6 @@ Source = Path | io.BytesIO
 STANDARD = "-"  # standard input or output
 PACKED = b"\x1f\x8b"  # how gzip begins
 HEAD = 1 << 16  # bytes of a file that are looked at before it is read
-MOST_NAMES = 12  # of columns in a message
 
 
 def find_source(path: str) -> tuple[Source, bytes]:
@@ -78,14 +76,3 @@ def first_line(problem: BaseException) -> str:
     """Return what a library has to say, in one line and without the last stop."""
     lines = str(problem).strip().splitlines() or [type(problem).__name__]
     return lines[0].rstrip(".")
-
-
-def listed(names: list[str]) -> str:
-    """Return names for a message; long ones, and many, are cut short.
-
-    >>> listed(["u", "mass"])
-    "'u', 'mass'"
-    """
-    shown = ", ".join(repr(shorten(name, 40)) for name in names[:MOST_NAMES])
-    more = len(names) - MOST_NAMES
-    return f"{shown} and {more} more" if more > 0 else shown

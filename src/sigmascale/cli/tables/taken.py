@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..._support.progress import working
 from ...exceptions import InvalidInputError
+from ...roles import known
 from ..outputs import refuse_input
 from .files import UNTYPED, format_of, write_table
 from .filesets import about, named, read_tables
 from .reading import Reading
-from .roles import known
 from .values import RawTable
 
 if TYPE_CHECKING:

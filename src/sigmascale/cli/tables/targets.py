@@ -12,12 +12,12 @@ from ..._support.checks import Floats
 from ..._support.progress import working
 from ...exceptions import DamagedFileError, InvalidInputError
 from ...predictions import read_table
+from ...roles import Choice, Roles, free_names, known
 from ...targets.tables import wide_targets
 from .filesets import about, named
 from .memory import conditioning_table, errors_of, weights_of
 from .patterns import ERRORS, STAR, UNCERTAINTIES, choices_of, patterns_of
 from .reading import Reading
-from .roles import Choice, Roles, free_names, known
 from .taken import (
     LEAST_ROWS,
     TakenTable,

@@ -121,6 +121,20 @@ class RawTable:
                 return values
         return column
 
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return self.frame.columns
+
+    def counts_rows(self, name: str) -> bool:
+        """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+        import polars as pl
+
+        column = self.frame[name].cast(pl.Int64, strict=False)
+        if len(column) < 3 or column.is_null().any() or column[0] not in (0, 1):
+            return False
+        return bool((column.diff().drop_nulls() == 1).all())
+
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers."""
         import polars as pl

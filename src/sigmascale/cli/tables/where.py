@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ...exceptions import InvalidInputError
-from .roles import known
+from ...roles import known
 from .values import RawTable
 
 if TYPE_CHECKING:

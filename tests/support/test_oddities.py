@@ -2,7 +2,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from sigmascale._support.rows import Rows
 
 import sigmascale as ss
 from sigmascale.exceptions import (
@@ -10,8 +9,9 @@ from sigmascale.exceptions import (
     MissingFeatureWarning,
     UnseenGroupWarning,
 )
-from sigmascale.maps.seen import N_HASHES, Seen
+from sigmascale.oddities import N_HASHES, Profile
 from sigmascale.persistence import dumps, loads
+from sigmascale.predictions import as_predictions
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -21,7 +21,8 @@ def rows_of(n, seed=0, **features):
     u = rng.lognormal(size=n)
     columns = {"u": u, "x": rng.normal(size=n)} | features
     error = rng.normal(size=n) * u
-    return Rows(tuple(columns.values()), tuple(columns), error)
+    named = {name: x for name, x in columns.items() if name != "u"}
+    return as_predictions(error, u, named)
 
 
 def fitted(scaler, n=500):
@@ -71,7 +72,7 @@ def test_new_rows_from_the_same_source_are_not_told(n_fit, n_new, kind):
 
     rng = np.random.default_rng(0)
     for seed in range(20):
-        seen = Seen.of(rows_of(n_fit, seed, x=feature(rng, n_fit)))
+        seen = Profile.of(rows_of(n_fit, seed, x=feature(rng, n_fit)))
         new = rows_of(n_new, 1000 + seed, x=feature(rng, n_new))
         seen.warn_of_others(new, n_fit, {1: "optional"})
 
@@ -118,19 +119,19 @@ def test_labels_never_seen_are_counted_once_a_call(scaler):
 
 def test_rows_of_the_calibration_set_are_recognised():
     rows = rows_of(2000, kind=np.repeat(["a", "b"], 1000))
-    seen = Seen.of(rows)
+    seen = Profile.of(rows)
     assert seen.hashes.size == N_HASHES
     assert seen.shared(rows) == 1
     half = rows.take(np.arange(1000))
     assert seen.shared(half) == pytest.approx(0.5, abs=0.12)
     assert seen.shared(rows_of(2000, 1, kind=np.repeat(["a", "b"], 1000))) == 0
     shuffled = rows.take(np.random.default_rng(0).permutation(2000))
-    assert Seen.of(shuffled).hashes.tolist() == seen.hashes.tolist()
+    assert Profile.of(shuffled).hashes.tolist() == seen.hashes.tolist()
 
 
 def test_rows_that_repeat_each_other_are_not_remembered():
     rows = rows_of(50).take(np.repeat(np.arange(50), 4))
-    assert Seen.of(rows).shared(rows) == 0
+    assert Profile.of(rows).shared(rows) == 0
 
 
 def test_a_lazy_fit_keeps_the_range_of_the_uncertainty():

@@ -1,30 +1,76 @@
-"""Which columns of a table play which part: named by the user, or by themselves."""
+"""Which columns of a table play which part: named by the user, or by themselves.
+
+Decided here for Python, the command line and the app alike. A name is only taken for
+what it says if no other column contradicts it: `E` beside `E_pred` is an energy.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
-from typing import Any
+from typing import Any, Protocol
 
-from ..._support.files import is_utf8
-from ...exceptions import DamagedFileError, InvalidInputError
-from .sources import listed
-from .values import RawTable
+import narwhals as nw
+import numpy as np
 
-# Names that leave no doubt, in small letters.
+from ._support.files import is_utf8
+from ._support.render import shorten
+from ._support.telling import warn
+from .exceptions import (
+    ColumnError,
+    DamagedFileError,
+    IndexColumnWarning,
+    InvalidInputError,
+)
+
+# Names that leave no doubt, in small letters and without a unit.
 OBVIOUS = {
-    "error": ("e", "error", "errors", "err"),
-    "reference": ("r", "reference", "ref", "y_true", "truth"),
+    "error": ("e", "error", "errors", "err", "residual", "residuals"),
+    "reference": ("r", "reference", "ref", "y_true", "truth", "true", "target"),
     "prediction": ("v", "prediction", "predicted", "pred", "y_pred"),
-    "uncertainty": ("u", "uncertainty", "sigma", "std", "y_std"),
-    "variance": ("variance", "var"),
+    "uncertainty": (
+        *("u", "ue", "u_e", "uq", "uncertainty", "sigma", "std", "y_std"),
+        *("std_pred", "pred_std"),
+    ),
+    "variance": ("variance", "var", "y_var"),
 }
+_UNIT = re.compile(r"\s*[(\[][^()\[\]]*[)\]]$")  # as in "u (eV)"
+# What stands beside the name of a quantity: its true value, its prediction, ...
+_OF_A_QUANTITY = {
+    *(name for role in ("error", "reference", "prediction") for name in OBVIOUS[role]),
+    *("calc", "dft", "exp", "ml", "model", "hat", "std", "obs"),
+}
+_IN_PYTHON = {
+    "reference": "y_true",
+    "prediction": "y_pred",
+    "uncertainty": "y_std",
+    "weight": "weights",
+    "feature": "features",
+    "label": "labels",
+    "all_features": 'features="all"',
+}
+MOST_NAMES = 12  # of columns in a message
 FROM_FORMULA = ("mass", "heteroatom_fraction", "OxNy")
 RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 LIMITS = ("_low", "_high")  # and to the name of the new column
 SEVERAL = " & "  # between the names of several uncertainties
+
+
+class TableColumns(Protocol):
+    """What is asked of the columns of a table, in memory or not."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """What the columns are called."""
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers."""
+
+    def counts_rows(self, name: str) -> bool:
+        """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +93,7 @@ class Roles:
     prediction : str or None
         The column of predictions, if it is needed.
     left_out : tuple of str
-        Columns of numbers whose names say that they are no features.
+        Columns of numbers whose names, or whose numbers, say that they are no features.
     components : tuple of str
         Several columns of uncertainties, or of variances, of which the uncertainty is
         the root of the sum of squares, or of the sum. They are features, too.
@@ -156,7 +202,8 @@ class Choice:
     """What a user says of the columns; None stands for what is not said.
 
     `by` are columns that a recalibrator bins by; they are features, too. `components`
-    are all columns of uncertainties, or of variances, where there are several.
+    are all columns of uncertainties, or of variances, where there are several. Messages
+    speak of `options` on the command line, and of arguments in Python.
     """
 
     error: str | None = None
@@ -172,17 +219,37 @@ class Choice:
     by: Sequence[str] = ()
     components: Sequence[str] = ()
     weight: str | None = None
+    options: bool = False
+
+    def called(self, role: str, value: str = "") -> str:
+        """Return what a role is called where it is named, with what it is set to.
+
+        >>> Choice().called("error", "COLUMN"), Choice(options=True).called("by")
+        ('`error="COLUMN"`', '--by')
+        """
+        if self.options:
+            return f"--{role.replace('_', '-')} {value}".strip()
+        role = _IN_PYTHON.get(role, role)
+        return f'`{role}="{value}"`' if value else f"`{role}`"
 
     @property
     def error_names(self) -> tuple[str | None, ...]:
         """What is said of the errors."""
         return self.error, self.reference, self.prediction
 
-    def find(self, table: RawTable) -> Roles:
-        """Return the roles of a table's columns, those of the errors too."""
-        names = table.frame.columns
+    def find(self, table: TableColumns, *, with_error: bool = True) -> Roles:
+        """Return the roles of a table's columns, those of the errors too.
+
+        If there need not be errors, a prediction alone will do, or nothing.
+        """
+        names = list(table.names)
         is_numeric = cache(table.is_numeric)
-        error = find_error(self, names)
+        error: tuple[str, ...] = ()
+        try:
+            error = find_error(self, names)
+        except ColumnError as problem:
+            if with_error or problem.columns:
+                raise
         uncertainty, is_variance = find_uncertainty(self, names)
         components = find_components(self, names)
         uncertainty = SEVERAL.join(components) or uncertainty
@@ -190,29 +257,37 @@ class Choice:
             if name in error:
                 msg = f"column {name!r} cannot be both error and uncertainty."
                 raise InvalidInputError(msg)
-        prediction = error[1] if len(error) == 2 else None
+        prediction = error[1] if len(error) == 2 else self.prediction
+        if not error and prediction is None:
+            prediction = _obvious("prediction", names, self)
         formula = self.formula
         if formula is not None:
-            formula = known(formula, names, "--formula")
+            formula = known(formula, names, self.called("formula"))
         derived = FROM_FORMULA if formula is not None else ()
 
-        asked = [known(name, names, "--feature") for name in self.features]
-        binned = [known(name, [*names, *derived], "--by") for name in self.by]
+        asked = [known(name, names, self.called("feature")) for name in self.features]
+        binned = [
+            known(name, [*names, *derived], self.called("by")) for name in self.by
+        ]
         asked += [name for name in binned if name != uncertainty]
-        labels = [known(name, names, "--label") for name in self.labels]
+        labels = [known(name, names, self.called("label")) for name in self.labels]
         # errors cannot be told from new rows, but predictions can
         weight = find_weight(self, names, (uncertainty, *components, *error))
         taken = {uncertainty, *components, formula, *error, weight} - {prediction}
         left_out: list[str] = []
-        excluded = [known(name, names, "--exclude") for name in self.exclude]
+        excluded = [known(name, names, self.called("exclude")) for name in self.exclude]
         if excluded and not self.all_features:
-            msg = "--exclude is for --all-features: it takes columns out of these."
+            msg = (
+                f"{self.called('exclude')} is for {self.called('all_features')}: it "
+                "takes columns out of these."
+            )
             raise InvalidInputError(msg)
         if self.all_features:
             used = taken.union(labels, asked, excluded, error)
             free = [name for name in names if name not in used]
             free = [name for name in free if is_numeric(name)]
             unfit = no_features(names, error, uncertainty)
+            unfit |= set(filter(table.counts_rows, free)) | _unnamed(names)
             left_out = [name for name in free if name in unfit]
             asked += [name for name in free if name not in unfit]
         asked = [name for name in dict.fromkeys(asked) if name not in derived]
@@ -222,7 +297,8 @@ class Choice:
                 raise InvalidInputError(msg)
         if clash := set(derived) & set(names) & {*asked, *labels}:
             found = min(clash)
-            msg = f"--formula derives {found!r}, which is a column of the file, too."
+            derives = self.called("formula")
+            msg = f"{derives} derives {found!r}, which is a column of the file, too."
             raise InvalidInputError(msg)
         numbers = {n: None for n in asked if n not in labels and is_numeric(n)}
         labels = [n for n in dict.fromkeys([*asked, *labels]) if n not in numbers]
@@ -263,30 +339,59 @@ class Expected:
     with_prediction: bool = False
     least_rows: int | None = None
 
-    def find(self, table: RawTable) -> Roles:
+    def find(self, table: TableColumns) -> Roles:
         """Return the roles of a table's columns, all of which must be there."""
-        names, choice = table.frame.columns, self.choice
+        names, choice = list(table.names), self.choice
         found = replace(self.roles, error=(), prediction=None, left_out=(), weight=None)
-        if choice.uncertainty is not None or choice.variance is not None:
+        if self.with_error:
+            self._refuse_others()
+        elif choice.uncertainty is not None or choice.variance is not None:
             found = self._other_uncertainty(found, names)
         needed = (*found.of_uncertainty, *found.numbers, *found.labels)
         for name in set(needed).difference(names):
             known(name, names, "the recalibrator")
         if found.formula is not None:
-            known(found.formula, names, "--formula")
+            known(found.formula, names, choice.called("formula"))
         if self.with_error:
             error = find_error(choice, names)
             weight = find_weight(choice, names, (*found.of_uncertainty, *error))
             found = replace(found, error=error, weight=weight)
         if self.with_prediction:
             if choice.prediction is not None:
-                prediction = known(choice.prediction, names, "--prediction")
+                prediction = known(
+                    choice.prediction, names, choice.called("prediction")
+                )
                 found = replace(found, prediction=prediction)
             elif self.roles.prediction in names:
                 found = replace(found, prediction=self.roles.prediction)
         return found
 
-    def _other_uncertainty(self, found: Roles, names: list[str]) -> Roles:
+    def _refuse_others(self) -> None:
+        """Refuse other columns than those that the recalibrator was fitted with."""
+        was, choice = self.roles, self.choice
+        pair = was.error if len(was.error) == 2 else (None, None)
+        kind = "variance" if was.is_variance else "uncertainty"
+        fitted = {
+            "error": was.error[0] if len(was.error) == 1 else None,
+            "reference": pair[0],
+            "prediction": pair[1],
+            "uncertainty": None,
+            "variance": None,
+        } | {kind: was.uncertainty}
+        for role, column in fitted.items():
+            named = getattr(choice, role)
+            if role in ("error", "reference", "prediction") and not was.error:
+                continue
+            if named is not None and named != column and not choice.components:
+                is_fitted = "no column" if column is None else repr(column)
+                msg = (
+                    f"the recalibrator was fitted with {is_fitted} as the {role}, and "
+                    f"{choice.called(role, named)} is another column. Rename columns "
+                    "if they mean the same, or fit again."
+                )
+                raise ColumnError(msg, role, (named,))
+
+    def _other_uncertainty(self, found: Roles, names: Sequence[str]) -> Roles:
         """Return the roles with the uncertainties that the user names."""
         uncertainty, is_variance = find_uncertainty(self.choice, names)
         components = find_components(self.choice, names)
@@ -304,73 +409,89 @@ class Expected:
         )
 
 
-def find_error(choice: Choice, names: list[str]) -> tuple[str, ...]:
+def find_error(choice: Choice, names: Sequence[str]) -> tuple[str, ...]:
     """Return the column of errors, or those of the reference and the prediction."""
     parts = (choice.reference, choice.prediction)
     if choice.error is not None and any(parts):
+        error, *both = map(choice.called, ("error", "reference", "prediction"))
         msg = (
-            "Pass --error, or --reference and --prediction, but not both: the error "
-            "is reference minus prediction."
+            f"Pass {error}, or {both[0]} and {both[1]}, but not both: the error is "
+            "reference minus prediction."
         )
-        raise InvalidInputError(msg)
+        raise ColumnError(msg, "error")
     if choice.error is not None:
-        return (known(choice.error, names, "--error"),)
+        return (known(choice.error, names, choice.called("error")),)
     if not any(parts):
-        guess = _obvious("error", names)
+        guess = _obvious("error", names, choice)
         if guess is not None:
             return (guess,)
     pair = [
-        known(name, names, f"--{role}") if name is not None else _obvious(role, names)
+        known(name, names, choice.called(role))
+        if name is not None
+        else _obvious(role, names, choice)
         for role, name in zip(("reference", "prediction"), parts, strict=True)
     ]
     if None in pair:
         lacking = "reference" if pair[0] is None else "prediction"
-        msg = (
-            f"No column is plainly the {'error' if not any(parts) else lacking}. Name "
-            "it: --error COLUMN, or --reference COLUMN and --prediction COLUMN. "
-            f"The columns are: {listed(names)}."
+        lacking = lacking if any(parts) else "error"
+        error, *both = (
+            choice.called(role, "COLUMN")
+            for role in ("error", "reference", "prediction")
         )
-        raise InvalidInputError(msg)
+        why = _contradiction("error", names)
+        msg = (
+            f"No column is plainly the {lacking}.{why} Name it: {error}, or {both[0]} "
+            f"and {both[1]}. The columns are: {listed(names)}."
+        )
+        raise ColumnError(msg, lacking, tuple(_plain("error", names)) if why else ())
     if pair[0] == pair[1]:
         msg = f"column {pair[0]!r} cannot be both reference and prediction."
         raise InvalidInputError(msg)
     return tuple(name for name in pair if name is not None)
 
 
-def find_weight(choice: Choice, names: list[str], taken: Sequence[str]) -> str | None:
+def find_weight(
+    choice: Choice, names: Sequence[str], taken: Sequence[str]
+) -> str | None:
     """Return the column of weights, if one is named."""
     if choice.weight is None:
         return None
-    weight = known(choice.weight, names, "--weight")
+    weight = known(choice.weight, names, choice.called("weight"))
     if weight in taken:
         msg = f"column {weight!r} has another part already; it holds no weights."
         raise InvalidInputError(msg)
     return weight
 
 
-def find_uncertainty(choice: Choice, names: list[str]) -> tuple[str, bool]:
+def find_uncertainty(choice: Choice, names: Sequence[str]) -> tuple[str, bool]:
     """Return the column of the uncertainty, and whether it is a variance."""
     if choice.uncertainty is not None and choice.variance is not None:
-        msg = "Pass --uncertainty or --variance, but not both."
-        raise InvalidInputError(msg)
-    if choice.uncertainty is not None:
-        return known(choice.uncertainty, names, "--uncertainty"), False
-    if choice.variance is not None:
-        return known(choice.variance, names, "--variance"), True
+        both = " or ".join(map(choice.called, ("uncertainty", "variance")))
+        msg = f"Pass {both}, but not both."
+        raise ColumnError(msg, "uncertainty")
+    for role, named in (
+        ("uncertainty", choice.uncertainty),
+        ("variance", choice.variance),
+    ):
+        if named is not None:
+            return known(named, names, choice.called(role)), role == "variance"
     for role in ("uncertainty", "variance"):
-        guess = _obvious(role, names)
+        guess = _obvious(role, names, choice)
         if guess is not None:
             return guess, role == "variance"
-    msg = (
-        "No column is plainly the uncertainty. Name it: --uncertainty COLUMN, or "
-        f"--variance COLUMN. The columns are: {listed(names)}."
+    either = " or ".join(
+        choice.called(role, "COLUMN") for role in ("uncertainty", "variance")
     )
-    raise InvalidInputError(msg)
+    msg = (
+        f"No column is plainly the uncertainty.{_contradiction('uncertainty', names)} "
+        f"Name it: {either}. The columns are: {listed(names)}."
+    )
+    raise ColumnError(msg, "uncertainty")
 
 
-def find_components(choice: Choice, names: list[str]) -> tuple[str, ...]:
+def find_components(choice: Choice, names: Sequence[str]) -> tuple[str, ...]:
     """Return the columns of uncertainties, or variances, where there are several."""
-    asked_by = "--uncertainty" if choice.variance is None else "--variance"
+    asked_by = choice.called("uncertainty" if choice.variance is None else "variance")
     found = [known(name, names, asked_by) for name in choice.components]
     if len(set(found)) < len(found):
         msg = f"{asked_by}: a column is given twice, {', '.join(found)}."
@@ -378,7 +499,9 @@ def find_components(choice: Choice, names: list[str]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def no_features(names: list[str], error: Sequence[str], uncertainty: str) -> set[str]:
+def no_features(
+    names: Sequence[str], error: Sequence[str], uncertainty: str
+) -> set[str]:
     """Return columns whose names say that they are no features.
 
     These are uncertainties and variances, what `apply` has made, what it was made from
@@ -395,7 +518,7 @@ def no_features(names: list[str], error: Sequence[str], uncertainty: str) -> set
 
 
 def free_names(
-    name: str | None, roles: Roles, names: list[str], *, with_limits: bool
+    name: str | None, roles: Roles, names: Sequence[str], *, with_limits: bool
 ) -> list[str]:
     """Return the names of the new columns, which must not be taken."""
     name = name or f"{'u' if roles.components else roles.uncertainty}{RECALIBRATED}"
@@ -410,7 +533,7 @@ def free_names(
     return found
 
 
-def known(name: str, names: list[str], asked_by: str) -> str:
+def known(name: str, names: Sequence[str], asked_by: str) -> str:
     """Return a column's name if there is such a column; else suggest the nearest."""
     if name in names:
         return name
@@ -421,19 +544,149 @@ def known(name: str, names: list[str], asked_by: str) -> str:
         f"{asked_by} needs a column {name!r}, and there is none. {hint}The columns "
         f"are: {listed(names)}."
     )
-    raise InvalidInputError(msg)
+    raise ColumnError(msg, "unknown", (name,))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a message; long ones, and many, are cut short.
+
+    >>> listed(["u", "mass"])
+    "'u', 'mass'"
+    """
+    shown = ", ".join(repr(shorten(name, 40)) for name in names[:MOST_NAMES])
+    more = len(names) - MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+class _FrameColumns:
+    """The columns of a data frame in memory."""
+
+    def __init__(self, frame: nw.DataFrame[Any]) -> None:
+        self._frame = frame
+        self.names = frame.columns
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers."""
+        return self._frame[name].dtype.is_numeric()
+
+    def counts_rows(self, name: str) -> bool:
+        """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+        x = self._frame[name]
+        if not x.dtype.is_integer() or len(x) < 3 or x.is_null().any():
+            return False
+        numbers = x.to_numpy()
+        return numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
+
+
+def find_columns(
+    frame: nw.DataFrame[Any],
+    choice: Choice,
+    *,
+    groups: str | None = None,
+    time: str | None = None,
+) -> Roles:
+    """Return the roles of a data frame's columns; there need not be errors.
+
+    Those of numbers that are no features, because they count rows for example, are
+    told in a warning.
+    """
+    table = _FrameColumns(frame)
+    for name, role in ((groups, "groups"), (time, "time")):
+        if name is not None:
+            known(name, table.names, choice.called(role))
+    roles = choice.find(table, with_error=bool(choice.error or choice.reference))
+    index = [x for x in roles.left_out if table.counts_rows(x)]
+    index += [x for x in _unnamed(table.names) if x not in index]
+    if choice.all_features and index:
+        warn(
+            f"Column {index[0]!r} only counts rows, or has no name: it is taken for an "
+            "index, and is no feature. Name it among `features` if it is one.",
+            IndexColumnWarning,
+            stacklevel=4,
+        )
+    return roles
+
+
+def guess(table: TableColumns) -> tuple[dict[str, str], list[ColumnError]]:
+    """Return what each column seems to be, and what cannot be told.
+
+    A column is an error, a reference, a prediction, an uncertainty, a variance or a
+    feature, or else "ignored".
+    """
+    names, problems = list(table.names), []
+    found = dict.fromkeys(names, "ignored")
+    error: tuple[str, ...] = ()
+    uncertainty = ""
+    try:
+        uncertainty, is_variance = find_uncertainty(Choice(), names)
+        found[uncertainty] = "variance" if is_variance else "uncertainty"
+    except ColumnError as problem:
+        problems.append(problem)
+    try:
+        error = find_error(Choice(), names)
+        kinds = ("error",) if len(error) == 1 else ("reference", "prediction")
+        found |= dict(zip(error, kinds, strict=True))
+    except ColumnError as problem:
+        problems.append(problem)
+    if not problems:
+        unfit = no_features(names, error, uncertainty) | _unnamed(names)
+        for name, role in found.items():
+            if role == "ignored" and name not in unfit and table.is_numeric(name):
+                found[name] = "ignored" if table.counts_rows(name) else "feature"
+    return found, problems
+
+
+def _unnamed(names: Sequence[str]) -> set[str]:
+    """Return the first column if it has no name, as the index of a data frame has."""
+    first = names[0].strip().lower() if names else "?"
+    return {names[0]} if first in ("", "unnamed: 0", "index") else set()
+
+
+def _simple(name: str) -> str:
+    """Return a name in small letters and without a unit.
+
+    >>> _simple("u (eV)"), _simple("Std Pred")
+    ('u', 'std_pred')
+    """
+    return re.sub(r"[\s-]+", "_", _UNIT.sub("", name.strip()).lower())
 
 
 def _plain(role: str, names: Iterable[str]) -> list[str]:
-    return [name for name in names if name.strip().lower() in OBVIOUS[role]]
+    return [name for name in names if _simple(name) in OBVIOUS[role]]
 
 
-def _obvious(role: str, names: list[str]) -> str | None:
-    found = _plain(role, names)
+def _rival(name: str, names: Iterable[str]) -> str | None:
+    """Return the column by whose name a letter is that of a quantity, if there is one.
+
+    >>> _rival("E", ["E", "E_pred"]), _rival("E", ["E", "u_E"])
+    ('E_pred', None)
+    """
+    short = _simple(name)
+    if len(short) > 1:
+        return None
+    for other in names:
+        first, _, second = _simple(other).rpartition("_")
+        if (first == short and second in _OF_A_QUANTITY) or (
+            second == short and first in _OF_A_QUANTITY
+        ):
+            return other
+    return None
+
+
+def _contradiction(role: str, names: Sequence[str]) -> str:
+    """Return why a name that says it all is not taken, in a sentence, or nothing."""
+    for name in _plain(role, names):
+        if (other := _rival(name, names)) is not None:
+            return f" {name!r} seems to be the quantity that {other!r} is of."
+    return ""
+
+
+def _obvious(role: str, names: Sequence[str], choice: Choice) -> str | None:
+    found = [name for name in _plain(role, names) if _rival(name, names) is None]
     if len(found) > 1:
         msg = (
             f"Several columns could be the {role}: {listed(found)}. Say which: "
-            f"--{role} COLUMN."
+            f"{choice.called(role, 'COLUMN')}."
         )
-        raise InvalidInputError(msg)
+        raise ColumnError(msg, role, tuple(found))
     return found[0] if found else None
