@@ -244,11 +244,9 @@ def _fine_bins(keys: Ints, sums: BinSums) -> FineBins:
         bits: Ints = ordered ^ ((ordered >> 63) & _MAGNITUDE)
         return bits.view(np.float64)
 
-    return FineBins(
+    return FineBins.of(
         low=number(keys << _SHIFT),
         high=number(((keys + 1) << _SHIFT) - 1),
-        tie_low=np.zeros(keys.size),
-        tie_high=np.full(keys.size, np.inf),
         n=sums.n,
         sums={name: getattr(sums, name) for name in _TERMS},
     )

@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import narwhals as nw
 import numpy as np
@@ -64,8 +64,6 @@ class FineBins:
         Number of rows.
     sums : dict of str to array of shape (n_fine,)
         Sums of terms; "u_min" and "u_max" are the range of u.
-    n_missing : int
-        Rows without an x.
     """
 
     low: Floats
@@ -74,7 +72,11 @@ class FineBins:
     tie_high: Floats
     n: Ints
     sums: dict[str, Floats]
-    n_missing: int = 0
+
+    @classmethod
+    def of(cls, low: Floats, high: Floats, n: Ints, sums: dict[str, Floats]) -> Self:
+        """Return fine bins whose rows were not told apart by u."""
+        return cls(low, high, np.zeros(n.size), np.full(n.size, np.inf), n, sums)
 
     @property
     def n_rows(self) -> int:
@@ -86,6 +88,11 @@ class FineBins:
         """Whether all rows of a fine bin have the same x."""
         return np.equal(self.low, self.high)
 
+    @property
+    def starts(self) -> Ints:
+        """The rank of the first row of each."""
+        return np.cumsum(self.n) - self.n
+
     def holding(self, ranks: Ints) -> npt.NDArray[np.intp]:
         """Return the fine bin that holds the row of each rank."""
         return np.searchsorted(np.cumsum(self.n), ranks, side="right")
@@ -93,7 +100,7 @@ class FineBins:
     def values_at(self, ranks: Ints) -> Floats:
         """Return the x of the row of each rank, as if x were even within fine bins."""
         at = self.holding(ranks)
-        before = ranks - (np.cumsum(self.n) - self.n)[at]
+        before = ranks - self.starts[at]
         share = (before + 0.5) / self.n[at]
         return np.where(
             self.single[at],
@@ -108,7 +115,7 @@ class FineBins:
         edge of a fine bin whose rows were not told apart.
         """
         at = self.holding(ranks)
-        before = ranks - (np.cumsum(self.n) - self.n)[at]
+        before = ranks - self.starts[at]
         wide = ~self.single | (
             (self.tie_high < np.inf) & (self.tie_low < self.tie_high)
         )
@@ -135,7 +142,7 @@ class FineBins:
         Rows of a fine bin that were not told apart share its sums evenly: what
         dealing them out at random would give on average.
         """
-        starts = np.cumsum(self.n) - self.n
+        starts = self.starts
         edges = np.union1d(starts, ranks)
         parent = np.searchsorted(starts, edges, side="right") - 1
         n = np.diff(edges, append=self.n_rows)
@@ -153,7 +160,6 @@ class FineBins:
                 name: values[parent] * (1 if name in ("u_min", "u_max") else share)
                 for name, values in self.sums.items()
             },
-            n_missing=self.n_missing,
         )
         return parts, np.searchsorted(edges, ranks)
 
@@ -169,14 +175,10 @@ class FineBins:
                 np.concatenate([self.low[~which], finer.low]),
             ]
         )
+        names = ("low", "high", "tie_low", "tie_high", "n")
         return FineBins(
-            low=both(self.low, finer.low),
-            high=both(self.high, finer.high),
-            tie_low=both(self.tie_low, finer.tie_low),
-            tie_high=both(self.tie_high, finer.tie_high),
-            n=both(self.n, finer.n),
+            **{name: both(getattr(self, name), getattr(finer, name)) for name in names},
             sums={name: both(v, finer.sums[name]) for name, v in self.sums.items()},
-            n_missing=self.n_missing,
         )
 
 
@@ -223,9 +225,8 @@ class Survey:
         for column, ranks in columns.items():
             mine = found[column]
             missing = np.isnan(mine["key"].astype(np.float64))
-            n_missing = int(mine["n"][missing].sum())
-            fine = self._fine_bins(mine, column, ~missing, n_missing)
-            if n_missing or not fine.n.size:
+            fine = self._fine_bins(mine, column, ~missing)
+            if missing.any() or not fine.n.size:
                 # an unusable error or uncertainty makes u missing
                 rows.refuse(missing_allowed=self.missing_allowed)
             taken[column] = self._resolve(rows, column, fine, ranks)
@@ -233,58 +234,48 @@ class Survey:
 
     def _first_pass(self, rows: LazyRows, columns: list[str]) -> dict[str, Arrays]:
         """Return the sums of the fine bins of all columns."""
+        wanted = {column: self._terms_of(column) for column in columns}
         u_range = self.u_range and columns != ["u"]
         if rows.frame.implementation.is_polars() and not u_range:
-            others = self.terms if self.feature_terms is None else self.feature_terms
-            wanted = {
-                column: self.terms if column == "u" else others for column in columns
-            }
             frame = rows.unchecked.select("e", *{"u": 0, **wanted})
             total = _tallied(frame, Tally(wanted, self.bits, x_range=not self.lean))
             if total.ok:
                 return total.fine_bins()
-        found = collect(self._grouped(rows, columns))
-        if len(columns) == 1:
-            return {columns[0]: found}
         return {
-            column: {name: v[found["column"] == column] for name, v in found.items()}
+            column: self._grouped(
+                rows.frame,
+                column,
+                {"key": round_to(nw.col(column), self.bits)},
+                x_range=not self.lean,
+            )
             for column in columns
         }
 
-    def _grouped(self, rows: LazyRows, columns: list[str]) -> Frame:
-        """Return the query that sums the fine bins of all columns."""
-        frame = with_terms(rows.frame, self.terms)
-        if len(columns) == 1:
-            keyed = frame.with_columns(key=round_to(nw.col(columns[0]), self.bits))
-            wanted = self._aggregates(columns[0], x_range=not self.lean)
-            return keyed.group_by("key").agg(**wanted)
-        # a row for each column, so that one query is enough
-        long = nw.concat(
-            [
-                frame.select(
-                    *self.terms, nw.lit(each).alias("column"), nw.col(each).alias("x")
-                )
-                for each in columns
-            ]
-        )
-        keyed = long.with_columns(key=round_to(nw.col("x"), self.bits))
-        wanted = self._aggregates("x", x_range=not self.lean, u_range=False)
-        return keyed.group_by("column", "key").agg(**wanted)
+    def _terms_of(self, column: str) -> tuple[str, ...]:
+        """Return the terms that are summed by a column."""
+        all_of_them = column == "u" or self.feature_terms is None
+        return self.terms if all_of_them else self.feature_terms or ()
 
-    def _aggregates(
-        self, column: str, *, x_range: bool = True, u_range: bool | None = None
-    ) -> dict[str, nw.Expr]:
-        wanted = sums_of(self.terms)
-        x, u = nw.col(column), nw.col("u")
+    def _grouped(
+        self,
+        frame: Frame,
+        column: str,
+        keys: dict[str, nw.Expr],
+        *,
+        x_range: bool = True,
+        u_range: bool = False,
+    ) -> Arrays:
+        """Return sums of rows, and the ranges of x and u, by some keys."""
+        terms, x, u = self._terms_of(column), nw.col(column), nw.col("u")
+        wanted = sums_of(terms)
         if x_range:
             wanted |= {"low": x.min(), "high": x.max()}
-        if column != "u" and (self.u_range if u_range is None else u_range):
+        if column != "u" and (self.u_range or u_range):
             wanted |= {"u_min": u.min(), "u_max": u.max()}
-        return wanted
+        keyed = with_terms(frame, terms).with_columns(**keys)
+        return collect(keyed.group_by(*keys).agg(**wanted))
 
-    def _fine_bins(
-        self, found: Arrays, column: str, which: Any, n_missing: int = 0
-    ) -> FineBins:
+    def _fine_bins(self, found: Arrays, column: str, which: Any) -> FineBins:
         order = np.flatnonzero(which)
         lows = found["low"] if "low" in found else found["key"]
         order = order[np.argsort(lows[order], kind="stable")]
@@ -300,15 +291,7 @@ class Survey:
             sums |= {"u_min": low, "u_max": high}
         elif "u_min" in found:
             sums |= {name: found[name][order] for name in ("u_min", "u_max")}
-        return FineBins(
-            low=low,
-            high=high,
-            tie_low=np.zeros(low.size),
-            tie_high=np.full(low.size, np.inf),
-            n=found["n"][order].astype(np.int64),
-            sums=sums,
-            n_missing=n_missing,
-        )
+        return FineBins.of(low, high, found["n"][order].astype(np.int64), sums)
 
     def _open(self, fine: FineBins, ranks_of: Ranks) -> npt.NDArray[np.bool_]:
         """Return which fine bins a limit falls into that have too many rows."""
@@ -316,7 +299,7 @@ class Survey:
         ranks = ranks_of(n_rows)
         allowed = 1 if n_rows <= EXACT_ROWS else self.share * n_rows
         at = fine.holding(ranks)
-        inside = at[(np.cumsum(fine.n) - fine.n)[at] < ranks]
+        inside = at[fine.starts[at] < ranks]
         result = np.zeros(fine.n.size, dtype=bool)
         result[inside] = fine.n[inside] > allowed
         if fine.n.size <= ranks.size + 1:  # few values: each may have its own bin
@@ -356,14 +339,9 @@ class Survey:
         finer_bits: int,
     ) -> FineBins:
         """Group the rows of some fine bins by more bits of x."""
-        parents = round_to(fine.low[which], bits).tolist()
-        x = nw.col(column)
-        found = collect(
-            with_terms(rows.frame.filter(round_to(x, bits).is_in(parents)), self.terms)
-            .with_columns(key=round_to(x, finer_bits))
-            .group_by("key")
-            .agg(**self._aggregates(column))
-        )
+        parents, x = round_to(fine.low[which], bits).tolist(), nw.col(column)
+        inside = rows.frame.filter(round_to(x, bits).is_in(parents))
+        found = self._grouped(inside, column, {"key": round_to(x, finer_bits)})
         return self._fine_bins(found, column, found["n"] > 0)
 
     def _tell_apart(
@@ -381,12 +359,8 @@ class Survey:
         if bits:
             ties = round_to(fine.tie_low[which], bits)
             frame = frame.filter(round_to(u, bits).is_in(np.unique(ties).tolist()))
-        found = collect(
-            with_terms(frame, self.terms)
-            .with_columns(tie=round_to(u, finer_bits))
-            .group_by(column, "tie")
-            .agg(**self._aggregates(column, u_range=True))
-        )
+        keys = {"key": x, "tie": round_to(u, finer_bits)}
+        found = self._grouped(frame, column, keys, u_range=True)
         mine = np.ones(found["n"].size, dtype=bool)
         if bits:  # the filters let more than these pairs of x and u pass
             pairs = set(zip(fine.low[which].tolist(), ties.tolist(), strict=True))
@@ -394,14 +368,8 @@ class Survey:
             found_pairs = zip(found["low"].tolist(), theirs, strict=True)
             mine = np.array([pair in pairs for pair in found_pairs], dtype=bool)
         finer = self._fine_bins(found, column, mine)
-        return FineBins(
-            finer.low,
-            finer.high,
-            finer.sums["u_min"],
-            finer.sums["u_max"],
-            finer.n,
-            finer.sums,
-        )
+        u_range = finer.sums["u_min"], finer.sums["u_max"]
+        return replace(finer, tie_low=u_range[0], tie_high=u_range[1])
 
 
 def _tallied(frame: Frame, total: Tally) -> Tally:
