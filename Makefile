@@ -79,12 +79,12 @@ test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the t
 	@$(BIN)/python -m pip install --quiet torch \
 		--index-url https://download.pytorch.org/whl/cpu \
 		--extra-index-url https://pypi.org/simple
-	@$(ONE_THREAD) $(BIN)/python -m pytest tests/arrays $(PYTEST_ARGS)
+	@$(ONE_THREAD) $(BIN)/python -m pytest tests/devices $(PYTEST_ARGS)
 	@echo "== test-torch: done"
 
 test-gpu:  ## run the tests that need a GPU, with the packages at hand; else skip them
 	@PYTHONPATH=src $(PYTHON) -m pytest -o filterwarnings=default --durations=5 \
-		--confcutdir=tests/arrays tests/arrays/test_gpu.py $(PYTEST_ARGS) \
+		--confcutdir=tests/devices tests/devices/test_gpu.py $(PYTEST_ARGS) \
 		|| test $$? -eq 5  # all were skipped
 
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy

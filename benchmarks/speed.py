@@ -237,7 +237,7 @@ def against_sorting(quick: bool) -> list[Row]:
     )
     at = f"np.sort(u), {n_rows:.0e} rows"
     return [
-        quotient(f"BinwiseScaling.fit / {at}", seconds, "fit", "np.sort", at_most=1.5),
+        quotient(f"BinwiseScaling.fit / {at}", seconds, "fit", "np.sort", at_most=0.8),
         quotient(f"  predict / {at}", seconds, "predict", "np.sort", at_most=0.8),
         quotient(
             f"scorecard, two features / {at}",

@@ -111,7 +111,7 @@ def test_the_tables_name_everything_public_that_takes_data():
     others |= {"RecalibratedRegressor"}  # takes what its regressor takes
     others |= {"skewness_gm", "zeta_score"}  # of one column, and of numbers
     # of tables with gaps: tests/targets
-    others |= {"RecalibratedTargets", "TargetScaling", "validate_targets"}
+    others |= {"RecalibratedTargets", "validate_targets"}
     others |= {"law_interval"}  # of u alone: tests/maps/test_laws.py
     others |= {"shift_weights"}  # of two tables: tests/test_weights.py
     # rows piece by piece: tests/test_streaming.py, tests/monitoring

@@ -214,7 +214,7 @@ def test_factors_limits_and_populations_of_cells_match(golden, scalers):
 
 def test_factors_and_populations_of_groups_match(golden, scalers):
     expected, scaler = golden["factors"]["OxNy"], scalers["OxNy"]
-    labels = scaler.groups_.labels.tolist()
+    labels = list(scaler.groups_.labels)
     found = dict(zip(labels, scaler.factors_, strict=False))
     counts = dict(zip(labels, scaler.sums_.n.tolist(), strict=False))
     wanted, wanted_counts = {}, {}

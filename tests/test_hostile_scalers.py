@@ -24,7 +24,7 @@ from sigmascale.exceptions import DamagedFileError
 from sigmascale.maps import Code, in_order
 from sigmascale.maps.nodes import columns_of
 from sigmascale.persistence import dumps, load, loads
-from sigmascale.persistence.documents import _CONTENT, _checksum
+from sigmascale.persistence.files import _checksum
 
 N_ROWS = 10_000
 MEMORY = 300 * 2**20  # bytes that an attack may take
@@ -37,8 +37,8 @@ NUMBERS = [
 ]
 OTHERS = [
     *(None, True, False, "", "abc", "u", "label", "optional", "number", "1.5", "nan"),
-    *([], {}, [1.0], [[]], {"is": "the map"}, {"is": "dict", "items": []}),
-    *("f", "i", "b", {"is": "os.system"}, {"is": "map", "nodes": []}),
+    *([], {}, [1.0], [[]], {"is": "node", "number": 0}, {"is": "dict", "items": []}),
+    *("f", "i", "b", "O", {"is": "os.system"}, {"is": "tuple", "items": []}),
 ]
 
 
@@ -62,7 +62,7 @@ def at(document, path):
 
 def mutate(document, rng):
     """Change one place of a document."""
-    part = rng.choice(["map", "map", *_CONTENT])
+    part = rng.choice(["nodes", "nodes", "recalibrator", "source"])
     path = rng.choice([p for p in places(document[part], (part,)) if p])
     *above, key = path
     holder, old = at(document, above), at(document, path)
@@ -127,8 +127,8 @@ def mutant(text, seed):
 
 def with_checksum(document):
     """Return the text of a document whose checksum fits again."""
-    content = {name: document.get(name) for name in _CONTENT}
-    document["sha256"] = _checksum(content)
+    document.pop("sha256")
+    document["sha256"] = _checksum(document)
     return json.dumps(document, ensure_ascii=False)
 
 
@@ -273,7 +273,7 @@ def _change(saved, name, change):
 
 
 def _node(document, kind):
-    return next(node for node in document["map"] if node["is"] == kind)
+    return next(node for node in document["nodes"] if node["is"] == kind)
 
 
 def _values(kind, field, change):
@@ -295,14 +295,13 @@ def _summed(name, values):
     """Replace one of the sums that were kept."""
 
     def changed(document):
-        sums = document["recalibrator"]["learned"]["sums_"]["fields"]
+        sums = document["recalibrator"]["learned"]["sums_"]
         sums[name] = {"is": "array", "dtype": "f", "shape": [1], "values": values}
 
     return changed
 
 
 INF, NAN = ({"is": "number", "value": value} for value in ("inf", "nan"))
-LOOP = {"is": "Sum", "terms": [0, 0]}
 
 
 @pytest.mark.parametrize(
@@ -310,13 +309,19 @@ LOOP = {"is": "Sum", "terms": [0, 0]}
     [
         (
             "temperature",
-            lambda d: d["calibration"].update(n_columns=10**9, columns=None),
-            "calibration set: 'n_columns' is 1000000000",
+            _learned("n_features_in_", 10**9),
+            "the number of its columns is 1000000000",
         ),
-        ("binwise", lambda d: d["calibration"].update(rows=2.5), "'rows' is 2.5"),
         (
             "binwise",
-            lambda d: d["calibration"].update(columns=["u", "u", "x", "y"]),
+            _learned("n_samples_fit_", 2.5),
+            "'n_rows' of SavedMap must be int; found a float",
+        ),
+        (
+            "binwise",
+            lambda d: d["recalibrator"]["learned"]["feature_names_in_"].update(
+                values=["u", "u", "x", "y"]
+            ),
             "columns of the same name",
         ),
         (
@@ -347,7 +352,7 @@ LOOP = {"is": "Sum", "terms": [0, 0]}
         (
             "isotonic",
             _values("Interpolation", "knots", lambda v: [str(x) for x in v]),
-            r"holds something else \(str\)",
+            r"holds something else .*\(str\)",
         ),
         (
             "isotonic",
@@ -356,28 +361,23 @@ LOOP = {"is": "Sum", "terms": [0, 0]}
         ),
         (
             "binwise",
-            lambda d: _node(d, "Code")["partition"]["fields"]["limits"][
-                "values"
-            ].reverse(),
+            lambda d: _node(d, "Code")["partition"]["limits"]["values"].reverse(),
             "its EqualSizeBins are not whole, sorted",
         ),
         (
             "group",
-            lambda d: _node(d, "Code")["partition"]["fields"]["labels"][
-                "items"
-            ].reverse(),
+            lambda d: _node(d, "Code")["partition"]["labels"]["items"].reverse(),
             "its LabelBins are not whole, sorted",
         ),
-        (
-            "linear",
-            lambda d: d["map"].insert(0, d["map"][0]),
-            "node . is of no use",
-        ),
-        ("linear", _learned("a_", "1.5"), "recalibrator"),
+        ("linear", _learned("a_", "1.5"), "the LinearScaling"),
         ("linear", _learned("a_", [NAN]), "'a_': it holds a number that is not one"),
-        ("linear", _learned("feature_names_in_", []), "not .* learned beside the map"),
-        ("selected", _learned("cv_results_", {"is": "dict", "items": []}), "recalib"),
-        ("binwise", lambda d: d.update(words="All is well."), "words are not those"),
+        ("linear", _learned("feature_names_in_", []), "names 0 columns of 4"),
+        ("selected", _learned("cv_results_", {"is": "dict", "items": []}), "fit toge"),
+        (
+            "binwise",
+            lambda d: d["recalibrator"].update(words="All is well."),
+            "words are not those",
+        ),
         ("temperature", _learned("sums_", [1.0]), "sums are not those of its bins"),
         ("temperature", _summed("z2", [-1.0]), "its BinSums are not whole"),
         ("temperature", _summed("n", [NAN]), "holds a number that is not one"),
@@ -391,14 +391,7 @@ LOOP = {"is": "Sum", "terms": [0, 0]}
         (
             "temperature",
             lambda d: _node(d, "Constant").update(value="2"),
-            "a Constant: A constant must be finite",
-        ),
-        (
-            "raked",
-            lambda d: d["map"].extend(
-                [{"is": "Exponential", "x": len(d["map"]) - 1 + i} for i in range(200)]
-            ),
-            "build too much on each other",
+            "'value' of Constant must be float; found a str",
         ),
         (
             "raked",
@@ -416,44 +409,39 @@ def test_hostile_content_is_refused_with_its_place(saved, name, change, match):
 def test_what_maps_may_be_is_found_out_before_any_row(saved):
     # the exponential function of numbers up to 1e308, times one that may be 0
     def change(document):
-        document["map"] += [
-            {"is": "Column", "position": 1, "kind": "number"},
-            {"is": "Exponential", "x": len(document["map"])},
-            {"is": "Product", "factors": [len(document["map"]) + 1] * 2},
-            {
-                "is": "Product",
-                "factors": [len(document["map"]) - 1, len(document["map"]) + 2],
-            },
-        ]
+        nodes, learned = document["nodes"], document["recalibrator"]["learned"]
+
+        def add(kind, /, **parts):
+            nodes.append({"is": kind, **parts})
+            return {"is": "node", "number": len(nodes) - 1}
+
+        root = learned["map_"]
+        x = add("Exponential", x=add("Column", position=1, kind="number"))
+        square = add("Product", factors={"is": "tuple", "items": [x, x]})
+        both = {"is": "tuple", "items": [root, square]}
+        learned["map_"] = add("Product", factors=both)
 
     with pytest.raises(DamagedFileError, match="0 may be multiplied by an infinite"):
         loads(_change(saved, "temperature", change))
 
 
-N = 100_000
-
-
 @pytest.mark.parametrize(
     "extra",
     [
-        [{}] * N,
-        [[[]]] * N,
-        ["ж"] * N,
-        ["жщ"] * N,
-        ["é1"] * N,
-        ["😀" * 1000] * 100,
-        [i / 7 for i in range(N)],
-        {"is": "array", "dtype": "f", "shape": [N], "values": [0.5] * N},
         {"is": "array", "dtype": "b", "shape": [3 * 10**9], "values": "AAAA" * 800},
+        {"is": "array", "dtype": "f", "shape": [3 * 10**9], "values": [0.5]},
         {
-            "is": "strings",
+            "is": "array",
+            "dtype": "O",
             "shape": [3001],
             "values": ["a" * 200_000, *map(str, range(3000))],
         },
     ],
-    ids=lambda extra: str(extra)[:20],
+    ids=["bits", "numbers", "text"],
 )
-def test_loading_takes_at_most_20_times_the_memory_of_the_file(saved, tmp_path, extra):
+def test_arrays_take_no_more_memory_than_the_file_has_values_for(
+    saved, tmp_path, extra
+):
     path = tmp_path / "scaler.json"
     path.write_text(saved["group"], encoding="utf-8")
     load(path)  # what is imported is not counted
@@ -461,7 +449,6 @@ def test_loading_takes_at_most_20_times_the_memory_of_the_file(saved, tmp_path, 
     document["recalibrator"]["learned"]["extra_"] = extra
     path.write_text(with_checksum(document), encoding="utf-8")
     del document
-    size = path.stat().st_size
     tracemalloc.start()
     try:
         load(path)
@@ -470,7 +457,7 @@ def test_loading_takes_at_most_20_times_the_memory_of_the_file(saved, tmp_path, 
     finally:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert peak < 20 * size
+    assert peak < 20 * path.stat().st_size
 
 
 def test_a_long_label_beside_short_ones_is_loaded_and_known(tmp_path):
@@ -495,7 +482,7 @@ def test_columns_that_no_table_has_are_not_saved():
 
 def test_the_attack_finds_a_map_that_is_not_checked(saved, monkeypatch):
     monkeypatch.setattr(
-        "sigmascale.persistence.coding.check_map", lambda root, n_columns: None
+        "sigmascale.persistence.files.check_map", lambda root, n_columns: None
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -94,33 +94,41 @@ def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name, conforma
     assert refused > 300
 
 
+def with_checksum(document):
+    """Return the text of a document whose checksum fits again."""
+    from sigmascale.persistence.files import _checksum
+
+    document.pop("sha256")
+    return json.dumps(document | {"sha256": _checksum(document)})
+
+
 def _rewritten(change, *, name="BinwiseScaling", conformal=False):
     """Return a file whose content was changed and whose checksum fits again."""
-    from sigmascale.persistence.documents import _CONTENT, _checksum
-
     scaler = CASES[name].fit(X, DATA.error)
     if conformal:
         scaler.conformalize(X, DATA.error, by_group=X["group"])
     document = json.loads(dumps(scaler))
     change(document)
-    document["sha256"] = _checksum({name: document[name] for name in _CONTENT})
-    return json.dumps(document)
+    return with_checksum(document)
 
 
 NAN = {"is": "number", "value": "nan"}
+NAMES = {"is": "array", "dtype": "O", "shape": [1], "values": ["u"]}
+
+
+def _inputs(*numbers):
+    """Return what stands for a tuple of nodes."""
+    nodes = [{"is": "node", "number": number} for number in numbers]
+    return {"is": "tuple", "items": nodes}
 
 
 def _node(document, kind):
     """Return the first node of a kind."""
-    return next(node for node in document["map"] if node["is"] == kind)
+    return next(node for node in document["nodes"] if node["is"] == kind)
 
 
 def _spoil_limits(document):
-    _node(document, "Code")["partition"]["fields"]["limits"]["values"][0] = NAN
-
-
-def _set(part, name, value):
-    return lambda document: document[part].__setitem__(name, value)
+    _node(document, "Code")["partition"]["limits"]["values"][0] = NAN
 
 
 def _set_learned(name, value):
@@ -134,32 +142,39 @@ def _set_node(kind, /, **parts):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        (_set("calibration", "smallest_uncertainty", -1.0), "uncertainty is -1.0"),
-        (_set("calibration", "n_columns", 2), "names 4 columns of 2"),
-        (_set("calibration", "columns", ["u"]), "names 1 columns of 4"),
+        (_set_learned("min_uncertainty_", -1.0), "uncertainty is -1.0"),
+        (_set_learned("min_uncertainty_", "1"), "must be float; found a str"),
+        (_set_learned("n_features_in_", 2), "names 4 columns of 2"),
+        (_set_learned("feature_names_in_", NAMES), "names 1 columns of 4"),
         (_set_learned("predict", 1.0), "'predict' is not something"),
         (_set_learned("__class__", "x"), "'__class__' is not something"),
         (_set_learned("x_", {"is": "os.system"}), "does not know"),
-        (_set("recalibrator", "is", "Popen"), "does not know"),
+        (_set_learned("x_", {"is": "Constant", "value": 1.0}), "does not know"),
+        (_set_learned("map_", 1.0), "'root' of SavedMap must be Node; found a float"),
+        (_set_learned("map_", {"is": "node", "number": 99}), "no node 99"),
+        (lambda d: d["recalibrator"].update({"is": "Popen"}), "does not know"),
+        (lambda d: d["recalibrator"].update(extra=1), "missing or unknown: extra"),
         (lambda d: d["recalibrator"]["parameters"].update(evil=1), "unknown: evil"),
         (lambda d: d["recalibrator"]["parameters"].pop("n_bins"), "unknown: n_bins"),
-        (_spoil_limits, "not one \\(NaN\\)"),
-        (_set_node("Lookup", table=[1.0]), "node 2, a Lookup: A table must hold"),
-        (_set_node("Column", position=-1), "must not be negative"),
-        (_set_node("Column", position=4), "he map reads column 4 of 4"),
-        (_set_node("Column", kind="text"), "Unknown kind 'text'"),
+        (_spoil_limits, "not one \\(nan\\)"),
         (
-            _set_node("Product", factors=[3]),
-            "node 3, .*: there is no node 3 before",
+            _set_node("Lookup", table=[1.0]),
+            "a Lookup: 'table' of Lookup must be an array of float64; found a list",
         ),
-        (_set_node("Product", factors=[-1]), "no node -1 before it"),
-        (_set_node("Product", factors=[True]), "no node True before it"),
-        (_set_node("Product", factors=[1, 0]), "computed from numbers"),
-        (_set_node("Product", factors=[]), "something to compute from"),
-        (_set_node("Product", extra=1), "node 3 are missing or unknown: extra"),
-        (_set_node("Code", ties=0), "Pairs of limits need pairs"),
-        (_set_node("Product", **{"is": "Popen"}), "node 3 is a 'Popen'"),
-        (lambda d: d.update(map=[]), "no nodes"),
+        (_set_node("Column", position=-1), "must not be negative"),
+        (_set_node("Column", position=2.0), "'position' of Column must be int"),
+        (_set_node("Column", position=4), "he map reads column 4 of 4"),
+        (_set_node("Column", kind="text"), "'kind' of Column must be"),
+        (_set_node("Product", factors=_inputs(99)), "there is no node 99 before"),
+        (_set_node("Product", factors=_inputs(-1)), "no node -1 before it"),
+        (_set_node("Product", factors=_inputs(True)), "no node True before it"),
+        (_set_node("Product", factors=_inputs()), "something to compute from"),
+        (_set_node("Product", factors=[1.0]), "must be tuple.*; found a list"),
+        (_set_node("Product", extra=1), "parts of Product are missing or unknown"),
+        (_set_node("Code", ties={"is": "node", "number": 0}), "Pairs of limits need"),
+        (_set_node("Product", **{"is": "Popen"}), "it is a 'Popen'"),
+        (lambda d: d.update(nodes=[]), "no node . before it"),
+        (lambda d: d.update(nodes=3), "does not fit together"),
     ],
 )
 def test_what_is_not_known_is_refused_even_with_a_fitting_checksum(change, match):
@@ -167,8 +182,12 @@ def test_what_is_not_known_is_refused_even_with_a_fitting_checksum(change, match
         loads(_rewritten(change))
 
 
+def _scores(document):
+    return document["recalibrator"]["learned"]["conformal_"]
+
+
 def _change_scores(field, change):
-    return lambda document: change(document["conformal"]["fields"][field])
+    return lambda document: change(_scores(document)[field])
 
 
 @pytest.mark.parametrize(
@@ -176,7 +195,7 @@ def _change_scores(field, change):
     [
         (
             _change_scores("z", lambda z: z["values"].__setitem__(0, NAN)),
-            "not one \\(NaN\\)",
+            "not one \\(nan\\)",
         ),
         (_change_scores("z", lambda z: z["values"].reverse()), "not whole, sorted"),
         (
@@ -189,13 +208,13 @@ def _change_scores(field, change):
             _change_scores("sizes", lambda n: n["values"].__setitem__(0, -1)),
             "not whole, sorted",
         ),
+        (lambda d: _scores(d).update(groups=None), "not whole, sorted"),
+        (lambda d: _scores(d).update(extra=1.0), "missing or unknown: extra"),
+        (lambda d: _scores(d).pop("weights"), "missing or unknown: weights"),
         (
-            lambda d: d["conformal"]["fields"].update(groups=None),
-            "not whole, sorted",
+            _set_learned("conformal_", [1.0, 2.0]),
+            "'conformal' of SavedMap must be ConformalScores or None",
         ),
-        (lambda d: d["conformal"]["fields"].update(extra=1.0), "does not fit together"),
-        (lambda d: d.update(conformal=[1.0, 2.0]), "no z-scores"),
-        (lambda d: d.update(conformal=d["map"][1]["partition"]), "no z-scores"),
     ],
 )
 def test_z_scores_of_intervals_that_do_not_fit_together_are_refused(change, match):
@@ -204,9 +223,10 @@ def test_z_scores_of_intervals_that_do_not_fit_together_are_refused(change, matc
         loads(_rewritten(change, conformal=True))
 
 
-def test_a_file_of_the_first_version_says_to_fit_again():
-    text = '{"format": "sigmascale recalibrator", "version": 1, "training": {}}'
-    with pytest.raises(DamagedFileError, match=r"version 1, .*Fit .* again"):
+@pytest.mark.parametrize("version", [1, 2, 99, None, "3"])
+def test_a_file_of_another_version_says_to_fit_again(version):
+    text = json.dumps({"format": "sigmascale recalibrator", "version": version})
+    with pytest.raises(DamagedFileError, match=r"version is .*Fit .* again"):
         loads(text)
 
 
@@ -256,40 +276,47 @@ def test_a_huge_file_is_refused_without_being_read(tmp_path):
 @pytest.mark.parametrize("depth", range(900, 1010, 3))
 def test_deep_nesting_is_refused_whatever_part_of_python_gives_up(depth):
     text = (
-        '{"format": "sigmascale recalibrator", "version": 2, "library": "", '
-        '"sha256": "", "words": "", "map": [], "conformal": null, '
-        f'"calibration": {"[" * depth + "]" * depth}, "recalibrator": 0}}'
+        '{"format": "sigmascale recalibrator", "version": 3, "library": "", '
+        '"sha256": "", "source": null, "nodes": [], '
+        f'"recalibrator": {"[" * depth + "]" * depth}}}'
     )
-    with pytest.raises(DamagedFileError, match=r"recalibrator|checksum"):
+    with pytest.raises(DamagedFileError, match=r"recursion|checksum"):
         loads(text)
+
+
+def _chained(document):
+    nodes = document["nodes"]
+    learned = document["recalibrator"]["learned"]
+    for _ in range(5000):
+        nodes.append({"is": "Root", "x": learned["map_"]})
+        learned["map_"] = {"is": "node", "number": len(nodes) - 1}
+
+
+def test_a_map_that_is_too_deep_for_python_is_refused():
+    with pytest.raises(DamagedFileError, match="recursion"):
+        loads(_rewritten(_chained))
 
 
 def test_the_calibration_set_is_summarised_and_its_source_comes_back(tmp_path):
     scaler = ss.TemperatureScaling().fit(X[["u", "mass"]], DATA.error)
     save(scaler, tmp_path / "a.json", source={"file": "cal.csv"})
     document = json.loads((tmp_path / "a.json").read_text())
-    seen = document["calibration"].pop("seen")["fields"]
+    learned = document["recalibrator"]["learned"]
+    seen = learned["seen_"]
     assert seen["positions"]["values"] == [0, 1]
     assert seen["quantiles"]["shape"] == [2, 5]
     assert seen["hashes"]["shape"] == [256]
-    assert document["calibration"] == {
-        "rows": 1200,
-        "n_columns": 2,
-        "columns": ["u", "mass"],
-        "smallest_uncertainty": DATA.uncertainty.min(),
-        "source": {"file": "cal.csv"},
-    }
+    assert learned["n_samples_fit_"] == 1200
+    assert learned["feature_names_in_"]["values"] == ["u", "mass"]
+    assert learned["min_uncertainty_"] == DATA.uncertainty.min()
+    assert document["source"] == {"file": "cal.csv"}
     assert document["library"] == ss.__version__
     assert load_map(tmp_path / "a.json").source == {"file": "cal.csv"}
-    of_one = json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))["calibration"]
-    assert of_one.pop("seen")["fields"]["quantiles"]["values"] == [1.0] * 5
-    assert of_one == {
-        "rows": 1,
-        "n_columns": 1,
-        "columns": None,
-        "smallest_uncertainty": 1.0,
-        "source": None,
-    }
+    of_one = json.loads(dumps(ss.NoScaling().fit([1.0], [1.0])))
+    assert of_one["source"] is None
+    learned = of_one["recalibrator"]["learned"]
+    assert learned["seen_"]["quantiles"]["values"] == [1.0] * 5
+    assert "feature_names_in_" not in learned
 
 
 @pytest.mark.parametrize(
@@ -297,11 +324,10 @@ def test_the_calibration_set_is_summarised_and_its_source_comes_back(tmp_path):
     [
         ("", "not a whole JSON"),
         ("[" * 1_000, "not a whole JSON"),
-        ("[" * 100_000, "more parts than"),
+        ("[" * 100_000, "not a whole JSON"),
         ("\0" * 100, "not a whole JSON"),
         ("[]", "not a file of a recalibrator"),
-        ('{"format": "sigmascale recalibrator", "version": 99}', "version is 99"),
-        ('{"format": "sigmascale recalibrator", "version": 2}', "missing or unknown"),
+        ('{"format": "sigmascale recalibrator", "version": 3}', "missing or unknown"),
     ],
 )
 def test_other_texts_are_refused(text, match):

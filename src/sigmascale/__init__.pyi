@@ -69,7 +69,6 @@ from .scaling import (
     SelectedScaling,
     TemperatureScaling,
 )
-from .scaling.target import TargetScaling
 from .streaming import RunningScores
 from .targets.recalibrated import RecalibratedTargets
 from .targets.validation import TargetsValidation, validate_targets
@@ -107,7 +106,6 @@ __all__ = [
     "StudentLaw",
     "StudentShape",
     "TailStatistics",
-    "TargetScaling",
     "TargetsValidation",
     "TemperatureScaling",
     "Validation",

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.bits import Hashes, float_bits, label_bits, mixed
+from ._support.bits import float_bits, label_bits, mixed, rough_key
 from ._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Ints, largest_size
 from ._support.labels import Categories, label_text
 from ._support.telling import warn
@@ -45,21 +45,28 @@ LEAST_ROWS = 100  # fewer show nothing
 
 
 def sample_of(rows: Predictions) -> Predictions:
-    """Return rows to look at: all, or those whose u, and error, fall into a share."""
+    """Return rows to look at: all, or those whose u, or error, fall into a share."""
     if rows.n_rows <= SAMPLE:
         return rows
-    key = float_bits(rows.uncertainty)
-    which = _share(key)
+    which = _share(rows.uncertainty)
     if rows.error is not None and not SAMPLE / 4 < which.size < SAMPLE * 4:
-        which = _share(mixed(key) ^ float_bits(rows.error))  # u has few values
+        which = _share(rows.error)  # u has few values
     if not SAMPLE / 4 < which.size < SAMPLE * 4:
         which = np.arange(0, rows.n_rows, rows.n_rows // SAMPLE)
     return rows.take(which)
 
 
-def _share(key: Hashes) -> Ints:
-    """Return the rows whose keys fall into the share that gives as many as wanted."""
-    return np.flatnonzero(mixed(key) < np.uint64(2**64 * SAMPLE // key.size))
+def _share(x: npt.NDArray[Any]) -> Ints:
+    """Return about as many rows as are wanted; all of some of the values."""
+    return rough_key(x, 2**64 * SAMPLE // x.size)[0]
+
+
+def _extremes(x: Floats) -> tuple[float, float]:
+    """Return the smallest and the largest number; missing ones do not count."""
+    low, high = float(x.min()), float(x.max())
+    if low == low:
+        return low, high
+    return float(np.fmin.reduce(x)), float(np.fmax.reduce(x))
 
 
 # -- slips ----------------------------------------------------------------------------
@@ -155,7 +162,7 @@ def _unit(error: Floats, u: Floats) -> float | None:
 
 def _sentinel(name: str, x: Floats) -> str:
     """Return that an extreme value stands for a missing one, if it looks like that."""
-    for value in (float(np.nanmax(x)), float(np.nanmin(x))):
+    for value in _extremes(x):
         size = abs(value)
         # errors are the sentinel minus a prediction
         near = 0.05 * size if name == "error" else 1e-9 * size
@@ -301,7 +308,7 @@ def repeats_found(rows: Predictions, some: Predictions | None = None) -> str:
 def _some(x: Floats) -> Floats:
     """Return the finite values of few rows: all those of a share of the values."""
     if x.size > SAMPLE:
-        x = x[_share(float_bits(x))]
+        x = x[_share(x)]
     return x[np.isfinite(x)]
 
 
@@ -393,10 +400,11 @@ class Profile:
         for position, column in enumerate(rows.columns):
             if column.dtype.kind != "f":
                 continue
-            low, high = float(np.nanmin(column)), float(np.nanmax(column))
-            gaps = int(np.count_nonzero(np.isnan(column))) if position else 0
-            known = some.columns[position]
-            known = known[~np.isnan(known)] if gaps else known
+            low, high = _extremes(column)
+            known, gaps = some.columns[position], 0
+            if np.isnan(column.max()):
+                gaps = int(np.count_nonzero(np.isnan(column)))
+                known = known[~np.isnan(known)]
             if np.isfinite([low, high]).all() and known.size:
                 middle = np.quantile(known, SHARES[1:-1], method="nearest")
                 positions.append(position)
@@ -419,57 +427,33 @@ class Profile:
         """Return what is kept of both sets of rows, of these sizes.
 
         Ranges, missing values and hashes are those of all rows; quantiles in between
-        are means of both, and so roughly right.
+        are means of both, and so roughly right. Columns must be known of both.
         """
-        ends = self.quantiles.shape[1] != other.quantiles.shape[1]
-        tables = [
-            dict(zip(each.positions.tolist(), each.quantiles, strict=True))
-            for each in (self, other)
-        ]
-        missing = [
-            dict(zip(each.positions.tolist(), each.missing.tolist(), strict=True))
-            for each in (self, other)
-        ]
-        positions = sorted({*tables[0], *tables[1]})
-        quantiles = []
-        for position in positions:
-            found = [table[position] for table in tables if position in table]
-            middle = found[0]
-            if len(found) == 2:
-                middle = np.average(found, axis=0, weights=[n_rows, n_other])
-                middle[0] = min(each[0] for each in found)
-                middle[-1] = max(each[-1] for each in found)
-            quantiles.append(middle[[0, -1]] if ends else middle)
+        positions, mine, theirs = np.intersect1d(
+            self.positions, other.positions, return_indices=True
+        )
+        a, b = self.quantiles[mine], other.quantiles[theirs]
+        if a.shape != b.shape:  # of one, only ranges are known
+            a, b = a[:, [0, -1]], b[:, [0, -1]]
+        quantiles = (n_rows * a + n_other * b) / (n_rows + n_other)
+        quantiles[:, 0] = np.minimum(a[:, 0], b[:, 0])
+        quantiles[:, -1] = np.maximum(a[:, -1], b[:, -1])
+        missing = self.missing[mine] + other.missing[theirs]
         hashes = np.empty(0, dtype=np.int64)
         if self.hashes.size and other.hashes.size:
             hashes = np.union1d(self.hashes, other.hashes)[:N_HASHES]
-        return Profile(
-            np.array(positions, dtype=np.int64),
-            np.array(quantiles),
-            np.array(
-                [sum(each.get(p, 0) for each in missing) for p in positions],
-                dtype=np.int64,
-            ),
-            hashes,
-        )
+        return Profile(positions, quantiles, missing, hashes)
 
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""
-        parts: dict[str, Any] = dict(vars(self))
-        if not all(isinstance(each, np.ndarray) for each in parts.values()):
-            return False
-        n = self.positions.size
+        n, shape = self.positions.size, self.quantiles.shape
         return bool(
-            all(
-                parts[name].dtype.kind == "i" and parts[name].ndim == 1
-                for name in ("positions", "missing", "hashes")
-            )
-            and self.missing.size == n > 0
-            and self.quantiles.ndim == 2
-            and self.quantiles.shape[0] == n
-            and self.quantiles.shape[1] >= 2
-            and self.quantiles.dtype == np.float64
+            self.positions.shape == self.missing.shape == (n,)
+            and self.hashes.ndim == 1
+            and len(shape) == 2
+            and shape[0] == n > 0
+            and shape[1] >= 2
             and np.isfinite(self.quantiles).all()
             and (np.diff(self.quantiles, axis=1) >= 0).all()
             and self.positions[0] == 0 < self.quantiles[0, 0]
@@ -531,7 +515,9 @@ class Profile:
         """Return which share of the calibration set is among rows with errors."""
         if not self.hashes.size:
             return 0.0
-        return float(np.isin(self.hashes, _row_hashes(rows)).mean())
+        # keys as large as the largest that is kept, and no larger ones
+        below = ((int(self.hashes[-1]) >> 32) + 1) << 33
+        return float(np.isin(self.hashes, _row_hashes(rows, below)).mean())
 
 
 def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
@@ -566,31 +552,32 @@ def _most(quantiles: Floats) -> str:
 
 def _some_hashes(rows: Predictions) -> Ints:
     """Return the smallest hashes, which are as good as random rows."""
-    hashes = _row_hashes(rows, 4 * N_HASHES)
+    wanted = 4 * N_HASHES
+    hashes = _row_hashes(rows, min(2**64, 2**66 * wanted // rows.n_rows))
+    if hashes.size < wanted:
+        hashes = _row_hashes(rows)
+    hashes = hashes[:wanted]
     distinct = np.unique(hashes)  # of rows that are the same, all are among these
     enough = distinct.size > DISTINCT * hashes.size
     return distinct[:N_HASHES] if enough else distinct[:0]
 
 
-def _row_hashes(rows: Predictions, most: int | None = None) -> Ints:
-    """Return a hash of each row, of its uncertainty, features and error.
+def _row_hashes(rows: Predictions, below: int = 2**64) -> Ints:
+    """Return hashes of rows, of uncertainty, features and error, in ascending order.
 
-    The upper half is that of the uncertainty alone. So the smallest hashes, of which at
-    `most` so many are wanted, are found among few rows.
+    The upper half is a key of the uncertainty alone, of which only those `below` a
+    bound are wanted: so the smallest hashes are found without looking at all rows.
     """
-    key = mixed(float_bits(rows.uncertainty)) >> np.uint64(33)
-    if most is not None and rows.n_rows > most:
-        bound = np.partition(key, most - 1)[most - 1]
-        which = np.flatnonzero(key <= bound)
-        rows, key = rows.take(which), key[which]
+    which, key = rough_key(rows.uncertainty, below)
+    rows = rows.take(which)
     rest = np.zeros(rows.n_rows, dtype=np.uint64)
     for position, column in enumerate(rows.columns):
         labelled = rows.is_labelled(position)
         bits = label_bits(rows.labels(position)) if labelled else float_bits(column)
         rest = mixed(rest ^ bits)
-    rest = mixed(rest ^ float_bits(rows.errors)) >> np.uint64(32)
-    hashes = np.sort(((key << np.uint64(32)) | rest).view(np.int64))
-    return hashes if most is None else hashes[:most]
+    rest = mixed(rest ^ float_bits(rows.errors))
+    upper = (key >> np.uint64(33)) << np.uint64(32)  # 63 bits, as signed integers have
+    return np.sort((upper | rest >> np.uint64(32)).view(np.int64))
 
 
 # -- two sets, and the shape of z ------------------------------------------------------

@@ -314,7 +314,7 @@ def plot_monitor(monitor: Monitor, *, ax: Axes | None = None, **style: Any) -> A
     by_time = bool(history.times) and all(
         isinstance(time, float) for time in history.times
     )
-    x = history.times if by_time else history.rows
+    x: Any = history.times if by_time else history.rows
     looks: dict[str, Look] = {
         "too small": {"color": VERMILION},
         "too large": {"color": BLUE},

@@ -201,6 +201,7 @@ class Predictions(NamedColumns):
             when = as_column(time, "time")
             check_same_length("y_std", u, "time", when)
         rows = with_named_features(Predictions.of((u,), ("u",), e), features)
+        refuse_reserved(rows.names[1:])
         rows = rows.changed(
             groups=group_codes(groups, u, "y_std"), y_pred=predicted, time=when
         )

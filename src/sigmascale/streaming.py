@@ -8,20 +8,17 @@ from typing import Any, Self
 import numpy as np
 
 from ._support.checks import Floats, Ints, check_column
-from .arrays.libraries import Library
-from .arrays.rows import DeviceRows, on_device
-from .arrays.sums import sums_of_codes
-from .bins.partitions import EqualSizeBins, bins_of
+from .bins.devices import DeviceRows, on_device
+from .bins.fine_bins import FineBins
+from .bins.libraries import library_of, ordered_bits
+from .bins.partitions import EqualSizeBins, bins_of, cut_positions
 from .bins.sums import BinSums
 from .exceptions import InvalidInputError
-from .frames.fine_bins import FineBins
-from .frames.judging import equal_bins
 from .judging.scores import Scorecard
 from .predictions import as_predictions
 
 _TERMS = ("z2", "e2", "u2", "log_u2")
 _SHIFT = 42  # bits that numbers lose: 10 of the fraction are left, a thousandth
-_MAGNITUDE = np.int64(2**63 - 1)
 
 
 class RunningScores:
@@ -91,27 +88,18 @@ class RunningScores:
         -------
         self
         """
+        rows: Any
         if on_device(error, uncertainty, features):
             rows = DeviceRows.judged(error, uncertainty, features)
-            library = rows.library
-            with library.in_64_bits():
-                piece = {
-                    name: self._summed_there(library, rows, name, x)
-                    for name, x in zip(rows.names, rows.columns, strict=True)
-                }
-            return self._add(piece)
-        judged = as_predictions(error, uncertainty, features)
+        else:
+            rows = as_predictions(error, uncertainty, features)
         piece = {}
-        for name, x in zip(judged.names, judged.columns, strict=True):
-            if x.dtype.kind != "f":
-                msg = f"`features` must be numbers; {name!r} holds labels."
-                raise InvalidInputError(msg)
-            keys = self._keys(name, x)
-            found, codes = np.unique(keys, return_inverse=True)
-            sums = BinSums.from_codes(
-                codes, found.size, judged.errors, judged.uncertainty
-            )
-            piece[name] = found, sums
+        with library_of(rows.uncertainty).in_64_bits():
+            for name, x in zip(rows.names, rows.columns, strict=True):
+                if isinstance(x, np.ndarray) and x.dtype.kind != "f":
+                    msg = f"`features` must be numbers; {name!r} holds labels."
+                    raise InvalidInputError(msg)
+                piece[name] = self._summed(rows, name, x)
         return self._add(piece)
 
     def _bins(self, name: str) -> EqualSizeBins | None:
@@ -125,39 +113,27 @@ class RunningScores:
             raise InvalidInputError(msg)
         return EqualSizeBins(self.limits[name])
 
-    def _keys(self, name: str, x: Floats) -> Ints:
-        bins = self._bins(name)
+    def _summed(self, rows: Any, name: str, x: Any) -> tuple[Ints, BinSums]:
+        """Return the sums of rows by bin or fine interval, and which these are."""
+        library, bins = library_of(x), self._bins(name)
         if bins is not None:
-            return bins.codes(x)
-        bits = np.ascontiguousarray(x).view(np.int64)
-        keys: Ints = (bits ^ ((bits >> 63) & _MAGNITUDE)) >> _SHIFT
-        return keys
-
-    def _summed_there(
-        self, library: Library, rows: DeviceRows, name: str, x: Any
-    ) -> tuple[Ints, BinSums]:
-        xp, bins = library.xp, self._bins(name)
-        values = library.floats(x)
-        if bins is not None:
-            limits = library.here(bins.limits)
-            keys = xp.searchsorted(limits, values, side="right")
+            keys = bins.codes(x)
         else:
-            bits = library.ordered_bits(values)
+            bits = library.bits(library.floats(x))
             if bits is None:
                 msg = (
                     f"`limits` must be given for arrays of {library.name}, which hides "
                     "the bits of its numbers."
                 )
                 raise InvalidInputError(msg)
-            keys = bits >> _SHIFT
-        found, codes = xp.unique_inverse(keys)
-        sums = sums_of_codes(
-            library,
+            keys = ordered_bits(bits) >> _SHIFT
+        found, codes = library.xp.unique_inverse(keys)
+        sums = BinSums.from_codes(
             codes,
-            found.shape[0],
+            int(found.shape[0]),
             rows.errors,
             rows.uncertainty,
-            (*_TERMS, "x_min"),
+            terms=(*_TERMS, "x_min"),
         )
         return library.to_host(found).astype(np.int64), sums
 
@@ -213,8 +189,9 @@ class RunningScores:
             sums = {name: sums for name, (_, sums) in self._sums.items()}
             return Scorecard.from_sums(sums, n_bins)
         n_bins = min(bins_of(self.n_bins, self.n_rows), self.n_rows)
+        ranks = cut_positions(self.n_rows, n_bins)
         binned = {
-            name: equal_bins(_fine_bins(keys, sums), n_bins).sums
+            name: _fine_bins(keys, sums).even_sums(ranks)
             for name, (keys, sums) in self._sums.items()
         }
         return Scorecard.from_sums(binned, n_bins)
@@ -241,12 +218,10 @@ def _fine_bins(keys: Ints, sums: BinSums) -> FineBins:
     """Return fine intervals with the numbers that their keys stand for."""
 
     def number(ordered: Ints) -> Floats:
-        bits: Ints = ordered ^ ((ordered >> 63) & _MAGNITUDE)
-        return bits.view(np.float64)
+        numbers: Floats = ordered_bits(ordered).view(np.float64)
+        return numbers
 
+    low, high = number(keys << _SHIFT), number(((keys + 1) << _SHIFT) - 1)
     return FineBins.of(
-        low=number(keys << _SHIFT),
-        high=number(((keys + 1) << _SHIFT) - 1),
-        n=sums.n,
-        sums={name: getattr(sums, name) for name in _TERMS},
+        low, high, sums.n, {name: getattr(sums, name) for name in _TERMS}
     )

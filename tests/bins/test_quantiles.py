@@ -3,12 +3,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmascale.bins import quantiles
+from sigmascale.bins import libraries, quantiles
+from sigmascale.bins.libraries import library_of
 from sigmascale.bins.quantiles import (
+    Grid,
     Scale,
     Search,
-    _Grid,
-    chunks,
     ends_of_runs,
     in_order,
     order_statistics,
@@ -16,7 +16,7 @@ from sigmascale.bins.quantiles import (
 )
 
 # few rows to a chunk, and no set so small that it is just sorted
-SMALL = {"CHUNK": 7, "_FEW": 0, "_SORTED_AT_ONCE": 0, "_PILE": 3, "_MOST_PILES": 5}
+SMALL = {"_SORTED_AT_ONCE": 0, "_PILE": 3, "_MOST_PILES": 5}
 
 numbers = st.one_of(
     st.integers(-3, 3).map(float),  # ties
@@ -35,6 +35,8 @@ def small(monkeypatch):
     """Let a few rows take the way of many."""
     for name, value in SMALL.items():
         monkeypatch.setattr(quantiles, name, value)
+    monkeypatch.setattr(libraries._NumPy, "chunk", 7)
+    monkeypatch.setattr(libraries._NumPy, "few", 0)
 
 
 def samples(n=50_000):
@@ -146,7 +148,7 @@ def test_columns_of_a_table_need_not_be_contiguous():
 def test_chunks_cover_every_row_once_and_are_no_smaller_than_asked_for():
     rows = np.arange(100)
     for least, size in ((1, 7), (30, 30)):
-        parts = [rows[part] for part in chunks(100, least)]
+        parts = [rows[part] for part in library_of(rows).chunks(100, least)]
         assert [part.size for part in parts[:-1]] == [size] * (100 // size)
         assert np.concatenate(parts).tolist() == rows.tolist()
 
@@ -173,7 +175,7 @@ def test_a_grid_has_about_as_many_cells_as_there_are_rows_up_to_a_limit(n_rows):
     x = np.linspace(-1, 1, n_rows)
     last = {1000: 511, 1023: 511, 1024: 1023}[n_rows]
     for bits, expected in ((16, last), (5, 31)):
-        cells = _Grid.over(x, n_rows, bits).cells(x)
+        cells = Grid.on(x, n_rows, bits).cells(x)
         assert np.bincount(cells, minlength=expected + 1).size == expected + 1
         assert np.all(np.diff(cells) >= 0)
         assert np.unique(cells).size > 0.9 * expected
@@ -182,7 +184,7 @@ def test_a_grid_has_about_as_many_cells_as_there_are_rows_up_to_a_limit(n_rows):
 @pytest.mark.parametrize("high", [1 + 1e-15, 1.5, 1e3, 1e300])
 def test_a_grid_of_positive_numbers_uses_more_than_half_its_cells(high):
     x = np.geomspace(1, high, 5000)
-    cells = _Grid.over(x, x.size, 8).cells(x)
+    cells = Grid.on(x, x.size, 8).cells(x)
     assert np.all(np.diff(cells) >= 0)
     assert cells[0] == 0
     assert min(127, (high - 1) * 2.0**52) <= cells[-1] < 256
@@ -190,11 +192,11 @@ def test_a_grid_of_positive_numbers_uses_more_than_half_its_cells(high):
 
 def test_a_grid_is_laid_only_over_many_rows_of_different_values():
     narrow = np.array([1.0, 1.001])
-    assert _Grid.over(narrow, quantiles._FEW + 1, 8).bits == 8
-    assert _Grid.over(narrow, quantiles._FEW, 8) is None
-    assert _Grid.over(narrow[:1], 1000, 8) is None
-    assert _Grid.over(np.ones(3), 1000, 8) is None
-    assert _Grid.over(np.array([-1e308, 1e308]), 1000, 8) is None
+    assert Grid.on(narrow, libraries._NumPy.few + 1, 8).bits == 8
+    assert Grid.on(narrow, libraries._NumPy.few, 8) is None
+    assert Grid.on(narrow[:1], 1000, 8) is None
+    assert Grid.on(np.ones(3), 1000, 8) is None
+    assert Grid.on(np.array([-1e308, 1e308]), 1000, 8) is None
 
 
 def test_a_scale_is_linear_but_nearly_logarithmic_for_positive_numbers():

@@ -239,14 +239,8 @@ def test_files_of_one_and_of_several_targets_are_told_apart(folder, saved, sigma
     )
     assert run.code == 2
     assert run.says("one star")
-    damaged = json.loads(saved.read_text("utf-8"))
-    damaged["source"] = {"targets": {"gap": {}}}
-    from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum
-
-    content = {name: damaged[name] for name in _CONTENTS[SEVERAL]}
-    damaged["sha256"] = _checksum(content)
     path = folder / "damaged.json"
-    path.write_text(json.dumps(damaged), "utf-8")
+    ss.save(ss.load(saved), path, source={"targets": {"gap": {}}})
     run = sigmascale("apply", path, folder / "test.csv", "-o", folder / "never.csv")
     assert run.code == 2
     assert run.says("targets .*damaged")

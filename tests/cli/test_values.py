@@ -13,7 +13,7 @@ FRAME = pl.DataFrame(
     {
         "E": [f"{i % 7 - 3}.5" for i in range(N)],
         "u": [f" {i % 9 + 1}e-1" for i in range(N)],
-        "mass": [str(i) for i in range(N)],
+        "mass": [f"{i * 7 % 11 + 1}.5" for i in range(N)],  # no count of rows
         "label": list("aabb") * (N // 4),
     }
 )

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale.bins import tally
-from sigmascale.bins.tally import Tally
+from sigmascale.bins import fine_bins as tally
+from sigmascale.bins.fine_bins import Tally
 from sigmascale.frames import fine_bins
 from sigmascale.frames.fine_bins import Survey
 from sigmascale.frames.lazy import TERMS, read_rows

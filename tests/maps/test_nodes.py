@@ -3,8 +3,8 @@ import pytest
 
 import sigmascale as ss
 from sigmascale._support.labels import Categories
+from sigmascale.bins.libraries import library_of
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
-from sigmascale.bins.quantiles import CHUNK
 from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
 from sigmascale.maps import (
     UNCERTAINTY,
@@ -88,7 +88,7 @@ def test_tables_of_two_codes_are_looked_up_by_both():
 
 def test_rows_in_many_chunks_are_evaluated_as_one_by_one():
     rng = np.random.default_rng(0)
-    x = rng.normal(size=2 * CHUNK + 7)
+    x = rng.normal(size=2 * library_of(np.empty(0)).chunk + 7)
     limits = EqualSizeBins(np.sort(rng.normal(size=40)))
     node = Lookup((Code(UNCERTAINTY, limits),), rng.normal(size=42))
     found = evaluate(node, [x], x.size)
@@ -98,13 +98,13 @@ def test_rows_in_many_chunks_are_evaluated_as_one_by_one():
 
 def test_a_node_that_is_used_twice_is_computed_once(monkeypatch):
     calls = []
-    find = EqualSizeBins.finder
+    kernel = EqualSizeBins.kernel
 
-    def counted(self, n_rows):
-        found = find(self, n_rows)
-        return lambda x, ties: calls.append(x.size) or found(x, ties)
+    def counted(self, *args, **kwargs):
+        constants, found = kernel(self, *args, **kwargs)
+        return constants, lambda xp, c, x: calls.append(x.size) or found(xp, c, x)
 
-    monkeypatch.setattr(EqualSizeBins, "finder", counted)
+    monkeypatch.setattr(EqualSizeBins, "kernel", counted)
     code = Code(UNCERTAINTY, LIMITS)
     twice = Sum((Lookup((code,), np.arange(4.0)), Lookup((code, code), np.eye(4))))
     assert evaluate(twice, [U], 3).tolist() == [2, 3, 4]

@@ -141,7 +141,7 @@ def test_a_row_may_come_as_numbers_with_named_features_and_a_date():
         monitor.update(0.1 * day, 1.0, X=features, time=datetime.date(2024, 1, day))
     assert monitor.n_rows == 24
     assert monitor.knows_normal
-    assert json.loads(json.dumps(monitor.to_dict()))["waiting"]["times"] == [
+    assert json.loads(json.dumps(monitor.to_dict()))["state"]["waiting"]["times"] == [
         f"2024-01-{day}" for day in range(21, 25)
     ]
 
@@ -329,15 +329,23 @@ def test_features_that_a_recalibrator_needs_are_asked_for():
     [
         lambda d: d.update(format="other"),
         lambda d: d.update(version=99),
-        lambda d: d.pop("overall"),
-        lambda d: d["overall"]["growth"].pop(),
-        lambda d: d["overall"]["stakes"][0].__setitem__(0, float("nan")),
-        lambda d: d["reference"]["size"]["limits"].reverse(),
-        lambda d: d["reference"]["paid"].pop(),
-        lambda d: d["waiting"]["times"].append(3),
-        lambda d: d["history"]["rows"].append(3),
-        lambda d: d["regions"][0]["limits"].reverse(),
-        lambda d: d.update(alarm={"kind": "odd"}),
+        lambda d: d.update(more=1),
+        lambda d: d.pop("random"),
+        lambda d: d["random"].update(items=[]),
+        lambda d: d["state"].pop("overall"),
+        lambda d: d["state"].update(more=1),
+        lambda d: d["state"].update(n_rows="305"),
+        lambda d: d["state"]["overall"].update(more=1),
+        lambda d: d["state"]["overall"]["growth"]["values"].pop(),
+        lambda d: d["state"]["overall"]["growth"].update(shape=[16]),
+        lambda d: d["state"]["overall"]["stakes"]["values"].__setitem__(0, None),
+        lambda d: d["state"]["reference"]["size"]["limits"]["values"].reverse(),
+        lambda d: d["state"]["reference"]["paid"]["values"].pop(),
+        lambda d: d["state"]["waiting"]["times"].append(3),
+        lambda d: d["state"]["history"]["rows"].append(3),
+        lambda d: d["state"]["regions"][0]["limits"]["values"].reverse(),
+        lambda d: d["state"].update(alarm={"is": "Alarm", "kind": "odd"}),
+        lambda d: d["state"].update(alarm={"is": "os.system"}),
     ],
 )
 def test_a_damaged_state_is_refused(damage):

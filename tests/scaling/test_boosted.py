@@ -8,7 +8,6 @@ from scipy import stats
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
 from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
 from sigmascale.maps import Clip, Trees, evaluate, in_order
-from sigmascale.maps.trees import tree_sums
 from sigmascale.scaling import boosted
 from sigmascale.scaling.crossfit import largest_counted
 from sigmascale.scaling.trees import Grower
@@ -335,10 +334,7 @@ def test_the_loss_of_a_number_of_trees_is_that_with_the_best_constant():
 def test_the_average_is_set_on_rows_held_back_and_each_booster_counts_alike():
     scaler = BoostedScaling(max_trees=10).fit(X, ERROR)
     trees = trees_of(scaler)
-    codes = np.column_stack(
-        [code.partition.coded(X[:, j]) for j, code in enumerate(trees.codes)]
-    )
-    log_factor = tree_sums(replace(trees, divisor=5.0), len(codes))(*codes.T)
+    log_factor = evaluate(replace(trees, divisor=5.0), list(X.T), len(X))
     expected = np.exp(0.5 * np.clip(log_factor, *scaler.range_)) * scaler.scale_
     np.testing.assert_allclose(
         scaler.predict(X), expected * scaler.base_.predict(X[:, 0]), rtol=1e-12

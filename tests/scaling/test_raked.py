@@ -4,8 +4,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from sigmascale import RakedScaling, scorecard, validate
-from sigmascale.bins.cells import CellSums
 from sigmascale.bins.partitions import EqualSizeBins
+from sigmascale.bins.sums import CellSums
 from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
 from sigmascale.scaling import raked
 from sigmascale.scaling.crossfit import canonical_order, largest_ratio, make_folds

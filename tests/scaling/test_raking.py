@@ -3,7 +3,7 @@ import itertools
 import numpy as np
 import pytest
 
-from sigmascale.bins.cells import CellSums
+from sigmascale.bins.sums import CellSums
 from sigmascale.scaling.raking import FLOOR, rake
 
 

@@ -342,15 +342,3 @@ def test_files_carry_the_sums_and_go_on_bit_for_bit(name, half_life):
     for each in (scaler, loaded):
         update(name, each, X[200:], error[200:], half_life=half_life)
     assert dumps(loaded) == dumps(scaler)
-
-
-def test_a_recalibrator_that_was_saved_without_sums_says_so():
-    X, error = make(60)
-    for name, lost in (("temperature", "sums_"), ("group", "rare_sums_")):
-        scaler = fit(name, X, error)
-        delattr(scaler, lost)
-        loaded = loads(dumps(scaler))
-        shown = columns(name, X)
-        np.testing.assert_array_equal(loaded.predict(shown), scaler.predict(shown))
-        with pytest.raises(InvalidInputError, match="an earlier release saved it"):
-            loaded.update(shown, error)

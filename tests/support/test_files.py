@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sigmascale.cli.tables.roles import Roles
 
 import sigmascale as ss
 from sigmascale._support import files
@@ -19,7 +20,6 @@ from sigmascale._support.files import (
     whole_file_or_folder,
     write_text,
 )
-from sigmascale.cli.tables.roles import Roles
 from sigmascale.exceptions import InvalidInputError
 
 

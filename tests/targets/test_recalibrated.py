@@ -10,7 +10,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError, TargetsNotErrorsWarning
-from sigmascale.targets.shrinkage import shrink_logs
+from sigmascale.persistence import dumps, loads
+from sigmascale.targets.leaning import shrink_logs
 
 SIZES = [30, 30, 30, 30, 60, 60, 60, 200, 200, 200, 1000, 1000]
 
@@ -183,6 +184,65 @@ def test_features_are_shared_and_follow_the_uncertainties():
         targets.predict(X[["u_b", "u_a", "x"]])
 
 
+def make_orbitals(n=2000):
+    """Return u and errors of three targets, whose factors differ much."""
+    rng = np.random.default_rng(0)
+    names = ["gap", "homo", "lumo"]
+    u = pd.DataFrame(rng.uniform(1, 2, (n, 3)), columns=names)
+    error = u * [1.0, 2.0, 4.0] * rng.normal(size=(n, 3))
+    return u, error, {"gap": 1.0, "homo": 2.0, "lumo": 4.0}
+
+
+@pytest.mark.parametrize("prefix", ["u_", ""], ids=["u_gap", "gap"])
+@pytest.mark.parametrize("of_errors", ["", "E_"], ids=["gap", "E_gap"])
+def test_columns_are_paired_by_their_names_whatever_their_order(prefix, of_errors):
+    u, error, factors = make_orbitals()
+    X = u[["lumo", "gap", "homo"]].add_prefix(prefix).assign(x=0.5)
+    targets = ss.RecalibratedTargets(ss.TemperatureScaling())
+    targets.fit(X, error.add_prefix(of_errors))
+    for name, factor in factors.items():
+        scaler = targets.scalers_[of_errors + name]
+        assert scaler.own_factor_ == pytest.approx(factor, rel=0.1)
+        assert scaler.feature_names_in_.tolist() == [prefix + name, "x"]
+    expected = u * [1.0, 2.0, 4.0]
+    np.testing.assert_allclose(targets.predict(X), expected, rtol=0.1)
+    score = targets.score(X, error.add_prefix(of_errors))
+    turned = error.add_prefix(of_errors).iloc[:, ::-1]
+    assert targets.score(X, turned) == score
+    again = loads(dumps(targets))
+    np.testing.assert_array_equal(again.predict(X), targets.predict(X))
+    verdicts = ss.validate_targets(error, X.iloc[:, :3], joint=False, n_bins=2)
+    zms = [each.zms for each in verdicts.scores.values()]
+    np.testing.assert_allclose(zms, [1.0, 4.0, 16.0], rtol=0.2)
+
+
+def test_names_that_contradict_the_order_are_refused():
+    u, error, _ = make_orbitals(50)
+    X = u.set_axis(["s_homo", "gap_std", "lumo"], axis=1)
+    with pytest.raises(InvalidInputError, match="found 's_homo' in the place of 'gap'"):
+        ss.RecalibratedTargets().fit(X, error)
+    with pytest.raises(InvalidInputError, match="`names` must be in the order"):
+        ss.RecalibratedTargets(names=["homo", "gap", "lumo"]).fit(u, error)
+    features_first = u.add_prefix("u_").assign(x=0.5)[
+        ["x", "u_gap", "u_homo", "u_lumo"]
+    ]
+    with pytest.raises(InvalidInputError, match="'u_gap' in the place of 'homo'"):
+        ss.RecalibratedTargets().fit(features_first, error)
+    # names that say nothing leave it to the order
+    plain = u.set_axis(["first", "second", "third"], axis=1)
+    expected = ss.RecalibratedTargets().fit(u, error).predict(u)
+    found = ss.RecalibratedTargets().fit(plain, error).predict(plain)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_columns_with_numbers_as_names_are_not_taken_in_another_order():
+    u, error, _ = make_orbitals(200)
+    X = u.set_axis([0, 1, 2], axis=1)
+    targets = ss.RecalibratedTargets().fit(X, error)
+    with pytest.raises(InvalidInputError, match="in the order of fit, 0, 1, 2"):
+        targets.predict(X[[2, 0, 1]])
+
+
 def test_groups_make_targets_lean_more():
     rng = np.random.default_rng(5)
     n_groups, size = 30, 20
@@ -300,8 +360,9 @@ def test_arguments_that_do_not_fit_are_refused():
         ss.RecalibratedTargets(by=1).fit(u, error)
     with pytest.raises(InvalidInputError, match="requires y to be passed"):
         ss.RecalibratedTargets().fit(u, None)
+    one = ss.RecalibratedTargets().fit(u, error).scalers_["y0"]
     with pytest.raises(InvalidInputError, match="is not fitted alone"):
-        ss.TargetScaling().fit(u[:, 0], error[:, 0])
+        one.fit(u[:, 0], error[:, 0])
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         ss.RecalibratedTargets().predict(u)
     table = pl.DataFrame({"u": u[:, 0], "t": ["a", "b"] * 15})

@@ -11,7 +11,7 @@ import pytest
 import sigmascale as ss
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
 from sigmascale.persistence import dumps, load_map, load_maps, loads
-from sigmascale.persistence.documents import _CONTENTS, SEVERAL, _checksum
+from sigmascale.persistence.files import _checksum
 from sigmascale.predictions import read_table
 
 
@@ -33,9 +33,12 @@ def resealed(targets, change):
     """Return a saved document with one change, and a right checksum."""
     document = json.loads(dumps(targets))
     change(document)
-    content = {name: document.get(name) for name in _CONTENTS[SEVERAL]}
-    document["sha256"] = _checksum(content)
-    return json.dumps(document)
+    return sealed(document)
+
+
+def sealed(document):
+    document.pop("sha256")
+    return json.dumps(document | {"sha256": _checksum(document)})
 
 
 @pytest.mark.parametrize(
@@ -110,85 +113,106 @@ def test_what_is_not_fitted_is_not_saved():
         dumps(ss.RecalibratedTargets())
 
 
+def together(document):
+    return document["recalibrator"]["learned"]
+
+
+def parameters(document):
+    return document["recalibrator"]["parameters"]
+
+
+def listed(document):
+    """Return the targets, each with its name."""
+    return together(document)["scalers_"]["items"]
+
+
 def learned(document, k=0):
-    return document["targets"][k]["recalibrator"]["learned"]
+    return listed(document)[k][1]["learned"]
+
+
+def columns(names):
+    return {"is": "array", "dtype": "O", "shape": [len(names)], "values": names}
 
 
 CHANGES = {
-    "no targets": (lambda d: d.update(targets=[]), "no targets"),
-    "not a list": (lambda d: d.update(targets={}), "no targets"),
-    "same name": (
-        lambda d: learned(d, 1).update(target_="a"),
-        "which is no text or not the first",
+    "no targets": (lambda d: listed(d).clear(), "no targets"),
+    "not a dict": (lambda d: together(d).update(scalers_=[]), "RecalibratedTargets"),
+    "same name": (lambda d: listed(d)[1].__setitem__(0, "a"), "RecalibratedTargets"),
+    "no name": (
+        lambda d: listed(d)[0].__setitem__(0, 3),
+        "'maps' of SavedTargets must be dict",
     ),
-    "no name": (lambda d: learned(d).update(target_=3), "which is no text"),
     "another class": (
-        lambda d: d["targets"][0].update(
-            recalibrator={
-                "is": "TemperatureScaling",
-                "parameters": {"distribution": "normal"},
-                "learned": {"target_": "a", "factor_": 1.0},
-            }
+        lambda d: listed(d)[0].__setitem__(
+            1, json.loads(dumps(ss.TemperatureScaling().fit(*ONE)))["recalibrator"]
         ),
-        "target 'a'",
+        "recalibrat|Recalibrat",
     ),
     "unknown class": (
-        lambda d: d["targets"][0]["recalibrator"].update({"is": "os.system"}),
+        lambda d: listed(d)[0][1].update({"is": "os.system"}),
         "does not know",
     ),
-    "negative factor": (lambda d: learned(d).update(factor_=-1.0), "target 'a'"),
-    "weight of 2": (lambda d: learned(d).update(own_weight_=2.0), "target .a."),
+    "negative factor": (lambda d: learned(d).update(factor_=-1.0), "TargetScaling"),
+    "weight of 2": (lambda d: learned(d).update(own_weight_=2.0), "TargetScaling"),
     "more learned": (lambda d: learned(d).update(predict=1), "not something that"),
-    "half way": (
-        lambda d: d["together"].update(half_way="far"),
-        "own fits weigh a half",
-    ),
-    "half way of 0": (
-        lambda d: d["together"].update(half_way=0.0),
-        "own fits weigh a half",
-    ),
-    "no column": (lambda d: d["together"].update(is_column=True), "are no column"),
-    "by a list": (lambda d: d["together"]["parameters"].update(by=[]), "long one"),
-    "by that is none": (
-        lambda d: d["together"]["parameters"].update(by="z"),
-        "the columns",
-    ),
+    "half way": (lambda d: together(d).update(half_way_="far"), "that anyone learns"),
+    "half way of 0": (lambda d: together(d).update(half_way_=0.0), "anyone learns"),
+    "no column": (lambda d: together(d).update(is_column_=True), "are no column"),
+    "by a list": (lambda d: parameters(d).update(by=[]), "'by' of SavedTargets"),
+    "by that is none": (lambda d: parameters(d).update(by="z"), "the columns"),
     "other names": (
-        lambda d: d["together"]["parameters"].update(names=["a", "b", "d"]),
-        "parameters are not what",
+        lambda d: parameters(d).update(names=["a", "b", "d"]),
+        "that anyone learns",
     ),
-    "template": (
-        lambda d: d["together"]["parameters"].update(scaler=3),
-        "parameters are not what",
-    ),
+    "template": (lambda d: parameters(d).update(scaler=3), "that anyone learns"),
     "more parameters": (
-        lambda d: d["together"]["parameters"].update(n_jobs=3),
-        "parameters are missing or unknown: n_jobs",
+        lambda d: parameters(d).update(n_jobs=3),
+        "missing or unknown: n_jobs",
     ),
-    "more together": (lambda d: d["together"].update(more=1), "is not whole"),
-    "fewer columns": (lambda d: d["together"].update(n_columns=3), "the columns"),
+    "more together": (
+        lambda d: d["recalibrator"].update(more=1),
+        "missing or unknown: more",
+    ),
+    "fewer columns": (lambda d: together(d).update(n_features_in_=3), "names 4 col"),
     "columns of one name": (
-        lambda d: d["together"].update(columns=["u_a", "u_a", "u_c", "x"]),
-        "a name of their own",
+        lambda d: together(d).update(
+            feature_names_in_=columns(["u_a", "u_a", "u_c", "x"])
+        ),
+        "columns of the same name",
     ),
     "other columns": (
-        lambda d: d["together"].update(columns=["u_a", "u_c", "u_b", "x"]),
-        "other names",
+        lambda d: together(d).update(
+            feature_names_in_=columns(["u_a", "u_c", "u_b", "x"])
+        ),
+        "those of target 'b' are not",
     ),
-    "columns that are numbers": (
-        lambda d: d["together"].update(columns=[1, 2, 3, 4]),
-        "the columns",
+    "another order": (
+        lambda d: together(d).update(uncertainty_columns_=[1, 0, 2]),
+        "those of target 'a' are not",
     ),
-    "words": (lambda d: d.update(words="All is well."), "words are not those"),
-    "words that are none": (lambda d: d.update(words=1), "words are not text"),
-    "map": (lambda d: d["targets"][2]["map"].clear(), "target 2: .*no nodes"),
+    "no order": (
+        lambda d: together(d).update(uncertainty_columns_=[0, 1, 1]),
+        r"uncertainties are \[0, 1, 1\]",
+    ),
+    "words": (
+        lambda d: d["recalibrator"].update(words="All is well."),
+        "words are not those",
+    ),
+    "words that are none": (
+        lambda d: d["recalibrator"].update(words=1),
+        "'words' of SavedTargets must be str",
+    ),
+    "map": (lambda d: d["nodes"].clear(), "no node"),
     "columns of a target": (
-        lambda d: d["targets"][2]["calibration"].update(n_columns=1, columns=["u_c"]),
-        "target",
+        lambda d: learned(d, 2).update(
+            n_features_in_=1, feature_names_in_=columns(["u_c"])
+        ),
+        "'c': the TargetScaling: what was seen",
     ),
-    "no part": (lambda d: d["targets"][1].pop("map"), "target 1"),
-    "no target": (lambda d: d["targets"].append(3), "target 3"),
+    "no part": (lambda d: learned(d, 1).pop("map_"), "TargetScaling"),
+    "no target": (lambda d: listed(d).append(3), "does not fit together"),
 }
+ONE = ([1.0, 2.0], [1.0, 2.0])
 
 
 @pytest.mark.parametrize(("change", "match"), CHANGES.values(), ids=CHANGES)
@@ -201,9 +225,9 @@ def test_other_keys_and_checksums_are_refused():
     document = json.loads(dumps(fitted()))
     with pytest.raises(DamagedFileError, match="missing or unknown: more"):
         loads(json.dumps(document | {"more": 1}))
-    with pytest.raises(DamagedFileError, match="version is 2; this library reads"):
+    with pytest.raises(DamagedFileError, match=r"version is 2, .* Fit .* again"):
         loads(json.dumps(document | {"version": 2}))
-    document["together"]["half_way"] = 10.0
+    together(document)["half_way_"] = 10.0
     with pytest.raises(DamagedFileError, match="the checksum does not fit"):
         loads(json.dumps(document))
 
@@ -229,17 +253,15 @@ def test_what_is_changed_is_refused_or_predicts_positive_numbers():
     refused = 0
     for _ in range(80):
         document = json.loads(text)
-        part = ("targets", "targets", "together", "words")[rng.integers(4)]
+        part = ("recalibrator", "recalibrator", "nodes")[rng.integers(3)]
         paths = [path for path in places(document[part], (part,)) if path]
         *above, key = paths[rng.integers(len(paths))]
         holder = document
         for each in above:
             holder = holder[each]
         holder[key] = ODD[rng.integers(len(ODD))]
-        content = {name: document[name] for name in _CONTENTS[SEVERAL]}
-        document["sha256"] = _checksum(content)
         try:
-            found = loads(json.dumps(document)).predict(X)
+            found = loads(sealed(document)).predict(X)
         except DamagedFileError:
             refused += 1
             continue

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .checks import Ints
 from .labels import Categories
 
 Hashes = npt.NDArray[np.uint64]
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+_CHUNK = 2**15  # rows at a time
 
 
 def float_bits(x: npt.NDArray[Any]) -> Hashes:
@@ -28,10 +31,29 @@ def label_bits(labels: Categories) -> Hashes:
     return bits[labels.codes]
 
 
+def rough_key(x: npt.NDArray[Any], below: int = 2**64) -> tuple[Ints, Hashes]:
+    """Return which rows have a key below a bound, and their keys.
+
+    The key of a number is a quick hash of its bits: rows are chosen by it at random,
+    but equal numbers together. Keys are made a chunk at a time, within the cache.
+    """
+    rows, keys = [], []
+    for start in range(0, x.size, _CHUNK):
+        key = float_bits(x[start : start + _CHUNK])
+        key *= _GOLDEN
+        chosen = np.arange(key.size)
+        if below < 2**64:
+            chosen = np.flatnonzero(key < np.uint64(below))
+            key = key[chosen]
+        rows.append(start + chosen)
+        keys.append(key)
+    return np.concatenate(rows), np.concatenate(keys)
+
+
 def mixed(x: Hashes) -> Hashes:
     """Return other bits for each number, as good as random: splitmix64's finaliser."""
     with np.errstate(over="ignore"):
-        x = (x + np.uint64(0x9E3779B97F4A7C15)).astype(np.uint64)
+        x = (x + _GOLDEN).astype(np.uint64)
         x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))

@@ -285,12 +285,24 @@ def check_uncertainty(uncertainty: Any, name: str = "uncertainty") -> Floats:
     return u
 
 
+def refuse_swapped(error: Floats, u: Floats, name: str = "uncertainty") -> None:
+    """Refuse uncertainties of both signs beside errors of one: they are swapped."""
+    negative = np.count_nonzero(u < 0)
+    if u.size >= 10 and negative > 0.1 * u.size and error.min() > 0:
+        msg = (
+            f"`error` and `{name}` look swapped: {negative} of {u.size} uncertainties "
+            "are negative, and no error is. Swap them."
+        )
+        raise InvalidInputError(msg)
+
+
 def check_pair(
     error: Any, uncertainty: Any, name: str = "uncertainty"
 ) -> tuple[Floats, Floats]:
     """Return errors and strictly positive uncertainties of the same length."""
     refuse_other_order(**{"error": error, name: uncertainty})
     e = check_column(error, "error")
+    refuse_swapped(e, check_column(uncertainty, name), name)
     u = check_uncertainty(uncertainty, name)
     check_same_length("error", e, name, u)
     if largest_size(e) <= min(LARGEST, LARGEST_Z * u.min()):

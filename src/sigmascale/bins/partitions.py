@@ -1,4 +1,4 @@
-"""Partitions: which bin each row belongs to.
+"""Partitions: which bin each row belongs to, in arrays of any library.
 
 :class:`EqualSizeBins`, :class:`Cells` and :class:`LabelBins` learn limits on one set
 and assign codes on any other. :func:`rank_codes` cuts one set by the ranks of its own
@@ -8,9 +8,10 @@ rows, which is what scores need: every bin has its share of rows, whatever the t
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,21 @@ from .._support.labels import Categories, Label, are_ordered_labels
 from .._support.telling import warn
 from .._support.weights import total_of
 from ..exceptions import FewerBinsWarning
+from .libraries import Array, Library, hashed, library_of, reduce_runs
 from .quantiles import (
+    Grid,
+    Limits,
     Scale,
-    Search,
-    chunks,
     ends_of_runs,
     in_order,
     order_statistics,
+    reached,
+    ready,
     search,
 )
+
+# Of the functions of a library, constants in it, and columns.
+Kernel = Callable[..., Array]
 
 
 def cut_positions(n_rows: int | float, n_bins: int) -> npt.NDArray[Any]:
@@ -108,11 +115,8 @@ class BinnedRows:
     @classmethod
     def from_codes(cls, codes: Ints, n_bins: int) -> BinnedRows:
         """Gather rows by their bin codes."""
-        small = np.uint16 if n_bins <= 2**16 else np.int64  # the former sorts fast
-        return cls(
-            np.argsort(codes.astype(small, copy=False), kind="stable"),
-            np.bincount(codes, minlength=n_bins),
-        )
+        library = library_of(codes)
+        return cls(library.order_of(codes, n_bins), library.counts(codes, n_bins))
 
     @property
     def codes(self) -> Ints:
@@ -125,11 +129,7 @@ class BinnedRows:
         self, how: np.ufunc, sorted_values: Floats, empty: float = 0.0
     ) -> Floats:
         """Reduce values, already in bin order, to one number a bin."""
-        filled = self.sizes > 0
-        starts = (np.cumsum(self.sizes) - self.sizes)[filled]
-        result = np.full(self.sizes.size, empty)
-        result[filled] = how.reduceat(sorted_values, starts)
-        return result
+        return reduce_runs(how, sorted_values, self.sizes, empty)
 
 
 def rank_bins(
@@ -164,48 +164,145 @@ def rank_bins(
         run = np.append(0, np.cumsum(~tied))[places]
         rows = order[places]
         rows = rows[np.lexsort((*(key[rows] for key in last), run))]
-        order[places] = rows[np.lexsort((_shuffled(places), run))]
+        order[places] = rows[np.lexsort((hashed(places), run))]
     return BinnedRows(order, sizes)
 
 
 def rank_codes(
-    x: npt.NDArray[Any],
+    x: Array,
     n_bins: int,
     *,
-    ties: Floats | None,
-    error: Floats,
-    uncertainty: Floats,
+    ties: Array | None,
+    error: Array,
+    uncertainty: Array,
     min_size: int = 1,
-) -> tuple[Ints, int]:
+) -> tuple[Array, int]:
     """Return the bin of each row, and how many: :func:`rank_bins` without sorting."""
-    if x.dtype.kind != "f":
+    if isinstance(x, np.ndarray) and x.dtype.kind != "f":
         labels, codes = np.unique(x, return_inverse=True)
         return codes, labels.size
-    n_bins = feasible_bins(x.size, n_bins, min_size)
-    cuts = cut_positions(x.size, n_bins)[1:]
-    limits = order_statistics(x, cuts)
-    codes = search(limits, x)
-    if _is_cut_at(cuts, codes):
-        return codes, n_bins
-    # Some cut parts rows with equal x,
-    if ties is not None:
-        x = _merge_keys(x, ties, limits, codes)
-        limits, tie_limits, codes = _cut_by_ties(cuts, x, ties)
-        if _is_cut_at(cuts, codes):
-            return codes, n_bins
-    # and with equal ties as well: these are shuffled.
-    tied = _rows_at(limits, x, codes)
-    if ties is not None:
-        tied = tied[ties[tied] == tie_limits[codes[tied] - 1]]
-    tied = tied[np.lexsort((uncertainty[tied], np.abs(error[tied]), codes[tied]))]
-    run = codes[tied]
-    sizes = np.bincount(run, minlength=n_bins)
-    first = np.cumsum(np.bincount(codes, minlength=n_bins))[run - 1]
-    ranks = first + np.arange(tied.size) - (np.cumsum(sizes) - sizes)[run]
-    codes[tied[np.lexsort((_shuffled(ranks), run))]] = np.searchsorted(
-        cuts, ranks, side="right"
-    )
-    return codes, n_bins
+    n_rows = int(x.shape[0])
+    n_bins = feasible_bins(n_rows, n_bins, min_size)
+    cut = _Cut.at(x, cut_positions(n_rows, n_bins)[1:])
+    if cut.parts_equal_rows and ties is not None:
+        cut = cut.by_ties(ties)
+    if not cut.parts_equal_rows:
+        return cut.codes, n_bins
+    last = [uncertainty, library_of(x).xp.abs(error)]
+    return cut.told_apart([] if ties is None else [ties], last), n_bins
+
+
+@dataclass(frozen=True)
+class _Cut:
+    """Rows that are cut at some ranks of x.
+
+    Attributes
+    ----------
+    limits : array
+        The x of each cut.
+    codes : array of the library of x
+        How many of the limits each row reaches.
+    counts : array of int
+        The rows of each code.
+    """
+
+    library: Library
+    x: Array
+    cuts: Ints
+    limits: Floats
+    codes: Array
+    counts: Ints
+
+    @classmethod
+    def at(cls, x: Array, cuts: Ints) -> _Cut:
+        """Cut rows at some ranks."""
+        library, limits = library_of(x), order_statistics(x, cuts)
+        codes = search(limits, x)
+        counts = library.counts(codes, cuts.size + 1)
+        return cls(library, x, cuts, limits, codes, counts)
+
+    @property
+    def parts_equal_rows(self) -> bool:
+        """Whether some cut parts rows of equal x, so that more must tell them apart."""
+        return not np.array_equal(np.cumsum(self.counts)[:-1], self.cuts)
+
+    def _lower(self) -> Array:
+        """Return the limit below the rows of each code."""
+        return self.library.here(np.append(np.nan, self.limits))
+
+    def _at_limits(self) -> Array:
+        """Return whether the x of each row is a limit."""
+        library, xp, lower = self.library, self.library.xp, self._lower()
+        return library.by_chunks(
+            lambda x, codes: library.floats(x) == xp.take(lower, codes, axis=0),
+            self.x,
+            self.codes,
+        )
+
+    def by_ties(self, ties: Array) -> _Cut:
+        """Return a cut of numbers that order rows as (x, ties) do, as far as it counts.
+
+        A row at a limit has the code of x and a fraction for `ties`, which unequal ones
+        may share, if only just. Other rows come after those at the limit below them.
+        """
+        library, xp, lower = self.library, self.library.xp, self._lower()
+        scale, after = Scale.over(ties), library.here(0.75)
+
+        def merged(x: Array, codes: Array, ties: Array) -> Array:
+            at_limit = library.floats(x) == xp.take(lower, codes, axis=0)
+            fraction = 0 * after
+            if scale is not None:
+                fraction = 0.5 * scale.positions(library.floats(ties))
+            return library.floats(codes) + xp.where(at_limit, fraction, after)
+
+        keys = library.by_chunks(merged, self.x, self.codes, ties)
+        return _Cut.at(keys, self.cuts)
+
+    def _first_ranks(self) -> Ints:
+        """Return the rank of the first row at a limit, by code."""
+        return np.append(0, np.cumsum(self.counts)[:-1])
+
+    def tie_limits(self, ties: Array) -> Floats:
+        """Return the `ties` of each cut, if rows of equal x are ordered by these."""
+        library, xp = self.library, self.library.xp
+        (tied,) = xp.nonzero(self._at_limits())
+        code = xp.take(self.codes, tied, axis=0)
+        tie = library.floats(xp.take(ties, tied, axis=0))
+        order = library.lexsort([tie, code])
+        sizes = library.counts(code, self.counts.size)
+        of_cut = np.searchsorted(self.limits, self.limits, side="right")
+        places = (np.cumsum(sizes) - sizes)[of_cut]
+        places += self.cuts - self._first_ranks()[of_cut]
+        found = xp.take(xp.take(tie, order, axis=0), library.here(places), axis=0)
+        return library.to_host(found)
+
+    def told_apart(self, keys: list[Array], last: list[Array]) -> Array:
+        """Return codes of which every cut has its rank, whatever the ties.
+
+        Rows of equal x are ordered by `keys`. Those still equal are shuffled by a hash
+        of their ranks by `last`.
+        """
+        library, xp = self.library, self.library.xp
+        at_limits = self._at_limits()
+        (tied,) = xp.nonzero(at_limits)
+        code = xp.take(self.codes, tied, axis=0)
+        keys = [library.floats(xp.take(each, tied, axis=0)) for each in keys]
+        last = [library.floats(xp.take(each, tied, axis=0)) for each in last]
+        order = library.lexsort([*last, *keys, code])
+        code = xp.take(code, order, axis=0)
+        keys = [xp.take(each, order, axis=0) for each in keys]
+        sizes = library.counts(code, self.counts.size)
+        shift = library.here(self._first_ranks() - (np.cumsum(sizes) - sizes))
+        ranks = xp.arange(code.shape[0], dtype=xp.int64, device=library.device)
+        ranks = ranks + xp.take(shift, code, axis=0)
+        changes = [each[1:] != each[:-1] for each in (code, *keys)]
+        new_run = xp.astype(reduce(or_, changes), xp.int64)
+        run = xp.concat([0 * ranks[:1], xp.cumulative_sum(new_run)])
+        order = xp.take(order, library.lexsort([hashed(ranks), run]), axis=0)
+        # which cut each rank has reached, for the rows in their own order
+        found = xp.searchsorted(library.here(self.cuts), ranks, side="right")
+        found = xp.take(library.codes(found), xp.argsort(order), axis=0)
+        return library.replaced(self.codes, at_limits, found)
 
 
 def in_pieces(weights: Floats) -> tuple[Ints, Floats]:
@@ -257,73 +354,6 @@ def snapped(cuts: Floats, starts: Floats) -> Floats:
     return np.where(np.abs(starts[before] - cuts) <= tolerance, starts[before], cuts)
 
 
-def _is_cut_at(cuts: Ints, codes: Ints) -> bool:
-    """Return whether as many rows are below each code as there should be."""
-    sizes = np.bincount(codes, minlength=cuts.size + 1)
-    return np.array_equal(np.cumsum(sizes)[:-1], cuts)
-
-
-def _rows_at(limits: Floats, x: Floats, codes: Ints) -> Ints:
-    """Return the rows where x is the limit below it."""
-    lower = np.append(np.nan, limits)
-    return np.concatenate(
-        [
-            rows.start + np.flatnonzero(x[rows] == lower[codes[rows]])
-            for rows in chunks(x.size)
-        ]
-    )
-
-
-def _by_limit(
-    limits: Floats, x: Floats, codes: Ints
-) -> Iterator[tuple[slice, npt.NDArray[np.intp]]]:
-    """Yield each run of equal limits: which these are, and the rows at it."""
-    at_limit = _rows_at(limits, x, codes)
-    binned = BinnedRows.from_codes(codes[at_limit], limits.size + 1)
-    rows = np.split(at_limit[binned.order], np.cumsum(binned.sizes)[:-1])
-    for start, end in itertools.pairwise([0, *ends_of_runs(limits).tolist()]):
-        yield slice(start, end), rows[end]
-
-
-def _merge_keys(x: Floats, ties: Floats, limits: Floats, codes: Ints) -> Floats:
-    """Return numbers that order rows as (x, ties) do, as far as cuts are concerned.
-
-    A row at a limit has the code of x and a fraction for `ties`, which unequal ones may
-    share, if only just. Other rows come after those at the limit below them.
-    """
-    scale = Scale.over(ties)
-    lower = np.append(np.nan, limits)
-    merged = np.empty(x.size)
-    for rows in chunks(x.size):
-        fraction = 0.0 if scale is None else 0.5 * scale.positions(ties[rows])
-        at_limit = x[rows] == lower[codes[rows]]
-        merged[rows] = codes[rows] + np.where(at_limit, fraction, 0.75)
-    return merged
-
-
-def _cut_by_ties(cuts: Ints, x: Floats, ties: Floats) -> tuple[Floats, Floats, Ints]:
-    """Return x and `ties` at the cuts of (x, ties), and the code of each row."""
-    limits = order_statistics(x, cuts)
-    codes = search(limits, x)
-    below = np.cumsum(np.bincount(codes, minlength=cuts.size + 1))
-    tie_limits = np.empty(cuts.size)
-    for which, rows in _by_limit(limits, x, codes):
-        tied, ranks = ties[rows], cuts[which] - below[which.stop - 1]
-        tie_limits[which] = np.partition(tied, ranks)[ranks]
-        within = np.searchsorted(tie_limits[which], tied, side="right")
-        codes[rows] = which.start + within
-    return limits, tie_limits, codes
-
-
-def _shuffled(positions: Ints) -> npt.NDArray[np.uint64]:
-    """Return numbers in random order: splitmix64, a hash that never changes."""
-    with np.errstate(over="ignore"):
-        key = positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return key ^ (key >> np.uint64(31))
-
-
 def _pairs(x: Floats, ties: Floats) -> npt.NDArray[np.complex128]:
     """Return pairs as complex numbers, which NumPy compares lexicographically."""
     pairs = np.empty(x.size, dtype=np.complex128)
@@ -343,6 +373,39 @@ def _at_weights(
     found = np.searchsorted(ends, ranks + tolerance, side="right")
     at_ranks: npt.NDArray[Any] = values[order[found]]
     return at_ranks
+
+
+def find(kernel: tuple[list[Any], Kernel], *columns: Array) -> Array:
+    """Return the codes that a kernel finds, of columns of any library."""
+    library = library_of(columns[0])
+    constants, function = kernel
+    known = ready(library, constants, int(columns[0].shape[0]))
+
+    def found(*parts: Array) -> Array:
+        return library.codes(function(library.xp, known, *map(library.floats, parts)))
+
+    with np.errstate(invalid="ignore"):  # of what is missing
+        return library.by_chunks(found, *columns)
+
+
+def find_label(labels: Floats) -> tuple[list[Any], Kernel]:
+    """Return constants and the kernel that codes labels that are numbers: 0 is unknown.
+
+    The labels are sorted; one that is missing (NaN) is the last of them.
+    """
+    numbers = labels[~np.isnan(labels)]
+    missing_code = labels.size if numbers.size < labels.size else 0
+    # one that no number equals, so that there always is something to compare with
+    known = np.append(numbers, np.nan)
+
+    def code(xp: Any, c: Sequence[Array], x: Array) -> Array:
+        found = xp.searchsorted(c[0][:-1], x, side="left")
+        none = 0 * found
+        equal = xp.take(c[0], found, axis=0) == x
+        code = xp.where(equal, found + 1, none)
+        return xp.where(xp.isnan(x), none + missing_code, code)
+
+    return [known], code
 
 
 def _are_numbers(values: Any) -> bool:
@@ -382,10 +445,10 @@ class EqualSizeBins:
     @classmethod
     def learn(
         cls,
-        x: Floats,
+        x: Array,
         n_bins: int,
         *,
-        ties: Floats | None = None,
+        ties: Array | None = None,
         min_size: int = 1,
         weights: Floats | None = None,
     ) -> EqualSizeBins:
@@ -394,17 +457,20 @@ class EqualSizeBins:
         Limits that ties make equal are merged, with a warning, so that the rows of a
         bin at learning are those that the limits assign to it later.
         """
-        total = total_of(x.size, weights)
+        total = total_of(int(x.shape[0]), weights)
         n_bins = feasible_bins(total, n_bins, min_size)
         cuts = cut_positions(total, n_bins)
         limits: npt.NDArray[Any]
         if weights is not None:
             limits = _at_weights(x if ties is None else _pairs(x, ties), weights, cuts)
-        else:
+        elif ties is None:
             limits = order_statistics(x, cuts)
-        if ties is not None and weights is None:
-            merged = _merge_keys(x, ties, limits, search(limits, x))
-            limits = _pairs(limits, _cut_by_ties(cuts, merged, ties)[1])
+        else:
+            cut = _Cut.at(x, cuts)
+            limits = cut.limits
+            if cut.parts_equal_rows:
+                cut = cut.by_ties(ties)
+            limits = _pairs(limits, cut.tie_limits(ties))
         limits = np.unique(limits)[1:]  # the first bin is open
         warn_of_ties(n_bins, limits.size + 1)
         if ties is None:
@@ -418,62 +484,98 @@ class EqualSizeBins:
 
     @classmethod
     def quantiles(
-        cls, x: Floats, max_bins: int, weights: Floats | None = None
+        cls, x: Array, max_bins: int, weights: Floats | None = None
     ) -> EqualSizeBins:
         """Learn limits at quantiles, or between all values where these are few.
 
         Equal values are never parted, and missing ones (NaN) do not count.
         """
-        known = ~np.isnan(x)
-        if weights is None:
-            values, counts = np.unique(x[known], return_counts=True)
-        else:
-            values, codes = np.unique(x[known], return_inverse=True)
-            counts = np.bincount(codes, weights[known])
-        if values.size <= max_bins:
-            return cls(values[1:])
-        rank = np.arange(1, max_bins) * counts.sum() / max_bins
-        at_rank = values[np.searchsorted(np.cumsum(counts), rank, side="left")]
-        return cls(np.unique(at_rank[at_rank > values[0]]))
+        library, xp = library_of(x), library_of(x).xp
+        missing = xp.isnan(x)
+        if library.numbers(xp.any(missing))[0]:
+            x = x[~missing]
+            weights = None if weights is None else weights[~missing]
+        if weights is not None:
+            values, codes = np.unique(x, return_inverse=True)
+            counts = np.bincount(codes, weights)
+            if values.size <= max_bins:
+                return cls(values[1:])
+            rank = np.arange(1, max_bins) * counts.sum() / max_bins
+            at_rank = values[np.searchsorted(np.cumsum(counts), rank, side="left")]
+            return cls(np.unique(at_rank[at_rank > values[0]]))
+        grid = Grid.over(x)
+        if grid is None or np.count_nonzero(grid.counts) <= max_bins:
+            values = xp.unique_values(library.floats(x))
+            if values.shape[0] <= max_bins:  # a bin for each
+                return cls(np.sort(library.to_host(values))[1:])
+        n_rows = int(x.shape[0])
+        ranks = np.ceil(np.arange(1, max_bins) * n_rows / max_bins).astype(np.int64) - 1
+        low, *limits = order_statistics(x, np.append(0, ranks), grid)
+        found = np.unique(limits)
+        return cls(found[found > low])
 
     @property
     def n_codes(self) -> int:
         """The number of codes: one for each bin, and one for what is missing."""
         return self.n_bins + 1
 
-    def codes(self, x: Floats, ties: Floats | None = None) -> Ints:
+    def codes(self, x: Array, ties: Array | None = None) -> Array:
         """Return the bin of each row: i where limit[i-1] <= x < limit[i]."""
-        find = self.finder(x.size)
-        codes = np.empty(x.size, dtype=np.int64)
-        for rows in chunks(x.size):
-            codes[rows] = find(x[rows], None if ties is None else ties[rows])
-        return codes
+        return self._found(0, False, x, ties)
 
-    def coded(self, x: Floats, ties: Floats | None = None) -> Ints:
+    def coded(self, x: Array, ties: Array | None = None) -> Array:
         """Return 1 + the bin of each row, and 0 where x is missing (NaN)."""
-        missing = np.isnan(x)
-        if not missing.any():
-            return 1 + self.codes(x, ties)
-        return np.where(missing, 0, 1 + self.codes(np.where(missing, 0.0, x), ties))
+        return self._found(1, True, x, ties)
 
-    def finder(self, n_rows: int) -> Callable[[Floats, Floats | None], Ints]:
-        """Prepare for so many rows; return what finds the bins of some at a time."""
-        search = Search(self.limits, n_rows)
-        if self.tie_limits is None:
-            return lambda x, _: search(x)
-        pairs = _pairs(self.limits, self.tie_limits)
-        lower = np.append(np.nan, self.limits)
+    def _found(self, first: int, missing: bool, x: Array, ties: Array | None) -> Array:
+        if ties is None or self.tie_limits is None:
+            by_x = replace(self, tie_limits=None)
+            return find(by_x.kernel(first, missing=missing), x)
+        return find(self.kernel(first), x, ties)
 
-        def find(x: Floats, ties: Floats | None) -> Ints:
-            codes = search(x)
-            if ties is not None:
-                # only where x is a limit does the second variable decide
-                at = np.flatnonzero(x == lower[codes])
-                tied = _pairs(x[at], ties[at])
-                codes[at] = np.searchsorted(pairs, tied, side="right")
-            return codes
+    def kernel(
+        self, first: int = 0, *, missing: bool = False
+    ) -> tuple[list[Any], Kernel]:
+        """Return constants and the kernel that finds bins, counted from `first`.
 
-        return find
+        A value that is missing has the code 0, if that is asked for.
+        """
+        if self.tie_limits is not None:
+            return self._pair_kernel(first)
+
+        def bin_of(xp: Any, c: Sequence[Any], x: Array) -> Array:
+            found = reached(xp, c[0], x)
+            return xp.where(xp.isnan(x), c[1], found) if missing else found
+
+        constants = [Limits(self.limits, first), np.array(0)]
+        return constants if missing else constants[:1], bin_of
+
+    def _pair_kernel(self, first: int) -> tuple[list[Any], Kernel]:
+        """Return the kernel that finds a run of equal limits, and a place within it."""
+        assert self.tie_limits is not None
+        ends = ends_of_runs(self.limits)
+        starts = np.append(0, ends[:-1])[: ends.size]
+        steps = int((ends - starts).max(initial=0)).bit_length()
+        beyond = np.full(2**steps, np.nan)  # which no number reaches
+        constants = [
+            Limits(self.limits[ends - 1]),
+            np.append(np.nan, self.limits[ends - 1]),
+            np.append(0, starts) + first,
+            np.append(0, ends) + first,
+            np.concatenate([np.full(first + 1, np.nan), self.tie_limits, beyond]),
+        ]
+
+        def bin_of(xp: Any, c: Sequence[Any], x: Array, ties: Array) -> Array:
+            run = reached(xp, c[0], x)
+            is_beyond = x != xp.take(c[1], run, axis=0)
+            found, end = xp.take(c[2], run, axis=0), xp.take(c[3], run, axis=0)
+            for step in (2**k for k in reversed(range(steps))):
+                more = found + step
+                is_reached = is_beyond | (ties >= xp.take(c[4], more, axis=0))
+                found = xp.where((more <= end) & is_reached, more, found)
+            return found
+
+        return constants, bin_of
 
 
 @dataclass(frozen=True)
@@ -492,8 +594,8 @@ class Cells:
     @classmethod
     def learn(
         cls,
-        x: Floats,
-        y: Floats,
+        x: Array,
+        y: Array,
         n_bins: tuple[int, int],
         weights: Floats | None = None,
     ) -> Cells:
@@ -508,7 +610,7 @@ class Cells:
         """The number of cells, empty ones included."""
         return self.first.n_bins * self.second.n_bins
 
-    def codes(self, x: Floats, y: Floats) -> Ints:
+    def codes(self, x: Array, y: Array) -> Array:
         """Return the cell of each row."""
         return self.first.codes(x) * self.second.n_bins + self.second.codes(y)
 

@@ -1,39 +1,31 @@
-"""Order statistics, searches among limits, and sorting, within the processor's cache.
+"""Order statistics, searches among limits, and sorting, of arrays of any library.
 
 All lay a fine grid over the values: a map from numbers to cells that keeps their
 order. Of a rank, counting rows by cell tells the cell, and only the rows of such cells
-are sorted. Of a limit, a row is compared with those in its own cell only, of which
-there is at most one as a rule. To sort all rows, those of neighbouring cells are
-brought together and then sorted, a few at a time. Results are exact whatever the grid:
-one that crowds rows or limits into few cells costs time only, at worst that of sorting
-or searching all rows.
+are sorted. In NumPy, whose rows are best taken a cache at a time, so are searches and
+sorting. Of a limit, a row is compared with those in its own cell only, of which there
+is at most one as a rule. To sort all rows, those of neighbouring cells are brought
+together and then sorted, a few at a time. Results are exact whatever the grid: one that
+crowds rows or limits into few cells costs time only, at worst that of sorting or
+searching all rows.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
+from .libraries import Array, Library, library_of
 
-# rows at a time, so that intermediate results stay in the cache, and so small that the
-# allocator keeps their memory: fresh pages from the system take longer than the work
-CHUNK = 10_000
-_FEW = 2**8  # rows for which a grid does not pay
 _SORTED_AT_ONCE = 2**17  # rows for which piles to be sorted one by one do not pay
 _PILE, _MOST_PILES = 2**11, 2**14  # rows in a pile, unless these were too many piles
 _STATISTIC_BITS, _SEARCH_BITS = 16, 14  # at most 2^bits cells
-
-
-def chunks(n_rows: int, least: int = 1) -> Iterator[slice]:
-    """Yield slices that cover `n_rows` rows, of at least `least` but for the last."""
-    size = max(CHUNK, least)
-    return (slice(start, start + size) for start in range(0, n_rows, size))
 
 
 def ends_of_runs(values: Floats) -> Ints:
@@ -41,45 +33,88 @@ def ends_of_runs(values: Floats) -> Ints:
     return np.flatnonzero(values != np.append(values[1:], np.nan)) + 1
 
 
-def order_statistics(x: Floats, ranks: Ints) -> Floats:
-    """Return ``np.sort(x)[ranks]``."""
-    grid = _Grid.over(x, x.size, _STATISTIC_BITS)
+def order_statistics(x: Array, ranks: Ints, grid: Grid | None = None) -> Floats:
+    """Return ``np.sort(x)[ranks]``; a grid over x may be at hand."""
+    library, xp = library_of(x), library_of(x).xp
+    grid = grid or Grid.over(x)
     if grid is None:
-        return np.asarray(np.sort(x)[ranks])
-    cells = np.empty(x.size, dtype=np.uint16)
-    for rows in chunks(x.size):
-        cells[rows] = grid.cells(x[rows])
-    counts = np.bincount(cells)
-    ends = np.cumsum(counts)
-    cell_of_rank = np.searchsorted(ends, ranks, side="right")
-    wanted = np.zeros(counts.size, dtype=np.bool_)
-    wanted[cell_of_rank] = True
-    near = np.concatenate(
-        [x[rows][wanted.take(cells[rows])] for rows in chunks(x.size)]
-    )
-    near.sort()
-    left_out = np.cumsum(np.where(wanted, 0, counts))
-    return np.asarray(near[ranks - left_out[cell_of_rank]])
+        near, places = library.floats(x), ranks
+    else:
+        cell_of_rank = np.searchsorted(np.cumsum(grid.counts), ranks, side="right")
+        wanted = np.zeros(grid.counts.size, dtype=np.bool_)
+        wanted[cell_of_rank] = True
+        places = ranks - np.cumsum(np.where(wanted, 0, grid.counts))[cell_of_rank]
+        table = library.here(wanted)
+        some = (library.floats(x[rows]) for rows in library.chunks(x.shape[0]))
+        near = xp.concat(
+            [each[xp.take(table, grid.cells(each), axis=0)] for each in some]
+        )
+    found = xp.take(library.sort(near), library.here(places.ravel()), axis=0)
+    return library.to_host(found).reshape(ranks.shape)
 
 
-def search(limits: Floats, x: Floats) -> Ints:
+@dataclass(frozen=True)
+class Limits:
+    """Ascending limits that numbers are searched among, in any library.
+
+    Attributes
+    ----------
+    values : array
+        The limits.
+    first : int
+        The result for numbers below all of them, 0 or 1.
+    """
+
+    values: Floats
+    first: int = 0
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Floats:
+        """Return the limits for libraries that have a search of their own."""
+        return np.append(np.full(self.first, -np.inf), self.values)
+
+
+def ready(library: Library, constants: Sequence[Any], n_rows: int) -> list[Any]:
+    """Return arrays and limits where and how a library needs them for so many rows."""
+    in_cache = library.name == "numpy"
+    return [
+        Search(each.values, n_rows, each.first)
+        if in_cache and isinstance(each, Limits)
+        else library.here(each)
+        for each in constants
+    ]
+
+
+def reached(xp: Any, limits: Any, x: Array) -> Array:
+    """Return how many limits each number reaches, if they are `ready`.
+
+    In NumPy a number that is NaN may get any result.
+    """
+    if isinstance(limits, Search):
+        return limits(x)
+    return xp.searchsorted(limits, x, side="right")
+
+
+def search(limits: Floats, x: Array) -> Array:
     """Return ``np.searchsorted(limits, x, side="right")``; no x may be NaN."""
-    found = Search(limits, x.size)
-    codes = np.empty(x.size, dtype=np.int64)
-    for rows in chunks(x.size):
-        codes[rows] = found(x[rows])
-    return codes
+    library = library_of(x)
+    (known,) = ready(library, [Limits(limits)], x.shape[0])
+
+    def find(part: Array) -> Array:
+        return library.codes(reached(library.xp, known, library.floats(part)))
+
+    return library.by_chunks(find, x)
 
 
 class Search:
-    """A search among limits, prepared for so many rows; call it with some at a time."""
+    """NumPy's search among limits, prepared for so many rows; call it with some."""
 
-    def __init__(self, limits: Floats, n_rows: int) -> None:
+    def __init__(self, limits: Floats, n_rows: int, first: int = 0) -> None:
         ends = ends_of_runs(limits)
         # of equal limits, one needs to be searched for
         self._limits = limits if ends.size == limits.size else limits[ends - 1]
         self._ranks = None if ends.size == limits.size else np.append(0, ends)
-        self._grid = _Grid.over(self._limits, n_rows, _SEARCH_BITS)
+        self._first = first
+        self._grid = Grid.on(self._limits, n_rows, _SEARCH_BITS)
         if self._grid is not None:
             counts = np.bincount(self._grid.cells(self._limits))
             self._most = int(counts.max())
@@ -89,7 +124,7 @@ class Search:
                 self._grid = None  # a binary search takes fewer steps
 
     def __call__(self, x: Floats) -> Ints:
-        """Return ``np.searchsorted(limits, x, side="right")``; no x may be NaN."""
+        """Return ``first + np.searchsorted(limits, x, side="right")``."""
         if self._grid is None:
             found: Ints = np.searchsorted(self._limits, x, side="right")
         else:
@@ -98,46 +133,54 @@ class Search:
             found = np.take(self._limits_before, cells, mode="clip")
             for _ in range(self._most):
                 found += x >= np.take(self._next_limit, found, mode="clip")
-        return found if self._ranks is None else self._ranks[found]
+        if self._ranks is not None:
+            found = self._ranks[found]
+        if self._first:
+            found += self._first
+        return found
 
 
 @dataclass(frozen=True)
 class Scale:
     """A map from the numbers between `low` and `high` to 0 .. 1, in the same order."""
 
+    library: Library
     low: float
     high: float
+    by_bits: bool
 
     @classmethod
-    def over(cls, values: Floats) -> Scale | None:
+    def over(cls, values: Array) -> Scale | None:
         """Return a scale of all values, unless they are equal or too far apart."""
-        low, high = float(values.min()), float(values.max())
-        return cls(low, high) if 0 < high - low < np.inf else None
+        library = library_of(values)
+        low, high = library.numbers(*library.extremes(values))
+        if not 0 < high - low < np.inf:
+            return None
+        known = low > 0 and library.bits(library.floats(values[:1])) is not None
+        return cls(library, low, high, known)
 
-    def positions(self, x: Floats) -> Floats:
+    def positions(self, x: Array) -> Array:
         """Return the position of each number; neighbours may share theirs."""
-        if self.low <= 0:
-            return (x - self.low) / (self.high - self.low)
-        positions: Floats = self._steps(x) / self._length
-        return positions
+        if self.by_bits:
+            return self._steps(x) / self._length
+        return (x - self.low) / (self.high - self.low)
 
-    def cells(self, x: Floats, bits: int) -> Ints:
+    def cells(self, x: Array, bits: int) -> Array:
         """Return the cell of each number, of at most 2^bits."""
-        if self.low <= 0:
-            cells: Ints = (self.positions(x) * (2**bits - 1)).astype(np.int64)
-            return cells
+        if not self.by_bits:
+            xp = self.library.xp
+            return xp.astype(self.positions(x) * (2**bits - 1), xp.int64)
         steps = self._steps(x)
         steps >>= max(0, self._length.bit_length() - bits)
         return steps
 
-    def _steps(self, x: Floats) -> Ints:
+    def _steps(self, x: Array) -> Array:
         """Return how many floating-point numbers lie between `low` and each number.
 
         The bits of positive numbers, read as integers, are in the same order, and
         nearly a logarithm: every factor of 2 has its share of the scale.
         """
-        steps: Ints = x.view(np.int64) - _bits(self.low)
-        return steps
+        return self.library.bits(x) - _bits(self.low)
 
     @property
     def _length(self) -> int:
@@ -145,22 +188,42 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class _Grid:
-    """A scale that is divided into cells."""
+class Grid:
+    """A scale that is divided into cells.
+
+    Attributes
+    ----------
+    counts : array of int
+        The rows of each cell, if they were counted.
+    """
 
     scale: Scale
     bits: int
+    counts: Ints
 
     @classmethod
-    def over(cls, values: Floats, n_rows: int, most_bits: int) -> _Grid | None:
-        """Lay a grid over all values, unless there is no point in it."""
-        if n_rows <= _FEW or values.size < 2:
+    def on(cls, values: Array, n_rows: int, most_bits: int) -> Grid | None:
+        """Lay a grid on values for so many rows, unless there is no point in it."""
+        if n_rows <= library_of(values).few or values.shape[0] < 2:
             return None
         scale = Scale.over(values)
         bits = min(most_bits, max(2, n_rows.bit_length()) - 1)
-        return None if scale is None else cls(scale, bits)
+        none = np.zeros(0, dtype=np.int64)
+        return None if scale is None else cls(scale, bits, none)
 
-    def cells(self, x: Floats) -> Ints:
+    @classmethod
+    def over(cls, x: Array) -> Grid | None:
+        """Lay a grid on the values of all rows, and count the rows of each cell."""
+        grid = cls.on(x, x.shape[0], _STATISTIC_BITS)
+        if grid is None:
+            return None
+        library, n_cells = grid.scale.library, 2**grid.bits
+        counts = np.zeros(n_cells, dtype=np.int64)
+        for rows in library.chunks(x.shape[0], n_cells):
+            counts += library.counts(grid.cells(library.floats(x[rows])), n_cells)
+        return replace(grid, counts=counts)
+
+    def cells(self, x: Array) -> Array:
         """Return the cell of each number."""
         return self.scale.cells(x, self.bits)
 
@@ -177,22 +240,18 @@ def in_order(*columns: npt.NDArray[Any], n_keys: int = 1) -> list[npt.NDArray[An
     not fit the cache, since none is fetched from far away.
     """
     x = columns[0]
-    grid = _Grid.over(x, x.size, _STATISTIC_BITS)
-    if grid is None or x.size < _SORTED_AT_ONCE:
+    grid = Grid.over(x) if x.size >= _SORTED_AT_ONCE else None
+    if grid is None:
         return _in_order_at_once(columns, n_keys)
-    cells = np.empty(x.size, dtype=np.uint16)
-    for rows in chunks(x.size):
-        cells[rows] = grid.cells(x[rows])
     # A pile is a run of cells with about as many rows as are to be sorted at a time.
-    counts = np.bincount(cells)
-    last_row = np.cumsum(counts) - 1
+    last_row = np.cumsum(grid.counts) - 1
     pile_of_cell = (last_row // max(_PILE, x.size // _MOST_PILES)).astype(np.uint16)
-    sizes = np.bincount(pile_of_cell, weights=counts).astype(np.int64)
+    sizes = np.bincount(pile_of_cell, weights=grid.counts).astype(np.int64)
     ends = np.cumsum(sizes)
     free = ends - sizes  # the place of the next row of each pile
     result = [np.empty_like(column) for column in columns]
-    for rows in chunks(x.size, sizes.size):
-        piles = pile_of_cell[cells[rows]]
+    for rows in library_of(x).chunks(x.size, sizes.size):
+        piles = pile_of_cell[grid.cells(x[rows])]
         by_pile = np.argsort(piles, kind="stable")
         added = np.bincount(piles, minlength=sizes.size)
         place = np.repeat(free - (np.cumsum(added) - added), added)

@@ -1,9 +1,13 @@
-"""Bin sums: the mergeable summary from which nearly every statistic is computed."""
+"""Bin sums: the mergeable summary from which nearly every statistic is computed.
+
+Rows may be arrays of any library: they are summed where they are, and only sums come
+here. Sums over the joint cells of several variables are what raking learns from.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add
 from typing import Any
@@ -14,8 +18,10 @@ import numpy.typing as npt
 from .._support.checks import Floats, Ints
 from .._support.telling import warn
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
-from .partitions import BinnedRows
-from .quantiles import chunks
+from .libraries import Array, library_of
+from .partitions import BinnedRows, sum_by_code
+
+TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2", "x_min", "x_max")
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,62 +106,116 @@ class BinSums:
         """
         e, u = error[binned.order], uncertainty[binned.order]
         values = u if x is None else x[binned.order]
-        z2 = (e / u) ** 2
-        z4 = z2 * z2
-
-        def total(each: Floats) -> Floats:
-            return binned.reduce(np.add, each if weights is None else weights * each)
-
-        return cls(
-            n=binned.sizes if weights is None else binned.reduce(np.add, weights),
-            z2=total(z2),
-            z4=total(z4),
-            z6=total(z4 * z2),
-            e2=total(e * e),
-            u2=total(u * u),
-            log_u2=total(2 * np.log(u)),
-            x_min=binned.reduce(np.minimum, values, np.inf),
-            x_max=binned.reduce(np.maximum, values, -np.inf),
-        )
+        return cls._of_runs(binned.sizes, e, u, values, weights, TERMS)
 
     @classmethod
     def from_codes(
         cls,
-        codes: Ints,
+        codes: Array,
         n_bins: int,
-        error: Floats,
-        uncertainty: Floats,
+        error: Array,
+        uncertainty: Array,
         weights: Floats | None = None,
+        terms: tuple[str, ...] = TERMS,
     ) -> BinSums:
         """Sum the rows of each code; the range is that of u.
 
-        Rows are gathered by code a chunk at a time, in the cache: chunks add up.
+        Terms that are not asked for are NaN. Rows are gathered by code some at a time:
+        chunks add up.
         """
-        parts: Iterable[BinSums] = (
-            cls._of_chunk(
-                BinnedRows.from_codes(codes[rows], n_bins),
-                error[rows],
-                uncertainty[rows],
-                None if weights is None else weights[rows],
-            )
-            for rows in chunks(codes.size, n_bins)
-        )
+        library = library_of(codes)
+        columns = [codes, error, uncertainty, *([] if weights is None else [weights])]
+        kind = cls._gathered if n_bins <= library.few_codes else cls._added
+        size = library.gathered if n_bins <= library.few_codes else library.chunk
+        chunks = library.chunks(codes.shape[0], max(size, n_bins))
+        parts = (kind(n_bins, terms, *(x[rows] for x in columns)) for rows in chunks)
         return reduce(add, parts)
 
     @classmethod
-    def _of_chunk(
-        cls, binned: BinnedRows, error: Floats, u: Floats, weights: Floats | None
+    def _gathered(
+        cls,
+        n_codes: int,
+        terms: tuple[str, ...],
+        codes: Array,
+        *columns: Array,
     ) -> BinSums:
-        in_order = None if weights is None else weights[binned.order]
-        return cls.from_rows(binned, error, u, weights=in_order)
+        """Sum rows that are brought into the order of their codes first."""
+        library = library_of(codes)
+        order = library.order_of(codes, n_codes)
+        e, u, *weights = (
+            library.floats(library.xp.take(x, order, axis=0)) for x in columns
+        )
+        del order  # which takes as much memory as a column
+        sizes = library.counts(codes, n_codes)
+        return cls._of_runs(sizes, e, u, u, weights[0] if weights else None, terms)
+
+    @classmethod
+    def _added(
+        cls, n_codes: int, terms: tuple[str, ...], codes: Array, error: Array, u: Array
+    ) -> BinSums:
+        """Sum rows that stay where they are."""
+        library = library_of(codes)
+        e, u = library.floats(error), library.floats(u)
+        found = {
+            name: library.sums_by_code(
+                codes, n_codes, left if right is None else left * right
+            )
+            for name, left, right in _products(library.xp, e, u, terms)
+        }
+        if "x_min" in terms:
+            found["x_min"], found["x_max"] = library.range_by_code(codes, n_codes, u)
+        sums = {name: library.to_host(each) for name, each in found.items()}
+        return cls._of(library.counts(codes, n_codes), sums)
 
     @classmethod
     def of_all(
-        cls, error: Floats, uncertainty: Floats, weights: Floats | None = None
+        cls,
+        error: Array,
+        uncertainty: Array,
+        weights: Floats | None = None,
+        terms: tuple[str, ...] = TERMS,
     ) -> BinSums:
-        """Sum all rows."""
-        codes = np.zeros(error.size, dtype=np.int64)
-        return cls.from_codes(codes, 1, error, uncertainty, weights)
+        """Sum all rows; terms that are not asked for are NaN."""
+        library = library_of(error)
+        parts = []
+        for rows in library.chunks(error.shape[0]):
+            e, u = library.floats(error[rows]), library.floats(uncertainty[rows])
+            some = None if weights is None else weights[rows]
+            sizes = np.array([e.shape[0]])
+            parts.append(cls._of_runs(sizes, e, u, u, some, terms))
+        return reduce(add, parts)
+
+    @classmethod
+    def _of_runs(
+        cls,
+        sizes: Ints,
+        e: Array,
+        u: Array,
+        x: Array,
+        weights: Floats | None,
+        terms: tuple[str, ...],
+    ) -> BinSums:
+        """Sum runs of neighbouring rows."""
+        library = library_of(e)
+        found = {}
+        if weights is not None:
+            found["n"] = library.sums_of_runs(sizes, weights, None)
+        for name, left, right in _products(library.xp, e, u, terms):
+            if weights is not None:
+                right = weights if right is None else right * weights
+            found[name] = library.sums_of_runs(sizes, left, right)
+        if "x_min" in terms:
+            found["x_min"], found["x_max"] = library.range_of_runs(sizes, x)
+        sums = library.to_host(library.xp.stack(list(found.values())))
+        return cls._of(sizes, dict(zip(found, sums, strict=True)))
+
+    @classmethod
+    def _of(cls, n: Ints, sums: dict[str, Floats]) -> BinSums:
+        """Return the sums that there are, and NaN for the others."""
+        if "log_u2" in sums:
+            sums["log_u2"] = 2 * sums["log_u2"]
+        unknown = {name: np.full(n.size, np.nan) for name in TERMS if name not in sums}
+        return cls(**({"n": n} | unknown | sums))
 
     def __add__(self, other: BinSums) -> BinSums:
         """Return the summary of both sets of rows, which must not share any."""
@@ -256,3 +316,115 @@ def nll_from(mean: Any) -> Any:
     It is that of a row, or the mean over rows if z² + ln u² is.
     """
     return 0.5 * (mean + np.log(2 * np.pi))
+
+
+def _products(
+    xp: Any, e: Array, u: Array, terms: tuple[str, ...]
+) -> Iterator[tuple[str, Array, Array | None]]:
+    """Yield the terms that are asked for, as products of two arrays.
+
+    A sum of products needs no array of them. Instead of ln u² there is ln u, alone.
+    """
+    if {"z2", "z4", "z6"} & set(terms):
+        z = e / u
+        yield "z2", z, z
+        if {"z4", "z6"} & set(terms):
+            z2 = z * z
+            yield "z4", z2, z2
+            z = z2 * z
+            yield "z6", z, z
+            del z2
+        del z
+    if "e2" in terms:
+        yield "e2", e, e
+    if "u2" in terms:
+        yield "u2", u, u
+    if "log_u2" in terms:
+        yield "log_u2", xp.log(u), None
+
+
+@dataclass(frozen=True)
+class CellSums:
+    """Sums over joint cells; the tables of disjoint rows add up.
+
+    Attributes
+    ----------
+    codes : array of int, shape (n_cells, n_variables)
+        The bin of each variable that makes a cell.
+    fold : array of int, shape (n_cells,)
+        The fold of cross-validation.
+    n, z2, capped : array of shape (n_cells,)
+        Number (or weight) of rows, sum of z², and sum of z² with each counted up to a
+        cap.
+    """
+
+    codes: Ints
+    fold: Ints
+    n: Floats
+    z2: Floats
+    capped: Floats
+
+    @classmethod
+    def from_rows(
+        cls,
+        codes: Ints,
+        fold: Ints,
+        z2: Floats,
+        cap: float,
+        weights: Floats | None = None,
+    ) -> CellSums:
+        """Sum the rows of each cell and fold."""
+        one, capped = np.ones(z2.size), np.minimum(z2, cap)
+        if weights is not None:
+            one, z2, capped = weights, weights * z2, weights * capped
+        return cls(codes, fold, one, z2, capped).compact()
+
+    def __add__(self, other: CellSums) -> CellSums:
+        """Return the table of both sets of rows, which must not share any."""
+        if self.codes.shape[1] != other.codes.shape[1]:
+            msg = "Only tables over the same variables add up."
+            raise InvalidInputError(msg)
+        both = {
+            name: np.concatenate([values, getattr(other, name)])
+            for name, values in vars(self).items()
+        }
+        return CellSums(**both).compact()
+
+    def compact(self) -> CellSums:
+        """Add up the lines of each cell and fold, and sort them."""
+        key = np.zeros(self.fold.size, dtype=np.int64)
+        size = 1  # of the numbers of cells so far
+        for code in (*self.codes.T, self.fold):
+            n_codes = 1 + int(code.max(initial=0))
+            if size * n_codes > 2**62:  # count only the cells that there are
+                found, key = np.unique(key, return_inverse=True)
+                size = found.size
+            key = key * n_codes + code
+            size *= n_codes
+        _, first, where = np.unique(key, return_index=True, return_inverse=True)
+        sums = [
+            sum_by_code(where, values, first.size)
+            for values in (self.n, self.z2, self.capped)
+        ]
+        return CellSums(np.asfortranarray(self.codes[first]), self.fold[first], *sums)
+
+    def rows(self, which: Any) -> CellSums:
+        """Return some of the cells."""
+        return CellSums(**{name: values[which] for name, values in vars(self).items()})
+
+    def with_pairs(
+        self, pairs: Sequence[tuple[int, int]], n_codes: Sequence[int]
+    ) -> CellSums:
+        """Return the same cells, with the joint codes of pairs of variables as more."""
+        return replace(self, codes=with_joint_codes(self.codes, pairs, n_codes))
+
+
+def with_joint_codes(
+    codes: Ints, pairs: Sequence[tuple[int, int]], n_codes: Sequence[int]
+) -> Ints:
+    """Return codes of variables and of pairs; `n_codes` says how many each has."""
+    if not pairs:
+        return codes
+    wide = codes.astype(np.int64)
+    joint = [wide[:, a] * n_codes[b] + wide[:, b] for a, b in pairs]
+    return np.asfortranarray(np.column_stack([wide, *joint]))

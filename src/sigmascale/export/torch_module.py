@@ -9,9 +9,9 @@ import torch
 
 from .._support.checks import LARGEST, SMALLEST
 from .._support.labels import Label
-from ..arrays.evaluation import Program
 from ..bins.partitions import LabelBins
 from ..maps import Code, Column, Lookup, in_order
+from ..maps.evaluation import Program
 from .learned import Learned
 
 
@@ -25,17 +25,13 @@ class _Functions:
     arange = staticmethod(torch.arange)
     clip = staticmethod(torch.clamp)
     exp = staticmethod(torch.exp)
+    hypot = staticmethod(torch.hypot)
     isnan = staticmethod(torch.isnan)
     reshape = staticmethod(torch.reshape)
     searchsorted = staticmethod(torch.searchsorted)
     sqrt = staticmethod(torch.sqrt)
     stack = staticmethod(torch.stack)
     where = staticmethod(torch.where)
-    zeros_like = staticmethod(torch.zeros_like)
-
-    @staticmethod
-    def astype(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
-        return x.to(dtype)
 
     @staticmethod
     def take(x: torch.Tensor, indices: torch.Tensor, axis: int) -> torch.Tensor:
@@ -59,7 +55,7 @@ class Recalibration(torch.nn.Module):
         self.labels: dict[str, list[Label]] = {}
         self._smallest = learned.smallest
         self._columns = [(each.position, each.kind) for each in learned.columns]
-        self._program = Program(learned.root, positions_of_text=True)
+        self._program = Program(learned.root, labels_as="positions")
         self._n_constants = len(self._program.constants)
         for i, constant in enumerate(self._program.constants):
             self.register_buffer(f"constant{i}", torch.from_numpy(np.array(constant)))
@@ -76,7 +72,7 @@ class Recalibration(torch.nn.Module):
             code = Code(Column(0, "label"), learned.groups)
             n_codes = learned.groups.n_codes
             table = np.roll(np.arange(float(n_codes)), 1)
-            self._groups = Program(Lookup((code,), table), positions_of_text=True)
+            self._groups = Program(Lookup((code,), table), labels_as="positions")
             for i, constant in enumerate(self._groups.constants):
                 self.register_buffer(f"group{i}", torch.from_numpy(np.array(constant)))
 

@@ -1,9 +1,8 @@
-"""Fine bins of a variable: counted and summed by the engine, cut into bins here.
+"""Fine bins of the columns of a lazy frame, counted and summed by its engine.
 
 Rows are grouped by their value rounded to a few bits. What comes back is small,
-whatever the number of rows: some ten thousand fine bins, sorted, with the sums of each.
-Bins are runs of fine bins. Where a limit falls into one with too many rows, a second
-pass looks into such fine bins only.
+whatever the number of rows. Where a limit falls into a fine bin with too many rows, a
+second pass looks into such fine bins only.
 
 An engine that hands out arrays (Polars) has its rows summed by a `Tally`; the others
 group them.
@@ -12,174 +11,21 @@ group them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import Floats, Ints
-from ..bins.partitions import (
-    EqualSizeBins,
-    cut_positions,
-    feasible_bins,
-    most_bins,
-    warn_of_ties,
-)
-from ..bins.sums import BinSums
-from ..bins.tally import Tally, round_to
-from .lazy import (
-    Arrays,
-    Frame,
-    LazyRows,
-    collect,
-    sums_of,
-    with_terms,
-)
+from ..bins.fine_bins import FineBins, Ranks, Tally, round_to
+from .lazy import Arrays, Frame, LazyRows, collect, sums_of, with_terms
 
 EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
 SHARE = 2e-4  # of all rows, beyond: a fine bin with a limit at its nearer edge
 FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
 MORE_BITS = 13  # gained by looking into a fine bin
 FEW_ROWS = 2**18  # so many rows are grouped by their very values
-
-# Ranks of the rows that limits should have, from the number of rows.
-Ranks = Callable[[int], Ints]
-
-
-@dataclass(frozen=True)
-class FineBins:
-    """Disjoint ranges of x in ascending order, and the sums over their rows.
-
-    Attributes
-    ----------
-    low, high : array of shape (n_fine,)
-        The smallest and the largest x.
-    tie_low, tie_high : array of shape (n_fine,)
-        The same of u, where rows of equal x are told apart by u; elsewhere 0 and
-        infinity.
-    n : array of int, shape (n_fine,)
-        Number of rows.
-    sums : dict of str to array of shape (n_fine,)
-        Sums of terms; "u_min" and "u_max" are the range of u.
-    """
-
-    low: Floats
-    high: Floats
-    tie_low: Floats
-    tie_high: Floats
-    n: Ints
-    sums: dict[str, Floats]
-
-    @classmethod
-    def of(cls, low: Floats, high: Floats, n: Ints, sums: dict[str, Floats]) -> Self:
-        """Return fine bins whose rows were not told apart by u."""
-        return cls(low, high, np.zeros(n.size), np.full(n.size, np.inf), n, sums)
-
-    @property
-    def n_rows(self) -> int:
-        """The number of rows that have an x."""
-        return int(self.n.sum())
-
-    @property
-    def single(self) -> npt.NDArray[np.bool_]:
-        """Whether all rows of a fine bin have the same x."""
-        return np.equal(self.low, self.high)
-
-    @property
-    def starts(self) -> Ints:
-        """The rank of the first row of each."""
-        return np.cumsum(self.n) - self.n
-
-    def holding(self, ranks: Ints) -> npt.NDArray[np.intp]:
-        """Return the fine bin that holds the row of each rank."""
-        return np.searchsorted(np.cumsum(self.n), ranks, side="right")
-
-    def values_at(self, ranks: Ints) -> Floats:
-        """Return the x of the row of each rank, as if x were even within fine bins."""
-        at = self.holding(ranks)
-        before = ranks - self.starts[at]
-        share = (before + 0.5) / self.n[at]
-        return np.where(
-            self.single[at],
-            self.low[at],
-            self.low[at] + share * (self.high - self.low)[at],
-        )
-
-    def cut(self, ranks: Ints) -> npt.NDArray[np.intp]:
-        """Return the fine bins at which bins begin, the first one's 0 left out.
-
-        The limit is the value of the row of that rank, as in memory, or the nearest
-        edge of a fine bin whose rows were not told apart.
-        """
-        at = self.holding(ranks)
-        before = ranks - self.starts[at]
-        wide = ~self.single | (
-            (self.tie_high < np.inf) & (self.tie_low < self.tie_high)
-        )
-        at = at + (wide[at] & (before > self.n[at] / 2))
-        return np.unique(at[(at > 0) & (at < self.n.size)])
-
-    def bin_sums(self, cuts: npt.NDArray[np.intp]) -> BinSums:
-        """Return the sums of bins that begin at `cuts`, with the range of u."""
-        starts = np.concatenate([[0], cuts])
-        return BinSums(
-            n=np.add.reduceat(self.n, starts),
-            x_min=np.minimum.reduceat(self.sums["u_min"], starts),
-            x_max=np.maximum.reduceat(self.sums["u_max"], starts),
-            **{
-                name: np.add.reduceat(values, starts)
-                for name, values in self.sums.items()
-                if name not in ("u_min", "u_max")
-            },
-        )
-
-    def split(self, ranks: Ints) -> tuple[FineBins, Ints]:
-        """Return fine bins that begin at every rank, and where these are.
-
-        Rows of a fine bin that were not told apart share its sums evenly: what
-        dealing them out at random would give on average.
-        """
-        starts = self.starts
-        edges = np.union1d(starts, ranks)
-        parent = np.searchsorted(starts, edges, side="right") - 1
-        n = np.diff(edges, append=self.n_rows)
-        share = n / self.n[parent]
-        begin = (edges - starts[parent]) / self.n[parent]
-        width = (self.high - self.low)[parent]
-        low = self.low[parent] + begin * width
-        parts = FineBins(
-            low=low,
-            high=np.where(share == 1, self.high[parent], low + share * width),
-            tie_low=self.tie_low[parent],
-            tie_high=self.tie_high[parent],
-            n=n,
-            sums={
-                name: values[parent] * (1 if name in ("u_min", "u_max") else share)
-                for name, values in self.sums.items()
-            },
-        )
-        return parts, np.searchsorted(edges, ranks)
-
-    def replaced(self, which: npt.NDArray[np.bool_], finer: FineBins) -> FineBins:
-        """Return fine bins of which some were replaced by finer ones."""
-
-        def both(old: Any, new: Any) -> Any:
-            return np.concatenate([old[~which], new])[order]
-
-        order = np.lexsort(
-            [
-                np.concatenate([self.tie_low[~which], finer.tie_low]),
-                np.concatenate([self.low[~which], finer.low]),
-            ]
-        )
-        names = ("low", "high", "tie_low", "tie_high", "n")
-        return FineBins(
-            **{name: both(getattr(self, name), getattr(finer, name)) for name in names},
-            sums={name: both(v, finer.sums[name]) for name, v in self.sums.items()},
-        )
 
 
 @dataclass(frozen=True)
@@ -299,7 +145,7 @@ class Survey:
         ranks = ranks_of(n_rows)
         allowed = 1 if n_rows <= EXACT_ROWS else self.share * n_rows
         at = fine.holding(ranks)
-        inside = at[fine.starts[at] < ranks]
+        inside = at[(np.cumsum(fine.n) - fine.n)[at] < ranks]
         result = np.zeros(fine.n.size, dtype=bool)
         result[inside] = fine.n[inside] > allowed
         if fine.n.size <= ranks.size + 1:  # few values: each may have its own bin
@@ -395,28 +241,3 @@ def _tallied(frame: Frame, total: Tally) -> Tally:
     for tally in tallies.values():
         total.merge(tally)
     return total
-
-
-def equal_size_ranks(n_bins: int, min_size: int = 1) -> Ranks:
-    """Return the ranks at which equal-size bins begin, the first one's left out."""
-
-    def ranks(n_rows: int) -> Ints:
-        return cut_positions(n_rows, most_bins(n_rows, n_bins, min_size))[1:]
-
-    return ranks
-
-
-def equal_size_bins(
-    fine: FineBins, n_bins: int, *, ties: bool = False
-) -> tuple[EqualSizeBins, npt.NDArray[np.intp]]:
-    """Return the limits of bins, and the fine bins at which they begin."""
-    n_bins = feasible_bins(fine.n_rows, n_bins)
-    cuts = fine.cut(cut_positions(fine.n_rows, n_bins)[1:])
-    warn_of_ties(n_bins, cuts.size + 1)
-    limits = fine.low[cuts]
-    if not ties:
-        return EqualSizeBins(limits), cuts
-    # rows of one x that were not told apart are all on the same side
-    whole = np.where(fine.single, fine.sums["u_min"], 0.0)
-    tie_limits = np.where(fine.tie_high < np.inf, fine.tie_low, whole)
-    return EqualSizeBins(limits, tie_limits[cuts]), cuts

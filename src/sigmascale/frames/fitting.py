@@ -12,7 +12,7 @@ from .._support.telling import telling_of
 from ..exceptions import InvalidInputError
 from ..scaling import VarianceScaler
 from ..targets.recalibrated import RecalibratedTargets
-from ..targets.tables import TargetRows, check_names
+from ..targets.tables import TargetRows, check_names, paired
 from .lazy import as_lazy, collect, is_missing, names_of, number, read_rows
 from .prediction import with_prediction
 from .sampling import SAMPLE, Sample, draw
@@ -147,6 +147,8 @@ def _fit_targets(
         )
         raise InvalidInputError(msg)
     names = check_names(targets.names, errors, len(errors))
+    order = paired(errors, uncertainties, "uncertainty")
+    uncertainties = [uncertainties[k] for k in order]
     lazy = as_lazy(frame)
     schema = lazy.collect_schema()
     drawn = []
@@ -159,8 +161,10 @@ def _fit_targets(
         with telling_of(f"target {name!r}"):
             drawn.append(draw(known, e, u, features, most=share, groups=groups))
     targets.is_column_ = False
-    targets.n_features_in_ = len(uncertainties) + len(features)
-    targets.feature_names_in_ = np.array([*uncertainties, *features], dtype=object)
+    targets.uncertainty_columns_ = list(range(len(names)))
+    targets.columns_ = [*uncertainties, *features]
+    targets.n_features_in_ = len(targets.columns_)
+    targets.feature_names_in_ = np.array(targets.columns_, dtype=object)
     targets.fit_rows(
         [
             TargetRows(name, each.rows, np.arange(each.rows.n_rows), each.rows.n_rows)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, Labels, refuse_reserved
 from .._support.labels import Categories
+from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
 from ..judging.confidence_intervals import MIN_ROWS
@@ -19,7 +20,7 @@ from ..judging.scores import Scorecard
 from ..judging.scores import scorecard as score_rows
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
-from .fine_bins import SCORE_BITS, FineBins, Survey, equal_size_ranks
+from .fine_bins import SCORE_BITS, Survey
 from .lazy import TERMS, LazyRows, collect, names_of, read_rows, sums_of, with_terms
 from .sampling import SAMPLE, draw
 
@@ -283,24 +284,16 @@ def _bin(
             binned[column] = _groups(rows, column, terms)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
-            binned[column] = equal_bins(taken[column], feasible)
+            binned[column] = _equal_bins(taken[column], feasible)
     return binned
 
 
-def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
     """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
-    parts, starts = fine.split(ranks)
-    sizes = np.diff(ranks, append=fine.n_rows)
-    middle = fine.values_at(ranks + sizes - (sizes + 1) // 2)
-    terms = {
-        name: np.add.reduceat(values, starts)
-        for name, values in parts.sums.items()
-        if name in TERMS
-    }
-    low = parts.low[starts]
-    high = np.maximum.reduceat(parts.high, starts)
-    return _Binned(_complete(sizes, terms, low, high), low, middle, high)
+    sums = fine.even_sums(ranks)
+    middle = fine.values_at(ranks + sums.n - (sums.n + 1) // 2)
+    return _Binned(sums, sums.x_min, middle, sums.x_max)
 
 
 def _groups(rows: LazyRows, column: str, terms: tuple[str, ...]) -> _Binned:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, from_series
 from .._support.labels import label_array
-from ..bins.tally import LARGEST_FEATURE
+from ..bins.fine_bins import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
 from ..predictions import NamedColumns
 

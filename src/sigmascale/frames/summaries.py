@@ -13,15 +13,15 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, Label
-from ..bins.cells import CellSums
+from ..bins.fine_bins import FineBins, Ranks, equal_size_bins, equal_size_ranks
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
-from ..bins.sums import BinSums
+from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError
 from ..oddities import warn_of_zero_errors
 from ..predictions import NamedColumns
 from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
-from .fine_bins import FineBins, Ranks, Survey, equal_size_bins, equal_size_ranks
+from .fine_bins import Survey
 from .lazy import TERMS, Arrays, LazyRows, collect, sums_of, with_terms
 
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory

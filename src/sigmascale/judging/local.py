@@ -18,8 +18,9 @@ from .._support.checks import (
     check_fraction,
     rng_from,
 )
-from ..arrays.rows import DeviceRows, on_device
+from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
+from ..bins.quantiles import order_statistics
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions
@@ -240,7 +241,7 @@ def _local_zms_device(
         sums = rows.ranked_sums(position, settings.n_bins, terms, ties, MIN_ROWS)
         ends = np.cumsum(sums.n)
         ranks = np.array([ends - sums.n, ends - (sums.n + 1) // 2, ends - 1])
-        values = rows.at_ranks(position, ranks)
+        values = order_statistics(rows.columns[position], ranks)
     return local_zms_of_sums(
         rows.names[position], sums, (values[0], values[1], values[2]), settings
     )

@@ -15,9 +15,9 @@ import numpy as np
 
 from .._support.checks import check_pair
 from .._support.render import html_table
-from ..arrays.rows import DeviceRows, on_device
+from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
-from ..bins.sums import BinSums
+from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
@@ -36,8 +36,8 @@ def _global_sums(
     if on_device(error, uncertainty):
         there = DeviceRows.judged(error, uncertainty)
         with there.library.in_64_bits():
-            return there.total(terms)
-    return BinSums.of_all(*check_pair(error, uncertainty))
+            return there.sums(terms or TERMS)
+    return BinSums.of_all(*check_pair(error, uncertainty), terms=terms or TERMS)
 
 
 def weighted_rows(

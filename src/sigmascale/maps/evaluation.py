@@ -1,18 +1,25 @@
-"""NumPy's way to evaluate a map: chunk by chunk, within the cache."""
+"""A map as a program of array functions, which any library of arrays can run.
+
+A program knows no library: it is given the functions of the array API standard, its
+constants as that library wants them, and columns. NumPy runs it chunk by chunk, within
+the cache, devices on larger chunks of rows, and a PyTorch module runs it with its
+buffers for constants.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from operator import add, mul
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from .._support.checks import Floats, Ints
-from .._support.labels import Categories
-from ..bins.partitions import LabelBins
-from ..bins.quantiles import chunks
+from .._support.checks import Floats
+from .._support.labels import numbers_of
+from ..bins.libraries import Array, library_of
+from ..bins.partitions import EqualSizeBins, Kernel, LabelBins, find_label
+from ..bins.quantiles import ready
 from .nodes import (
     Clip,
     Code,
@@ -28,13 +35,14 @@ from .nodes import (
     Sum,
     in_order,
 )
-from .trees import Trees, tree_sums
+from .trees import Trees, tree_kernel
 
-Array = npt.NDArray[Any] | Categories
-Kernel = Callable[..., Any]  # of the values of a node's inputs
+# What a column of labels holds: the codes of its labels, numbers that are labels, or of
+# text, which device arrays do not hold, the positions among the labels.
+LabelsAs = Literal["codes", "numbers", "positions"]
 
 
-def evaluate(root: Node, columns: Sequence[Array | None], n_rows: int) -> Floats:
+def evaluate(root: Node, columns: Sequence[Any], n_rows: int) -> Floats:
     """Return the value of a map for each row, in an array of its own.
 
     Parameters
@@ -57,86 +65,163 @@ def evaluate(root: Node, columns: Sequence[Array | None], n_rows: int) -> Floats
     >>> evaluate(scaled(2.0), [np.array([1.0, 3.0])], 2)
     array([2., 6.])
     """
-    nodes = in_order(root)
-    # each node is computed once, from the places where its inputs are
-    place = {id(node): i for i, node in enumerate(nodes)}
-    inputs = [[place[id(each)] for each in node.inputs] for node in nodes]
-    kernels = [_kernel(node, n_rows) for node in nodes]
+    program = Program(root, labels_as="codes", n_rows=n_rows)
     result = np.empty(n_rows)
-    for rows in chunks(n_rows):
-        values: list[Any] = []
-        for node, kernel, needed in zip(nodes, kernels, inputs, strict=True):
-            if isinstance(node, Column):
-                column = columns[node.position]
-                assert column is not None
-                values.append(column[rows])
-            else:
-                values.append(kernel(*(values[i] for i in needed)))
-        result[rows] = values[-1]
+    library = library_of(result)
+    constants = ready(library, program.constants, n_rows)
+    given = program.with_codes(columns)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for rows in library.chunks(n_rows):
+            some = [None if each is None else each[rows] for each in given]
+            result[rows] = program(library.xp, constants, some)
     return result
 
 
-def _kernel(node: Node, n_rows: int) -> Kernel:
-    """Return what computes a node from its inputs, prepared for so many rows."""
+class Program:
+    """A map that is ready to run.
+
+    Parameters
+    ----------
+    root : Node
+        The map.
+    labels_as : {"codes", "numbers", "positions"}
+        What columns of labels hold.
+    n_rows : int, optional
+        The number of rows, if NumPy is to run it.
+
+    Attributes
+    ----------
+    constants : list of array
+        What the program needs in the library; see `bins.quantiles.ready`.
+    """
+
+    def __init__(
+        self, root: Node, *, labels_as: LabelsAs = "numbers", n_rows: int | None = None
+    ) -> None:
+        self._made_from = root, labels_as, n_rows
+        nodes = in_order(root)
+        place = {id(node): i for i, node in enumerate(nodes)}
+        self.constants: list[Any] = []
+        self._coded: list[Code] = []
+        self._steps: list[tuple[int | None, Any, slice, list[int]]] = []
+        for node in nodes:
+            if isinstance(node, Column):
+                self._steps.append((node.position, None, slice(0, 0), []))
+                continue
+            if labels_as == "codes" and _is_of_labels(node):
+                self._coded.append(node)  # type: ignore[arg-type]
+                self._steps.append((-len(self._coded), None, slice(0, 0), []))
+                continue
+            constants, kernel = _kernel(node, labels_as, n_rows)
+            start = len(self.constants)
+            self.constants += constants
+            inputs = [place[id(each)] for each in node.inputs]
+            which = slice(start, len(self.constants))
+            self._steps.append((None, kernel, which, inputs))
+
+    def __reduce__(self) -> Any:
+        """Say how to make it again: functions cannot be copied to another process."""
+        return _program, self._made_from
+
+    def with_codes(self, columns: Sequence[Any]) -> list[Any]:
+        """Return columns, and in the end those of codes, from the last to the first."""
+        coded = [
+            node.partition.coded(columns[node.x.position])  # type: ignore[attr-defined]
+            for node in self._coded
+        ]
+        return [*columns, *reversed(coded)]
+
+    def __call__(
+        self, xp: Any, constants: Sequence[Array], columns: Sequence[Array]
+    ) -> Array:
+        """Return the value of each row; columns are float64, labels too or codes."""
+        values: list[Array] = []
+        for position, kernel, which, inputs in self._steps:
+            if position is not None:
+                values.append(columns[position])
+            else:
+                given = [values[i] for i in inputs]
+                values.append(kernel(xp, constants[which], *given))
+        return values[-1]
+
+
+def _program(root: Node, labels_as: LabelsAs, n_rows: int | None) -> Program:
+    return Program(root, labels_as=labels_as, n_rows=n_rows)
+
+
+def _is_of_labels(node: Node) -> bool:
+    return isinstance(node, Code) and isinstance(node.partition, LabelBins)
+
+
+def _kernel(
+    node: Node, labels_as: LabelsAs, n_rows: int | None
+) -> tuple[list[Any], Kernel]:
+    """Return the constants of a node, and what computes it."""
     match node:
         case Constant():
-            return lambda: node.value
+            return [np.array(node.value)], lambda xp, c: c[0]
         case Sum():
-            return lambda *terms: reduce(np.add, terms)
+            return [], lambda xp, c, *terms: reduce(add, terms)
         case Product():
-            return lambda *factors: reduce(np.multiply, factors)
+            return [], lambda xp, c, *factors: reduce(mul, factors)
         case Hypotenuse():
-            return np.hypot
+            return [], lambda xp, c, x, y: xp.hypot(x, y)
         case Root():
-            return np.sqrt
+            return [], lambda xp, c, x: xp.sqrt(x)
         case Exponential():
-            return np.exp
-        case Clip():
-            return lambda x: np.clip(x, node.low, node.high)
-        case Code():
-            return _code_kernel(node, n_rows)
-        case Lookup() if len(node.codes) == 1:
-            return lambda code: node.table.take(code)
+            return [], lambda xp, c, x: xp.exp(x)
+        case Clip(low=low, high=high):
+            return [], lambda xp, c, x: xp.clip(x, low, high)
+        case Code(partition=LabelBins() as labels):
+            positions = labels_as == "positions"
+            return find_label(label_numbers(labels, positions=positions))
+        case Code(x=x, partition=EqualSizeBins() as bins):
+            optional = isinstance(x, Column) and x.kind == "optional"
+            return bins.kernel(1, missing=optional)
         case Lookup():
-            return lambda *codes: node.table[codes]
+            return _lookup(node)
         case Interpolation():
-            return lambda x: np.interp(x, node.knots, node.values)
+            return _interpolation(node, in_numpy=n_rows is not None)
         case Trees():
-            return tree_sums(node, n_rows)
-    return lambda: None  # a column, which is given
+            return tree_kernel(node, n_rows)
+    msg = f"no program for {type(node).__name__}"  # pragma: no cover
+    raise NotImplementedError(msg)
 
 
-def _label_kernel(partition: LabelBins) -> Kernel:
-    """Return the codes of labels, which are the same tuple in all chunks."""
-    codes: Ints | None = None
-
-    def code(x: Categories) -> Ints:
-        nonlocal codes
-        if codes is None:
-            codes = (partition.bins_of(x.labels) + 1) % partition.n_bins
-        return codes[x.codes]
-
-    return code
+def label_numbers(partition: LabelBins, *, positions: bool = False) -> Floats:
+    """Return labels that are numbers; of text their positions, or none at all."""
+    if partition.are_text:
+        return np.arange(float(len(partition.labels) if positions else 0))
+    return numbers_of(partition.labels)
 
 
-def _code_kernel(node: Code, n_rows: int) -> Kernel:
-    """Return the codes of numbers or labels: 0 is missing or unknown."""
-    partition = node.partition
-    if isinstance(partition, LabelBins):
-        return _label_kernel(partition)
-    find = partition.finder(n_rows)
-    may_be_missing = isinstance(node.x, Column) and node.x.kind == "optional"
+def _lookup(node: Lookup) -> tuple[list[Any], Kernel]:
+    sizes = node.table.shape[1:]
 
-    def code(x: Floats, ties: Floats | None = None) -> Ints:
-        if may_be_missing:
-            missing = np.isnan(x)
-            if missing.any():
-                found = find(np.where(missing, 0.0, x), ties)
-                found += 1
-                found[missing] = 0
-                return found
-        found = find(x, ties)
-        found += 1
-        return found
+    def look_up(xp: Any, c: Sequence[Array], code: Array, *others: Array) -> Array:
+        for size, other in zip(sizes, others, strict=True):
+            code = code * size + other
+        return xp.take(c[0], code, axis=0)
 
-    return code
+    return [node.table.ravel()], look_up
+
+
+def _interpolation(node: Interpolation, *, in_numpy: bool) -> tuple[list[Any], Kernel]:
+    knots, values = node.knots, node.values
+    if in_numpy:
+        return [], lambda xp, c, x: np.interp(x, knots, values)
+    if knots.size == 1:
+        return [values], lambda xp, c, x: c[0][0] + 0 * x
+    slopes = np.diff(values) / np.diff(knots)
+    low, high, last = float(knots[0]), float(knots[-1]), slopes.size - 1
+
+    def interpolate(xp: Any, c: Sequence[Array], x: Array) -> Array:
+        x = xp.clip(x, low, high)
+        # of the inner knots, so that the last segment ends with the last knot
+        found = xp.searchsorted(c[0][1:-1], x, side="right") if last else None
+        if found is None:
+            return c[1][0] + c[2][0] * (x - c[0][0])
+        at = [xp.take(each, found, axis=0) for each in (c[0], c[1], c[2])]
+        return at[1] + at[2] * (x - at[0])
+
+    return [knots, values, slopes], interpolate

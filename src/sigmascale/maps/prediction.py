@@ -72,8 +72,7 @@ def _columns(root: Node, rows: Predictions) -> list[Any]:
 
 def _rescaled(root: Node, columns: list[Any], n_rows: int) -> Floats:
     # what leaves the range of numbers is brought back into it
-    with np.errstate(over="ignore", invalid="ignore"):
-        result = evaluate(root, columns, n_rows)
+    result = evaluate(root, columns, n_rows)
     return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
 
 

@@ -12,14 +12,17 @@ the bunches, so that the value of a row never depends on how many others there a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
+from ..bins.libraries import Array
+from ..bins.partitions import Kernel
 from .nodes import Code, Node, is_number, is_table, require
 
 FEW = 2000  # rows for which tables do not pay
@@ -160,26 +163,26 @@ def _cell_bits(nodes: dict[int, int], ends: dict[int, int]) -> float:
     return sum(min(nodes[j], math.log2(1 + ends[j].bit_count())) for j in nodes)
 
 
-def tree_sums(trees: Trees, n_rows: int) -> Callable[..., Floats]:
-    """Return a function of the codes of some rows, by column: their sums of trees."""
+def tree_kernel(trees: Trees, n_rows: int | None) -> tuple[list[Any], Kernel]:
+    """Return constants and the kernel that sums trees, from the codes of rows.
+
+    It is made for so many rows in NumPy, or for devices if `n_rows` is None.
+    """
     # tables are kept for all cells at once, and are not to outweigh the rows by far
-    by_cell = (
-        n_rows > FEW
-        and trees.are_shallow
-        and trees.most_cells <= CELLS_IN_ALL + CELLS_A_ROW * n_rows
+    by_cell = trees.are_shallow and (
+        n_rows is None
+        or (n_rows > FEW and trees.most_cells <= CELLS_IN_ALL + CELLS_A_ROW * n_rows)
     )
-    sums = _sums_by_cell(trees) if by_cell else _sums_by_row(trees)
-
-    def divided(*codes: Ints) -> Floats:
-        total = sums(*codes)
-        total /= trees.divisor
-        return total
-
-    return divided
+    if by_cell:
+        constants, sums = _by_cell(trees)
+    else:
+        constants, sums = _by_row(trees) if n_rows is not None else _by_tree(trees)
+    divisor = trees.divisor
+    return constants, lambda xp, c, *codes: sums(xp, c, *codes) / divisor
 
 
-def _sums_by_row(trees: Trees) -> Callable[..., Floats]:
-    """Send each row down all trees at once."""
+def _by_row(trees: Trees) -> tuple[list[Any], Kernel]:
+    """Send each row down all trees at once: NumPy's way for few rows, or deep trees."""
     n_trees, n_nodes = trees.feature.shape
     every_tree = np.arange(n_trees)
     # bunches side by side, padded with zeros: a cumulative sum adds from left to right,
@@ -202,31 +205,67 @@ def _sums_by_row(trees: Trees) -> Callable[..., Floats]:
         total: Floats = np.cumsum(by_bunch, axis=1)[:, -1]
         return total
 
-    def sums(*columns: Ints) -> Floats:
+    def sums(xp: Any, c: Sequence[Array], *columns: Ints) -> Floats:
         codes = np.column_stack(columns)
         step = max(1, AT_A_TIME // padded.size)
         parts = [some(codes[i : i + step]) for i in range(0, codes.shape[0], step)]
         return np.concatenate([np.empty(0), *parts])
 
-    return sums
+    return [], sums
 
 
-def _sums_by_cell(trees: Trees) -> Callable[..., Floats]:
-    """Look the sum of each bunch up by the cell of a row."""
-    lookups = trees.lookups
+def _by_tree(trees: Trees) -> tuple[list[Any], Kernel]:
+    """Send all rows down one tree after another: the way of devices for deep trees."""
+    n_trees, n_nodes = trees.feature.shape
+    width = trees.left.shape[2]
+    constants = [
+        trees.feature.astype(np.int64),
+        trees.left.reshape(n_trees, -1).astype(np.int64),
+        trees.value,
+    ]
+    depth = trees.depth
 
-    def sums(*columns: Ints) -> Floats:
-        total = np.zeros(columns[0].size)
-        for numbers, sums_of_cells in lookups:
-            cell = numbers[0].take(columns[0])
-            for number, column in zip(numbers[1:], columns[1:], strict=True):
-                cell += number.take(column)
-            for values in sums_of_cells:
-                total += values.take(cell & ((1 << CELL_BITS) - 1))
-                cell >>= CELL_BITS
+    def sums(xp: Any, c: Sequence[Array], *codes: Array) -> Array:
+        columns, total = xp.stack(list(codes)), 0 * c[2][0, 0]
+        n_rows = columns.shape[1]
+        row = xp.arange(n_rows, dtype=xp.int64, device=columns.device)
+        flat = xp.reshape(columns, (-1,))
+        for tree in range(n_trees):
+            node = 0 * codes[0]
+            for _ in range(depth):
+                feature = xp.take(c[0][tree, ...], node, axis=0)
+                code = xp.take(flat, feature * n_rows + row, axis=0)
+                goes_left = xp.take(c[1][tree, ...], node * width + code, axis=0)
+                node = 2 * node + 2 - goes_left
+            total = total + xp.take(c[2][tree, ...], node - n_nodes, axis=0)
         return total
 
-    return sums
+    return constants, sums
+
+
+def _by_cell(trees: Trees) -> tuple[list[Any], Kernel]:
+    """Look the sum of each bunch up by the cell of a row."""
+    constants: list[Any] = []
+    for numbers, sums_of_cells in trees.lookups:
+        constants += [*numbers, *sums_of_cells]
+    plan = [(len(numbers), len(sums)) for numbers, sums in trees.lookups]
+
+    def sums(xp: Any, c: Sequence[Array], *codes: Array) -> Array:
+        total: Array = None
+        i = 0
+        for n_columns, n_bunches in plan:
+            cell = xp.take(c[i], codes[0], axis=0)
+            for number, code in zip(c[i + 1 : i + n_columns], codes[1:], strict=True):
+                cell += xp.take(number, code, axis=0)
+            i += n_columns
+            for table in c[i : i + n_bunches]:
+                found = xp.take(table, cell & ((1 << CELL_BITS) - 1), axis=0)
+                total = found if total is None else total + found
+                cell >>= CELL_BITS
+            i += n_bunches
+        return total
+
+    return constants, sums
 
 
 def _cell_lookups(trees: Trees) -> list[tuple[Ints, list[Floats]]]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Labels
-from .history import plain_time
 
 
 @dataclass(frozen=True)
@@ -52,29 +51,13 @@ class Arrivals:
         features = {name: column[which] for name, column in self.features.items()}
         return Arrivals(self.z[which], features, self.times[which])
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers, text and lists."""
-        return {
-            "z": self.z.tolist(),
-            "features": {name: each.tolist() for name, each in self.features.items()},
-            "times": self.times,
-        }
-
-    @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Arrivals:
-        """Return what :meth:`to_dict` wrote."""
-        z = np.array(found["z"], dtype=float)
-        features = {
-            str(name): as_column(column) for name, column in found["features"].items()
-        }
-        times = [plain_time(time) for time in found["times"]]
-        if any(each.shape != z.shape for each in features.values()) or z.ndim != 1:
-            msg = "the rows that wait are damaged."
-            raise ValueError(msg)
-        if len(times) != z.size:
-            msg = "the times of the rows that wait are damaged."
-            raise ValueError(msg)
-        return cls(z, features, times)
+    @property
+    def is_sound(self) -> bool:
+        """Whether columns have the same length, for those that come from a file."""
+        columns = self.features.values()
+        return len(self.times) == len(self) and all(
+            each.shape == self.z.shape == (len(self),) for each in (self.z, *columns)
+        )
 
 
 def as_column(values: Any) -> Labels:

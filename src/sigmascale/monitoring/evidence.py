@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,28 +152,16 @@ class Evidence:
         n, z, size, *rest = (self.sums[at] - self.sums_before[at]).tolist()
         return n, z, size, np.array(rest)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers and lists."""
-        return {
-            name: value.tolist() if isinstance(value, np.ndarray) else value
-            for name, value in vars(self).items()
-        }
-
-    @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Evidence:
-        """Return what :meth:`to_dict` wrote."""
+    @property
+    def is_sound(self) -> bool:
+        """Whether arrays fit together and are finite, for those from a file."""
+        shape, n_sums = self.stakes.shape, self.sums.shape[2:]
         arrays = {
-            each.name: np.array(
-                found[each.name], dtype=int if each.name == "start" else float
-            )
-            for each in fields(cls)
-            if each.name != "rows"
+            shape: (self.stakes, self.started, self.growth, self.lowest, self.start),
+            (*shape, *n_sums): (self.sums, self.sums_before),
         }
-        shape = arrays["stakes"].shape
-        for name, array in arrays.items():
-            n_sums = arrays["sums"].shape[2:]
-            wanted = (*shape, *n_sums) if name.startswith("sums") else shape
-            if len(shape) != 2 or array.shape != wanted or not np.isfinite(array).all():
-                msg = f"the evidence is damaged: {name!r} has other numbers."
-                raise ValueError(msg)
-        return cls(rows=int(found["rows"]), **arrays)
+        return len(shape) == 2 and all(
+            each.shape == wanted and bool(np.isfinite(each).all())
+            for wanted, several in arrays.items()
+            for each in several
+        )

@@ -32,7 +32,7 @@ class History:
     """
 
     rows: list[int] = field(default_factory=list)
-    times: list[Any] = field(default_factory=list)
+    times: list[float | str | None] = field(default_factory=list)
     evidence: list[list[float | None]] = field(default_factory=list)
     stride: int = 1
 
@@ -58,29 +58,15 @@ class History:
         rest = slice(i + 1, None)
         self.add(rows[rest], times[rest], log10[rest], block)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers and lists."""
-        return {name: vars(self)[name] for name in vars(self)}
-
-    @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> History:
-        """Return what :meth:`to_dict` wrote."""
-        history = cls(
-            [int(row) for row in found["rows"]],
-            [plain_time(time) for time in found["times"]],
-            [
-                [None if each is None else float(each) for each in point]
-                for point in found["evidence"]
-            ],
-            int(found["stride"]),
+    @property
+    def is_sound(self) -> bool:
+        """Whether all points are whole, for those that come from a file."""
+        n_points = len(self.rows)
+        return (
+            len(self.times) == len(self.evidence) == n_points
+            and all(len(point) == len(COLUMNS) for point in self.evidence)
+            and self.stride > 0
         )
-        sizes = {len(history.rows), len(history.times), len(history.evidence)}
-        if len(sizes) > 1 or {len(point) for point in history.evidence} - {
-            len(COLUMNS)
-        }:
-            msg = "the history is damaged."
-            raise ValueError(msg)
-        return history
 
 
 def plain_time(time: Any) -> float | str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pathlib
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
@@ -20,22 +21,31 @@ from .._support.checks import (
 )
 from .._support.files import write_text
 from .._support.labels import label_text
-from ..exceptions import DamagedFileError, InvalidInputError
+from ..exceptions import InvalidInputError
 from ..maps.prediction import recalibrate
-from ..persistence import dumps, loads
+from ..persistence.codec import (
+    Decoder,
+    Encoder,
+    construct,
+    place,
+    refuse,
+    require_names,
+)
+from ..persistence.files import from_document, read_json, to_document
 from ..predictions import Predictions, fitted_names, with_named_features
 from .alarm import Alarm
 from .arrivals import Arrivals, as_column
 from .bets import WEIGHTS
 from .evidence import Evidence, Path
 from .history import History, plain_time
+from .ranks import Ranks
 from .reference import N_SIZES, Reference
 from .regions import Regions
 
 BLOCK = 10  # rows between two looks
 LEAST = 20  # rows of a calibration set
 PIECE = 10_000  # rows that are worked on at once, which bounds the memory needed
-FORMAT, VERSION = "sigmascale monitor", 1
+FORMAT, VERSION = "sigmascale monitor", 2
 # What is staked on uncertainties too small, too large, and on a bias up and down.
 _SHARES = np.array([0.36, 0.36, 0.14, 0.14])
 _KINDS = ("too small", "too large", "biased", "biased")
@@ -419,27 +429,16 @@ class Monitor:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the whole state in terms of JSON; see :meth:`from_dict`."""
-        regions = self._regions
+        encode = Encoder(_PARTS)
         return {
             "format": FORMAT,
             "version": VERSION,
-            "confidence": self.confidence,
-            "burn_in": self.burn_in,
-            "scaler": None if self.scaler is None else json.loads(dumps(self.scaler)),
-            "random": self._rng.bit_generator.state,
-            "n_rows": self.n_rows,
-            "worked_on": self._worked_on,
-            "log_evidence": self._log_evidence,
-            "crossed": self._crossed,
-            "columns": self._columns,
-            "waiting": self._waiting.to_dict(),
-            "first": self._first.to_dict(),
-            "start_times": [[row, time] for row, time in self._start_times.items()],
-            "reference": None if self._reference is None else self._reference.to_dict(),
-            "overall": None if self._overall is None else self._overall.to_dict(),
-            "regions": None if regions is None else [r.to_dict() for r in regions],
-            "history": self.history.to_dict(),
-            "alarm": None if self.alarm is None else self.alarm.to_dict(),
+            "scaler": None if self.scaler is None else to_document(self.scaler),
+            "random": encode(self._rng.bit_generator.state),
+            "state": {
+                each.name.strip("_"): encode(getattr(self, each.name))
+                for each in fields(_State)
+            },
         }
 
     @classmethod
@@ -452,53 +451,24 @@ class Monitor:
             What :meth:`to_dict` returned, or JSON made of it.
         """
         if not isinstance(found, dict) or found.get("format") != FORMAT:
-            msg = f'this is no monitor: "format" is not "{FORMAT}".'
-            raise DamagedFileError(msg)
+            refuse(f'this is no monitor: "format" is not "{FORMAT}".')
         if found.get("version") != VERSION:
-            msg = (
-                f"the format's version is {found.get('version')!r}; this library reads "
-                f"version {VERSION}. Use the release of sigmascale that wrote it."
+            refuse(
+                f"the format's version is {found.get('version')!r}, and this library "
+                f"reads version {VERSION}. Start a new monitor."
             )
-            raise DamagedFileError(msg)
-        try:
-            return cls._restore(found)
-        except (KeyError, TypeError, ValueError, AttributeError) as problem:
-            msg = f"this is no whole monitor ({problem})."
-            raise DamagedFileError(msg) from problem
-
-    @classmethod
-    def _restore(cls, found: dict[str, Any]) -> Monitor:
-        scaler, reference, regions, alarm = (
-            found[name] for name in ("scaler", "reference", "regions", "alarm")
-        )
-        monitor = cls(confidence=found["confidence"], burn_in=found["burn_in"])
-        monitor.scaler = None if scaler is None else loads(json.dumps(scaler))
-        monitor._rng.bit_generator.state = found["random"]
-        monitor.n_rows = check_count(found["n_rows"], "n_rows", least=0)
-        monitor._worked_on = check_count(found["worked_on"], "worked_on", least=0)
-        monitor._log_evidence = float(found["log_evidence"])
-        crossed = found["crossed"]
-        monitor._crossed = None if crossed is None else int(crossed)
-        columns = found["columns"]
-        monitor._columns = None if columns is None else [str(each) for each in columns]
-        monitor._waiting = Arrivals.from_dict(found["waiting"])
-        monitor._first = Arrivals.from_dict(found["first"])
-        monitor._start_times = {
-            int(row): plain_time(time) for row, time in found["start_times"]
-        }
-        if reference is not None:
-            monitor._reference = Reference.from_dict(reference)
-        if found["overall"] is not None:
-            monitor._overall = Evidence.from_dict(found["overall"])
-            wanted = _SHARES.size, N_SIZES
-            if reference is None or monitor._overall.stakes.shape != wanted:
-                msg = "the evidence has another number of kinds"
-                raise ValueError(msg)
-        if regions is not None:
-            monitor._regions = [Regions.from_dict(each) for each in regions]
-        monitor.history = History.from_dict(found["history"])
-        if alarm is not None:
-            monitor.alarm = Alarm.from_dict(alarm)
+        with place("the monitor"):
+            keys = {"format", "version", "scaler", "random", "state"}
+            require_names("the file", found, keys)
+            decode, scaler = Decoder(parts=_PARTS), found["scaler"]
+            names = {each.name.strip("_"): each.name for each in fields(_State)}
+            state: _State = construct(
+                _State, {names[key]: decode(x) for key, x in found["state"].items()}
+            )
+            monitor = cls(confidence=state.confidence, burn_in=state.burn_in)
+            vars(monitor).update(vars(state))
+            monitor.scaler = None if scaler is None else from_document(scaler)
+            monitor._rng.bit_generator.state = decode(found["random"])
         return monitor
 
     def save(self, path: str | pathlib.Path) -> None:
@@ -521,13 +491,43 @@ class Monitor:
         path : str or Path
             A file written by :meth:`save`.
         """
-        try:
-            return cls.from_dict(
-                json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
-            )
-        except (ValueError, RecursionError) as problem:
-            msg = f"{path}: {problem}"
-            raise DamagedFileError(msg) from problem
+        found = read_json(path)
+        with place(str(path)):
+            return cls.from_dict(found)
+
+
+@dataclass
+class _State:
+    """What a monitor remembers beside its recalibrator, under the names it has there.
+
+    The attributes of :class:`Monitor` say what each is.
+    """
+
+    confidence: float
+    burn_in: int
+    alarm: Alarm | None
+    n_rows: int
+    history: History
+    _log_evidence: float
+    _worked_on: int
+    _crossed: int | None
+    _waiting: Arrivals
+    _columns: list[str] | None
+    _first: Arrivals
+    _start_times: dict[int, float | str | None]
+    _reference: Reference | None
+    _overall: Evidence | None
+    _regions: list[Regions] | None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether evidence is that of all kinds of change, and rows are counted."""
+        shape = None if self._overall is None else self._overall.stakes.shape
+        known = shape == (_SHARES.size, N_SIZES) and self._reference is not None
+        return min(self.n_rows, self._worked_on) >= 0 and (shape is None or known)
+
+
+_PARTS = (Alarm, Arrivals, Evidence, History, Ranks, Reference, Regions)
 
 
 def _times(time: Any, rows: Floats) -> list[float | str | None]:

@@ -11,7 +11,6 @@ values are put in a random order, which makes it exact for laws with ties, too.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -68,31 +67,12 @@ class Ranks:
             low[row] += np.searchsorted(among, rng.random())
         return low
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers and lists."""
-        return {
-            "n_values": self.n_values,
-            "positions": self.positions.tolist(),
-            "limits": self.limits.tolist(),
-            "ties": self.ties.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Ranks:
-        """Return what :meth:`to_dict` wrote."""
-        ranks = cls(
-            int(found["n_values"]),
-            np.array(found["positions"], dtype=np.int64),
-            np.array(found["limits"], dtype=float),
-            np.array(found["ties"], dtype=float),
+    @property
+    def is_sound(self) -> bool:
+        """Whether limits ascend, for those that come from a file."""
+        inner = self.positions
+        return (
+            inner.shape == self.limits.shape == self.ties.shape == (inner.size,)
+            and bool((np.diff([0, *inner, self.n_values + 1]) > 0).all())
+            and bool((np.diff(self.limits) >= 0).all())
         )
-        inner = ranks.positions
-        if (
-            not inner.shape == ranks.limits.shape == ranks.ties.shape
-            or inner.ndim != 1
-            or not (np.diff([0, *inner, ranks.n_values + 1]) > 0).all()
-            or not (np.diff(ranks.limits) >= 0).all()
-        ):
-            msg = "the bins of the calibration set are damaged."
-            raise ValueError(msg)
-        return ranks

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -127,25 +127,8 @@ class Reference:
         """How many bins of z there are."""
         return self.sign.limits.size + 1
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers and lists."""
-        return {
-            "size": self.size.to_dict(),
-            "sign": self.sign.to_dict(),
-            "mean_size": self.mean_size,
-            "mean": self.mean,
-            "sd": self.sd,
-            "n_rows": self.n_rows,
-            "paid": self.paid.tolist(),
-        }
-
-    @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Reference:
-        """Return what :meth:`to_dict` wrote."""
-        paid = np.array(found["paid"], dtype=float)
-        mean_size, mean, sd = (float(found[n]) for n in ("mean_size", "mean", "sd"))
-        if paid.shape != (N_BETS,) or not (paid > 0).all() or not mean_size > 0:
-            msg = "the payoffs of the calibration set are damaged."
-            raise ValueError(msg)
-        size, sign = (Ranks.from_dict(found[name]) for name in ("size", "sign"))
-        return cls(size, sign, mean_size, mean, sd, int(found["n_rows"]), paid)
+    @property
+    def is_sound(self) -> bool:
+        """Whether there are payoffs of all bets, for those that come from a file."""
+        paid = self.paid
+        return paid.shape == (N_BETS,) and bool((paid > 0).all()) and self.mean_size > 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -169,34 +169,12 @@ class Regions:
             return f"{self.feature} ≥ {self.limits[low]:.4g}"
         return f"{self.limits[low]:.4g} ≤ {self.feature} < {self.limits[high]:.4g}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as numbers, text and lists."""
-        return {
-            "feature": self.feature,
-            "limits": None if self.limits is None else self.limits.tolist(),
-            "labels": self.labels,
-            "evidence": self.evidence.to_dict(),
-            "normal": [[part, each.to_dict()] for part, each in self.normal.items()],
-        }
-
-    @classmethod
-    def from_dict(cls, found: dict[str, Any]) -> Regions:
-        """Return what :meth:`to_dict` wrote."""
-        limits, labels = found["limits"], found["labels"]
-        regions = cls(
-            str(found["feature"]),
-            None if limits is None else np.array(limits, dtype=float),
-            None if labels is None else [str(each) for each in labels],
-            Evidence.from_dict(found["evidence"]),
-            {int(part): Reference.from_dict(each) for part, each in found["normal"]},
-        )
-        wanted = 2 * regions.members.shape[1], len(SIZES)
-        if regions.evidence.stakes.shape != wanted or (
-            regions.limits is not None and not (np.diff(regions.limits) > 0).all()
-        ):
-            msg = f"the regions of {regions.feature!r} are damaged."
-            raise ValueError(msg)
-        return regions
+    @property
+    def is_sound(self) -> bool:
+        """Whether limits ascend, with evidence of each region; for those from files."""
+        ascends = self.limits is None or bool((np.diff(self.limits) > 0).all())
+        wanted = 2 * self.members.shape[1], len(SIZES)
+        return ascends and self.evidence.stakes.shape == wanted
 
 
 def _members(n_parts: int, *, pairs: bool) -> Floats:

@@ -302,7 +302,8 @@ def mapped_by_feature_alone(partition: EqualSizeBins | Cells, x: Floats) -> Ints
     if isinstance(partition, Cells):
         msg = "cells have no second limit to forget"
         raise TypeError(msg)
-    return EqualSizeBins(partition.limits).codes(x)
+    codes: Ints = EqualSizeBins(partition.limits).codes(x)
+    return codes
 
 
 def _binwise(

@@ -1,7 +1,6 @@
 """Recalibrators to and from JSON: text that runs no code when it is loaded."""
 
-from .documents import SavedMap, dumps, load, load_map, load_maps, loads, save
-from .several import SavedTargets
+from .files import SavedMap, SavedTargets, dumps, load, load_map, load_maps, loads, save
 
 __all__ = [
     "SavedMap",

@@ -15,15 +15,14 @@ from .._support.checks import (
     check_fraction,
     check_same_length,
     refuse_other_order,
+    refuse_swapped,
 )
 from .._support.labels import Categories
 from .._support.progress import working
 from .._support.telling import warn
 from .._support.weights import effective_number
-from ..arrays.libraries import to_numpy
-from ..arrays.prediction import interval as interval_device
-from ..arrays.prediction import recalibrate as recalibrate_device
-from ..arrays.rows import DeviceRows, on_device
+from ..bins.devices import DeviceRows, on_device
+from ..bins.libraries import to_numpy
 from ..bins.sums import BinSums
 from ..exceptions import (
     HeavyTailsWarning,
@@ -33,7 +32,7 @@ from ..maps import Constant, Node, Product, multiplied
 from ..maps.conformal import ConformalScores
 from ..maps.laws import NORMAL, StudentLaw
 from ..maps.prediction import in_range, recalibrate, rescale
-from ..oddities import Profile, informative, warn_of_oddities, warn_of_zero_errors
+from ..oddities import Profile, informative, warn_of_oddities
 from ..predictions import (
     Predictions,
     as_predictions,
@@ -44,7 +43,7 @@ from ..predictions import (
     refuse_negative_uncertainty,
     with_target,
 )
-from . import device_summaries
+from . import devices
 from .summaries import RowSummaries, Summaries
 from .updating import Updating
 
@@ -152,8 +151,9 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             return self._fit_device(X, y, groups, sample_weight)
         rows = self._read(X, fitting=True)
         u = rows.numbers(0)
-        refuse_negative_uncertainty(u)
         rows = with_target(rows, y, groups, type(self).__name__)
+        refuse_swapped(rows.errors, u)
+        refuse_negative_uncertainty(u)
         rows = rows.with_uncertainty(u).weighted(sample_weight)
         u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
         rows = rows.with_uncertainty(u)
@@ -174,11 +174,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
                 return self.fit(
                     np.column_stack(host.columns), host.errors, groups, weights
                 )
-            rows, all_zero = device_summaries.informative(rows)
-            if all_zero:
-                warn_of_zero_errors(rows.n_rows)
-            data = device_summaries.DeviceSummaries(rows)
-            self.map_ = self._learn_from_sums(data)
+            self.map_, data = devices.fit(rows, self._learn_from_sums)
             self._keep_seen(data)
         return self
 
@@ -320,7 +316,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         check_is_fitted(self)
         if on_device(X):
             table = self._read_device(X, fitting=False)
-            return recalibrate_device(self.map_, table, smallest=self.min_uncertainty_)
+            return devices.predict(self.map_, table, smallest=self.min_uncertainty_)
         rows = self._read(X, fitting=False)
         return recalibrate(
             self.map_,
@@ -549,7 +545,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
             raise NotFittedError(msg)
         predicted = self.predict(X)
         if on_device(predicted):
-            return interval_device(
+            return devices.interval(
                 self.conformal_,
                 predicted,
                 coverage,
@@ -584,9 +580,7 @@ class VarianceScaler(RegressorMixin, BaseEstimator, Updating):
         if on_device(predicted) and sample_weight is not None:
             predicted, y, sample_weight = map(to_numpy, (predicted, y, sample_weight))
         if on_device(predicted):
-            judged = DeviceRows.judged(y, predicted)
-            with judged.library.in_64_bits():
-                return -judged.total(("z2", "log_u2")).nll()
+            return devices.score(y, predicted)
         error = check_target(y, predicted.size, type(self).__name__)
         rows = as_predictions(error, predicted, sample_weight=sample_weight)
         e, u = rows.errors, rows.uncertainty

@@ -11,8 +11,8 @@ from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
 from .._support.progress import track
 from .._support.telling import warn
-from ..bins.cells import CellSums, with_joint_codes
 from ..bins.partitions import EqualSizeBins, LabelBins
+from ..bins.sums import CellSums, with_joint_codes
 from ..exceptions import InvalidInputError
 from ..maps import (
     UNCERTAINTY,

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._support.checks import Floats, Ints
-from ..bins.cells import CellSums
 from ..bins.partitions import sum_by_code
+from ..bins.sums import CellSums
 
 FLOOR = (
     0.01  # share of the mean z² added to each row: bins of zero errors stay positive

@@ -28,8 +28,6 @@ _METHODS: dict[str, tuple[str, str]] = {
     "raked": ("raked", "RakedScaling"),
     "boosted": ("boosted", "BoostedScaling"),
 }
-# Those that are made by others, and are no methods of their own; files know them.
-_MADE: dict[str, str] = {"TargetScaling": "target"}
 _REGISTERED: dict[str, type[VarianceScaler]] = {}
 
 
@@ -44,7 +42,6 @@ def register(method: str, scaler: type[VarianceScaler]) -> None:
         A class that derives from `VarianceScaler`.
     """
     taken = {each.__name__ for each in scalers().values() if each is not scaler}
-    taken.update(_MADE)
     if method in _METHODS or scaler.__name__ in taken:
         msg = f"`method` must be a new name; {method!r} or its class is known already."
         raise InvalidInputError(msg)
@@ -80,8 +77,6 @@ def scaler_named(name: str) -> type[VarianceScaler] | None:
     for method, (_, known) in _METHODS.items():
         if known == name:
             return scaler_of(method)
-    if name in _MADE:
-        return _imported(_MADE[name], name)
     return {each.__name__: each for each in _REGISTERED.values()}.get(name)
 
 

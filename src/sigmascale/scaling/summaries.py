@@ -1,7 +1,8 @@
 """What recalibrators that sums determine ask of their rows, and rows in memory answer.
 
-`frames` has the same for rows that never are in memory. Such a recalibrator knows only
-what is written here, and so can be fitted to both.
+`devices` has the same for rows on a device, and `frames` for rows that never are in
+memory. Such a recalibrator knows only what is written here, and so can be fitted to
+all.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, Label
-from ..bins.cells import CellSums
+from ..bins.libraries import Array, library_of
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.quantiles import ends_of_runs, in_order
-from ..bins.sums import BinSums
+from ..bins.sums import BinSums, CellSums
 from ..predictions import Predictions
 from .crossfit import canonical_order, counted_squares, make_folds
 
@@ -141,7 +142,7 @@ class RowSummaries:
         self, rows: Predictions, fold: Ints | None = None, scale: Floats | None = None
     ) -> None:
         """Answer for `rows`; the joint cells with `fold`, and z = E / `scale`."""
-        self._rows = rows
+        self._rows: Any = rows
         self._fold = fold
         self._scale = rows.uncertainty if scale is None else scale
         self.names = rows.names
@@ -149,18 +150,21 @@ class RowSummaries:
 
     def seen(self) -> tuple[int, float, float]:
         """Return the number of rows, the smallest and the largest uncertainty."""
-        u = self._rows.uncertainty
-        return self._rows.n_rows, float(u.min()), float(u.max())
+        library = library_of(self._rows.uncertainty)
+        low, high = library.numbers(*library.extremes(self._rows.uncertainty))
+        return self._rows.n_rows, low, high
 
     def rows_for(self, purpose: str) -> Predictions:
         """Return the rows."""
-        return self._rows
+        rows: Predictions = self._rows
+        return rows
 
     def total(self) -> BinSums:
         """Return the sums of all rows."""
-        return self._sums(np.zeros(self._rows.n_rows, dtype=np.int64), 1)
+        rows = self._rows
+        return BinSums.of_all(rows.errors, rows.uncertainty, rows.weights)
 
-    def _sums(self, codes: Ints, n_bins: int) -> BinSums:
+    def _sums(self, codes: Array, n_bins: int) -> BinSums:
         rows = self._rows
         return BinSums.from_codes(
             codes, n_bins, rows.errors, rows.uncertainty, rows.weights

@@ -10,8 +10,8 @@ import numpy as np
 
 from .._support.checks import refuse_other_order
 from .._support.telling import warn
-from ..arrays.libraries import to_numpy
-from ..arrays.rows import on_device
+from ..bins.devices import on_device
+from ..bins.libraries import to_numpy
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps import Node
 from ..maps.prediction import in_range
@@ -206,14 +206,7 @@ class Updating(ABC):
                 "determine: TemperatureScaling, BinwiseScaling or GroupScaling."
             )
             raise InvalidInputError(msg)
-        try:
-            return self._kept()
-        except AttributeError as problem:
-            msg = (
-                f"This {name} cannot be updated: an earlier release saved it, without "
-                "the sums that this needs. Fit it again with old and new rows together."
-            )
-            raise InvalidInputError(msg) from problem
+        return self._kept()
 
     def _learn_again(
         self, kept: KeptSums, seen: Profile | None, n_new: int, smallest: float

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
 
 from .._support.checks import (
     Floats,
+    as_array,
+    as_frame,
     check_choice,
     check_count,
     check_pair,
@@ -32,22 +34,94 @@ from ..predictions import (
 )
 from ..scaling.base import Distribution, VarianceScaler
 from ..scaling.linear import LinearScaling
-from ..scaling.target import TargetScaling
-from .shrinkage import all_rows, choose_half_way, lean
+from .leaning import all_rows, choose_half_way, lean
 from .tables import (
     TargetRows,
     check_infinite,
     check_names,
-    is_column,
-    long_targets,
+    paired,
     predict_targets,
     read_columns,
+    split_targets,
     weights_of,
-    wide_targets,
 )
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
+
+
+class TargetScaling(VarianceScaler):
+    """The recalibrator of one target, which leans on those of the others.
+
+    :class:`~sigmascale.RecalibratedTargets` makes one for each of its targets. It is a
+    recalibrator like all others: it predicts, can be saved, watched and exported.
+
+    Parameters
+    ----------
+    distribution : {"normal", "student"}, default "normal"
+        The law of errors.
+
+    Attributes
+    ----------
+    target_ : str
+        The name of the target.
+    own_factor_, factor_ : float
+        The factor of the target beside what all targets share: as its own rows have it,
+        and as it is used, nearer to that of the others the fewer these rows are.
+    own_weight_ : float
+        The share of the variance that the target's own fit decides on, between 0 and 1;
+        the rest is what all targets share, times the factor.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, (500, 2))
+    >>> error = rng.normal(scale=u * [2.0, 3.0])
+    >>> targets = ss.RecalibratedTargets(names=["gap", "dipole"]).fit(u, error)
+    >>> scaler = targets.scalers_["dipole"]
+    >>> round(scaler.factor_, 1), scaler.predict(u[:2, 1]).shape
+    (3.1, (2,))
+    """
+
+    def __init__(self, *, distribution: Distribution = "normal") -> None:
+        self.distribution = distribution
+
+    does = (
+        "uncertainties of one target of several are recalibrated by what all targets "
+        "share, times a factor of its own, and by its own fit as far as its rows "
+        "justify that"
+    )
+
+    target_: str
+    own_factor_: float
+    factor_: float
+    own_weight_: float
+
+    def _learn(self, rows: Predictions) -> NoReturn:
+        msg = (
+            "TargetScaling is one of several, and is not fitted alone. Fit all targets "
+            "with RecalibratedTargets, or one with another recalibrator."
+        )
+        raise InvalidInputError(msg)
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether these are numbers that are learned, for those from a file."""
+        numbers: tuple[Any, ...] = (self.own_factor_, self.factor_, self.own_weight_)
+        return (
+            all(type(each) is float for each in numbers)
+            and all(0 < each < np.inf for each in numbers[:2])
+            and 0 <= self.own_weight_ <= 1
+        )
+
+    def _learned_words(self) -> str:
+        return (
+            f"The target is {self.target_!r}; its factor is {self.factor_:.4g} (from "
+            f"its own rows alone {self.own_factor_:.4g}), and its own fit has a weight "
+            f"of {self.own_weight_:.2g}."
+        )
 
 
 class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
@@ -78,18 +152,24 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    scalers_ : dict of str to TargetScaling
-        The recalibrator of each target, by its name.
+    scalers_ : dict of str to recalibrator
+        The recalibrator of each target, by its name; each can predict, be saved,
+        watched and exported alone.
     half_way_ : float
         The number of rows k at which a target's own fit and what all share weigh the
         same; infinite if what all share does for all.
     is_column_ : bool
         Whether predictions have the shape (n,).
+    uncertainty_columns_ : list of int or None
+        The column of X with the uncertainties of each target, of a wide table.
 
     Notes
     -----
-    *Wide tables.* X begins with the uncertainties of the targets, in the order of the
-    columns of y; what follows are features, which all targets share. An entry of y that
+    *Wide tables.* X begins with the uncertainties of the targets; what follows are
+    features, which all targets share. Where the columns of X and of y have names that
+    match (gap and u_gap, homo and u_homo), these say which uncertainty belongs to which
+    error; otherwise their order does, and names that contradict it are refused. An
+    entry of y that
     is missing (NaN, or None) is left out, whatever its uncertainty; an error without an
     uncertainty is refused. In `predict`, an uncertainty that is missing stays so.
     Entries of one row belong together in cross-validation.
@@ -134,6 +214,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     scalers_: dict[str, TargetScaling]
     half_way_: float
+    uncertainty_columns_: list[int] | None
+    columns_: list[str] | None
 
     def __init__(
         self,
@@ -177,7 +259,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         table = read_table(X)
         self._compare_columns(X, table, fitting=True)
         targets = self._targets(table, y, groups, sample_weight)
-        self.is_column_ = self.by is not None or is_column(y)
+        one_column = as_frame(y, "y") is None and as_array(y, "y").ndim == 1
+        self.is_column_ = self.by is not None or one_column
         if groups is None:
             largest = max(targets, key=lambda each: each.rows.n_rows)
             warn_of_repeats(largest.rows.changed(groups=None))
@@ -198,7 +281,6 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         """
         template = self._template()
         seed = check_count(self.random_state, "random_state", least=0)
-        _warn_of_likely_mistakes(targets)
         positive = [_positive(each) for each in targets]
         learning = _informative(
             [each.with_uncertainty(in_range(each.uncertainty)) for each in positive]
@@ -246,12 +328,10 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
-        names = list(self.scalers_)
         maps = {name: _predict_of(each) for name, each in self.scalers_.items()}
-        if self.by is not None:
-            targets = long_targets(table, self.by, names)
-        else:
-            targets = wide_targets(table, names)
+        targets = split_targets(
+            table, list(maps), by=self.by, order=self.uncertainty_columns_
+        )
         found = predict_targets(targets, maps, wide=self.by is None)
         return found.ravel() if self.is_column_ else found
 
@@ -278,8 +358,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
         total, n = 0.0, 0.0
-        names = list(self.scalers_)
-        for target in self._targets(table, y, None, sample_weight, names):
+        for target in self._targets(table, y, None, sample_weight, fitting=False):
             scaler, rows = self.scalers_[target.name], target.rows
             if not rows.n_rows:
                 continue
@@ -351,6 +430,21 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         ]
 
     @property
+    def is_sound(self) -> bool:
+        """Whether this can be what was learned, for what comes from a file."""
+        template: object = self.scaler
+        half_way: object = self.half_way_
+        return (
+            isinstance(template, VarianceScaler | None)
+            and (self.names is None or list(self.names) == list(self.scalers_))
+            and type(self.random_state) is int
+            and isinstance(half_way, float)
+            and half_way > 0
+            and all(type(each) is TargetScaling for each in self.scalers_.values())
+            and (self.columns_ is None or len(self.columns_) == self.n_features_in_)
+        )
+
+    @property
     def _distribution(self) -> Distribution:
         return "normal" if self.scaler is None else self.scaler.distribution
 
@@ -374,9 +468,10 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         y: Any,
         groups: Any,
         sample_weight: Any,
-        names: list[str] | None = None,
+        *,
+        fitting: bool = True,
     ) -> list[TargetRows]:
-        """Return the rows with errors of each target; `names` are those of `fit`."""
+        """Return the rows with errors of each target; after `fit`, of its targets."""
         if y is None:
             msg = (
                 "This RecalibratedTargets estimator requires y to be passed, but the "
@@ -385,7 +480,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise InvalidInputError(msg)
         errors, found = read_columns(y, "y")
         labels = group_codes(groups, table.columns[0], "X")
-        weights = weights_of(sample_weight, table.n_rows)
+        names = () if fitting else tuple(self.scalers_)
         if self.by is not None:
             if errors.shape[1] != 1:
                 msg = (
@@ -393,20 +488,44 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
                     f"one; found shape {errors.shape}."
                 )
                 raise InvalidInputError(msg)
-            check_infinite(errors, ("y",), table.n_rows)
-            return long_targets(table, self.by, names, errors[:, 0], labels, weights)
-        if names is None:
-            names = list(check_names(self.names, found, errors.shape[1]))
-        elif errors.shape[1] != len(names):
-            msg = (
-                f"`y` must have a column for each of {len(names)} targets; found "
-                f"shape {errors.shape}."
-            )
-            raise InvalidInputError(msg)
-        check_infinite(errors, names, table.n_rows)
-        if labels is None:  # entries of one row belong together
-            labels = np.arange(table.n_rows)
-        return wide_targets(table, names, errors, labels, weights)
+            self.uncertainty_columns_ = None
+        else:
+            if fitting:
+                names = self._name_targets(table, found, errors.shape[1])
+            elif errors.shape[1] != len(names):
+                msg = (
+                    f"`y` must have a column for each of {len(names)} targets; found "
+                    f"shape {errors.shape}."
+                )
+                raise InvalidInputError(msg)
+            elif found is not None:
+                errors = errors[:, paired(names, found, "y")]
+            if labels is None:  # entries of one row belong together
+                labels = np.arange(table.n_rows)
+        check_infinite(
+            errors, names if self.by is None and names else "y", table.n_rows
+        )
+        return split_targets(
+            table,
+            names or None,
+            by=self.by,
+            order=self.uncertainty_columns_,
+            errors=errors,
+            groups=labels,
+            weights=weights_of(sample_weight, table.n_rows),
+        )
+
+    def _name_targets(
+        self, table: Predictions, found: tuple[str, ...] | None, n_targets: int
+    ) -> tuple[str, ...]:
+        """Return the names of the targets, and find the uncertainties of each."""
+        names = check_names(self.names, found, n_targets)
+        self.uncertainty_columns_ = list(range(n_targets))
+        called = names if found is None and self.names is not None else found
+        if called is not None and self.columns_ is not None:
+            columns = table.names[:n_targets]
+            self.uncertainty_columns_ = paired(called, columns, "X")
+        return names
 
     def _compare_columns(self, X: Any, table: Predictions, *, fitting: bool) -> None:
         """Remember the columns of a table in `fit`, and compare them after it."""
@@ -419,9 +538,22 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 "column per target and feature, uncertainties first."
             )
             raise InvalidInputError(msg)
-        shape = (table.n_rows, len(table.columns))
-        shaped = X if hasattr(X, "columns") else np.empty(shape)
+        named = hasattr(X, "columns")
+        shaped = X if named else np.empty((table.n_rows, len(table.columns)))
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
+        # scikit-learn looks at names that are text; those of pandas may be numbers
+        columns = list(table.names) if named else None
+        if fitting:
+            self.columns_ = columns
+        elif columns and self.columns_ and columns != self.columns_:
+            if set(columns) != set(self.columns_):
+                return  # other names, but as many columns
+            msg = (
+                f"X must have its columns in the order of fit, "
+                f"{', '.join(self.columns_)}; found {', '.join(columns)}. Select them "
+                "in that order."
+            )
+            raise InvalidInputError(msg)
 
     def _repr_html_(self) -> str:
         if not hasattr(self, "scalers_"):
@@ -442,23 +574,17 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 _HEADER = ("target", "rows", "own factor", "factor", "weight of own fit")
 
 
-def _warn_of_likely_mistakes(targets: Sequence[TargetRows]) -> None:
-    """Warn of what is hardly an error or uncertainty; refuse targets without rows."""
-    for target in targets:
-        if not target.rows.n_rows:
-            msg = f"target {target.name!r} has no known error. Leave it out."
-            raise InvalidInputError(msg)
-        with target.told():
-            for words, kind in slips_found(target.rows, sample_of(target.rows)):
-                warn(words, kind, stacklevel=4)
-
-
 def _positive(target: TargetRows) -> Predictions:
-    """Return the rows of a target, whose uncertainties are not 0."""
-    rows = target.rows
+    """Return the rows of a target, whose uncertainties are not 0; warn of slips."""
+    if not target.rows.n_rows:
+        msg = f"target {target.name!r} has no known error. Leave it out."
+        raise InvalidInputError(msg)
     with target.told():
-        u = check_nonnegative_uncertainty(rows.numbers(0), smallest=None)
-    return rows.with_uncertainty(u)
+        u = check_nonnegative_uncertainty(target.rows.numbers(0), smallest=None)
+        rows = target.rows.with_uncertainty(u)
+        for words, kind in slips_found(rows, sample_of(rows)):
+            warn(words, kind, stacklevel=4)
+    return rows
 
 
 def _informative(targets: list[Predictions]) -> list[Predictions]:

@@ -6,9 +6,11 @@ target, and the places that they have in the table.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,7 @@ from .._support.checks import (
     from_series,
     refuse_lazy,
 )
+from .._support.labels import label_text
 from .._support.telling import telling_of
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
@@ -61,9 +64,7 @@ class TargetRows:
 def read_columns(values: Any, name: str) -> tuple[Floats, tuple[str, ...] | None]:
     """Return a table of numbers, of which some may be missing (NaN), and its names."""
     frame = as_frame(values, name)
-    names = None
     if frame is not None:
-        names = tuple(str(each) for each in frame.columns)
         columns = [
             as_floats(np.asarray(from_series(each.to_native())), name)
             for each in frame.iter_columns()
@@ -81,12 +82,7 @@ def read_columns(values: Any, name: str) -> tuple[Floats, tuple[str, ...] | None
     if not table.size:
         msg = f"`{name}` must have rows and columns; found shape {table.shape}."
         raise InvalidInputError(msg)
-    return table, names
-
-
-def is_column(values: Any) -> bool:
-    """Return whether values are one column rather than a table of them."""
-    return as_frame(values, "y") is None and as_array(values, "y").ndim == 1
+    return table, None if frame is None else tuple(map(str, frame.columns))
 
 
 def check_names(
@@ -95,113 +91,149 @@ def check_names(
     """Return the names of the targets: given, those of columns, or y0, y1, ..."""
     if given is None:
         return tuple(found or (f"y{i}" for i in range(n_targets)))
-    names = (
-        () if isinstance(given, str) else tuple(str(each) for each in _listed(given))
-    )
+    listed = isinstance(given, Sequence | np.ndarray) and not isinstance(given, str)
+    names = tuple(str(each) for each in given) if listed else ()
     if len(names) != n_targets or len(set(names)) < n_targets:
         msg = (
             f"`names` must be a list of {n_targets} different names, one for each "
             f"target; found {given!r}."
         )
         raise InvalidInputError(msg)
+    if found and paired(names, found, "y") != list(range(n_targets)):
+        msg = (
+            f"`names` must be in the order of the columns, {', '.join(found)}; found "
+            f"{', '.join(names)}. Leave `names` out."
+        )
+        raise InvalidInputError(msg)
     return names
 
 
-def _listed(given: Any) -> list[Any]:
-    try:
-        return list(given)
-    except TypeError:
-        return []
+def paired(targets: Sequence[str], columns: Sequence[str], name: str) -> list[int]:
+    """Return which column belongs to each target, by their names.
+
+    Names match if they are the same but for what all of them begin or end with. Those
+    that do not match say nothing, and columns are in the order of the targets; but not
+    if they name the targets in another order.
+
+    >>> paired(["gap", "homo", "lumo"], ["u_lumo", "u_gap", "u_homo"], "X")
+    [1, 2, 0]
+    >>> paired(["gap", "homo"], ["first", "second"], "X")
+    [0, 1]
+    """
+    wanted, found = _distinctive(targets), _distinctive(columns)
+    if len(set(found)) == len(found) and set(found) == set(wanted):
+        return [found.index(each) for each in wanted]
+    words = [_words(each) for each in targets]
+    own = [each.difference(*words[:k], *words[k + 1 :]) for k, each in enumerate(words)]
+    for k, column in enumerate(columns):
+        named = [bool(each & _words(column)) for each in own]
+        if any(named) and not named[k]:
+            msg = (
+                f"The columns {', '.join(columns)} of `{name}` must be those of the "
+                f"targets {', '.join(targets)}, in this order or with names that say "
+                f"which is which; found {column!r} in the place of {targets[k]!r}. "
+                f"Give them names that match, such as u_{targets[k]}."
+            )
+            raise InvalidInputError(msg)
+    return list(range(len(targets)))
 
 
-def wide_targets(
+def _words(name: str) -> set[str]:
+    return set(re.findall(r"[^\W_]+", name.casefold()))
+
+
+def _distinctive(names: Sequence[str]) -> list[str]:
+    """Return names without what all of them begin and end with."""
+    found = [each.casefold() for each in names]
+    for _ in range(2):  # from the front, and then from the end
+        letters = zip(*found, strict=False)
+        common = takewhile(lambda several: len(set(several)) == 1, letters)
+        n_common = len(list(common))
+        found = [each[n_common:][::-1] for each in found]
+    return found
+
+
+def split_targets(
     table: Predictions,
-    names: Sequence[str],
+    names: Sequence[str] | None,
+    *,
+    by: Any = None,
+    order: Sequence[int] | None = None,
     errors: Floats | None = None,
     groups: Ints | None = None,
     weights: Floats | None = None,
 ) -> list[TargetRows]:
-    """Return the rows of each target of a table that begins with their uncertainties.
+    """Return the rows of each target of a table.
 
     Known are entries with an error; or, where errors are none of the matter, those with
     an uncertainty; and none whose weight is 0.
+
+    Parameters
+    ----------
+    table : Predictions
+        A wide table begins with a column of uncertainties for each target; a long one
+        has one such column, and one of labels.
+    names : list of str or None
+        The targets. Labels of a long table must be among them; None stands for all.
+    by : int or str, optional
+        The column of labels, of a long table.
+    order : list of int, optional
+        The column of the uncertainties of each target, of a wide table; by default
+        these are in the order of the targets.
+    errors : array of shape (n, n_targets), optional
+        Errors; one column of a long table.
+    groups, weights : array of shape (n,), optional
+        The groups and weights of the rows.
     """
-    n_targets = len(names)
-    if len(table.columns) < n_targets:
-        msg = (
-            f"X must begin with a column of uncertainties for each of {n_targets} "
-            f"targets; found {len(table.columns)} column(s)."
-        )
+    position = None if by is None else table.position(by)
+    if position == 0:
+        msg = "`by` must be a column of labels; found column 0, the uncertainty."
         raise InvalidInputError(msg)
-    found = []
-    for k, name in enumerate(names):
-        u = as_floats(table.columns[k], f"X[:, {table.names[k]}]")
-        known = ~np.isnan(u if errors is None else errors[:, k]) & _counts(weights)
+    if position is not None:
+        labels = table.labels(position).compact()
+        found = [label_text(label) for label in labels.labels]
+        if unknown := sorted(set(found).difference(found if names is None else names)):
+            msg = (
+                f"column {table.names[position]!r} names a target that was not seen in "
+                f"fit: {unknown[0]!r}. Leave these rows out."
+            )
+            raise InvalidInputError(msg)
+        # its column of uncertainties, that of errors, and which rows are its own
+        parts = [(name, 0, 0, labels.codes == k) for k, name in enumerate(found)]
+        features = [i for i in range(1, len(table.columns)) if i != position]
+    else:
+        names = names or ()
+        if len(table.columns) < len(names):
+            msg = (
+                f"X must begin with a column of uncertainties for each of {len(names)} "
+                f"targets; found {len(table.columns)} column(s)."
+            )
+            raise InvalidInputError(msg)
+        at = range(len(names)) if order is None else order
+        all_rows = np.ones(table.n_rows, dtype=bool)
+        parts = [(name, at[k], k, all_rows) for k, name in enumerate(names)]
+        features = list(range(len(names), len(table.columns)))
+    targets = []
+    for name, first, k, own in parts:
+        u = as_floats(table.columns[first], f"X[:, {table.names[first]}]")
+        error = None if errors is None else errors[:, k]
+        known = own & ~np.isnan(u if error is None else error)
+        if weights is not None:
+            known &= weights > 0
         _check_uncertainties(u, known, name)
         rows = Predictions.of(
-            (u, *table.columns[n_targets:]),
-            (table.names[k], *table.names[n_targets:]),
-            None if errors is None else errors[:, k],
+            (u, *(table.columns[i] for i in features)),
+            (table.names[first], *(table.names[i] for i in features)),
+            error,
             groups,
             weights,
-            (None, *table.categories[n_targets:]),
+            (None, *(table.categories[i] for i in features)),
         )
         places = np.flatnonzero(known)
         if places.size < table.n_rows:
             rows = rows.take(places)
-        found.append(TargetRows(name, rows, places, table.n_rows))
-    return found
-
-
-def long_targets(
-    table: Predictions,
-    by: Any,
-    names: Sequence[str] | None = None,
-    errors: Floats | None = None,
-    groups: Ints | None = None,
-    weights: Floats | None = None,
-) -> list[TargetRows]:
-    """Return the rows of each target of a table with a column of their labels.
-
-    Where `names` are given, there must be no others.
-    """
-    position = table.position(by)
-    if position == 0:
-        msg = "`by` must be a column of labels; found column 0, the uncertainty."
-        raise InvalidInputError(msg)
-    labels = table.labels(position).compact()
-    codes = labels.codes
-    found = [_name(label) for label in labels.labels]
-    wanted = found if names is None else names
-    if unknown := sorted(set(found).difference(wanted)):
-        msg = (
-            f"column {table.names[position]!r} names a target that was not seen in "
-            f"fit: {unknown[0]!r}. Leave these rows out."
-        )
-        raise InvalidInputError(msg)
-    u = as_floats(table.columns[0], f"X[:, {table.names[0]}]")
-    known = ~np.isnan(u if errors is None else errors) & _counts(weights)
-    kept = [i for i in range(len(table.columns)) if i != position]
-    rows = Predictions.of(
-        tuple(u if i == 0 else table.columns[i] for i in kept),
-        tuple(table.names[i] for i in kept),
-        errors,
-        groups,
-        weights,
-        [table.categories[i] for i in kept],
-    )
-    targets = []
-    for code, name in enumerate(found):
-        here = known & (codes == code)
-        _check_uncertainties(u, here, name)
-        places = np.flatnonzero(here)
-        targets.append(TargetRows(name, rows.take(places), places, table.n_rows))
+        targets.append(TargetRows(name, rows, places, table.n_rows))
     return targets
-
-
-def _counts(weights: Floats | None) -> Any:
-    """Return whether rows have a weight."""
-    return True if weights is None else weights > 0
 
 
 def weights_of(sample_weight: Any, n_rows: int, rows_name: str = "X") -> Floats | None:
@@ -212,13 +244,6 @@ def weights_of(sample_weight: Any, n_rows: int, rows_name: str = "X") -> Floats 
     all_weights = np.zeros(n_rows)
     all_weights[kept] = 1.0 if weights is None else weights
     return all_weights
-
-
-def _name(label: Any) -> str:
-    """Return a label as text; numbers that are whole have no point."""
-    if isinstance(label, float) and label.is_integer():
-        return str(int(label))
-    return str(label)
 
 
 def _check_uncertainties(u: Floats, known: npt.NDArray[np.bool_], name: str) -> None:

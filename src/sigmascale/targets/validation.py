@@ -19,10 +19,10 @@ from .tables import (
     TargetRows,
     check_infinite,
     check_names,
-    long_targets,
+    paired,
     read_columns,
+    split_targets,
     weights_of,
-    wide_targets,
 )
 
 
@@ -262,14 +262,9 @@ def _targets(
         raise InvalidInputError(msg)
     n_rows, n_targets = errors.shape
     together = group_codes(groups, errors, "error")
-    weights = weights_of(sample_weight, n_rows, "error")
-    one = with_named_features(Predictions.of((u[:, 0],), ("u",)), features)
-    one = one.to_be_judged()
-    table = one.changed(
-        columns=(*u.T, *one.columns[1:]),
-        names=(*["u"] * n_targets, *one.names[1:]),
-        categories=(*[None] * n_targets, *one.categories[1:]),
-    )
+    table = Predictions.of(list(u.T), ["u"] * n_targets)
+    table = with_named_features(table, features)
+    by, order, known = None, None, None
     if labels is not None:
         if n_targets != 1 or names is not None:
             msg = (
@@ -277,17 +272,26 @@ def _targets(
                 "`names` out."
             )
             raise InvalidInputError(msg)
-        by = check_labels(labels, errors, "labels")
-        check_infinite(errors, ("error",), n_rows)
+        by, told = len(table.columns), check_labels(labels, errors, "labels")
         table = table.changed(
-            columns=(*table.columns, by.codes),
+            columns=(*table.columns, told.codes),
             names=(*table.names, "labels"),
-            categories=(*table.categories, by.labels),
+            categories=(*table.categories, told.labels),
         )
-        return long_targets(table, -1, None, errors[:, 0], together, weights)
-    known = list(check_names(names, found or called, n_targets))
-    check_infinite(errors, known, n_rows)
-    return wide_targets(table, known, errors, together, weights)
+    else:
+        known = check_names(names, found or called, n_targets)
+        if found and called:
+            order = paired(found, called, "uncertainty")
+    check_infinite(errors, known or ("error",), n_rows)
+    return split_targets(
+        table,
+        known,
+        by=by,
+        order=order,
+        errors=errors,
+        groups=together,
+        weights=weights_of(sample_weight, n_rows, "error"),
+    )
 
 
 def _n_units(rows: Predictions) -> int:

@@ -13,7 +13,7 @@ from ..._support.progress import working
 from ...exceptions import DamagedFileError, InvalidInputError
 from ...predictions import read_table
 from ...roles import Choice, Roles, free_names, known
-from ...targets.tables import wide_targets
+from ...targets.tables import split_targets
 from .filesets import about, named
 from .memory import conditioning_table, errors_of, weights_of
 from .patterns import ERRORS, STAR, UNCERTAINTIES, choices_of, patterns_of
@@ -197,11 +197,11 @@ class TargetsTable(TakenTable):
     def shared(self, saved: SavedTargets) -> float:
         """Return which share of a calibration set is among the rows, at most."""
         names = list(self.roles)
-        targets = wide_targets(read_table(self.X), names, self.errors)
+        targets = split_targets(read_table(self.X), names, errors=self.errors)
         shares = [
-            saved.maps[each.name].seen.shared(each.rows)
+            seen.shared(each.rows)
             for each in targets
-            if each.rows.n_rows and saved.maps[each.name].seen is not None
+            if each.rows.n_rows and (seen := saved.maps[each.name].seen) is not None
         ]
         return max(shares, default=0.0)
 

@@ -129,9 +129,9 @@ def _jax():
         pytest.skip("JAX finds no GPU")
 
     def make(values):
-        from sigmascale.arrays.libraries import Library
+        from sigmascale.bins.libraries import library_of
 
-        with Library.of(jax.numpy.zeros(1)).in_64_bits():
+        with library_of(jax.numpy.zeros(1)).in_64_bits():
             return jax.numpy.asarray(values)
 
     return make, jax.Array
@@ -139,7 +139,7 @@ def _jax():
 
 @pytest.mark.parametrize("library", [_cupy, _jax])
 def test_cupy_and_jax_agree_with_numpy(library, fitted, data_of):
-    from sigmascale.arrays.libraries import to_numpy
+    from sigmascale.bins.libraries import to_numpy
 
     make, kind = library()
     X, error = data_of(100_000, 5, new=True)

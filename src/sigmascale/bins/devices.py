@@ -1,7 +1,8 @@
 """Rows on a device: checked columns, the uncertainty first, and errors if any.
 
 They answer to the names of `Predictions`, which are in memory, as far as both do the
-same. What is wrong is said in the same words, with the place and the remedy.
+same. What is wrong is said in the same words, with the place and the remedy. Rows stay
+where they are; only sums and limits come to the host.
 """
 
 from __future__ import annotations
@@ -19,13 +20,11 @@ from .._support.checks import (
     refuse_reserved,
 )
 from .._support.telling import warn
-from ..bins.partitions import feasible_bins
-from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError, ZeroUncertaintyWarning
 from ..predictions import NamedColumns, Predictions, default_names
-from .libraries import Array, Library, is_device_array
-from .ranks import order_statistics, rank_codes
-from .sums import TERMS, sums_of_all, sums_of_codes
+from .libraries import Array, Library, is_device_array, library_of
+from .partitions import rank_codes
+from .sums import TERMS, BinSums
 
 
 def on_device(*arguments: Any) -> bool:
@@ -40,19 +39,19 @@ def on_device(*arguments: Any) -> bool:
 
 def _kind(values: Any) -> str:
     if is_device_array(values):
-        return str(Library.of(values))
+        return str(library_of(values))
     return f"{type(values).__module__.partition('.')[0]}.{type(values).__name__}"
 
 
 def _same(library: Library, values: Any, name: str, first: str) -> Array:
     """Return an array of real numbers that is where the first one is."""
-    if not is_device_array(values) or Library.of(values) != library:
+    if not is_device_array(values) or library_of(values) != library:
         msg = (
             f"`{first}` and `{name}` must be arrays of one library on one device; "
             f"found {library} and {_kind(values)}. Move one to the other first."
         )
         raise InvalidInputError(msg)
-    if not library.is_real(values):
+    if library.has_kind(values, "complex floating"):
         msg = (
             f"`{name}` must hold real numbers; found {values.dtype}. Pass the real "
             "part or the absolute value."
@@ -72,7 +71,7 @@ def _column(library: Library, values: Any, name: str, first: str) -> Array:
     if not array.shape[0]:
         msg = f"`{name}` must have at least 1 row; found 0. Is the array empty?"
         raise InvalidInputError(msg)
-    return array if library.is_floating(array) else library.floats(array)
+    return array if library.has_kind(array, "real floating") else library.floats(array)
 
 
 def _same_length(first: str, rows: Array, second: str, column: Array) -> None:
@@ -136,6 +135,7 @@ class DeviceRows(NamedColumns):
     columns: tuple[Array, ...]
     names: tuple[str, ...]
     error: Array | None = None
+    weights: None = None  # which rows on a device never have
 
     @classmethod
     def judged(cls, error: Any, uncertainty: Any, features: Any = None) -> DeviceRows:
@@ -147,7 +147,7 @@ class DeviceRows(NamedColumns):
                 f"on one device; found {_kind(error)} and device arrays. Move them."
             )
             raise InvalidInputError(msg)
-        library = Library.of(given)
+        library = library_of(given)
         with library.in_64_bits():
             e = _column(library, error, "error", "uncertainty")
             u = _column(library, uncertainty, "uncertainty", "error")
@@ -172,7 +172,7 @@ class DeviceRows(NamedColumns):
                 f"{_kind(X)} and a device array. Move one to the other first."
             )
             raise InvalidInputError(msg)
-        library = Library.of(X)
+        library = library_of(X)
         array = _same(library, X, "X", "X")
         if array.ndim not in (1, 2) or 0 in array.shape:
             msg = (
@@ -283,17 +283,14 @@ class DeviceRows(NamedColumns):
         error = None if self.error is None else host(self.error)
         return Predictions.of(tuple(map(host, self.columns)), self.names, error)
 
-    def total(self, terms: tuple[str, ...] = TERMS) -> BinSums:
-        """Return the sums of all rows."""
-        return sums_of_all(self.library, self.errors, self.uncertainty, terms)
+    @property
+    def total(self) -> int:
+        """The number of rows: those on a device have no weights."""
+        return self.n_rows
 
-    def sums(
-        self, codes: Array, n_codes: int, terms: tuple[str, ...] = TERMS
-    ) -> BinSums:
-        """Return the sums of the rows of each code."""
-        return sums_of_codes(
-            self.library, codes, n_codes, self.errors, self.uncertainty, terms
-        )
+    def sums(self, terms: tuple[str, ...] = TERMS) -> BinSums:
+        """Return the sums of all rows."""
+        return BinSums.of_all(self.errors, self.uncertainty, terms=terms)
 
     def ranked_sums(
         self,
@@ -304,26 +301,16 @@ class DeviceRows(NamedColumns):
         min_size: int = 1,
     ) -> BinSums:
         """Return the sums of equal-size bins of a column, by the ranks of the rows."""
-        n_bins = feasible_bins(self.n_rows, n_bins, min_size)
+        e, u = self.errors, self.uncertainty
         if ties is not None:
             ties = _column(self.library, ties, "ties", "error")
-            _same_length("error", self.errors, "ties", ties)
+            _same_length("error", e, "ties", ties)
             finite_range(self.library, ties, "ties")
         elif position > 0:
-            ties = self.uncertainty
-        codes = rank_codes(
-            self.library,
-            self.columns[position],
-            n_bins,
-            ties=ties,
-            error=self.errors,
-            uncertainty=self.uncertainty,
-        )
-        return self.sums(codes, n_bins, terms)
-
-    def at_ranks(self, position: int, ranks: Any) -> Any:
-        """Return the values of a column at some ranks."""
-        return order_statistics(self.library, self.columns[position], ranks)
+            ties = u
+        x, others = self.columns[position], {"error": e, "uncertainty": u}
+        codes, n_bins = rank_codes(x, n_bins, ties=ties, min_size=min_size, **others)
+        return BinSums.from_codes(codes, n_bins, e, u, terms=terms)
 
 
 def _named(library: Library, features: Any) -> dict[str, Any]:

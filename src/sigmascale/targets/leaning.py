@@ -11,8 +11,8 @@ from sklearn.base import clone
 from .._support.checks import LARGEST_Z, Floats
 from .._support.telling import quiet
 from ..maps import Constant, Hypotenuse, Node, Product, multiplied
+from ..maps.nodes import in_unit
 from ..maps.prediction import in_range, rescale
-from ..maps.units import in_unit
 from ..predictions import Predictions
 from ..scaling.base import VarianceScaler
 from ..scaling.choice import rank

@@ -1,26 +1,39 @@
-"""Sums of fine bins of rows that arrive as arrays, piece by piece.
+"""Fine bins: some ten thousand of them take the place of all rows.
 
-A *fine bin* holds the numbers that round to the same few significant bits. Some ten
-thousand of them take the place of all rows: their sums add up, limits at any rank are
-found among them, and bins of any kind are runs of them. The bits of a rounded number
-are a place in an array, so that no key has to be looked up.
+A *fine bin* holds the numbers that round to the same few significant bits. Their sums
+add up, limits at any rank are found among them, and bins of any kind are runs of them.
+Whoever has rows makes them: the engine of a lazy frame, a device, or a :class:`Tally`
+of rows that arrive as arrays, piece by piece. There, the bits of a rounded number are a
+place in an array, so that no key has to be looked up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Ints
+from .libraries import MAGNITUDE
+from .partitions import (
+    EqualSizeBins,
+    cut_positions,
+    feasible_bins,
+    most_bins,
+    warn_of_ties,
+)
+from .sums import TERMS, BinSums
 
 LARGEST_FEATURE = 1e250  # beyond, rounding to a few bits would overflow
 MOST_PLACES = 2**18  # of a column: 64 powers of 2 at 13 bits
-_MAGNITUDE = np.int64(2**63 - 1)
 _NEAR_ZERO = 1e-290
 
 Arrays = dict[str, npt.NDArray[Any]]
+# Ranks of the rows that limits should have, from the number of rows.
+Ranks = Callable[[int], Ints]
 
 
 def round_to(x: Any, bits: int) -> Any:
@@ -37,6 +50,188 @@ def round_to(x: Any, bits: int) -> Any:
     """
     shifted = x * float(2 ** (53 - bits) + 1)
     return shifted - (shifted - x)
+
+
+@dataclass(frozen=True)
+class FineBins:
+    """Disjoint ranges of x in ascending order, and the sums over their rows.
+
+    Attributes
+    ----------
+    low, high : array of shape (n_fine,)
+        The smallest and the largest x.
+    tie_low, tie_high : array of shape (n_fine,)
+        The same of u, where rows of equal x are told apart by u; elsewhere 0 and
+        infinity.
+    n : array of int, shape (n_fine,)
+        Number of rows.
+    sums : dict of str to array of shape (n_fine,)
+        Sums of terms; "u_min" and "u_max" are the range of u.
+    """
+
+    low: Floats
+    high: Floats
+    tie_low: Floats
+    tie_high: Floats
+    n: Ints
+    sums: dict[str, Floats]
+
+    @classmethod
+    def of(
+        cls,
+        low: Floats,
+        high: Floats,
+        n: Ints,
+        sums: dict[str, Floats],
+    ) -> FineBins:
+        """Return fine bins whose rows were not told apart by u."""
+        ties = np.zeros(low.size), np.full(low.size, np.inf)
+        return cls(low, high, *ties, n, sums)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that have an x."""
+        return int(self.n.sum())
+
+    @property
+    def single(self) -> npt.NDArray[np.bool_]:
+        """Whether all rows of a fine bin have the same x."""
+        return np.equal(self.low, self.high)
+
+    def holding(self, ranks: Ints) -> npt.NDArray[np.intp]:
+        """Return the fine bin that holds the row of each rank."""
+        return np.searchsorted(np.cumsum(self.n), ranks, side="right")
+
+    def values_at(self, ranks: Ints) -> Floats:
+        """Return the x of the row of each rank, as if x were even within fine bins."""
+        at = self.holding(ranks)
+        before = ranks - (np.cumsum(self.n) - self.n)[at]
+        share = (before + 0.5) / self.n[at]
+        return np.where(
+            self.single[at],
+            self.low[at],
+            self.low[at] + share * (self.high - self.low)[at],
+        )
+
+    def cut(self, ranks: Ints) -> npt.NDArray[np.intp]:
+        """Return the fine bins at which bins begin, the first one's 0 left out.
+
+        The limit is the value of the row of that rank, as in memory, or the nearest
+        edge of a fine bin whose rows were not told apart.
+        """
+        at = self.holding(ranks)
+        before = ranks - (np.cumsum(self.n) - self.n)[at]
+        wide = ~self.single | (
+            (self.tie_high < np.inf) & (self.tie_low < self.tie_high)
+        )
+        at = at + (wide[at] & (before > self.n[at] / 2))
+        return np.unique(at[(at > 0) & (at < self.n.size)])
+
+    def bin_sums(self, cuts: npt.NDArray[np.intp]) -> BinSums:
+        """Return the sums of bins that begin at `cuts`, with the range of u."""
+        starts = np.concatenate([[0], cuts])
+        return BinSums(
+            n=np.add.reduceat(self.n, starts),
+            x_min=np.minimum.reduceat(self.sums["u_min"], starts),
+            x_max=np.maximum.reduceat(self.sums["u_max"], starts),
+            **{
+                name: np.add.reduceat(values, starts)
+                for name, values in self.sums.items()
+                if name not in ("u_min", "u_max")
+            },
+        )
+
+    def even_sums(self, ranks: Ints) -> BinSums:
+        """Return the sums of bins that begin at some ranks, with the range of x.
+
+        Terms that fine bins do not have are 0.
+        """
+        parts, starts = self.split(ranks)
+        none = {name: np.zeros(ranks.size) for name in TERMS}
+        terms = {
+            name: np.add.reduceat(values, starts)
+            for name, values in parts.sums.items()
+            if name in none
+        }
+        ends = {
+            "x_min": parts.low[starts],
+            "x_max": np.maximum.reduceat(parts.high, starts),
+        }
+        n = np.diff(ranks, append=self.n_rows)
+        return BinSums(n=n, **(none | terms | ends))
+
+    def split(self, ranks: Ints) -> tuple[FineBins, Ints]:
+        """Return fine bins that begin at every rank, and where these are.
+
+        Rows of a fine bin that were not told apart share its sums evenly: what
+        dealing them out at random would give on average.
+        """
+        starts = np.cumsum(self.n) - self.n
+        edges = np.union1d(starts, ranks)
+        parent = np.searchsorted(starts, edges, side="right") - 1
+        n = np.diff(edges, append=self.n_rows)
+        share = n / self.n[parent]
+        begin = (edges - starts[parent]) / self.n[parent]
+        width = (self.high - self.low)[parent]
+        low = self.low[parent] + begin * width
+        parts = FineBins(
+            low=low,
+            high=np.where(share == 1, self.high[parent], low + share * width),
+            tie_low=self.tie_low[parent],
+            tie_high=self.tie_high[parent],
+            n=n,
+            sums={
+                name: values[parent] * (1 if name in ("u_min", "u_max") else share)
+                for name, values in self.sums.items()
+            },
+        )
+        return parts, np.searchsorted(edges, ranks)
+
+    def replaced(self, which: npt.NDArray[np.bool_], finer: FineBins) -> FineBins:
+        """Return fine bins of which some were replaced by finer ones."""
+
+        def both(old: Any, new: Any) -> Any:
+            return np.concatenate([old[~which], new])[order]
+
+        order = np.lexsort(
+            [
+                np.concatenate([self.tie_low[~which], finer.tie_low]),
+                np.concatenate([self.low[~which], finer.low]),
+            ]
+        )
+        return FineBins(
+            low=both(self.low, finer.low),
+            high=both(self.high, finer.high),
+            tie_low=both(self.tie_low, finer.tie_low),
+            tie_high=both(self.tie_high, finer.tie_high),
+            n=both(self.n, finer.n),
+            sums={name: both(v, finer.sums[name]) for name, v in self.sums.items()},
+        )
+
+
+def equal_size_ranks(n_bins: int, min_size: int = 1) -> Ranks:
+    """Return the ranks at which equal-size bins begin, the first one's left out."""
+
+    def ranks(n_rows: int) -> Ints:
+        return cut_positions(n_rows, most_bins(n_rows, n_bins, min_size))[1:]
+
+    return ranks
+
+
+def equal_size_bins(
+    fine: FineBins, n_bins: int, *, ties: bool = False
+) -> tuple[EqualSizeBins, npt.NDArray[np.intp]]:
+    """Return the limits of bins, and the fine bins at which they begin."""
+    n_bins = feasible_bins(fine.n_rows, n_bins)
+    cuts = fine.cut(cut_positions(fine.n_rows, n_bins)[1:])
+    warn_of_ties(n_bins, cuts.size + 1)
+    limits = fine.low[cuts]
+    if not ties:
+        return EqualSizeBins(limits), cuts
+    # rows of one x that were not told apart are all on the same side
+    whole = np.where(fine.single, fine.sums["u_min"], 0.0)
+    tie_limits = np.where(fine.tie_high < np.inf, fine.tie_low, whole)
+    return EqualSizeBins(limits, tie_limits[cuts]), cuts
 
 
 class Tally:
@@ -192,7 +387,7 @@ class _Places:
         # 3. Take the sign away (-1 where x < 0), and the bits that are 0.
         if low < 0:
             np.right_shift(at, 63, out=sign)
-            at &= _MAGNITUDE
+            at &= MAGNITUDE
         at >>= shift
         # 4. Make room for all magnitudes. Zeros are -1 now, the largest of unsigned
         # numbers, so that the least of these is the least magnitude that is not 0.

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale.arrays.libraries import Library, to_numpy
+from sigmascale.bins.libraries import Library, library_of, to_numpy
 
 HAS = {
     name: importlib.util.find_spec(name) is not None
@@ -29,7 +29,7 @@ class Arrays:
         if self.name == "jax":
             import jax
 
-            with Library.of(jax.numpy.zeros(1)).in_64_bits():
+            with library_of(jax.numpy.zeros(1)).in_64_bits():
                 return jax.numpy.asarray(values, dtype=dtype)
         import array_api_strict as xp
 
@@ -61,15 +61,19 @@ def arrays(request):
 def few_leave(monkeypatch):
     """Forbid that more numbers leave the device than sums and limits have."""
     seen = []
-    to_host = Library.to_host
 
-    def guarded(self, array):
-        size = int(np.prod(array.shape))
-        seen.append(size)
-        assert size <= 2**16, f"{size} numbers leave the device"
-        return to_host(self, array)
+    def guarded(to_host):
+        def guard(self, array):
+            size = int(np.prod(array.shape))
+            seen.append(size)
+            assert size <= 2**16, f"{size} numbers leave the device"
+            return to_host(self, array)
 
-    monkeypatch.setattr(Library, "to_host", guarded)
+        return guard
+
+    for library in (Library, *Library.__subclasses__()):
+        if library.__name__ != "_NumPy" and "to_host" in vars(library):
+            monkeypatch.setattr(library, "to_host", guarded(library.to_host))
     return seen
 
 

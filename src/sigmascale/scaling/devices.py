@@ -1,86 +1,76 @@
-"""What rows on a device answer to recalibrators that sums determine."""
+"""Rows on a device: what recalibrators learn from them, and make of them, there.
+
+`scaling.base` asks :func:`fit`, :func:`predict`, :func:`interval` and :func:`score`
+where it is given a device array, and knows no more of devices.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats
-from .._support.labels import Categories, Label
-from ..arrays.libraries import Array, Library
-from ..arrays.ranks import codes_of, learn_bins, learn_quantiles
-from ..arrays.rows import DeviceRows
-from ..arrays.sums import chunks
-from ..bins.cells import CellSums
-from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
-from ..bins.sums import BinSums
-from ..exceptions import InvalidInputError
-from ..predictions import NamedColumns, Predictions
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
+from .._support.labels import Categories, Label, in_label_order, numbers_of
+from .._support.telling import warn
+from ..bins.devices import DeviceRows, column_beside
+from ..bins.libraries import Array, Library, library_of
+from ..bins.partitions import EqualSizeBins, LabelBins, find, find_label, most_bins
+from ..bins.quantiles import ready
+from ..bins.sums import BinSums, CellSums
+from ..exceptions import InvalidInputError, UnseenGroupWarning
+from ..maps import Code, Column, Node, in_order
+from ..maps.conformal import ConformalScores, exact_level
+from ..maps.evaluation import Program, label_numbers
+from ..maps.nodes import columns_of
+from ..oddities import warn_of_zero_errors
+from ..predictions import Predictions
 from .crossfit import phase
-from .summaries import Cap, Levels, Partition, Variances
+from .summaries import Cap, Levels, Partition, RowSummaries, Summaries, Variances
 
 MAX_LEVELS = 2**14  # of u that come to the host: more are pooled
 MAX_CELLS = 20_000_000  # joint cells of raking that may come to the host
 
 
-class DeviceSummaries(NamedColumns):
-    """The answers of rows on a device; it is a `Summaries`, see `scaling.summaries`.
+def fit(rows: DeviceRows, learn: Callable[[Summaries], Node]) -> tuple[Node, Summaries]:
+    """Return the map that sums determine, and what answers for the rows."""
+    with rows.library.in_64_bits():
+        rows, all_zero = _informative(rows)
+        if all_zero:
+            warn_of_zero_errors(rows.n_rows)
+        data = DeviceSummaries(rows)
+        return learn(data), data
 
-    Uncertainties are positive.
-    """
+
+def score(y: Any, predicted: Array) -> float:
+    """Return the mean log-likelihood of errors."""
+    judged = DeviceRows.judged(y, predicted)
+    with judged.library.in_64_bits():
+        return -judged.sums(("z2", "log_u2")).nll()
+
+
+class DeviceSummaries(RowSummaries):
+    """The answers of rows on a device: as in memory, or from sums and levels."""
 
     def __init__(self, rows: DeviceRows) -> None:
         self._rows = rows
         self._library = rows.library
         self.names = rows.names
-
-    def seen(self) -> tuple[int, float, float]:
-        """Return the number of rows, the smallest and the largest uncertainty."""
-        extremes = self._library.extremes(self._rows.uncertainty)
-        low, high = (self._library.numbers(each)[0] for each in extremes)
-        return self._rows.n_rows, low, high
+        self.position, self.positions = rows.position, rows.positions
 
     def rows_for(self, purpose: str) -> Predictions:
         """Return the rows in memory: what is asked for is computed there."""
-        return self._rows.to_host()
-
-    def total(self) -> BinSums:
-        """Return the sums of all rows."""
-        return self._rows.total()
-
-    def by_bins(self, position: int, n_bins: int) -> tuple[EqualSizeBins, BinSums]:
-        """Return equal-size bins and their sums; u tells equal features apart."""
-        x = self._rows.numbers(position)
-        ties = None if position == 0 else self._rows.uncertainty
-        bins = learn_bins(self._library, x, n_bins, ties=ties)
-        codes = codes_of(self._library, bins, x, ties) - 1
-        return bins, self._rows.sums(codes, bins.n_bins)
-
-    def by_cells(
-        self, positions: tuple[int, int], n_bins: tuple[int, int]
-    ) -> tuple[Cells, BinSums]:
-        """Return the cells of two columns, and their sums."""
-        columns = [self._rows.numbers(position) for position in positions]
-        bins = [
-            learn_bins(self._library, x, n)
-            for x, n in zip(columns, n_bins, strict=True)
-        ]
-        first, second = (
-            codes_of(self._library, each, x) - 1
-            for each, x in zip(bins, columns, strict=True)
-        )
-        cells = Cells(bins[0], bins[1])
-        codes = first * bins[1].n_bins + second
-        return cells, self._rows.sums(codes, cells.n_bins)
+        host: Predictions = self._rows.to_host()
+        return host
 
     def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
         labels = self._distinct(position)
-        codes = codes_of(self._library, LabelBins(labels), self._rows.columns[position])
-        return labels, self._rows.sums(codes - 1, len(labels))
+        codes = find(find_label(numbers_of(labels)), self._rows.columns[position])
+        return labels, self._sums(codes - 1, len(labels))
 
     def _distinct(self, position: int) -> tuple[Label, ...]:
         library, xp = self._library, self._library.xp
@@ -143,7 +133,6 @@ class DeviceSummaries(NamedColumns):
         max_labels: int,
     ) -> list[Partition]:
         """Return a partition of each column, by quantiles or by frequent labels."""
-        library, xp = self._library, self._library.xp
         found: list[Partition] = []
         for position, wanted in enumerate(n_bins):
             if position in labelled:
@@ -151,14 +140,8 @@ class DeviceSummaries(NamedColumns):
                 found.append(LabelBins.most_frequent(labels, sums.n, max_labels))
                 continue
             x = self._rows.numbers_or_missing(position)
-            missing = xp.isnan(x)
-            if library.numbers(xp.any(missing))[0]:
-                x = x[~missing]
-            if not x.shape[0]:
-                found.append(EqualSizeBins(np.empty(0)))
-                continue
             feasible = most_bins(self._rows.n_rows, wanted, least_rows)
-            found.append(learn_quantiles(library, x, feasible))
+            found.append(EqualSizeBins.quantiles(x, feasible))
         return found
 
     def by_joint_cells(
@@ -174,17 +157,17 @@ class DeviceSummaries(NamedColumns):
                 f"sums; found up to {n_cells}. Use fewer bins or columns."
             )
             raise InvalidInputError(msg)
-        total = rows.total(("z2", "e2", "u2"))
+        total = rows.sums(("z2", "e2", "u2"))
         n_rows = rows.n_rows
         nonzero = library.numbers(xp.sum(xp.astype(rows.errors != 0, xp.int64)))[0]
         most = cap(n_rows, int(nonzero), float(total.zms[0]))
         means = float(total.e2[0]) / n_rows, float(total.u2[0]) / n_rows
         columns = [
-            codes_of(library, partition, column)
+            _coded(partition, column)
             for partition, column in zip(partitions, rows.columns, strict=True)
         ]
         sums = np.zeros((3, n_cells))
-        for some in chunks(n_rows):
+        for some in library.chunks(n_rows):
             e, u = (
                 library.floats(rows.errors[some]),
                 library.floats(rows.columns[0][some]),
@@ -196,30 +179,22 @@ class DeviceSummaries(NamedColumns):
                 cell = cell * size + (code if code is fold else code[some])
             z2 = (e / u) ** 2
             terms = (0 * z2 + 1, z2, xp.clip(z2, 0.0, most))
-            sums += [self._by_cell(cell, n_cells, each) for each in terms]
+            sums += [
+                library.to_host(library.sums_by_code(cell, n_cells, each))
+                for each in terms
+            ]
         filled = np.flatnonzero(sums[0])
         *codes, fold_of = np.unravel_index(filled, shape)
         return CellSums(
             np.column_stack(codes), np.asarray(fold_of), *sums[:, filled]
         ).compact()
 
-    def _by_cell(self, cell: Array, n_cells: int, values: Array) -> Floats:
-        library, xp = self._library, self._library.xp
-        sums = library.sums_by_code(cell, n_cells, values)
-        if sums is not None:
-            return library.to_host(sums)
-        # a library without such sums: neighbours in the order of cells are added up
-        n = library.counts(cell, n_cells)
-        values = xp.take(values, xp.argsort(cell, stable=True), axis=0)
-        ends = np.cumsum(n)[n > 0]
-        starts = np.append(0, ends[:-1])
-        parts = [
-            xp.sum(values[start:end])
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
-        found = np.zeros(n_cells)
-        found[n > 0] = library.to_host(xp.stack(parts))
-        return found
+
+def _coded(partition: Partition, x: Array) -> Array:
+    """Return the codes of rows: 0 if x is missing or unknown."""
+    if isinstance(partition, LabelBins):
+        return find(find_label(label_numbers(partition)), x)
+    return partition.coded(x)
 
 
 def _are_equal(sums: Array, ranges: Array) -> Array:
@@ -265,7 +240,7 @@ def _pooled(
     return sums, ranges
 
 
-def informative(rows: DeviceRows) -> tuple[DeviceRows, bool]:
+def _informative(rows: DeviceRows) -> tuple[DeviceRows, bool]:
     """Return rows whose errors can be squared, and whether all errors are 0.
 
     Errors that are all 0 are replaced by the uncertainties.
@@ -283,3 +258,79 @@ def informative(rows: DeviceRows) -> tuple[DeviceRows, bool]:
         bound = xp.clip(LARGEST_Z * library.floats(rows.uncertainty), 0.0, LARGEST)
         error = xp.minimum(xp.maximum(library.floats(error), -bound), bound)
     return replace(rows, error=error), False
+
+
+def predict(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
+    """Return recalibrated uncertainties, finite and positive, in the dtype of the rows.
+
+    They are computed in float64, with gradients where the library has them.
+    """
+    library, xp = rows.library, rows.library.xp
+    given = rows.columns[0]
+    with library.in_64_bits():
+        rows = rows.nonnegative(smallest=smallest)
+        for column in columns_of(root):
+            if column.kind == "optional":
+                rows.numbers_or_missing(column.position)
+            elif column.kind == "number" and column.position:
+                rows.detached().numbers(column.position)
+        _warn_of_unseen(root, rows)
+        program = Program(root)
+        constants = ready(library, program.constants, rows.n_rows)
+        dtype = given.dtype if library.has_kind(given, "real floating") else xp.float64
+        bounds = xp.finfo(dtype)
+        low, high = float(bounds.smallest_normal), float(bounds.max)
+
+        def some(*columns: Array) -> Array:
+            value = program(xp, constants, [library.floats(each) for each in columns])
+            return xp.astype(xp.clip(value, low, high), dtype, copy=False)
+
+        return library.by_chunks(some, *rows.columns)
+
+
+def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
+    library, xp = rows.library, rows.library.xp
+    for node in in_order(root):
+        if not isinstance(node, Code) or not isinstance(node.partition, LabelBins):
+            continue
+        assert isinstance(node.x, Column)
+        labels = library.detached(rows.columns[node.x.position])
+        known = {*node.partition.labels, *node.partition.rare}
+        # strings are not numbers
+        numbers = in_label_order(each for each in known if not isinstance(each, str))
+        codes = find(find_label(numbers_of(numbers)), labels)
+        unseen = library.numbers(xp.sum(xp.astype(codes == 0, xp.int64)))[0]
+        if unseen:
+            warn(
+                f"{unseen:.0f} of {rows.n_rows} rows have a label in column "
+                f"{rows.names[node.x.position]!r} that was not seen in fit; they take "
+                "the average factor.",
+                UnseenGroupWarning,
+                stacklevel=4,
+            )
+
+
+def interval(
+    scores: ConformalScores,
+    predicted: Array,
+    coverage: Any,
+    *,
+    asymmetric: bool,
+    by_group: Any,
+) -> Array:
+    """Return the limits of the errors of rows on a device, shape (n, 2)."""
+    library, xp = library_of(predicted), library_of(predicted).xp
+    level = exact_level(coverage)
+    scores.refuse_other_groups(by_group)
+    with library.in_64_bits():
+        if scores.groups is None:
+            codes = xp.astype(xp.zeros_like(predicted), xp.int64)
+        else:
+            labels = column_beside(library, by_group, "by_group", predicted)
+            codes = find(find_label(label_numbers(scores.groups)), labels) - 1
+            codes = xp.where(codes < 0, 0 * codes + scores.sizes.size, codes)
+        n = library.counts(codes, scores.sizes.size + 1)
+        scores.warn_of_few(n, level, asymmetric=asymmetric)
+        limits = library.here(scores.limits(level, asymmetric=asymmetric))
+        found = xp.take(limits, codes, axis=0) * library.floats(predicted)[:, None]
+        return xp.astype(found, predicted.dtype, copy=False)

@@ -133,15 +133,15 @@ def test_intervals_are_those_of_numpy(arrays, fitted, data_of):
 
 
 def test_a_hand_made_map_of_clips_and_one_knot_runs_too(arrays):
-    from sigmascale.arrays.prediction import recalibrate
-    from sigmascale.arrays.rows import DeviceRows
+    from sigmascale.bins.devices import DeviceRows
     from sigmascale.maps import UNCERTAINTY
+    from sigmascale.scaling.devices import predict
 
     u = np.array([0.5, 1.0, 2.0, 7.0])
     two = Interpolation(UNCERTAINTY, np.array([1.0, 2.0]), np.array([1.0, 5.0]))
     one = Interpolation(UNCERTAINTY, np.array([1.0]), np.array([3.0]))
     root = Product((Clip(two, 1.5, 4.0), one, Constant(2.0)))
-    found = recalibrate(root, DeviceRows.table(arrays(u)), smallest=1.0)
+    found = predict(root, DeviceRows.table(arrays(u)), smallest=1.0)
     np.testing.assert_allclose(arrays.back(found), evaluate(root, [u], 4))
 
 

@@ -1,0 +1,423 @@
+"""The libraries that arrays come from: NumPy, PyTorch, CuPy, JAX and their like.
+
+Kernels are written once, with the functions of the array API standard, which
+array-api-compat completes where a library falls short of it. What the standard lacks
+is here, in one table: sums by code, the bits of numbers, how many rows are best taken
+at a time, the way to the host, and 64-bit numbers in JAX. No library is imported but
+NumPy: an array brings its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from .._support.checks import Floats, Ints
+
+Array = Any  # of whatever library
+
+MAGNITUDE = 2**63 - 1  # all bits of a 64-bit number but the sign
+_CLASSES = {"torch": "Tensor", "cupy": "ndarray"}  # which lack __array_namespace__
+
+
+def is_device_array(values: Any) -> bool:
+    """Return whether values are an array of another library than NumPy."""
+    if isinstance(values, (np.ndarray, np.generic)):
+        return False
+    return hasattr(values, "__array_namespace__") or any(
+        _CLASSES.get(each.__module__.partition(".")[0]) == each.__name__
+        for each in type(values).__mro__
+    )
+
+
+def to_numpy(values: Any) -> Any:
+    """Return a device array as NumPy, in float64; leave the rest alone."""
+    if not is_device_array(values):
+        return values
+    library = library_of(values)
+    with library.in_64_bits():
+        return library.to_host(library.floats(library.detached(values)))
+
+
+def ordered_bits(bits: Array) -> Array:
+    """Return the bits of float64 as integers in the order of the numbers, and back."""
+    return bits ^ ((bits >> 63) & MAGNITUDE)
+
+
+def mixed(x: Array) -> Array:
+    """Return other bits for each integer: the finaliser of splitmix64.
+
+    Integers are unsigned in NumPy. In other libraries, which lack such, they are signed
+    and in the same order.
+    """
+
+    def constant(value: int) -> Any:
+        if isinstance(x, np.ndarray):
+            return np.uint64(value)
+        return value - 2**64 if value >= 2**63 else value
+
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        x = (x ^ _shifted(x, shift)) * constant(factor)
+    x = x ^ _shifted(x, 31)
+    return x if isinstance(x, np.ndarray) else x ^ constant(2**63)
+
+
+def hashed(positions: Array) -> Array:
+    """Return numbers in random order, which never change, for some whole numbers."""
+    if isinstance(positions, np.ndarray):
+        return mixed(positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+    return mixed(positions * (0x9E3779B97F4A7C15 - 2**64))
+
+
+def _shifted(x: Array, shift: int) -> Array:
+    if isinstance(x, np.ndarray):
+        return x >> np.uint64(shift)
+    return (x >> shift) & (2 ** (64 - shift) - 1)  # no sign comes in from the left
+
+
+class _Functions:
+    """The functions of a library, of which some are replaced."""
+
+    def __init__(self, xp: Any, **replaced: Any) -> None:
+        self._xp, self.__name__ = xp, xp.__name__
+        vars(self).update(replaced)
+
+    def __getattr__(self, function: str) -> Any:
+        """Return any other function, and keep it at hand."""
+        found = getattr(self._xp, function)
+        setattr(self, function, found)
+        return found
+
+
+@dataclass(frozen=True)
+class Library:
+    """The library of some arrays, and the device that they are on.
+
+    It has the standard's functions and some of NumPy's own, as most have.
+
+    Attributes
+    ----------
+    xp : module
+        The functions of the array API standard.
+    device : Any
+        The device.
+    name : str
+        What the library is called.
+    """
+
+    xp: Any
+    device: Any
+    name: str
+
+    # Rows at a time: so many that starting the work takes no time, and so few that what
+    # is computed on the way takes little memory.
+    chunk: ClassVar[int] = 2**24
+    few: ClassVar[int] = 2**16  # rows that are as well sorted as counted
+    # If there are few codes, rows are brought into their order before they are summed:
+    # where they are, rows would wait for each other to be added to few sums.
+    few_codes: ClassVar[float] = 512
+    gathered: ClassVar[int] = 2**27  # rows at a time, where that is done
+
+    def __str__(self) -> str:
+        """Return what it is called, and the device."""
+        return f"{self.name} ({self.device})"
+
+    def chunks(self, n_rows: int, least: int = 1) -> Iterator[slice]:
+        """Yield slices of all rows, of at least `least` rows but for the last."""
+        size = max(self.chunk, least)
+        starts = range(0, n_rows, size)
+        return (slice(start, min(start + size, n_rows)) for start in starts)
+
+    def by_chunks(self, function: Callable[..., Array], *columns: Array) -> Array:
+        """Return a function of columns, computed for some rows at a time."""
+        parts = [
+            function(*(column[rows] for column in columns))
+            for rows in self.chunks(columns[0].shape[0])
+        ]
+        return parts[0] if len(parts) == 1 else self.xp.concat(parts)
+
+    def in_64_bits(self) -> contextlib.AbstractContextManager[Any]:
+        """Return a context in which 64-bit numbers are what they should be."""
+        return contextlib.nullcontext()
+
+    def has_kind(self, array: Array, *kinds: str) -> bool:
+        """Return whether the numbers of an array are of some kinds of the standard."""
+        return bool(self.xp.isdtype(array.dtype, kinds))
+
+    def floats(self, array: Array) -> Array:
+        """Return an array as float64, one number beside the other."""
+        return self.xp.astype(array, self.xp.float64, copy=False)
+
+    def codes(self, array: Array) -> Array:
+        """Return integers in as few bytes as the library counts by fast."""
+        return self.xp.astype(array, self.xp.int32, copy=False)
+
+    def detached(self, array: Array) -> Array:
+        """Return an array without what computes gradients."""
+        return array
+
+    def here(self, values: Any) -> Array:
+        """Return a NumPy array on the device."""
+        # a copy, since PyTorch warns of arrays that may not be written to
+        return self.xp.asarray(np.array(values), device=self.device)
+
+    def to_host(self, array: Array) -> npt.NDArray[Any]:
+        """Return an array as NumPy: the one way that anything leaves the device."""
+        return np.asarray(array)
+
+    def numbers(self, *scalars: Array) -> list[float]:
+        """Return some 0-dimensional arrays as Python numbers, in one go."""
+        stacked = self.xp.stack([self.floats(each) for each in scalars])
+        found: list[float] = self.to_host(stacked).tolist()
+        return found
+
+    def bits(self, x: Array) -> Array:
+        """Return the bits of float64 as integers; None if they are hidden."""
+        return x.view(self.xp.int64)
+
+    def extremes(self, x: Array) -> tuple[Array, Array]:
+        """Return the smallest and the largest number; NaN if there is one."""
+        return self.xp.min(x), self.xp.max(x)
+
+    def sort(self, x: Array) -> Array:
+        """Return sorted numbers."""
+        return self.xp.sort(x)
+
+    def lexsort(self, keys: list[Array]) -> Array:
+        """Return the order of rows by the last key, and by those before if it ties."""
+        xp = self.xp
+        order = xp.argsort(keys[0], stable=True)
+        for key in keys[1:]:
+            by_key = xp.argsort(xp.take(key, order, axis=0), stable=True)
+            order = xp.take(order, by_key, axis=0)
+        return order
+
+    def order_of(self, codes: Array, n_codes: int) -> Array:
+        """Return the order of rows by their codes; it keeps that of equal ones."""
+        small = self.xp.uint8 if n_codes <= 2**8 else self.xp.int32  # which sort fast
+        return self.xp.argsort(self.xp.astype(codes, small), stable=True)
+
+    def replaced(self, array: Array, which: Array, values: Array) -> Array:
+        """Return an array with other values, one after another, where `which` says."""
+        xp = self.xp
+        place = xp.cumulative_sum(xp.astype(which, xp.int64)) - 1
+        place = xp.where(which, place, 0 * place)
+        return xp.where(which, xp.take(values, place, axis=0), array)
+
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        """Return how many rows have each code."""
+        found = self.xp.bincount(codes, minlength=n_codes)
+        return self.to_host(found).astype(np.int64, copy=False)
+
+    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
+        """Return the sum of the values of each code."""
+        return self.xp.bincount(codes, values, n_codes)
+
+    def range_by_code(
+        self, codes: Array, n_codes: int, values: Array
+    ) -> tuple[Array, Array]:
+        """Return the smallest and the largest value of each code."""
+        order, sizes = self.lexsort([values, codes]), self.counts(codes, n_codes)
+        ends = np.cumsum(sizes)
+        found = []
+        for place, none in ((ends - sizes, np.inf), (ends - 1, -np.inf)):
+            at = self.here(np.clip(place, 0, codes.shape[0] - 1))
+            at = self.xp.take(order, at, axis=0)
+            value = self.xp.take(values, at, axis=0)
+            found.append(self.xp.where(self.here(sizes > 0), value, self.here(none)))
+        return found[0], found[1]
+
+    def sums_of_runs(self, sizes: Ints, left: Array, right: Array | None) -> Array:
+        """Return the sums of products, or of numbers, in runs of so many rows."""
+        if right is None:
+            sums = [self.xp.sum(left[run]) for run in _runs(sizes)]
+        else:
+            sums = [left[run] @ right[run] for run in _runs(sizes)]
+        return self.xp.stack(sums)
+
+    def range_of_runs(self, sizes: Ints, x: Array) -> tuple[Array, Array]:
+        """Return the smallest and the largest number of runs of so many rows."""
+        none = self.here(np.inf)
+        ranges = [
+            self.extremes(x[run]) if run.stop > run.start else (none, -none)
+            for run in _runs(sizes)
+        ]
+        low, high = (self.xp.stack(list(each)) for each in zip(*ranges, strict=True))
+        return low, high
+
+
+def _runs(sizes: Ints) -> list[slice]:
+    ends = np.cumsum(sizes).tolist()
+    return [slice(end - n, end) for n, end in zip(sizes.tolist(), ends, strict=True)]
+
+
+def reduce_runs(
+    how: np.ufunc, values: Floats, sizes: Ints, empty: float = 0.0
+) -> Floats:
+    """Reduce runs of so many of NumPy's rows to one number each."""
+    filled = sizes > 0
+    starts = (np.cumsum(sizes) - sizes)[filled]
+    result = np.full(sizes.size, empty)
+    result[filled] = how.reduceat(values, starts)
+    return result
+
+
+class _NumPy(Library):
+    # so few rows that intermediate results stay in the cache, and so small that the
+    # allocator keeps their memory: fresh pages from the system take longer than work
+    chunk, few = 10_000, 2**8
+    few_codes, gathered = math.inf, 10_000
+
+    def by_chunks(self, function: Callable[..., Array], *columns: Array) -> Array:
+        n_rows = columns[0].shape[0]
+        if n_rows <= self.chunk:
+            return function(*columns)
+        result = None
+        for rows in self.chunks(n_rows):
+            part = function(*(column[rows] for column in columns))
+            if result is None:
+                result = np.empty(n_rows, dtype=part.dtype)
+            result[rows] = part
+        return result
+
+    def codes(self, array: Array) -> Array:
+        return array
+
+    def here(self, values: Any) -> Array:
+        return np.asarray(values)
+
+    def numbers(self, *scalars: Array) -> list[float]:
+        return [float(each) for each in scalars]
+
+    def sort(self, x: Array) -> Array:
+        return np.sort(x)  # the standard's is stable, and slower
+
+    def lexsort(self, keys: list[Array]) -> Array:
+        return np.lexsort(keys)
+
+    def order_of(self, codes: Array, n_codes: int) -> Array:
+        small = np.uint16 if n_codes <= 2**16 else np.int64  # the former sorts fast
+        return np.argsort(codes.astype(small, copy=False), kind="stable")
+
+    def replaced(self, array: Array, which: Array, values: Array) -> Array:
+        array[which] = values
+        return array
+
+    def sums_of_runs(self, sizes: Ints, left: Array, right: Array | None) -> Array:
+        return reduce_runs(np.add, left if right is None else left * right, sizes)
+
+    def range_of_runs(self, sizes: Ints, x: Array) -> tuple[Array, Array]:
+        low = reduce_runs(np.minimum, x, sizes, np.inf)
+        return low, reduce_runs(np.maximum, x, sizes, -np.inf)
+
+
+class _Torch(Library):
+    def floats(self, array: Array) -> Array:
+        return array.to(self.xp.float64).contiguous()
+
+    def detached(self, array: Array) -> Array:
+        return array.detach()
+
+    def to_host(self, array: Array) -> npt.NDArray[Any]:
+        return np.asarray(array.detach().cpu())
+
+    def extremes(self, x: Array) -> tuple[Array, Array]:
+        low, high = x.aminmax()  # in one pass
+        return low, high
+
+
+class _CuPy(Library):
+    def to_host(self, array: Array) -> npt.NDArray[Any]:
+        return np.asarray(array.get())
+
+
+class _JAX(Library):
+    few_codes = 0
+
+    def in_64_bits(self) -> contextlib.AbstractContextManager[Any]:
+        jax = sys.modules["jax"]  # which has 32 bits unless it is told otherwise
+        if not hasattr(jax, "enable_x64"):  # where it was before version 0.8
+            from jax.experimental import enable_x64
+
+            return enable_x64()  # type: ignore[no-any-return]
+        return jax.enable_x64(True)  # type: ignore[no-any-return]
+
+    def bits(self, x: Array) -> Array:
+        return sys.modules["jax"].lax.bitcast_convert_type(x, self.xp.int64)
+
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        found = self.xp.bincount(codes, length=n_codes)  # which needs no look at codes
+        return self.to_host(found).astype(np.int64)
+
+    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
+        return self.xp.bincount(codes, values, length=n_codes)
+
+
+class _Standard(Library):
+    """A library that has the functions of the standard alone."""
+
+    few_codes = math.inf
+
+    def to_host(self, array: Array) -> npt.NDArray[Any]:
+        return np.asarray(array.to_device(self.xp.Device("CPU_DEVICE")))
+
+    def bits(self, x: Array) -> Array:
+        return None
+
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        every = self.xp.arange(n_codes, dtype=codes.dtype, device=self.device)
+        ends = self.xp.searchsorted(self.xp.sort(codes), every, side="right")
+        return np.diff(self.to_host(ends), prepend=0)
+
+    def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
+        order = self.xp.argsort(codes, stable=True)
+        n = self.counts(codes, n_codes)
+        return self.sums_of_runs(n, self.xp.take(values, order, axis=0), None)
+
+
+_KINDS = {"torch": _Torch, "cupy": _CuPy, "jax": _JAX}
+
+
+@functools.cache
+def _numpy() -> Library:
+    from array_api_compat import numpy as xp
+
+    return _NumPy(_Functions(xp, clip=np.clip, take=np.take), "cpu", "numpy")
+
+
+@functools.cache
+def _functions(xp: Any, name: str) -> Any:
+    """Return the functions of a library; those that are made slow, as they are.
+
+    array-api-compat allows for negative indices and for limits that are arrays, which
+    do not occur here, with several passes over the rows.
+    """
+    own = sys.modules[name]
+    if name == "torch":
+
+        def take(x: Array, indices: Array, *, axis: int) -> Array:
+            return own.index_select(x, axis, indices)
+
+        return _Functions(xp, clip=own.clamp, take=take)
+    return _Functions(xp, clip=own.clip)
+
+
+def library_of(array: Array) -> Library:
+    """Return the library of an array."""
+    if isinstance(array, np.ndarray):
+        return _numpy()
+    import array_api_compat as compat
+
+    xp = compat.array_namespace(array)
+    name = next((each for each in _KINDS if each in xp.__name__), xp.__name__)
+    if name in ("torch", "cupy"):
+        xp = _functions(xp, name)
+    return _KINDS.get(name, _Standard)(xp, compat.device(array), name)
