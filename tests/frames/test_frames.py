@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 
@@ -182,7 +183,8 @@ def test_relations_of_any_connection_get_the_new_column(
 def test_a_connection_must_be_that_of_the_relation(data, fitted, path):
     duckdb = pytest.importorskip("duckdb")
     scaler, _ = fitted["boosted"]
-    rows = duckdb.connect().read_parquet(str(path))
+    connection = duckdb.connect()
+    rows = connection.read_parquet(str(path))
     with pytest.raises(InvalidInputError, match="`connection` must be the one that"):
         frames.predict(scaler, rows, connection=duckdb.connect())
     with pytest.raises(InvalidInputError, match="`connection` is for relations"):
@@ -193,7 +195,8 @@ def test_everything_works_on_relations_of_a_connection_of_their_own(
     data, path, tmp_path
 ):
     duckdb = pytest.importorskip("duckdb")
-    rows = duckdb.connect().read_parquet(str(path))
+    connection = duckdb.connect()
+    rows = connection.read_parquet(str(path))
     for scaler in (*SCALERS.values(), ss.RakedScaling(4), ss.IsotonicScaling()):
         ours = frames.fit(clone(scaler), rows, features=FEATURES, **NAMES)
         theirs = frames.fit(clone(scaler), data.lazy(), features=FEATURES, **NAMES)
@@ -212,6 +215,15 @@ def test_everything_works_on_relations_of_a_connection_of_their_own(
     assert local.n.sum() == N_ROWS
     frames.sink(rows, tmp_path / "all.parquet")
     assert pl.read_parquet(tmp_path / "all.parquet").equals(data)
+
+
+def test_workers_without_sigmascale_say_what_they_need(data, fitted, path, monkeypatch):
+    dd = pytest.importorskip("dask.dataframe")
+    new = frames.predict(fitted["boosted"][0], dd.read_parquet(path))
+    for name in [name for name in sys.modules if name.startswith("sigmascale.frames")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"Workers need sigmascale.* Install both"):
+        new.compute(scheduler="synchronous")
 
 
 def test_a_column_of_that_name_is_replaced(data, fitted, frame):
@@ -265,6 +277,24 @@ def test_null_and_text_that_says_missing_are_two_labels(engine, tmp_path):
     assert scaler.groups_.labels == ("None", "missing", "nan", None)
     found = collected(frames.predict(scaler, lazy))
     np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
+
+
+def test_missing_categories_are_missing_labels():
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    kind = ["gas", None, "solid", "gas"] * 10
+    table = pl.DataFrame({"u": 1.0, "kind": kind, "E": [1.0, -2.0, 3.0, -1.0] * 10})
+    X = table.select("u", "kind")
+    expected = ss.GroupScaling("kind").fit(X, table["E"]).predict(X)
+    frame = table.to_pandas()
+    for column in (pd.Categorical(kind), pd.array(kind, dtype="string"), kind):
+        frame["kind"] = column
+        scaler = ss.GroupScaling("kind").fit(frame[["u", "kind"]], frame["E"])
+        assert scaler.groups_.labels == ("gas", "solid", None)
+        lazy = dd.from_pandas(frame, npartitions=2)
+        again = frames.fit(ss.GroupScaling("kind"), lazy, features=["kind"], **NAMES)
+        assert again.groups_.labels == ("gas", "solid", None)
+        new = frames.predict(scaler, lazy).compute()["u_recalibrated"]
+        np.testing.assert_allclose(new, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("holes", [False, True])

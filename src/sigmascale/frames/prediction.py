@@ -9,6 +9,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -179,7 +180,7 @@ class _Evaluation:
     names: tuple[str, ...]
     smallest: float
 
-    @property
+    @cached_property
     def kinds(self) -> dict[int, str]:
         """What the map takes the columns for that it reads, by position."""
         return {0: "number"} | {c.position: c.kind for c in columns_of(self.root)}
@@ -274,7 +275,8 @@ def _on_dask(frame: Any, evaluation: _Evaluation, new: str) -> Any:
     def add(part: Any) -> Any:
         return part.assign(**{new: evaluate(part)})
 
-    return frame.map_partitions(add, meta=add(frame._meta))
+    meta = frame._meta.assign(**{new: np.empty(0)})  # of no rows
+    return frame.map_partitions(add, meta=meta)
 
 
 def _on_spark(frame: Any, evaluation: _Evaluation, new: str) -> Any:
