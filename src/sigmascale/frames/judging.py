@@ -8,8 +8,8 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import Floats, Ints, Labels, refuse_reserved
-from .._support.labels import Categories
+from .._support.checks import Labels, refuse_reserved
+from .._support.labels import label_array
 from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
@@ -21,8 +21,9 @@ from ..judging.scores import scorecard as score_rows
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
 from .fine_bins import SCORE_BITS, Survey
-from .lazy import TERMS, LazyRows, collect, names_of, read_rows, sums_of, with_terms
+from .lazy import TERMS, LazyRows, collect, names_of, read_rows
 from .sampling import SAMPLE, draw
+from .summaries import LABEL, by_label, sums_by
 
 SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
 
@@ -281,7 +282,9 @@ def _bin(
     binned = {}
     for column in columns:
         if column in rows.labelled:
-            binned[column] = _groups(rows, column, terms)
+            found, sums = by_label(sums_by(rows, {LABEL: nw.col(column)}))
+            labels = label_array(found)
+            binned[column] = _Binned(sums, labels, labels, labels)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
             binned[column] = _equal_bins(taken[column], feasible)
@@ -294,26 +297,3 @@ def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
     sums = fine.even_sums(ranks)
     middle = fine.values_at(ranks + sums.n - (sums.n + 1) // 2)
     return _Binned(sums, sums.x_min, middle, sums.x_max)
-
-
-def _groups(rows: LazyRows, column: str, terms: tuple[str, ...]) -> _Binned:
-    found = collect(
-        with_terms(rows.frame, terms)
-        .group_by(column)
-        .agg(**sums_of(terms), usable=nw.col("u").count())
-    )
-    if not np.array_equal(found["usable"], found["n"]) or not found["n"].size:
-        rows.refuse()
-    categories = Categories.of(found[column])
-    order = np.argsort(categories.codes, kind="stable")
-    labels = categories.values()[order]
-    sums = {name: found[name][order] for name in terms}
-    none = np.zeros(labels.size)
-    n = found["n"][order].astype(np.int64)
-    return _Binned(_complete(n, sums, none, none), labels, labels, labels)
-
-
-def _complete(n: Ints, sums: dict[str, Floats], low: Floats, high: Floats) -> BinSums:
-    """Return bin sums; terms that were not asked for are 0."""
-    none = {name: np.zeros(n.size) for name in TERMS}
-    return BinSums(n=n, x_min=low, x_max=high, **(none | sums))

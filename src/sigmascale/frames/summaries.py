@@ -24,6 +24,7 @@ from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import Survey
 from .lazy import TERMS, Arrays, LazyRows, collect, sums_of, with_terms
 
+LABEL = "label"  # the key of sums by label
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory
 
 
@@ -95,10 +96,7 @@ class LazySummaries(NamedColumns):
     def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
         rows = self._rows.with_labels([position])
-        found = self._grouped(rows, {"label": nw.col(rows.columns[position])})
-        labels = Categories.of(found.pop("label"))
-        sums = _bin_sums(found).regrouped(labels.codes, len(labels.labels))
-        return labels.labels, sums
+        return by_label(self._grouped(rows, {LABEL: nw.col(rows.columns[position])}))
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties, means of fine bins."""
@@ -206,19 +204,31 @@ class LazySummaries(NamedColumns):
         return column
 
     def _grouped(self, rows: LazyRows, keys: dict[str, nw.Expr]) -> Arrays:
-        """Return the sums of all terms, and the range of u, by some keys."""
-        u = nw.col("u")
-        found = collect(
-            with_terms(rows.frame, TERMS)
-            .with_columns(**keys)
-            .group_by(*keys)
-            .agg(**sums_of(TERMS), x_min=u.min(), x_max=u.max(), usable=u.count())
-        )
-        if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
-            rows.refuse()
+        """Return sums by some keys that something can be learned from."""
+        found = sums_by(rows, keys)
         u_range = float(found["x_min"].min()), float(found["x_max"].max())
         self._seen = int(found["n"].sum()), *u_range
         return _informative(found["n"], found)
+
+
+def sums_by(rows: LazyRows, keys: dict[str, nw.Expr]) -> Arrays:
+    """Return the sums of all terms, and the range of u, by some keys."""
+    u = nw.col("u")
+    found = collect(
+        with_terms(rows.frame, TERMS)
+        .with_columns(**keys)
+        .group_by(*keys)
+        .agg(**sums_of(TERMS), x_min=u.min(), x_max=u.max(), usable=u.count())
+    )
+    if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
+        rows.refuse()
+    return found
+
+
+def by_label(found: Arrays) -> tuple[tuple[Label, ...], BinSums]:
+    """Return the distinct labels of sums by label, sorted, and the sums of each."""
+    labels = Categories.of(found[LABEL])
+    return labels.labels, _bin_sums(found).regrouped(labels.codes, len(labels.labels))
 
 
 def _bin_sums(found: Arrays) -> BinSums:
