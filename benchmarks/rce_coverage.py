@@ -16,8 +16,8 @@ import argparse
 import numpy as np
 
 import sigmascale as ss
-from sigmascale.judging.estimates import bca_of_means
-from sigmascale.judging.tail_scores import SKEWED_E2, SKEWED_U2
+from sigmascale.judging.intervals import bca_of_means
+from sigmascale.judging.tails import SKEWED_E2, SKEWED_U2, _skewness
 
 
 def normal_inverse_gamma(rng, n, df):
@@ -36,9 +36,7 @@ def judge(error, u, rng):
         n_resamples=1500,
         rng=rng,
     )
-    reliable = (
-        ss.skewness_gm(u**2) <= SKEWED_U2 and ss.skewness_gm(error**2) <= SKEWED_E2
-    )
+    reliable = _skewness(u**2) <= SKEWED_U2 and _skewness(error**2) <= SKEWED_E2
     return (
         rce.low <= 0 <= rce.high,
         zms.low <= 1 <= zms.high,

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
 from sigmascale._support.rows import Rows, judged_rows
-from sigmascale.judging.answers import AVERAGE_SHARE, Answers, Plan
-from sigmascale.judging.average import average_of
-from sigmascale.judging.shuffled import shuffle_and_test
+
+from sigmascale.judging.intervals import average_of
+from sigmascale.judging.scan import shuffle_and_test
+from sigmascale.judging.verdicts import AVERAGE_SHARE, Answers, Plan
 
 Law = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -230,9 +230,7 @@ def answers(rows: Rows, tolerance: float, rng: np.random.Generator) -> dict[str,
     average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), rng)
     shuffled = shuffle_and_test(rows, plan.n_draws, rng, joint=True)
     asked = Answers(rows, plan, average, shuffled, rng)
-    found = {name: asked.variable(name).answer for name in rows.names}
-    found |= {"bias": asked.bias().answer, "average": asked.average_verdict().answer}
-    return found | {"joint": asked.joint().answer, "coverage": asked.coverage().answer}
+    return {name: each.answer for name, each in asked.all(joint=True).items()}
 
 
 STUDIES = {"Calibrated": false_alarms, "Wrong": failures}

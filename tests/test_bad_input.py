@@ -75,7 +75,6 @@ OF_PAIRS = {
     "relative_calibration_error": lambda e, u: ss.relative_calibration_error(
         e, u, n_resamples=20
     ),
-    "student_shape": ss.student_shape,
     "tails": lambda e, u: ss.tails(e, u, n_resamples=20, n_draws=4),
 }
 # Functions of sets (X, y), quick ones.
@@ -106,13 +105,12 @@ OF_TABLES = {**OF_SETS, **ESTIMATORS}
 def test_the_tables_name_everything_public_that_takes_data():
     # `load` and `save` take files: tests/test_persistence.py
     # of intervals, or of u alone: tests/test_coverage.py, tests/test_metrics.py
-    others = {"picp", "mean_width", "interval_score", "interval_scores"}
-    others |= {"normal_interval", "sharpness", "wilson_interval", "load", "save"}
+    others = {"picp", "interval_scores"}
+    others |= {"normal_interval", "sharpness", "load", "save"}
     others |= {"RecalibratedRegressor"}  # takes what its regressor takes
-    others |= {"skewness_gm", "zeta_score"}  # of one column, and of numbers
+    others |= {"Predictions"}  # tests/test_predictions.py
     # of tables with gaps: tests/targets
     others |= {"RecalibratedTargets", "validate_targets"}
-    others |= {"law_interval"}  # of u alone: tests/maps/test_laws.py
     others |= {"shift_weights"}  # of two tables: tests/test_weights.py
     # rows piece by piece: tests/test_streaming.py, tests/monitoring
     others |= {"RunningScores", "Monitor"}
@@ -312,7 +310,6 @@ CANNOT = {
     ("reference_scores", "only zero errors"): NO_ERRORS,
     ("reference_scores", "tiny errors"): NO_ERRORS,
     ("validate", "tiny errors"): NO_ERRORS,
-    ("student_shape", "only zero errors"): NO_ERRORS,
     ("tails", "only zero errors"): NO_ERRORS,
     ("tails", "two rows"): "at least 5 rows for tails; found 2",
     ("choose_n_bins", "two rows"): "`cv` must not exceed .* found 5 for 2 rows",
@@ -492,7 +489,6 @@ SCAN = {
     )
 }
 CHOOSE = {"choose_n_bins": quick(ss.choose_n_bins, X, E)}
-WILSON = {"wilson_interval": quick(ss.wilson_interval, 1, 9)}
 
 
 def cases():
@@ -524,7 +520,7 @@ def cases():
     yield from each(SCAN | CHOOSE, "n_bins", listed, integer.format("n_bins"))
     yield from each(SCAN | CHOOSE, "n_bins", [[]], "`n_bins` (must hold|needs) a")
     yield from each(
-        LOCAL | VALIDATE | CURVE | WILSON | TAILS,
+        LOCAL | VALIDATE | CURVE | TAILS,
         "confidence",
         NOT_FRACTIONS,
         "`confidence` .*0 and 1.*found ",
@@ -581,21 +577,6 @@ def cases():
 def test_bad_options_are_refused_by_name(function, option, message):
     with pytest.raises(InvalidInputError, match=message):
         function(**option)
-
-
-@pytest.mark.parametrize(
-    ("successes", "trials", "message"),
-    [
-        (-1, 9, "`successes` must be at least 0; found -1"),
-        (10, 9, "`successes` must not exceed `trials`; found 10 of 9"),
-        (0, 0, "`trials` must be at least 1; found 0"),
-        (2.5, 9, "`successes` must be an integer; found 2.5"),
-        (True, 9, "`successes` must be an integer; found True"),
-    ],
-)
-def test_fractions_need_sensible_counts(successes, trials, message):
-    with pytest.raises(InvalidInputError, match=message):
-        ss.wilson_interval(successes, trials)
 
 
 BAD_PARAMETERS = [

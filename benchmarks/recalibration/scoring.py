@@ -89,7 +89,7 @@ def score(test: Part, u: np.ndarray) -> dict[str, float]:
     return {
         "nll": ss.nll(e, u),
         "crps": ss.crps(e, u),
-        "interval": ss.interval_score(e, interval, COVERAGE),
+        "interval": ss.interval_scores(e, interval, coverage=COVERAGE).interval_score,
         "calibration": abs(float(np.log(ss.zms(e, u)))),
         "consistency": ss.local_calibration_error(e, u, n_bins=n_bins, ties=test.u),
         "adaptivity": float(np.mean(local)) if local else np.nan,

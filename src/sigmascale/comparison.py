@@ -15,7 +15,7 @@ from ._support.progress import track
 from ._support.render import TableFormat, as_table, html_table, shorten
 from .bins.partitions import bins_of
 from .exceptions import InvalidInputError
-from .judging.confidence_intervals import IntervalMethod
+from .judging.intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
 from .predictions import Data, Predictions, read_pair

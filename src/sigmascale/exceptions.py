@@ -1,8 +1,23 @@
 """Named errors and warnings, so that callers can catch exactly what they expect."""
 
+from typing import Any
+
 
 class InvalidInputError(ValueError):
-    """An argument cannot be used; the message names it, the place and the remedy."""
+    """An argument cannot be used; the message names it, the place and the remedy.
+
+    Attributes
+    ----------
+    code : str
+        What is wrong in one word, for programs that say it in another way, such as
+        "missing-values"; empty where nobody has asked for one yet.
+    fields : dict
+        What it is about: names of columns, numbers of rows, and the like.
+    """
+
+    def __init__(self, message: str = "", code: str = "", **fields: Any) -> None:
+        super().__init__(message)
+        self.code, self.fields = code, fields
 
 
 class ColumnError(InvalidInputError):
@@ -20,7 +35,7 @@ class ColumnError(InvalidInputError):
     def __init__(
         self, message: str, role: str = "", columns: tuple[str, ...] = ()
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, "column", role=role, columns=list(columns))
         self.role, self.columns = role, columns
 
 

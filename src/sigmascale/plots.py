@@ -35,8 +35,8 @@ from ._support.labels import label_text
 from .bins.partitions import LabelBins
 from .exceptions import InvalidInputError
 from .judging.confidence_curves import ConfidenceCurve
+from .judging.coverage import LocalCoverage
 from .judging.local import LocalZMS
-from .judging.local_coverage import LocalCoverage
 from .judging.scores import zms
 from .maps import FactorTable, factor_tables
 from .monitoring.monitor import Monitor

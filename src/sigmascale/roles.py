@@ -11,20 +11,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Protocol
-
-import narwhals as nw
-import numpy as np
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ._support.files import is_utf8
-from ._support.render import shorten
-from ._support.telling import warn
 from .exceptions import (
     ColumnError,
     DamagedFileError,
     IndexColumnWarning,
     InvalidInputError,
 )
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 # Names that leave no doubt, in small letters and without a unit.
 OBVIOUS = {
@@ -57,6 +55,11 @@ FROM_FORMULA = ("mass", "heteroatom_fraction", "OxNy")
 RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 LIMITS = ("_low", "_high")  # and to the name of the new column
 SEVERAL = " & "  # between the names of several uncertainties
+STAR = "*"  # stands for the name of a target, in patterns of columns
+_ERRORS, _UNCERTAINTIES = (
+    ("error", "reference", "prediction"),
+    ("uncertainty", "variance"),
+)
 
 
 class TableColumns(Protocol):
@@ -237,6 +240,59 @@ class Choice:
         """What is said of the errors."""
         return self.error, self.reference, self.prediction
 
+    @property
+    def names_several(self) -> bool:
+        """Whether columns of several targets are named, by patterns."""
+        given = [getattr(self, role) for role in (*_ERRORS, *_UNCERTAINTIES)]
+        return any(STAR in name for name in (*given, *self.components) if name)
+
+    @property
+    def patterns(self) -> dict[str, str]:
+        """The patterns by the roles that they are for; each must have one star."""
+        example = f"{self.called('error')} 'E_*' {self.called('uncertainty')} 'u_*'"
+        if self.components:
+            both = " or ".join(map(self.called, _UNCERTAINTIES))
+            msg = (
+                f"{both} is given once if it is a pattern; found "
+                f"{listed(list(self.components))}."
+            )
+            raise InvalidInputError(msg)
+        found = {
+            role: getattr(self, role)
+            for role in (*_ERRORS, *_UNCERTAINTIES)
+            if getattr(self, role) is not None
+        }
+        for role, pattern in found.items():
+            if pattern.count(STAR) != 1:
+                msg = (
+                    f"{self.called(role)} {pattern!r} must have one star, as there are "
+                    f"several targets: {example}."
+                )
+                raise InvalidInputError(msg)
+        return found
+
+    def of_target(self, target: str) -> Choice:
+        """Return what is said of one target, whose name takes the place of stars."""
+        named: dict[str, Any] = {
+            role: pattern.replace(STAR, target)
+            for role, pattern in self.patterns.items()
+        }
+        return replace(self, **named)
+
+    def find_targets(self, table: TableColumns) -> dict[str, Roles]:
+        """Return the roles by target; one target without a name is a table of one."""
+        if not self.names_several:
+            return {"": self.find(table)}
+        names = list(table.names)
+        found = _matching_columns(self, names)
+        choice = self
+        if self.all_features:  # columns of other targets are none
+            taken = {name for columns in found.values() for name in columns.values()}
+            taken |= {f"{name}{RECALIBRATED}" for name in taken}
+            others = tuple(name for name in names if name in taken)
+            choice = replace(self, exclude=(*self.exclude, *others))
+        return {target: choice.of_target(target).find(table) for target in found}
+
     def find(self, table: TableColumns, *, with_error: bool = True) -> Roles:
         """Return the roles of a table's columns, those of the errors too.
 
@@ -322,8 +378,8 @@ class Expected:
 
     Attributes
     ----------
-    roles : Roles
-        Those of the table that a recalibrator was fitted on.
+    roles : dict of str to Roles
+        Those of the table that a recalibrator was fitted on, by target.
     choice : Choice
         Other names of its columns.
     with_error, with_prediction : bool
@@ -333,80 +389,160 @@ class Expected:
         something.
     """
 
-    roles: Roles
+    roles: dict[str, Roles]
     choice: Choice
     with_error: bool = False
     with_prediction: bool = False
     least_rows: int | None = None
 
-    def find(self, table: TableColumns) -> Roles:
+    def find_targets(self, table: TableColumns) -> dict[str, Roles]:
         """Return the roles of a table's columns, all of which must be there."""
         names, choice = list(table.names), self.choice
-        found = replace(self.roles, error=(), prediction=None, left_out=(), weight=None)
+        if list(self.roles) != [""]:
+            return {
+                target: self._find(names, fitted, choice.of_target(target), target)
+                for target, fitted in self.roles.items()
+            }
+        if choice.names_several:
+            msg = "it is a recalibrator of one target. Name columns without a star."
+            raise InvalidInputError(msg)
+        return {"": self._find(names, self.roles[""], choice, "")}
+
+    def _find(self, names: list[str], was: Roles, choice: Choice, target: str) -> Roles:
+        asked_by = f"target {target!r}" if target else "the recalibrator"
+        found = replace(was, error=(), prediction=None, left_out=(), weight=None)
         if self.with_error:
-            self._refuse_others()
+            _refuse_others(was, choice)
         elif choice.uncertainty is not None or choice.variance is not None:
-            found = self._other_uncertainty(found, names)
-        needed = (*found.of_uncertainty, *found.numbers, *found.labels)
-        for name in set(needed).difference(names):
-            known(name, names, "the recalibrator")
-        if found.formula is not None:
-            known(found.formula, names, choice.called("formula"))
+            found = _other_uncertainty(found, choice, names)
+        needed = [*found.of_uncertainty, *found.numbers, *found.labels]
         if self.with_error:
-            error = find_error(choice, names)
+            error = was.error or find_error(choice, names)
             weight = find_weight(choice, names, (*found.of_uncertainty, *error))
             found = replace(found, error=error, weight=weight)
+            needed += error
+        for name in needed:
+            known(name, names, asked_by)
+        if found.formula is not None:
+            known(found.formula, names, choice.called("formula"))
         if self.with_prediction:
             if choice.prediction is not None:
                 prediction = known(
                     choice.prediction, names, choice.called("prediction")
                 )
                 found = replace(found, prediction=prediction)
-            elif self.roles.prediction in names:
-                found = replace(found, prediction=self.roles.prediction)
+            elif was.prediction in names:
+                found = replace(found, prediction=was.prediction)
         return found
 
-    def _refuse_others(self) -> None:
-        """Refuse other columns than those that the recalibrator was fitted with."""
-        was, choice = self.roles, self.choice
-        pair = was.error if len(was.error) == 2 else (None, None)
-        kind = "variance" if was.is_variance else "uncertainty"
-        fitted = {
-            "error": was.error[0] if len(was.error) == 1 else None,
-            "reference": pair[0],
-            "prediction": pair[1],
-            "uncertainty": None,
-            "variance": None,
-        } | {kind: was.uncertainty}
-        for role, column in fitted.items():
-            named = getattr(choice, role)
-            if role in ("error", "reference", "prediction") and not was.error:
-                continue
-            if named is not None and named != column and not choice.components:
-                is_fitted = "no column" if column is None else repr(column)
-                msg = (
-                    f"the recalibrator was fitted with {is_fitted} as the {role}, and "
-                    f"{choice.called(role, named)} is another column. Rename columns "
-                    "if they mean the same, or fit again."
-                )
-                raise ColumnError(msg, role, (named,))
 
-    def _other_uncertainty(self, found: Roles, names: Sequence[str]) -> Roles:
-        """Return the roles with the uncertainties that the user names."""
-        uncertainty, is_variance = find_uncertainty(self.choice, names)
-        components = find_components(self.choice, names)
-        if len(components) != len(found.components):
+def _refuse_others(was: Roles, choice: Choice) -> None:
+    """Refuse other columns than those that a recalibrator was fitted with."""
+    pair = was.error if len(was.error) == 2 else (None, None)
+    kind = "variance" if was.is_variance else "uncertainty"
+    fitted = {
+        "error": was.error[0] if len(was.error) == 1 else None,
+        "reference": pair[0],
+        "prediction": pair[1],
+        "uncertainty": None,
+        "variance": None,
+    } | {kind: was.uncertainty}
+    for role, column in fitted.items():
+        named = getattr(choice, role)
+        if role in _ERRORS and not was.error:
+            continue
+        if named is not None and named != column and not choice.components:
+            is_fitted = "no column" if column is None else repr(column)
             msg = (
-                "the recalibrator was fitted with as many uncertainties as: "
-                f"{', '.join(found.of_uncertainty)}. Name them all, in this order."
+                f"the recalibrator was fitted with {is_fitted} as the {role}, and "
+                f"{choice.called(role, named)} is another column. Rename columns "
+                "if they mean the same, or fit again."
+            )
+            raise ColumnError(msg, role, (named,))
+
+
+def _other_uncertainty(found: Roles, choice: Choice, names: Sequence[str]) -> Roles:
+    """Return the roles with the uncertainties that the user names."""
+    uncertainty, is_variance = find_uncertainty(choice, names)
+    components = find_components(choice, names)
+    if len(components) != len(found.components):
+        msg = (
+            "the recalibrator was fitted with as many uncertainties as: "
+            f"{', '.join(found.of_uncertainty)}. Name them all, in this order."
+        )
+        raise InvalidInputError(msg)
+    return replace(
+        found,
+        uncertainty=SEVERAL.join(components) or uncertainty,
+        is_variance=is_variance,
+        components=components,
+    )
+
+
+def _matching_columns(
+    choice: Choice, names: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """Return the columns of each target by their roles.
+
+    What the star stands for is the name of a target: patterns of all roles must have
+    the same. Targets come in the order of their columns.
+    """
+    patterns = choice.patterns
+    if not set(patterns) & set(_ERRORS) or not set(patterns) & set(_UNCERTAINTIES):
+        example = {"error": "E_*", "uncertainty": "u_*"}
+        words = " ".join(
+            f"{choice.called(role)} {each!r}" for role, each in example.items()
+        )
+        msg = (
+            "Several targets need patterns of both their errors and uncertainties: "
+            f"{words}; or those of the reference and the prediction for the errors, "
+            "and of variances."
+        )
+        raise InvalidInputError(msg)
+    found: dict[str, dict[str, str]] = {}
+    for role, pattern in patterns.items():
+        found[role] = _matches(pattern, names)
+        if not found[role]:
+            msg = (
+                f"{choice.called(role)} {pattern!r} matches no column. The columns "
+                f"are: {listed(names)}."
             )
             raise InvalidInputError(msg)
-        return replace(
-            found,
-            uncertainty=SEVERAL.join(components) or uncertainty,
-            is_variance=is_variance,
-            components=components,
-        )
+    first, *others = found
+    for other in others:
+        alone = [
+            f"{column!r} has no {role} ({patterns[role].replace(STAR, target)!r})"
+            for having, role in ((first, other), (other, first))
+            for target, column in found[having].items()
+            if target not in found[role]
+        ]
+        if alone:
+            more = f", and {len(alone) - 3} more" if len(alone) > 3 else ""
+            both = " and ".join(
+                f"{choice.called(role)} {patterns[role]!r}" for role in (first, other)
+            )
+            msg = (
+                f"{both} must stand for the same targets: {', '.join(alone[:3])}{more}."
+            )
+            raise InvalidInputError(msg)
+    return {
+        target: {role: found[role][target] for role in found} for target in found[first]
+    }
+
+
+def _matches(pattern: str, names: Sequence[str]) -> dict[str, str]:
+    """Return the columns that match a pattern, by what its star stands for.
+
+    What was made of a column that matches, too, is left out.
+
+    >>> _matches("u_*", ["E_a", "u_a", "u_b", "u_b_recalibrated"])
+    {'a': 'u_a', 'b': 'u_b'}
+    """
+    before, after = map(re.escape, pattern.split(STAR))
+    compiled = re.compile(f"{before}(.+){after}", re.DOTALL)
+    found = {name: hit[1] for name in names if (hit := compiled.fullmatch(name))}
+    made = {f"{name}{RECALIBRATED}" for name in found}
+    return {target: name for name, target in found.items() if name not in made}
 
 
 def find_error(choice: Choice, names: Sequence[str]) -> tuple[str, ...]:
@@ -553,6 +689,8 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["u", "mass"])
     "'u', 'mass'"
     """
+    from ._support.render import shorten
+
     shown = ", ".join(repr(shorten(name, 40)) for name in names[:MOST_NAMES])
     more = len(names) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
@@ -575,7 +713,7 @@ class _FrameColumns:
         if not x.dtype.is_integer() or len(x) < 3 or x.is_null().any():
             return False
         numbers = x.to_numpy()
-        return numbers[0] in (0, 1) and bool((np.diff(numbers) == 1).all())
+        return numbers[0] in (0, 1) and bool((numbers[1:] - numbers[:-1] == 1).all())
 
 
 def find_columns(
@@ -590,6 +728,8 @@ def find_columns(
     Those of numbers that are no features, because they count rows for example, are
     told in a warning.
     """
+    from ._support.telling import warn
+
     table = _FrameColumns(frame)
     for name, role in ((groups, "groups"), (time, "time")):
         if name is not None:

@@ -396,7 +396,7 @@ def test_apply_needs_no_errors_and_one_row_is_enough(sigmascale):
     )
 
 
-@pytest.mark.parametrize("output", ["o.tsv.gz", "o.feather", "o.jsonl", "o.npz"])
+@pytest.mark.parametrize("output", ["o.tsv.gz", "o.feather", "o.jsonl"])
 def test_apply_converts_between_formats(sigmascale, output):
     sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     done = sigmascale("apply", "scaler.json", "test.csv", "-o", output)

@@ -19,7 +19,7 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     assert (done.code, done.err) == (0, "")
     lines = done.out.splitlines()
     assert max(map(len, lines)) <= 80
-    methods = ["none", *demo.METHODS]
+    methods = ["none", *demo.all_methods()]
 
     start = next(i for i, line in enumerate(lines) if line.startswith("method"))
     for line, name in zip(lines[start + 2 :], methods, strict=False):
@@ -53,12 +53,13 @@ def test_the_demo_judges_the_test_set_once_before_and_once_after(tmp_path, monke
     def reporting(path, validation, *, recalibrated, **options):
         reported.extend([validation, recalibrated])
 
-    monkeypatch.setattr(demo, "validate", counted)
-    monkeypatch.setattr(demo, "write_report", reporting)
+    monkeypatch.setattr("sigmascale.judging.verdicts.validate", counted)
+    monkeypatch.setattr("sigmascale.report.write_report", reporting)
     monkeypatch.setattr(
         demo, "write_picture", lambda stages, path: reported.extend(stages.values())
     )
-    monkeypatch.setattr(demo, "METHODS", {demo.SHOWN: TemperatureScaling()})
+    some = {demo.SHOWN: TemperatureScaling()}
+    monkeypatch.setattr(demo, "all_methods", lambda: some)
     demo.run(tmp_path, rows=900)
     assert len(judged) == 2
     assert [id(each) for each in reported] == [id(each) for each in judged * 2]

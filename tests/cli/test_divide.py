@@ -171,13 +171,14 @@ def test_options_that_need_another_are_refused(sigmascale, scaler, options, matc
     assert done.says(match), done.err
 
 
-def test_the_uncertainty_may_have_another_name_than_in_fit(
-    sigmascale, scaler, tmp_path
-):
+def test_another_column_than_in_fit_is_refused(sigmascale, scaler, tmp_path):
     table = pl.read_csv(tmp_path / "test.csv").rename({"u": "spread"})
     table.write_csv("renamed.csv")
-    options = ("--scaler", scaler, "--json")
-    told = json.loads(sigmascale("check", "test.csv", *options).out)
-    renamed = ("check", "renamed.csv", "--uncertainty", "spread", *options)
-    again = json.loads(sigmascale(*renamed).out)
-    assert again["recalibrated"] == told["recalibrated"]
+    done = sigmascale("check", "renamed.csv", "--scaler", scaler)
+    assert done.code == 2
+    assert done.says("needs a column 'u'")
+    done = sigmascale(
+        *("check", "renamed.csv", "--uncertainty", "spread"), "--scaler", scaler
+    )
+    assert done.code == 2
+    assert done.says("fitted with 'u' as the uncertainty.*--uncertainty spread")

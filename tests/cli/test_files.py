@@ -6,23 +6,22 @@ import os
 import sys
 import threading
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmascale.cli.tables.files import (
-    ENDINGS,
+from sigmascale.cli.columns import Columns
+from sigmascale.cli.files import (
     UNTYPED,
+    WRITTEN,
     format_of,
-    read_part,
-    read_table,
+    read_file,
+    read_files,
     write_table,
 )
-from sigmascale.cli.tables.sources import listed
-from sigmascale.cli.tables.values import RawTable
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.roles import listed
 
 FRAME = pl.DataFrame(
     {
@@ -39,8 +38,13 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
 
 def read_typed(path):
     """Return a table as it would be written to a format that has types."""
-    frame, kind = read_part(path)
-    return RawTable(frame).with_types([], []) if kind in UNTYPED else frame
+    frame, kind = read_file(path)
+    return Columns(frame).with_types([], []) if kind in UNTYPED else frame
+
+
+def read_table(path, separator=None):
+    """Return the table of one file."""
+    return read_files([path], separator)[0]
 
 
 def write_with_python(path, header, rows, **style):
@@ -79,10 +83,10 @@ def test_a_plain_csv_file_is_written_byte_for_byte(tmp_path):
 
 
 @pytest.mark.parametrize("packed", ["", ".gz"])
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", WRITTEN)
 def test_every_format_is_written_and_read(ending, packed, tmp_path):
     path = str(tmp_path / f"a{ending.upper()}{packed}")
-    if packed and ENDINGS[ending] in ("parquet", "arrow", "npz"):
+    if packed and WRITTEN[ending] in ("parquet", "arrow"):
         with pytest.raises(InvalidInputError, match="says no format"):
             write_table(FRAME, path)
         assert not list(tmp_path.iterdir())
@@ -130,10 +134,6 @@ def test_missing_values_survive_in_every_format(tmp_path):
         path = str(tmp_path / f"a.{ending}")
         write_table(frame, path)
         assert read_typed(path).equals(frame)
-    write_table(frame, str(tmp_path / "a.npz"))  # which knows no missing text
-    with np.load(tmp_path / "a.npz") as archive:
-        assert np.array_equal(archive["u"], [0.5, np.nan, 2.5], equal_nan=True)
-        assert archive["t"].tolist() == ["a", "x", ""]
 
 
 def test_no_row_is_lost_but_blank_lines_at_the_end(tmp_path):
@@ -146,16 +146,8 @@ def test_no_row_is_lost_but_blank_lines_at_the_end(tmp_path):
     ]
 
 
-def test_columns_of_npz_may_have_any_name(tmp_path):
-    frame = pl.DataFrame({"file": [1.0], "allow_pickle": [2], "a/b": ["ü"]})
-    write_table(frame, str(tmp_path / "a.npz"))
-    write_table(frame, str(tmp_path / "b.npz"))
-    assert read_table(str(tmp_path / "a.npz")).equals(frame)
-    assert (tmp_path / "a.npz").read_bytes() == (tmp_path / "b.npz").read_bytes()
-
-
 def test_the_first_bytes_tell_a_format_that_the_name_does_not(tmp_path):
-    for content in ("csv", "tsv", "parquet", "arrow", "npz", "jsonl", "jsonl.gz"):
+    for content in ("csv", "tsv", "parquet", "arrow", "jsonl", "jsonl.gz"):
         write_table(FRAME.select("u", "n"), str(tmp_path / f"a.{content}"))
         data = (tmp_path / f"a.{content}").read_bytes()
         (tmp_path / "data").write_bytes(data)

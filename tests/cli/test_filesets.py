@@ -60,7 +60,7 @@ def test_files_patterns_and_folders_are_read_as_one_table(read):
     assert read("1.parquet", "0.parquet")["id"].to_list() == ["b", "a"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "jsonl", "npz"])
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "jsonl"])
 def test_a_name_that_looks_like_a_pattern_is_a_name_first(ending, apply, read):
     names = ("run[1]", "run1", "run*")
     for u, name in enumerate(names, start=1):

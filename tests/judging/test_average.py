@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sigmascale.judging.average import average_of, fit_nu
+from sigmascale.judging.intervals import average_of, fit_nu
 from sigmascale.predictions import as_predictions
 
 

@@ -77,7 +77,7 @@ def test_rows_in_order_fall_in_the_bins_of_rows_as_they_came(ties):
         assert found.name == name
         assert found.n_bins == as_they_came[name].n_bins
         np.testing.assert_array_equal(found.codes, as_they_came[name].codes)
-        assert found.are_groups == (name == "phase")
+        assert (found.labels is not None) == (name == "phase")
 
 
 def test_equal_values_of_a_feature_are_ordered_by_u_unless_other_ties_are_given():
@@ -137,3 +137,73 @@ def test_measuring_gives_scores_and_intervals_of_the_same_bins():
     for name, each in found.local.items():
         mean_log = np.mean(np.abs(np.log(each.zms)))
         assert mean_log == pytest.approx(found.scores.s[name], rel=1e-12)
+
+
+# --- predictions ---------------------------------------------------------------------
+
+P = Predictions(error=ERROR, y_std=U, features=FEATURES)
+JUDGE = {
+    "zms": ss.zms,
+    "nll": ss.nll,
+    "crps": ss.crps,
+    "calibration_error": ss.calibration_error,
+    "miscalibration_area": ss.miscalibration_area,
+    "adversarial_group_calibration": ss.adversarial_group_calibration,
+    "coverage_at_95": ss.coverage_at_95,
+    "relative_calibration_error": ss.relative_calibration_error,
+    "confidence_curve": ss.confidence_curve,
+    "tails": ss.tails,
+}
+
+
+def plain(result):
+    return result.to_dict() if hasattr(result, "to_dict") else result
+
+
+@pytest.mark.parametrize("name", JUDGE)
+def test_predictions_are_judged_as_their_errors_and_uncertainties_are(name):
+    np.testing.assert_equal(plain(JUDGE[name](P)), plain(JUDGE[name](ERROR, U)))
+
+
+def test_predictions_bring_their_features_groups_and_weights():
+    groups, weights = np.arange(N) % 90, RNG.uniform(0, 1, N).round(1)
+    given = {"groups": groups, "sample_weight": weights}
+    p = Predictions(
+        error=ERROR, y_std=U, features=FEATURES, groups=groups, weights=weights
+    )
+    how = {"method": "moments", "n_bins": 8}
+    same = ss.validate(p, **how, **FAST)
+    expected = ss.validate(ERROR, U, FEATURES, **given, **how, **FAST)
+    assert same.summary == expected.summary
+    np.testing.assert_equal(same.to_dict(), expected.to_dict())
+    assert ss.scorecard(P) == ss.scorecard(ERROR, U, FEATURES)
+    by_name = ss.local_zms(p, by="mass", **how)
+    by_column = ss.local_zms(ERROR, U, by=FEATURES["mass"], **how, **given)
+    np.testing.assert_array_equal(by_name.zms, by_column.zms)
+    np.testing.assert_array_equal(by_name.high, by_column.high)
+    limits = ss.normal_interval(U)
+    inside = ss.local_coverage(P, interval=limits, by="phase")
+    expected = ss.local_coverage(ERROR, U, limits, by=FEATURES["phase"])
+    np.testing.assert_array_equal(inside.low, expected.low)
+    references = [
+        ss.reference_scores(P, n_draws=3),
+        ss.reference_scores(U, FEATURES, error=ERROR, n_draws=3),
+    ]
+    assert references[0].mean == references[1].mean
+
+
+@pytest.mark.parametrize(
+    "function", [ss.validate, ss.scorecard, ss.local_zms, ss.zms, ss.nll, ss.crps]
+)
+def test_what_stands_in_predictions_is_refused_beside_them(function):
+    with pytest.raises(InvalidInputError, match="Pass everything in `predictions`"):
+        function(P, U)
+    with pytest.raises(InvalidInputError, match="Pass everything in `predictions`"):
+        function(P, sample_weight=U)
+
+
+@pytest.mark.parametrize("function", [ss.tails, ss.confidence_curve])
+def test_weighted_predictions_are_refused_where_all_rows_count_alike(function):
+    p = Predictions(error=ERROR, y_std=U, weights=1 + np.arange(N) % 3)
+    with pytest.raises(InvalidInputError, match="without weights"):
+        function(p)

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from sigmascale import local_zms, wilson_interval
+from sigmascale import local_zms
 from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
-from sigmascale.judging.confidence_intervals import METHODS
+from sigmascale.judging.intervals import METHODS, wilson_limits
 from sigmascale.judging.local import check_settings, measure
 from sigmascale.predictions import as_predictions
 
@@ -54,7 +54,7 @@ def test_a_bin_is_valid_where_its_interval_holds_1(method):
     assert 0 < found.fraction_valid < 0.9
     assert found.fraction_valid == np.mean(found.valid)
     count = int(np.sum(found.valid))
-    assert found.fraction_interval == wilson_interval(count, 40)
+    assert found.fraction_interval == wilson_limits(count, 40)
     assert np.all(found.low < found.zms)
     assert np.all(found.zms < found.high)
     assert found.method == method
@@ -79,7 +79,7 @@ def test_confidence_widens_bins_overall_and_fraction_alike():
     assert narrow.overall[2] < wide.overall[2]
     assert wide.fraction_valid > narrow.fraction_valid
     count = int(np.sum(wide.valid))
-    assert wide.fraction_interval == wilson_interval(count, 20, confidence=0.99)
+    assert wide.fraction_interval == wilson_limits(count, 20, 0.99)
 
 
 def test_strata_are_cut_by_ties_and_by_u_unless_told_otherwise():

@@ -18,7 +18,6 @@ from sigmascale.exceptions import (
     NotANumberError,
     ZeroErrorBinWarning,
 )
-from sigmascale.judging.scores import combined_scores
 
 few_rows = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",
@@ -499,23 +498,12 @@ def test_no_loop_in_python_is_taken_over_rows_of_numbers(compute):
     assert steps(library_of(np.empty(0)).chunk) < steps(1000) + 1000
 
 
-def test_combined_scores_are_the_same_for_numbers_and_for_arrays():
-    s_cal, s = 0.1, {"u": 0.2, "a": 0.3, "b": 0.7}
-    alone = combined_scores(s_cal, s)
-    many = combined_scores(
-        np.full(3, s_cal), {name: np.full(3, value) for name, value in s.items()}
-    )
-    assert list(alone) == ["S_con", "S_ada", "S_tot"]
-    assert list(alone.values()) == pytest.approx([0.3, 1.1, 1.3], rel=1e-12)
-    for name, value in alone.items():
-        np.testing.assert_array_equal(many[name], np.full(3, value))
-
-
 def test_a_reference_combines_scores_as_a_scorecard_does():
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, 400)
     features = {"a": rng.normal(size=400), "b": rng.normal(size=400)}
     draws = ss.reference_scores(u, features, n_draws=5, n_bins=10).draws
-    s = {name: draws[f"S_{name}"] for name in ("u", "a", "b")}
-    for name, values in combined_scores(draws["S_cal"], s).items():
-        np.testing.assert_array_equal(draws[name], values)
+    s_cal, s_u, s_a, s_b = (draws[f"S_{name}"] for name in ("cal", "u", "a", "b"))
+    np.testing.assert_allclose(draws["S_con"], s_cal + s_u)
+    np.testing.assert_allclose(draws["S_ada"], s_cal + s_a + s_b)
+    np.testing.assert_allclose(draws["S_tot"], s_cal + s_u + s_a + s_b)

@@ -17,6 +17,7 @@ import pytest
 from sklearn.model_selection import GridSearchCV
 
 import sigmascale as ss
+from sigmascale.comparison import Comparison
 from sigmascale.exceptions import (
     FewerBinsWarning,
     InvalidInputError,
@@ -462,7 +463,7 @@ def nasty_page(tmp_path_factory):
             recalibrated=ss.validate(
                 JUDGED[0], SCALED, features, ties=JUDGED[1], n_bins=9
             ),
-            comparison=ss.Comparison(rows),
+            comparison=Comparison(rows),
             title=" ".join(NASTY),
             names=dict(zip(NASTY, NASTY, strict=True)),
         )

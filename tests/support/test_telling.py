@@ -101,6 +101,4 @@ def test_no_part_of_the_library_changes_the_filters_of_warnings():
         for path in root.rglob("*.py")
         if "catch_warnings(" in path.read_text("utf-8")
     }
-    assert users == {
-        *("app/worker.py", "cli/process.py", "cli/demo.py", "report/svg.py")
-    }
+    assert users == {*("app/worker.py", "cli/app.py", "cli/demo.py", "report/svg.py")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from html import escape
 from typing import Any, Literal
 
@@ -138,3 +139,50 @@ def plain(result: Any) -> dict[str, Any]:
         name: value.tolist() if isinstance(value, np.ndarray) else value
         for name, value in vars(result).items()
     }
+
+
+Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows below it
+
+
+class Result:
+    """What results share, which are dataclasses: plain values, tables and HTML."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields, arrays as lists and results within as their own fields."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
+        return {name: _as_plain(value) for name, value in values.items()}
+
+    def to_table(self, format: TableFormat = "text") -> str:
+        """Return a table of text, Markdown or LaTeX.
+
+        Parameters
+        ----------
+        format : {"text", "markdown", "latex"}, default "text"
+            How the table is written; LaTeX needs the package booktabs.
+
+        Returns
+        -------
+        str
+        """
+        return as_table(*self._cells(), format)
+
+    def _cells(self) -> Cells:
+        """Return the header and the rows of the table."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        """Return the table as text; names and values need no header."""
+        header, rows = self._cells()
+        if len(header) > 2:
+            return text_table(header, rows)
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+
+    def _repr_html_(self) -> str:
+        return html_table(*self._cells())
+
+
+def _as_plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    return value.to_dict() if isinstance(value, Result) else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.util import find_spec
@@ -14,20 +13,19 @@ import numpy as np
 import polars as pl
 
 from ..bins.partitions import feasible_bins
+from ..cli.check import Judged, expected_by, judge_table
+from ..cli.columns import MISSING_TEXTS, Columns
 from ..cli.demo import halves
-from ..cli.divided import divide_table
-from ..cli.judged import Judged, expected_by, judge_table, rescale, without_features
-from ..cli.learned import learn, range_in_words
+from ..cli.divide import divide_table
+from ..cli.files import kind_of, write_table
+from ..cli.fit import learn, range_in_words
 from ..cli.methods import load_saved
 from ..cli.printing import finite
-from ..cli.tables.files import format_of, write_table
-from ..cli.tables.memory import MemoryTable
-from ..cli.tables.taken import read_raw
-from ..cli.tables.values import MISSING_TEXTS, RawTable
+from ..cli.table import Table, read_columns, source_of
 from ..datasets import make_molecules
-from ..exceptions import InvalidInputError
+from ..exceptions import ColumnError, InvalidInputError
 from ..export import to_onnx
-from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..persistence import load_map, save
 from ..predictions import as_predictions
@@ -42,11 +40,6 @@ from .views import candidates_view, local_view, text_of, validation_view
 HEAD_ROWS, BAD_ROWS, REGION_ROWS = 8, 20, 100
 MOST_VALUES = 20  # of a column that may divide the table
 MOST_SHOWN = 60  # columns
-REMEDIES = {
-    r"--separator (?:'(.)'|\$'(\\t)')": "separator",
-    r"--decimal (,)": "decimal",
-    r"--drop-missing": "drop_missing",
-}
 
 
 class Bench:
@@ -65,7 +58,7 @@ class Bench:
     def __init__(self, tell: Callable[[str], None], largest: int) -> None:
         self._tell = tell
         self._largest = largest
-        self._read: dict[str, tuple[tuple[Any, ...], RawTable]] = {}
+        self._read: dict[str, tuple[tuple[Any, ...], Columns]] = {}
         self._judged: dict[str, tuple[Any, Judged]] = {}
 
     # -- the table ------------------------------------------------------------------
@@ -87,7 +80,7 @@ class Bench:
             return {
                 "settings": table.to_dict(),
                 "problem": sentence,
-                "remedies": _remedies(sentence),
+                "remedies": _remedies(problem),
                 "columns": [],
                 "rows": 0,
             }
@@ -98,18 +91,18 @@ class Bench:
             guessed = " ".join(map(str, problems))
             table = replace(table, roles=roles)
         roles = table.roles or {}
-        wrong = ""
+        wrong, remedies = "", {}
         try:
             self._table(table).refuse_zeros()
         except InvalidInputError as problem:
-            wrong = _sentence(problem)
-            if guessed and wrong.startswith("No column is"):
+            wrong, remedies = _sentence(problem), _remedies(problem)
+            if guessed and isinstance(problem, ColumnError):
                 wrong = guessed
         bad = _bad_cells(raw, roles)
         return {
             "settings": table.to_dict(),
             "problem": wrong,
-            "remedies": _remedies(wrong),
+            "remedies": remedies,
             "rows": frame.height,
             "columns": [
                 _column(raw, name, role, bad.get(name)) for name, role in roles.items()
@@ -118,21 +111,21 @@ class Bench:
             "bad": _bad_rows(frame, bad),
         }
 
-    def _raw(self, table: TableSettings) -> RawTable:
+    def _raw(self, table: TableSettings) -> Columns:
         """Return the table of a file, which is read once."""
         changed = Path(table.file).stat().st_mtime_ns
         key = (table.separator, table.decimal, changed)
         if table.file not in self._read or self._read[table.file][0] != key:
             self._read.pop(table.file, None)  # never two at once
             refuse_bomb(table.file, self._largest)
-            self._read[table.file] = (key, read_raw([table.file], table.reading()))
+            self._read[table.file] = (key, read_columns([table.file], table.reading()))
         return self._read[table.file][1]
 
     def _table(
         self, table: TableSettings, expected: Choice | Expected | None = None
-    ) -> MemoryTable:
+    ) -> Table:
         choice = table.choice() if expected is None else expected
-        return MemoryTable.take([table.file], table.reading(), self._raw(table), choice)
+        return Table.take([table.file], table.reading(), self._raw(table), choice)
 
     # -- the verdict ----------------------------------------------------------------
 
@@ -170,8 +163,12 @@ class Bench:
     ) -> dict[str, Any]:
         """Return local calibration in other bins, as `check --bins` would."""
         table, data = self._of_stage(file, settings, scaler)
-        u = data.uncertainty if scaler is None else rescale(scaler, data)
-        labels = None if table.groups is None else data.labels(table.groups, "--groups")
+        u = (
+            data.uncertainty
+            if scaler is None
+            else data.recalibrated(load_saved(scaler).maps)
+        )
+        labels = data.groups(table.groups)
         rows = as_predictions(data.error, u, data.features, labels)
         settled = check_settings(bins, "bca", 0.95, 1500)
         feasible = feasible_bins(rows.n_rows, bins, min_size=MIN_ROWS)
@@ -194,7 +191,11 @@ class Bench:
     ) -> dict[str, Any]:
         """Return the rows of a region, the worst first."""
         _, data = self._of_stage(file, settings, scaler)
-        u = data.uncertainty if scaler is None else rescale(scaler, data)
+        u = (
+            data.uncertainty
+            if scaler is None
+            else data.recalibrated(load_saved(scaler).maps)
+        )
         if variable == "u":
             x = pl.Series(u)
         elif variable in data.X.columns[1:]:
@@ -212,8 +213,8 @@ class Bench:
         z = np.asarray(data.error) / u
         within = np.flatnonzero(inside.to_numpy())
         worst = within[np.argsort(-np.abs(z[within]), kind="stable")][:REGION_ROWS]
-        places = data.rows.places
-        frame = data.rows.frame[worst.tolist()]
+        places = data.columns.places
+        frame = data.columns.frame[worst.tolist()]
         shown = _rows(frame, worst if places is None else places.to_numpy()[worst])
         return {
             "count": int(within.size),
@@ -224,7 +225,7 @@ class Bench:
 
     def _of_stage(
         self, file: str, settings: dict[str, Any], scaler: str | None
-    ) -> tuple[TableSettings, MemoryTable]:
+    ) -> tuple[TableSettings, Table]:
         table = TableSettings.parse(file, settings)
         if scaler is None:
             return table, self._table(table)
@@ -271,7 +272,7 @@ class Bench:
             groups=learned_from.groups,
             seed=wanted.seed,
         )
-        save(learned.scaler, wanted.scaler, source=data.roles.to_dict())
+        save(learned.scaler, wanted.scaler, source=source_of(data.roles))
         told = learned.to_dict()
         self._tell("judging the other rows")
         judged_data = self._table(test, _expected(wanted.scaler, test))
@@ -292,6 +293,7 @@ class Bench:
         )
         self._tell("writing the table")
         self._apply(wanted)
+        is_excel = file.lower().endswith(".xlsx")
         with_onnx = find_spec("onnx") is not None
         if with_onnx:
             to_onnx(load_map(wanted.scaler), wanted.onnx)
@@ -323,25 +325,29 @@ class Bench:
             },
             "commands": recalibration_commands(wanted, with_onnx=with_onnx),
             "python": python_lines(
-                wanted, data.roles.to_dict(), format_of(f"x{ending(file)}")
+                wanted,
+                source_of(data.roles),
+                kind_of(file if is_excel else f"x{ending(file)}", b""),
             ),
         }
 
     def _apply(self, plan: Plan) -> None:
         """Write the whole table with new uncertainties, as `apply` does."""
         table = plan.table
-        saved, roles = load_saved(plan.scaler)
+        saved = load_saved(plan.scaler)
         named = Choice(
             options=True,
             uncertainty=next(iter(table.of("uncertainty")), None),
             variance=next(iter(table.of("variance")), None),
         )
-        data = self._table(table, Expected(roles, named))
-        data.recalibrate(saved, None, None).write(plan.recalibrated, roles)
+        data = self._table(table, Expected(saved.roles, named))
+        data = data.recalibrate(saved.maps, None, None)
+        data.write(plan.recalibrated, saved.roles)
 
 
 def _expected(scaler: str, table: TableSettings) -> Expected:
-    return expected_by(scaler, without_features(table.choice()))
+    choice = replace(table.choice(), features=(), labels=())
+    return expected_by(scaler, load_saved(scaler), choice)
 
 
 def _contents(report: str, parts: str) -> dict[str, Any]:
@@ -362,20 +368,21 @@ def _sentence(problem: Exception) -> str:
     return " ".join(str(problem).split())
 
 
-def _remedies(sentence: str) -> dict[str, Any]:
-    """Return the settings that a sentence asks for, so that a click can make them."""
-    found: dict[str, Any] = {}
-    for pattern, setting in REMEDIES.items():
-        match = re.search(pattern, sentence)
-        if match:
-            groups = [each for each in match.groups() if each]
-            value = groups[0] if groups else True
-            found[setting] = "\t" if value == "\\t" else value
-    return found
+def _remedies(problem: Exception | None) -> dict[str, Any]:
+    """Return the settings that would mend a problem, so that a click can make them."""
+    code, fields = getattr(problem, "code", ""), getattr(problem, "fields", {})
+    if code == "separator":
+        comma = {"decimal": ","} if fields["decimal"] == "," else {}
+        return {"separator": fields["separator"], **comma}
+    settings: dict[str, dict[str, Any]] = {
+        "decimal-comma": {"decimal": ","},
+        "missing-values": {"drop_missing": True},
+    }
+    return settings.get(code, {})
 
 
 def _column(
-    raw: RawTable, name: str, role: str, bad: pl.Series | None
+    raw: Columns, name: str, role: str, bad: pl.Series | None
 ) -> dict[str, Any]:
     column = raw.frame[name]
     texts = column.dtype == pl.String
@@ -403,7 +410,7 @@ def _kind(dtype: pl.DataType) -> str:
     return "text" if dtype == pl.String else str(dtype).lower()
 
 
-def _bad_cells(raw: RawTable, roles: dict[str, str]) -> dict[str, pl.Series]:
+def _bad_cells(raw: Columns, roles: dict[str, str]) -> dict[str, pl.Series]:
     """Return where the columns that are used hold what cannot be used."""
     found = {}
     for name, role in roles.items():

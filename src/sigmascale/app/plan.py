@@ -13,7 +13,7 @@ from .settings import TableSettings
 
 KINDS = ("random", "column", "file")
 ENDING = re.compile(
-    r"(\.(csv|tsv|tab|parquet|pq|feather|arrow|ipc|jsonl|ndjson|npz)(\.gz)?)$", re.I
+    r"(\.(csv|tsv|tab|parquet|pq|feather|arrow|ipc|jsonl|ndjson|xlsx)(\.gz)?)$", re.I
 )
 
 
@@ -85,9 +85,6 @@ class Plan:
                 msg = f"The {what} must be a whole number."
                 raise InvalidInputError(msg)
         value = str(found.get("value", ""))
-        if kind == "column" and ("'" in value and '"' in value):
-            msg = "A value with both kinds of quotes cannot be named. Choose another."
-            raise InvalidInputError(msg)
         return cls(
             table=table,
             kind=kind,
@@ -105,9 +102,8 @@ class Plan:
     @property
     def condition(self) -> str:
         """The rows to learn from, as `--first-where` takes them."""
-        quote = '"' if "'" in self.value else "'"
-        value = self.value if self.numeric else f"{quote}{self.value}{quote}"
-        return f"`{self.column}` == {value}"
+        column, text = self.column.replace('"', '""'), self.value.replace("'", "''")
+        return f'"{column}" = ' + (self.value if self.numeric else f"'{text}'")
 
     @property
     def calibration(self) -> str:
@@ -177,7 +173,7 @@ def ending(file: str) -> str:
     ('.CSV', '.tsv.gz', '.jsonl', '.csv')
     """
     found = ENDING.search(file)
-    if found:
+    if found and found[2].lower() != "xlsx":  # which is only read
         return found[1]
     return ".jsonl" if file.lower().endswith(".json") else ".csv"
 

@@ -68,7 +68,7 @@ def _groups(table: TableSettings) -> list[tuple[str, str | None]]:
 
 def _engine(file: str) -> list[tuple[str, str | None]]:
     """Return what makes the command line read a large file as the page does."""
-    from ..cli.tables.opening import stays_lazy
+    from ..cli.table import stays_lazy
 
     return [("--engine", "memory")] if stays_lazy([file], None) else []
 
@@ -94,10 +94,10 @@ READERS = {
     "parquet": "pl.read_parquet(file)",
     "arrow": "pl.read_ipc(file)",
     "ndjson": "pl.read_ndjson(file)",
-    "npz": "pl.DataFrame(dict(np.load(file)))",
+    "excel": 'pl.read_excel(file) if file.endswith(".xlsx") else pl.read_csv(file)',
 }
 PROGRAM = """\
-{imports}import polars as pl
+import polars as pl
 import sigmascale as ss
 
 columns = {columns}  # the uncertainty first
@@ -143,7 +143,6 @@ def python_lines(plan: Plan, roles: dict[str, Any], kind: str) -> str:
     used = list(dict.fromkeys([*columns, *roles["error"]]))
     groups = plan.learned.groups
     return PROGRAM.format(
-        imports="import numpy as np\n" if kind == "npz" else "",
         columns=repr(columns),
         reader=reader,
         complete=f".drop_nulls({used!r})" if table.drop_missing else "",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import InvalidInputError
+from ..exceptions import ColumnError, InvalidInputError
 
 if TYPE_CHECKING:
-    from ..cli.tables.reading import Reading
+    from ..cli.options import Reading
     from ..roles import Choice
 
 # What a column can be; of those in ONE there is at most one.
@@ -90,7 +90,7 @@ class TableSettings:
                 raise InvalidInputError(msg)
         if not self.of("uncertainty") and not self.of("variance"):
             msg = "No column is the uncertainty. Choose one in the table of columns."
-            raise InvalidInputError(msg)
+            raise ColumnError(msg, "uncertainty")
         if not self.of("error") and not (
             self.of("reference") and self.of("prediction")
         ):
@@ -98,7 +98,7 @@ class TableSettings:
                 "No column is the error. Choose one in the table of columns; or choose "
                 "both the reference and the prediction, whose difference it is."
             )
-            raise InvalidInputError(msg)
+            raise ColumnError(msg, "error")
         one: dict[str, Any] = {role: next(iter(self.of(role)), None) for role in ONE}
         return Choice(
             options=True,
@@ -109,7 +109,7 @@ class TableSettings:
 
     def reading(self) -> Reading:
         """Return how the file is read."""
-        from ..cli.tables.reading import Reading
+        from ..cli.options import Reading
 
         return Reading(
             where=self.where,

@@ -4,7 +4,10 @@ Libraries that are slow to load are imported where they are used, so that help c
 at once.
 """
 
-from .app import app
-from .process import main
+from .app import app, main, result_of
 
-__all__ = ["app", "main"]
+# Help lists the commands in this order.
+from . import check, divide, fit, apply, update, show, export, watch  # noqa: F401  # isort: skip
+from . import compare, bins, browse, paper, demo  # noqa: F401  # isort: skip
+
+__all__ = ["app", "main", "result_of"]

@@ -1,11 +1,21 @@
-"""The application that the commands belong to, and its exit codes."""
+"""The application that the commands belong to: its exit codes, warnings and errors."""
 
-from typing import Annotated, Any
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Sequence
+from io import TextIOWrapper
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from .._support.terminal import visible
+from ..exceptions import InvalidInputError
+from .printing import collected
 
 # What the process ends with; 2 is what Typer has for wrong options, too.
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
@@ -67,3 +77,91 @@ def sigmascale(
     ] = False,
 ) -> None:
     """Take the options that stand before a command."""
+
+
+def main() -> NoReturn:
+    """Run the command line; what a user can mend ends with a message and code 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal may lack "²"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = _warn_once()
+        try:
+            try:
+                app(prog_name="sigmascale")
+            finally:
+                _flush()
+        except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
+            _tell(_words(problem))
+            sys.exit(BAD_INPUT)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException:  # panics of libraries in Rust are no exceptions
+            print(visible(traceback.format_exc()), end="", file=sys.stderr)
+            _tell("this is a defect of sigmascale, not of your data: please report it.")
+            sys.exit(DEFECT)
+    sys.exit(PASSED)
+
+
+def result_of(arguments: Sequence[str]) -> tuple[int, dict[str, Any]]:
+    """Run a command in this process; return its exit code, and what `--json` prints.
+
+    Parameters
+    ----------
+    arguments : list of str
+        A command that has `--json`, its files and options.
+
+    Returns
+    -------
+    code : int
+        0, or what else is told to a pipeline.
+    result : dict
+        What is told to machines.
+
+    Raises
+    ------
+    InvalidInputError
+        Where the command line would print one; also if an option is wrong.
+    """
+    with collected() as results:
+        try:
+            code = app([*arguments, "--json"], standalone_mode=False)
+        except Exception as problem:  # Typer has its own, by version
+            if not hasattr(problem, "format_message"):
+                raise
+            raise InvalidInputError(problem.format_message()) from problem
+    return code or PASSED, results[-1] if results else {}
+
+
+def _warn_once() -> Callable[..., None]:
+    told = set()
+
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            print(f"warning: {visible(str(message))}", file=sys.stderr)
+
+    return warn
+
+
+def _flush() -> None:
+    """Write out what was printed: a full disk must not come to light later."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, MemoryError):
+        return "the memory of this machine does not suffice."
+    if isinstance(problem, OSError) and problem.strerror:
+        return ": ".join(str(w) for w in (problem.filename, problem.strerror) if w)
+    return str(problem)
+
+
+def _tell(words: str) -> None:
+    print(f"error: {visible(' '.join(words.split()))}", file=sys.stderr)

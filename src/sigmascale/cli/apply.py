@@ -9,10 +9,12 @@ import typer
 
 from ..exceptions import InvalidInputError
 from .app import app
-from .methods import roles_of
+from .files import format_of
+from .methods import load_saved, refuse_for_several
 from .options import (
     READING,
     AsJson,
+    Engine,
     Files,
     SavedScaler,
     column_option,
@@ -21,7 +23,6 @@ from .options import (
     make_choice,
 )
 from .printing import say, show_json
-from .tables.reading import Engine
 
 
 @app.command(
@@ -78,34 +79,20 @@ def apply(
     Where files are queried without reading them whole, values that cannot be used,
     such as missing ones, give an empty one instead of an error.
     """
-    from ..persistence import SavedTargets, load_maps
     from ..roles import Expected
-    from .several import recalibrate_targets, refuse_options
-    from .tables.files import format_of
-    from .tables.opening import open_table
+    from .table import open_table
 
     if prediction is not None and coverage is None:
         msg = "--prediction is for --coverage: limits are put around predictions."
         raise InvalidInputError(msg)
-    saved = load_maps(scaler)
-    if isinstance(saved, SavedTargets):
-        refuse_options(coverage=coverage)
-        format_of(output)  # is checked before anything is read
-        if reading.engine is None and "://" in output:
-            reading = replace(reading, engine=Engine.polars)
-        several = recalibrate_targets(
-            *(scaler, saved, files, reading),
-            make_choice(uncertainty, variance),
-            *(name, output),
-        )
-        _tell(several | {"output": output}, as_json)
-        return
-    roles = roles_of(scaler, saved)
+    saved = load_saved(scaler)
+    if saved.is_several:
+        refuse_for_several(coverage=coverage)
     if coverage is not None:
         from ..maps.conformal import exact_level
 
         exact_level(coverage)  # is checked before anything is read
-        if saved.conformal is None:
+        if saved.whole.conformal is None:
             msg = (
                 f"{scaler}: --coverage needs rows that were held back for intervals, "
                 "and there were none. Fit with --conformal-share 0.2."
@@ -115,19 +102,16 @@ def apply(
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)
     choice = make_choice(uncertainty, variance, prediction=prediction)
-    expected = Expected(roles, choice, with_prediction=coverage is not None)
-    data = open_table(files, reading, expected).recalibrate(saved, name, coverage)
-    told = data.write(output, roles) | {"column": data.new[0], "output": output}
-    limits = list(data.new[1:])
-    if limits:
-        of = "error" if data.roles.prediction is None else "value"
-        told |= {"limits": limits, "limits_of": of}
-    _tell(told, as_json)
-
-
-def _tell(told: dict[str, Any], as_json: bool) -> None:
-    """Print what was written, and where."""
-    output = told["output"]
+    expected = Expected(saved.roles, choice, with_prediction=coverage is not None)
+    data = open_table(files, reading, expected).recalibrate(saved.maps, name, coverage)
+    told = data.write(output, saved.roles) | {"output": output}
+    if saved.is_several:
+        told["columns"] = list(data.new)
+    else:
+        told["column"] = data.new[0]
+    if coverage is not None:
+        of = "error" if data.first.prediction is None else "value"
+        told |= {"limits": list(data.new[1:]), "limits_of": of}
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":

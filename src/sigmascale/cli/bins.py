@@ -48,7 +48,7 @@ def bins(
 ) -> None:
     """Show what the number of bins does, and which one cross-validation prefers."""
     from ..judging.bin_numbers import choose_n_bins, scan_bins
-    from .pairs import read_pair
+    from .table import read_pair
 
     check_format(format, as_json)
     choice = replace(choice, by=(by,) if by else ())

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, Any
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidInputError
+from .._support.progress import working
+from .._support.terminal import visible
+from ..exceptions import InvalidInputError, SharedRowsWarning
 from .app import CANNOT_TELL, FAILED, PASSED, app
+from .files import HTML, about, check_output
+from .methods import Saved, load_saved, refuse_for_several
 from .options import (
     COLUMNS,
     READING,
@@ -25,7 +33,6 @@ from .options import (
     example,
     gather,
 )
-from .outputs import HTML, check_output
 from .printing import (
     check_format,
     say,
@@ -34,8 +41,15 @@ from .printing import (
     show_verdicts,
     show_words,
     tell_guesses,
-    tell_written,
 )
+
+if TYPE_CHECKING:
+    from ..monitoring.over_time import OverTime
+    from ..roles import Choice, Expected
+    from .lazy_table import LazyTable
+    from .table import Table
+
+SHARED = 0.02  # of the calibration set: rows that are the same by chance are rare
 
 
 class Tolerated(StrEnum):
@@ -124,11 +138,7 @@ def check(
     nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
     instead of 4, --tolerate no also instead of 1.
     """
-    from .judged import expected_by, judge_table
-    from .several import check_reports, holds_targets, judge_targets, refuse_options
-    from .tables.memory import MemoryTable
-    from .tables.opening import open_table
-    from .tables.patterns import names_several
+    from .table import Table, open_table
 
     check_format(format, as_json)
     if report is not None:
@@ -140,29 +150,23 @@ def check(
         if value is not None and other is None:
             msg = f"{option} is for {needs}; pass that, too."
             raise InvalidInputError(msg)
-    if names_several(choice) or (scaler is not None and holds_targets(scaler)):
-        refuse_options(parts=parts, calibration=calibration, sample=sample)
-        check_reports(report)
-        several = judge_targets(
-            files,
-            reading,
-            choice,
-            scaler,
-            groups=groups,
-            seed=seed,
-            n_bins=bins,
-            tolerance=tolerance,
-            confidence=confidence,
+    expected, several = choice, choice.names_several
+    if scaler is not None:
+        saved = load_saved(scaler)
+        expected = expected_by(scaler, saved, choice)
+        several |= saved.is_several
+    if several:
+        refuse_for_several(
+            parts=parts, calibration=calibration, sample=sample, time=time
         )
-        paths = [] if report is None else several.write_reports(report, seed)
-        _show_targets(several, format, as_json)
-        if paths and not as_json and format is None:
-            say(f"\nReports: {', '.join(map(str, paths))}")
-        raise typer.Exit(_exit_code(several.final.answer, tolerate))
-    expected = choice if scaler is None else expected_by(scaler, choice)
     data = open_table(files, reading, expected, sample)
     if scaler is not None:
         data.require_memory("--scaler", "Judge some of them")
+    learned_from = None
+    if report is not None:
+        _report_paths(report, data.roles)  # are checked before anything is judged
+        if calibration is not None:
+            learned_from = Table.open([calibration], reading, expected)
     judged = judge_table(
         data,
         scaler=scaler,
@@ -173,12 +177,9 @@ def check(
         tolerance=tolerance,
         confidence=confidence,
     )
-    found = judged.found
+    written = []
     if report is not None:
-        learned_from = None
-        if calibration is not None:
-            learned_from = MemoryTable.open([calibration], reading, expected)
-        judged.write_report(report, calibration=learned_from, parts=parts)
+        written = judged.write_report(report, calibration=learned_from, parts=parts)
     if as_json:
         show_json(judged.to_dict())
     elif format in (TableFormat.markdown, TableFormat.latex):
@@ -186,37 +187,34 @@ def check(
     else:
         tell_guesses(choice, data)
         say()
-        if judged.recalibrated is not None:
-            show_verdicts(found, "Before")
-            say()
-        show_verdicts(judged.final, "After" if judged.recalibrated else "")
-        say("\n" + str(judged.final).split("\n\n", 1)[1])
-        in_time = "" if judged.over_time is None else judged.over_time.words
-        for words in (judged.final.sampled, judged.final.tails, in_time):
-            if words:
-                show_words(words)
+        _tell_several(judged) if data.is_several else _tell_one(judged)
         say(f"\n{CLOSING[judged.final.answer]}")
-        tell_written(report)
+        if written:
+            what = "Reports" if data.is_several else "Report"
+            say(f"\n{what}: {', '.join(map(str, written))}")
     raise typer.Exit(_exit_code(judged.final.answer, tolerate))
 
 
-def _show_targets(judged: Any, format: TableFormat | None, as_json: bool) -> None:
-    """Print the verdicts on several targets."""
-    if as_json:
-        show_json(judged.to_dict())
-        return
-    if format in (TableFormat.markdown, TableFormat.latex):
-        show_table(judged.final, format)
-        return
-    show_words(str(judged.data))
+def _tell_one(judged: Judged) -> None:
+    """Print the verdicts on one target, sentence by sentence."""
     if judged.recalibrated is not None:
-        say(f"\nBefore\n{judged.found.to_table()}\n\nAfter")
-    else:
+        show_verdicts(judged.found, "Before")
         say()
+    show_verdicts(judged.final, "After" if judged.recalibrated else "")
+    say("\n" + str(judged.final).split("\n\n", 1)[1])
+    in_time = "" if judged.over_time is None else judged.over_time.words
+    for words in (judged.final.sampled, judged.final.tails, in_time):
+        if words:
+            show_words(words)
+
+
+def _tell_several(judged: Judged) -> None:
+    """Print the verdicts on several targets, a line for each."""
+    if judged.recalibrated is not None:
+        say(f"Before\n{judged.found.to_table()}\n\nAfter")
     say(judged.final.to_table())
     say()
     show_words(*judged.final.summary.splitlines())
-    say(f"\n{CLOSING[judged.final.answer]}")
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:
@@ -226,3 +224,191 @@ def _exit_code(answer: str, tolerate: Tolerated | None) -> int:
     if answer == "cannot tell":
         return PASSED if tolerate == Tolerated.cannot_tell else CANNOT_TELL
     return FAILED
+
+
+# -- what is found out --------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Verdicts on a table, and all that a report on it needs.
+
+    Attributes
+    ----------
+    data : Table or LazyTable
+        The table.
+    found : Validation or TargetsValidation
+        The verdicts on its uncertainties as they are.
+    recalibrated : Validation, TargetsValidation or None
+        Those on what a recalibrator makes of them.
+    scaler : recalibrator or None
+        That recalibrator.
+    seed : int
+        The seed of all random numbers.
+    times : array or None
+        When rows came, if a column says that.
+    """
+
+    data: Table | LazyTable
+    found: Any
+    recalibrated: Any
+    scaler: Any
+    seed: int
+    times: Any = None
+
+    @property
+    def final(self) -> Any:
+        """The verdicts that decide: on new uncertainties, if there are any."""
+        return self.found if self.recalibrated is None else self.recalibrated
+
+    @cached_property
+    def over_time(self) -> OverTime | None:
+        """How calibration runs over time, if it is known when rows came."""
+        if self.times is None or self.final.rows is None:
+            return None
+        from ..monitoring.over_time import over_time
+
+        with about(self.data.file):
+            return over_time(
+                self.final.rows, self.times, confidence=self.final.confidence
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was taken from the file, and all verdicts, for machines."""
+        told = {"data": self.data.to_dict(), **_in_full(self.found)}
+        if self.recalibrated is not None:
+            told["recalibrated"] = _in_full(self.recalibrated)
+        if self.over_time is not None:
+            told["time"] = self.over_time.to_dict()
+        return told
+
+    def write_report(
+        self,
+        path: Path,
+        *,
+        calibration: Table | None = None,
+        parts: Path | None = None,
+    ) -> list[Path]:
+        """Write a report on each target, and its parts to a folder if there is one."""
+        from ..report import write_report
+
+        after = {} if self.recalibrated is None else _by_target(self.recalibrated)
+        scalers = getattr(self.scaler, "scalers_", {"": self.scaler})
+        paths = _report_paths(path, self.data.roles)
+        of = f"of {self.data.file}"
+        if calibration is not None:
+            of += f", recalibrated with {calibration.file}"
+        for name, found in _by_target(self.found).items():
+            with working("writing the report"):
+                write_report(
+                    paths[name],
+                    found,
+                    recalibrated=after.get(name),
+                    scaler=scalers.get(name) if after else None,
+                    calibration=None
+                    if calibration is None
+                    else (calibration.X, calibration.error),
+                    time=self.times,
+                    title=visible(
+                        f"{name}: uncertainties {of}" if name else f"Uncertainties {of}"
+                    ),
+                    parts=parts,
+                    rng=self.seed,
+                )
+        return list(paths.values())
+
+
+def _by_target(found: Any) -> dict[str, Any]:
+    return getattr(found, "targets", {"": found})
+
+
+def _report_paths(report: Path, targets: Any) -> dict[str, Path]:
+    """Return where reports go; the name of a target takes the place of a star."""
+    if list(targets) == [""]:
+        return {"": report}
+    if report.name.count("*") != 1:
+        msg = (
+            f"--report {str(report)!r} must have one star, for the names of targets: "
+            "--report 'report_*.html'."
+        )
+        raise InvalidInputError(msg)
+    paths = {
+        name: report.with_name(report.name.replace("*", re.sub(r"[^\w.+-]", "_", name)))
+        for name in targets
+    }
+    if len(set(paths.values())) < len(paths):
+        msg = "--report: names of targets are too much alike for those of files."
+        raise InvalidInputError(msg)
+    return paths
+
+
+def _in_full(found: Any) -> dict[str, Any]:
+    """Return verdicts; on one target with all scores, and what is attainable."""
+    told: dict[str, Any] = found.to_dict()
+    if hasattr(found, "targets"):
+        return told
+    scores, reference = found.scores.to_dict(), found.reference
+    attainable = {
+        name: {"mean": reference.mean[name], "sd": reference.sd[name]}
+        for name in scores
+    }
+    return {**told, "scores": scores, "attainable": attainable, "tails": found.tails}
+
+
+def expected_by(scaler: str, saved: Saved, choice: Choice) -> Expected:
+    """Return what a recalibrator expects of a table whose errors are known."""
+    from ..roles import Expected
+
+    named = (*choice.features, *choice.labels, *choice.exclude)
+    if named or choice.all_features or choice.formula is not None:
+        msg = (
+            f"{scaler}: features are those that it was fitted with. Pass --scaler "
+            "without --feature, --all-features, --exclude, --label and --formula."
+        )
+        raise InvalidInputError(msg)
+    return Expected(saved.roles, choice, with_error=True)
+
+
+def judge_table(
+    data: Table | LazyTable,
+    *,
+    scaler: str | None = None,
+    groups: str | None = None,
+    bins: int | None = None,
+    seed: int = 0,
+    time: str | None = None,
+    **options: Any,
+) -> Judged:
+    """Judge the uncertainties of a table, and those that a recalibrator makes.
+
+    `time` is the column that says when rows came.
+    """
+    options |= {"n_bins": bins, "rng": seed}
+    times = None if time is None else data.times(time)
+    found = data.validate(groups=groups, **options)
+    if scaler is None:
+        return Judged(data, found, None, None, seed, times)
+    from ..persistence import load
+
+    table: Any = data  # in memory
+    maps = load_saved(scaler).maps
+    warn_of_shared(table.shared(maps), f"{scaler} was fitted on", SCORED)
+    new = table.validate(table.recalibrated(maps), groups=groups, **options)
+    return Judged(data, found, new, load(scaler), seed, times)
+
+
+SCORED = (
+    "those to be judged, where it is better than on new ones. Judge it on other rows"
+)
+
+
+def warn_of_shared(share: float, what: str, which: str) -> None:
+    """Warn if a share of what a recalibrator was fitted on is among new rows."""
+    from .._support.telling import warn
+
+    if share >= SHARED:
+        warn(
+            f"About {share:.0%} of the rows that {what} are among {which}.",
+            SharedRowsWarning,
+            stacklevel=2,
+        )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
 from .app import app
+from .files import HTML, check_output
 from .methods import AUTO, COMPONENT, NONE, make_scaler, takes_labels
 from .options import (
     COLUMNS,
@@ -27,7 +29,6 @@ from .options import (
     example,
     gather,
 )
-from .outputs import HTML, check_output
 from .printing import (
     check_format,
     say,
@@ -39,8 +40,9 @@ from .printing import (
 )
 
 if TYPE_CHECKING:
+    from ..judging.validation import Validation
     from ..roles import Choice
-    from .side_by_side import SideBySide
+    from .table import Table
 
 PAIR = "demo-output/calibration.csv demo-output/test.csv"
 
@@ -99,6 +101,7 @@ def compare(
     check_format(format, as_json)
     columns = [{"uncertainty": each} for each in uncertainty]
     columns += [{"variance": each} for each in variance]
+    found: Recalibrators | SideBySide
     if test is None:
         if len(columns) < 2 or report is not None:
             msg = (
@@ -108,157 +111,225 @@ def compare(
             )
             raise InvalidInputError(msg)
         choices = [replace(choice, **each) for each in columns]
-        _show_side_by_side(
-            calibration, choices, reading, groups, bins, seed, format, as_json
+        choice = choices[0]
+        found = judge_columns(calibration, choices, reading, groups, bins, seed)
+    else:
+        if len(columns) > 1:
+            msg = (
+                f"{calibration} and {test}: recalibrators are compared for one column "
+                "of uncertainties. To compare columns, name one file."
+            )
+            raise InvalidInputError(msg)
+        if report is not None:
+            check_output(report, HTML, [calibration, test])
+        choice = replace(choice, **(columns[0] if columns else {}))
+        found = judge_recalibrators(
+            (calibration, test), choice, reading, groups, bins, seed
         )
-        return
-    if len(columns) > 1:
-        msg = (
-            f"{calibration} and {test}: recalibrators are compared for one column of "
-            "uncertainties. To compare columns, name one file."
-        )
-        raise InvalidInputError(msg)
-    if report is not None:
-        check_output(report, HTML, [calibration, test])
-    choice = replace(choice, **(columns[0] if columns else {}))
-    _show_recalibrators(
-        (calibration, test),
-        choice,
-        reading,
-        groups,
-        bins,
-        report,
-        seed,
-        format,
-        as_json,
-    )
+        if report is not None:
+            found.write_report(report, seed)
+    if as_json:
+        show_json(found.to_dict())
+    elif format in (TableFormat.markdown, TableFormat.latex):
+        show_table(found, format)
+    else:
+        tell_guesses(choice, found.data)
+        found.tell()
+        tell_written(report)
 
 
-def _show_recalibrators(
+@dataclass(frozen=True)
+class Recalibrators:
+    """Every recalibrator, fitted on one set and judged on another.
+
+    Attributes
+    ----------
+    data, judged : Table
+        The two sets.
+    auto : recalibrator
+        The one that cross-validation has chosen.
+    table : Comparison
+        The scores of all.
+    before, after : Validation
+        The verdicts on uncertainties as they are, and with `auto`.
+    """
+
+    data: Table
+    judged: Table
+    auto: Any
+    table: Any
+    before: Validation
+    after: Validation
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return scores and verdicts, for machines."""
+        return {
+            "calibration": self.data.to_dict(),
+            "test": self.judged.to_dict(),
+            "chosen": self.auto.name_,
+            "comparison": self.table.to_dict(),
+            "before": self.before.to_dict(),
+            "after": self.after.to_dict(),
+        }
+
+    def to_table(self, format: Any = "text") -> str:
+        """Return the scores as a table of text, Markdown or LaTeX."""
+        table: str = self.table.to_table(format)
+        return table
+
+    def tell(self) -> None:
+        """Print the scores, what was chosen, and the verdicts."""
+        n_bins = self.table["none"].test.n_bins
+        say(f"\nScores on {self.judged.file}, with {n_bins} bins:\n\n{self.table}")
+        say("NLL and S: lower is better. Valid bins: 95 % is ideal.")
+        say(
+            f"\nauto is: {self.auto.name_}, chosen by cross-validation on "
+            f"{self.data.file}.\n"
+        )
+        show_verdicts(self.before, "Before")
+        say()
+        show_verdicts(self.after, "After, with auto")
+
+    def write_report(self, path: Any, seed: int) -> None:
+        """Write a report on the recalibrator that was chosen."""
+        from ..report import write_report
+
+        title = f"Uncertainties of {self.judged.file}, recalibrated with "
+        with working("writing the report"):
+            write_report(
+                path,
+                self.before,
+                recalibrated=self.after,
+                scaler=self.auto,
+                calibration=(self.data.X, self.data.error),
+                comparison=self.table,
+                title=visible(title + self.data.file),
+                rng=seed,
+            )
+
+
+def judge_recalibrators(
     files: tuple[str, str],
     choice: Choice,
     reading: Any,
     groups: str | None,
     bins: int | None,
-    report: Any,
     seed: int,
-    format: TableFormat | None,
-    as_json: bool,
-) -> None:
-    """Fit and judge every recalibrator, and print what came out."""
+) -> Recalibrators:
+    """Fit every recalibrator on one file, and judge all on another."""
     from sklearn.frozen import FrozenEstimator
 
     from ..comparison import compare as compare_scalers
-    from ..judging.verdicts import validate
-    from .pairs import read_pair
-    from .tables.filesets import about
+    from .table import read_pair
 
-    calibration, test = files
-    learned_from, judged = read_pair(calibration, test, choice, reading)
-    if learned_from.rows.frame.equals(judged.rows.frame):
+    data, judged = read_pair(*files, choice, reading)
+    if data.columns.frame.equals(judged.columns.frame):
         warnings.warn(
-            f"{test} holds the rows of {calibration}: judged on what they were fitted "
-            "on, all recalibrators look better than they are.",
+            f"{judged.file} holds the rows of {data.file}: judged on what they were "
+            "fitted on, all recalibrators look better than they are.",
             UserWarning,
             stacklevel=1,
         )
     scalers: dict[str, Any] = {
-        each: make_scaler(each, learned_from.roles, seed=seed)
+        each: make_scaler(each, data.first, seed=seed)
         for each in methods()
         if each not in (AUTO, NONE, COMPONENT) and not takes_labels(each)
     }
-    auto: Any = make_scaler(AUTO, learned_from.roles, seed=seed)
-    learned_from.fit(auto, groups)
-    together = [
-        None if groups is None else each.labels(groups, "--groups")
-        for each in (learned_from, judged)
-    ]
+    auto: Any = make_scaler(AUTO, data.first, seed=seed)
+    data.fit(auto, groups)
     scalers[AUTO] = FrozenEstimator(auto)  # fitted once
     table = compare_scalers(
         scalers,
-        (learned_from.X, learned_from.error, together[0], learned_from.weights),
-        (judged.X, judged.error, together[1], judged.weights),
+        *(
+            (each.X, each.error, each.groups(groups), each.weights)
+            for each in (data, judged)
+        ),
         n_bins=bins,
         rng=seed,
     )
-    with about(test), working("judging the uncertainties"):
-        before, after = (
-            validate(
-                judged.error,
-                u,
-                judged.features,
-                groups=together[1],
-                n_bins=bins,
-                ties=judged.uncertainty,
-                rng=seed,
-                sample_weight=judged.weights,
-            )
-            for u in (judged.uncertainty, auto.predict(judged.X))
-        )
-    if report is not None:
-        from ..report import write_report
-
-        with working("writing the report"):
-            write_report(
-                report,
-                before,
-                recalibrated=after,
-                scaler=auto,
-                calibration=(learned_from.X, learned_from.error),
-                comparison=table,
-                title=visible(
-                    f"Uncertainties of {test}, recalibrated with {calibration}"
-                ),
-                rng=seed,
-            )
-    if as_json:
-        show_json(
-            {
-                "calibration": learned_from.to_dict(),
-                "test": judged.to_dict(),
-                "chosen": auto.name_,
-                "comparison": table.to_dict(),
-                "before": before.to_dict(),
-                "after": after.to_dict(),
-            }
-        )
-        return
-    if format in (TableFormat.markdown, TableFormat.latex):
-        show_table(table, format)
-        return
-    tell_guesses(choice, learned_from)
-    say(f"\nScores on {test}, with {bins} bins:\n\n{table}")
-    say("NLL and S: lower is better. Valid bins: 95 % is ideal.")
-    say(f"\nauto is: {auto.name_}, chosen by cross-validation on {calibration}.\n")
-    show_verdicts(before, "Before")
-    say()
-    show_verdicts(after, "After, with auto")
-    tell_written(report)
+    before, after = (
+        judged.validate(u, groups=groups, n_bins=bins, rng=seed)
+        for u in (judged.uncertainty, auto.predict(judged.X))
+    )
+    return Recalibrators(data, judged, auto, table, before, after)
 
 
-def _show_side_by_side(
+@dataclass(frozen=True)
+class SideBySide:
+    """Verdicts on several columns of uncertainties, for the same rows.
+
+    Attributes
+    ----------
+    data : Table
+        What was read for the first column.
+    validations : dict of str to Validation
+        By the name of the column.
+    """
+
+    data: Table
+    validations: dict[str, Validation]
+
+    def to_table(self, format: Any = "text") -> str:
+        """Return the scores as a table of text, Markdown or LaTeX."""
+        from .._support.render import as_table, shorten
+
+        cards = {name: found.scores for name, found in self.validations.items()}
+        header = ["uncertainty", "NLL", "S_cal"]
+        header += [f"S_{shorten(name)}" for name in next(iter(cards.values())).s]
+        rows = []
+        for name, card in cards.items():
+            numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
+            answer = self.validations[name].answer
+            rows.append([name, *(f"{value:.3f}" for value in numbers), answer])
+        return as_table([*header, "S_tot", "answer"], rows, format)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return scores and verdicts by column."""
+        return {
+            "data": self.data.to_dict(),
+            "uncertainties": {
+                name: {"scores": found.scores.to_dict(), **found.to_dict()}
+                for name, found in self.validations.items()
+            },
+        }
+
+    def tell(self) -> None:
+        """Print the scores, and the verdicts on each column."""
+        say(f"\n{self.to_table()}")
+        say("NLL and S: lower is better.")
+        for name, each in self.validations.items():
+            say()
+            show_verdicts(each, name)
+
+
+def judge_columns(
     file: str,
-    choices: list[Choice],
+    choices: Sequence[Choice],
     reading: Any,
     groups: str | None,
     bins: int | None,
     seed: int,
-    format: TableFormat | None,
-    as_json: bool,
-) -> None:
-    """Judge several columns of uncertainties, and print what came out."""
-    from .side_by_side import judge_columns
+) -> SideBySide:
+    """Judge the uncertainties of each choice on the rows that all of them have.
 
-    found: SideBySide = judge_columns(file, choices, reading, groups, bins, seed)
-    if as_json:
-        show_json(found.to_dict())
-        return
-    if format in (TableFormat.markdown, TableFormat.latex):
-        show_table(found, format)
-        return
-    tell_guesses(choices[0], found.first)
-    say(f"\n{found}")
-    say("NLL and S: lower is better.")
-    for name, each in found.validations.items():
-        say()
-        show_verdicts(each, name)
+    A column that is judged is no feature of another.
+    """
+    from .table import Table, read_columns
+
+    names = [str(each.uncertainty or each.variance) for each in choices]
+    if len(set(names)) < len(names):
+        msg = f"{file}: a column of uncertainties is given twice."
+        raise InvalidInputError(msg)
+    columns = read_columns([file], reading)
+    tables = {}
+    for name, choice in zip(names, choices, strict=True):
+        if choice.all_features:
+            choice = replace(choice, exclude=(*choice.exclude, *names))
+        tables[name] = Table.take([file], reading, columns, choice, names)
+    return SideBySide(
+        tables[names[0]],
+        {
+            name: table.validate(groups=groups, n_bins=bins, rng=seed)
+            for name, table in tables.items()
+        },
+    )

@@ -1,52 +1,49 @@
-"""The main job on built-in data: recalibrate, compare, and show the evidence."""
+"""``sigmascale demo``: the main job on built-in data, with all its evidence."""
 
 from __future__ import annotations
 
+import sys
 import textwrap
 import warnings
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-from sklearn.frozen import FrozenEstimator
+import typer
 
-from .._support.checks import Floats
 from .._support.files import whole_file
 from .._support.progress import track, working
-from ..comparison import compare
-from ..datasets import SyntheticMolecules, make_molecules
 from ..exceptions import UnseenGroupWarning
-from ..judging.validation import Validation
-from ..judging.verdicts import validate
-from ..plots import plot_local_zms, share_zms_range
-from ..report import write_report
-from ..scaling import (
-    BinwiseScaling,
-    BoostedScaling,
-    GroupScaling,
-    IsotonicScaling,
-    LinearScaling,
-    RakedScaling,
-    TemperatureScaling,
-)
-from .printing import say
-from .tables.files import write_table
+from .app import app
+from .files import write_table
+from .options import AsJson, Seed, example
+from .printing import say, show_json
 
 if TYPE_CHECKING:
     import polars as pl
 
-METHODS = {
-    "one factor": TemperatureScaling(),
-    "linear": LinearScaling(),
-    "isotonic": IsotonicScaling(),
-    "bins of u": BinwiseScaling(40),
-    "bins of mass": BinwiseScaling(40, by="mass"),
-    "cells u, mass": BinwiseScaling(10, by=("u", "mass")),
-    "groups OxNy": GroupScaling(by="OxNy"),
-    "raked": RakedScaling(),
-    "boosted": BoostedScaling(),
-}
+    from .._support.checks import Floats
+    from ..datasets import SyntheticMolecules
+    from ..judging.validation import Validation
+
 SHOWN = "boosted"
+
+
+def all_methods() -> dict[str, Any]:
+    """Return the recalibrators that are compared."""
+    from .. import scaling as ss
+
+    return {
+        "one factor": ss.TemperatureScaling(),
+        "linear": ss.LinearScaling(),
+        "isotonic": ss.IsotonicScaling(),
+        "bins of u": ss.BinwiseScaling(40),
+        "bins of mass": ss.BinwiseScaling(40, by="mass"),
+        "cells u, mass": ss.BinwiseScaling(10, by=("u", "mass")),
+        "groups OxNy": ss.GroupScaling(by="OxNy"),
+        "raked": ss.RakedScaling(),
+        "boosted": ss.BoostedScaling(),
+    }
 
 
 def halves(data: SyntheticMolecules) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -76,6 +73,8 @@ def write_picture(stages: dict[str, Validation], path: Path) -> None:
     """Draw the local calibration of the test set before and after."""
     from matplotlib.figure import Figure
 
+    from ..plots import plot_local_zms, share_zms_range
+
     figure = Figure(figsize=(12, 6.5), layout="constrained")
     rows = figure.subplots(2, 3)
     for axes, (what, found) in zip(rows, stages.items(), strict=True):
@@ -89,17 +88,48 @@ def write_picture(stages: dict[str, Validation], path: Path) -> None:
 
 def distances(truth: Floats, results: dict[str, Floats]) -> str:
     """Return how far each method's uncertainties are from the true sigma."""
+    import numpy as np
+
     return "\n".join(
         f"  {name:<14} {np.expm1(np.sqrt(np.mean(np.log(u / truth) ** 2))):4.0%}"
         for name, u in results.items()
     )
 
 
-def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
-    """Tell the whole story; write the data, a picture and the report to `out`."""
+@app.command(epilog=example("sigmascale demo"))
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Folder to write to.", metavar="FOLDER")
+    ] = Path("demo-output"),
+    rows: Annotated[
+        int, typer.Option(help="Molecules to make up.", min=1000, metavar="N")
+    ] = 20_000,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Tell the whole story on built-in data: two CSV files, a table, a report."""
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        told = run(out, rows=rows, seed=seed)
+    if as_json:
+        show_json(told)
+
+
+def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> dict[str, Any]:
+    """Tell the whole story; write the data, a picture and the report to `out`.
+
+    Return what is told to machines.
+    """
+    from sklearn.frozen import FrozenEstimator
+
+    from ..comparison import compare
+    from ..datasets import make_molecules
+    from ..judging.verdicts import validate
+    from ..report import write_report
+
     out.mkdir(parents=True, exist_ok=True)  # or fail now, not at the end
     data = make_molecules(rows, seed=seed)
     calibration, test = halves(data)
+    methods = all_methods()
     write_table(calibration, str(out / "calibration.csv"))
     write_table(test, str(out / "test.csv"))
     say(
@@ -112,7 +142,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
         warnings.simplefilter("ignore", UnseenGroupWarning)
         fitted = {
             name: method.fit(*pair(calibration))
-            for name, method in track(METHODS.items(), "fitting", len(METHODS))
+            for name, method in track(methods.items(), "fitting", len(methods))
         }
         results = {name: each.predict(pair(test)[0]) for name, each in fitted.items()}
         table = compare(
@@ -151,5 +181,13 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> None:
             title="Synthetic molecules, recalibrated",
         )
     say("\nWritten: the two halves, the picture of both stages, and the report:")
-    for name in ("calibration.csv", "test.csv", "local_zms.png", "report.html"):
-        say(f"  {out / name}")
+    names = ("calibration.csv", "test.csv", "local_zms.png", "report.html")
+    files = [str(out / name) for name in names]
+    for file in files:
+        say(f"  {file}")
+    return {
+        "files": files,
+        "comparison": table.to_dict(),
+        "before": stages[before].to_dict(),
+        "after": stages[after].to_dict(),
+    }

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..exceptions import InvalidInputError
 from .app import app
+from .files import about, named, refuse_input, write_table
 from .options import IN_MEMORY, AsJson, Files, Groups, Seed, example, gather
-from .outputs import refuse_input
 from .printing import say, show_json
+
+if TYPE_CHECKING:
+    from .columns import Columns
+
+HALF = 0.5
 
 
 @app.command(
@@ -36,8 +42,8 @@ def divide(
     first_where: Annotated[
         str | None,
         typer.Option(
-            help="Or learn from the rows that meet these conditions, see --where.",
-            metavar="CONDITIONS",
+            help="Or learn from the rows that meet this condition, see --where.",
+            metavar="CONDITION",
         ),
     ] = None,
     groups: Groups = None,
@@ -48,15 +54,13 @@ def divide(
 
     Columns and the order of rows stay as they are. Rows of one group stay together.
     """
-    from .divided import divide_table
-    from .tables.filesets import named
-    from .tables.taken import read_raw
+    from .table import read_columns
 
     for output in (calibration, test):
         refuse_input(output, files)
     told = divide_table(
         named(files),
-        read_raw(files, reading),
+        read_columns(files, reading),
         reading,
         calibration,
         test,
@@ -70,3 +74,56 @@ def divide(
         return
     say(f"To learn from: {calibration} ({told['calibration_rows']} rows).")
     say(f"To judge by: {test} ({told['test_rows']} rows).")
+
+
+def divide_table(
+    file: str,
+    table: Columns,
+    reading: Any,
+    calibration: str,
+    test: str,
+    *,
+    share: float | None = None,
+    first_where: str | None = None,
+    groups: str | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Write the two parts of a table; return what is told of them."""
+    import numpy as np
+    import polars as pl
+
+    from .columns import Columns
+    from .table import random_rows
+
+    with about(file):
+        if reading.where is not None:
+            table = table.where(reading.where)
+        if first_where is None:
+            n_rows, wanted = table.frame.height, HALF if share is None else share
+            labels = None if groups is None else table.groups(groups).to_numpy()
+            is_first = random_rows(n_rows, labels, wanted, seed, "--share")
+        elif share is not None or groups is not None:
+            msg = "--first-where says which rows: pass it without --share and --groups."
+            raise InvalidInputError(msg)
+        else:
+            kept = Columns(table.frame, table.decimal).where(
+                first_where, "--first-where"
+            )
+            is_first = np.zeros(table.frame.height, bool)
+            is_first[kept.places] = True
+        if is_first.all() or not is_first.any():
+            msg = "one of the two parts has no rows. Choose another share or condition."
+            raise InvalidInputError(msg)
+    for output, rows in ((calibration, is_first), (test, ~is_first)):
+        write_table(
+            table.frame.filter(pl.Series(rows)),
+            output,
+            separator=reading.separator,
+            decimal=reading.decimal,
+        )
+    return {
+        "calibration": calibration,
+        "calibration_rows": int(is_first.sum()),
+        "test": test,
+        "test_rows": int((~is_first).sum()),
+    }

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from .app import app
+from .files import check_output
 from .options import AsJson, SavedScaler, example
-from .outputs import check_output
 from .printing import show_json
 
 

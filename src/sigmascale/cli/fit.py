@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..exceptions import InvalidInputError
 from .app import app
-from .learned import range_in_words
-from .methods import AUTO
+from .files import about, check_output, standard_output
+from .methods import AUTO, make_scaler, refuse_for_several
 from .options import (
     COLUMNS,
     READING,
@@ -25,8 +26,15 @@ from .options import (
     example,
     gather,
 )
-from .outputs import check_output
 from .printing import say, show_json, show_words, tell_guesses
+
+if TYPE_CHECKING:
+    from ..judging.shift import ShiftWeights
+    from ..roles import Choice
+    from .lazy_table import LazyTable
+    from .table import Table
+
+LINEAR = "linear"  # of several targets, if nobody says anything else
 
 
 class Law(StrEnum):
@@ -106,57 +114,31 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
-    from .learned import learn, weigh_for
-    from .several import learn_targets, refuse_options
-    from .tables.opening import open_table
-    from .tables.patterns import names_several
-    from .tables.sources import standard_output
-    from .tables.targets import source_of
+    from .table import open_table, source_of
 
     if output != "-":
         check_output(output, (".json",), files)
-    law = None if distribution is None else distribution.value
-    aim = None if loss is None else loss.value
-    if names_several(choice):
-        refuse_options(
+    if choice.names_several:
+        refuse_for_several(
             conformal_share=conformal_share, sample=sample, shift_to=shift_to
         )
-        table, targets = learn_targets(
-            files,
-            reading,
-            replace(choice, by=tuple(by)),
-            method,
-            bins=bins,
-            by=by,
-            loss=aim,
-            distribution=law,
-            groups=groups,
-            seed=seed,
-        )
-        source = source_of(table.roles)
-        if output == "-":
-            standard_output().write(dumps(targets, source).encode())
-            return
-        save(targets, output, source=source)
-        _tell_targets(table, targets, output, as_json)
-        return
     data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
     shift = None
     if shift_to is not None:
         data, shift = weigh_for(data, shift_to, choice, seed)
     learned = learn(
         data,
-        method or AUTO,
+        method,
         bins=bins,
         by=by,
-        loss=aim,
-        distribution=law,
+        loss=None if loss is None else loss.value,
+        distribution=None if distribution is None else distribution.value,
         groups=groups,
         conformal_share=conformal_share,
         seed=seed,
     )
     scaler: Any = learned.scaler
-    source = data.roles.to_dict()
+    source = source_of(data.roles)
     if output == "-":
         standard_output().write(dumps(scaler, source).encode())
         return
@@ -175,6 +157,8 @@ def fit(
     if shift is not None:
         show_words(f"Weighed to stand for {shift_to}: {shift.sentence}")
     show_words(told["words"])
+    if data.is_several:
+        say(f"\n{scaler.to_table()}")
     if "factors" in told:
         show_words(range_in_words(told["factors"]))
     if "held_back" in told:
@@ -183,24 +167,102 @@ def fit(
     say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
 
 
-def _tell_targets(table: Any, targets: Any, output: str, as_json: bool) -> None:
-    """Print what was learned of several targets."""
-    if as_json:
-        learned = {
-            name: {
-                "rows": each.n_samples_fit_,
-                "own_factor": each.own_factor_,
-                "factor": each.factor_,
-                "own_weight": each.own_weight_,
+@dataclass(frozen=True)
+class Learned:
+    """A fitted recalibrator, and what it was fitted on.
+
+    Attributes
+    ----------
+    data : Table or LazyTable
+        The table.
+    method : str
+        What the recalibrator is called on the command line.
+    scaler : recalibrator
+        Fitted; of several targets, all of them.
+    n_held_back : int or None
+        Rows that were held back for intervals.
+    """
+
+    data: Table | LazyTable
+    method: str
+    scaler: Any
+    n_held_back: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was learned, for machines."""
+        told: dict[str, Any] = {"method": self.method}
+        if self.n_held_back is not None:
+            told["held_back"] = self.n_held_back
+        told |= {"data": self.data.to_dict(), "words": self.scaler.describe()}
+        if self.data.is_several:
+            told["learned"] = {
+                name: {
+                    "rows": each.n_samples_fit_,
+                    "own_factor": each.own_factor_,
+                    "factor": each.factor_,
+                    "own_weight": each.own_weight_,
+                }
+                for name, each in self.scaler.scalers_.items()
             }
-            for name, each in targets.scalers_.items()
-        }
-        told = {"data": table.to_dict(), "words": targets.describe()}
-        show_json(told | {"learned": learned, "output": output})
-        return
-    show_words(str(table))
-    say()
-    show_words(targets.describe())
-    say(f"\n{targets.to_table()}")
-    say(f"\nSaved: {output}. Judge it on other rows than these:")
-    say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
+            return told
+        factors = self.data.factors(self.scaler)
+        told |= {"factors": factors} if factors else {}
+        if self.scaler.chosen is not self.scaler:
+            told["chosen"] = self.scaler.name_
+            told["candidates"] = self.scaler.cv_results_
+        return told
+
+
+def learn(
+    data: Table | LazyTable,
+    method: str | None,
+    *,
+    groups: str | None = None,
+    conformal_share: float | None = None,
+    seed: int = 0,
+    **options: Any,
+) -> Learned:
+    """Fit the recalibrator that the options describe; of several targets, all."""
+    method = method or (LINEAR if data.is_several else AUTO)
+    scaler: Any = make_scaler(method, data.first, seed=seed, **options)
+    if data.is_several:
+        from ..targets.recalibrated import RecalibratedTargets
+
+        scaler = RecalibratedTargets(scaler, names=list(data.roles), random_state=seed)
+    if conformal_share is None:
+        data.fit(scaler, groups)
+        return Learned(data, method, scaler, None)
+    rest, held_back = data.hold_back(conformal_share, groups, seed)
+    rest.fit(scaler, groups)
+    held_back.conformalize(scaler)
+    return Learned(data, method, scaler, held_back.n_rows)
+
+
+def weigh_for(
+    data: Table | LazyTable, file: str, choice: Choice, seed: int
+) -> tuple[Table, ShiftWeights]:
+    """Weigh a calibration set so that it stands for the rows of another file."""
+    from ..judging.shift import shift_weights
+    from ..roles import Expected
+    from .table import Table
+
+    data.require_memory("--shift-to")
+    table: Any = data
+    if table.weights is not None:
+        msg = "--shift-to finds the weights itself: pass it without --weight."
+        raise InvalidInputError(msg)
+    new = Table.open([file], table.reading, Expected(table.roles, choice))
+    with about(file):
+        found = shift_weights(table.X, new.X, random_state=seed)
+    return replace(table, weights=found.weights), found
+
+
+def range_in_words(factors: dict[str, float]) -> str:
+    """Return what uncertainties are multiplied by, in a sentence."""
+    least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
+    if least == most:
+        return f"All uncertainties are multiplied by {median}."
+    return (
+        f"Uncertainties are multiplied by {least} to {most}: 90 % of them by "
+        f"{low} to {high}, by {median} in the median."
+    )

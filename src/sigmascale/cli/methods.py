@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..exceptions import DamagedFileError, InvalidInputError
@@ -105,22 +106,74 @@ def _binned_by(columns: list[str], bins: int | None) -> dict[str, Any]:
     return {"by": columns[0]} if columns else {}
 
 
-def load_saved(file: str) -> tuple[SavedMap, Roles]:
-    """Return what a file says of a recalibrator, and the columns that it needs."""
-    from ..persistence import load_map
+@dataclass(frozen=True)
+class Saved:
+    """What a file says of recalibrators; one target is a table of one.
 
-    saved = load_map(file)
-    return saved, roles_of(file, saved)
+    Attributes
+    ----------
+    whole : SavedMap or SavedTargets
+        All that it says.
+    maps : dict of str to SavedMap
+        What is done with the uncertainties of each target.
+    roles : dict of str to Roles
+        The columns that these were fitted with.
+    """
+
+    whole: Any
+    maps: dict[str, SavedMap]
+    roles: dict[str, Roles]
+
+    @property
+    def is_several(self) -> bool:
+        """Whether these are several targets."""
+        return list(self.maps) != [""]
 
 
-def roles_of(file: str, saved: SavedMap) -> Roles:
-    """Return the columns that a recalibrator from a file needs."""
+def load_saved(file: str, *, needs_roles: bool = True) -> Saved:
+    """Return what a file says of recalibrators, and the columns that they need.
+
+    There need not be columns of files for those who do not need them.
+    """
+    from ..persistence import SavedTargets, load_maps
     from ..roles import Roles
-    from .tables.filesets import about
+    from .files import about
 
+    whole: Any = load_maps(file)
+    is_several = isinstance(whole, SavedTargets)
+    maps = whole.maps if is_several else {"": whole}
+    source = whole.source
+    if source is None and not needs_roles:
+        return Saved(whole, maps, {})
     with about(file):
-        roles = Roles.from_dict(saved.source)
-        if saved.names != (roles.uncertainty, *roles.features):
-            msg = "the names of columns do not fit the recalibrator; it is damaged."
-            raise DamagedFileError(msg)
-        return roles
+        if is_several and source is not None:
+            source = source.get("targets") if isinstance(source, dict) else None
+            if not isinstance(source, dict) or list(source) != list(maps):
+                msg = "the names of targets in the recalibrators' file are damaged."
+                raise DamagedFileError(msg)
+        else:
+            source = {"": source}
+        roles = {name: Roles.from_dict(each) for name, each in source.items()}
+        for name, each in roles.items():
+            if maps[name].names != (each.uncertainty, *each.features):
+                msg = "the names of columns do not fit the recalibrator; it is damaged."
+                raise DamagedFileError(msg)
+    return Saved(whole, maps, roles)
+
+
+def refuse_for_several(**options: Any) -> None:
+    """Refuse options that are for one target."""
+    for name, value in options.items():
+        if value is not None:
+            msg = (
+                f"--{name.replace('_', '-')} is for one target. Name its columns "
+                "without a star."
+            )
+            raise InvalidInputError(msg)
+
+
+def refuse_file_of_several(file: str, saved: Saved) -> None:
+    """Refuse a file of several targets, where there must be one."""
+    if saved.is_several:
+        msg = f"{file}: holds several targets; this is for a recalibrator of one."
+        raise InvalidInputError(msg)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
@@ -14,11 +17,12 @@ from ..exceptions import InvalidInputError
 if TYPE_CHECKING:
     from ..judging.validation import Validation
     from ..roles import Choice
+    from .lazy_table import LazyTable
     from .options import TableFormat
-    from .tables.lazy import LazyTable
-    from .tables.memory import MemoryTable
+    from .table import Table
 
 WIDTH = 79
+_results: ContextVar[list[dict[str, Any]] | None] = ContextVar("results", default=None)
 NARROWEST = 20  # characters in a line, however narrow the terminal says that it is
 
 
@@ -35,11 +39,26 @@ def say(words: Any = "") -> None:
 
 
 def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
-    """Print a result for machines."""
+    """Print a result for machines, or keep it for those who asked for it."""
+    kept = _results.get()
+    if kept is not None:
+        kept.append(finite(result))
+        return
     text = json.dumps(finite(result), indent=1, ensure_ascii=False)
     # what JSON leaves of control characters, and bytes that are no text
     safe = INVISIBLE.sub(lambda found: _escaped(found[0]), text)
     print(safe, file=sys.stderr if to_stderr else sys.stdout)
+
+
+@contextmanager
+def collected() -> Iterator[list[dict[str, Any]]]:
+    """Keep results for machines in a list instead of printing them."""
+    results: list[dict[str, Any]] = []
+    token = _results.set(results)
+    try:
+        yield results
+    finally:
+        _results.reset(token)
 
 
 def _escaped(mark: str) -> str:
@@ -93,10 +112,12 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 
 
-def tell_guesses(choice: Choice, data: MemoryTable | LazyTable) -> None:
+def tell_guesses(choice: Choice, data: Table | LazyTable) -> None:
     """Print what was taken from a file, and which columns nobody named."""
     show_words(str(data))
-    roles = data.roles
+    if data.is_several:
+        return
+    roles = data.first
     guessed = [] if any(choice.error_names) else list(roles.error)
     if choice.uncertainty is None and choice.variance is None:
         guessed.append(roles.uncertainty)

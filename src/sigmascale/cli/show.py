@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .app import app
+from .methods import Saved, load_saved
 from .options import AsJson, SavedScaler, example
 from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
-    from ..persistence import SavedMap, SavedTargets
+    from ..persistence import SavedMap
     from ..roles import Roles
 
 
@@ -21,55 +22,26 @@ if TYPE_CHECKING:
 )
 def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
     """Tell what a saved recalibrator does, and which columns it needs."""
-    from ..persistence import SavedTargets, load_maps
-    from ..roles import Roles
-    from .tables.filesets import about
-
-    saved = load_maps(scaler)
-    if isinstance(saved, SavedTargets):
-        _show_targets(scaler, saved, as_json)
-        return
-    roles = None
-    if saved.source is not None:  # it knows the columns of files
-        with about(scaler):
-            roles = Roles.from_dict(saved.source)
+    saved = load_saved(scaler, needs_roles=False)
+    told = _to_dict(scaler, saved)
     if as_json:
-        show_json(_to_dict(scaler, saved, roles))
+        show_json(told)
         return
-    show_words(f"{scaler}: {saved.words}")
-    say(f"\nMethod: {saved.method}, fitted on {saved.n_rows} rows.")
-    show_words(f"Columns: {_columns(saved, roles)}.")
-    say(f"Smallest uncertainty: {saved.smallest_uncertainty:g}.")
-    show_words(f"Intervals: {_intervals(saved)}.")
-    say(f"Written by sigmascale {saved.library}.")
-
-
-def _show_targets(scaler: str, saved: SavedTargets, as_json: bool) -> None:
-    """Tell what several targets are."""
-    if as_json:
-        show_json(
-            {
-                "file": scaler,
-                "words": saved.words,
-                "method": "RecalibratedTargets",
-                "targets": {
-                    name: {
-                        "words": each.words,
-                        "rows": each.n_rows,
-                        "columns": list(each.names) if each.named else None,
-                    }
-                    for name, each in saved.maps.items()
-                },
-                "columns": None if saved.columns is None else list(saved.columns),
-                "library": saved.library,
-            }
-        )
-        return
-    show_words(f"{scaler}: {saved.words}")
-    for name, each in saved.maps.items():
-        columns = f": columns {', '.join(each.names)}" if each.named else ""
-        show_words(f"  {name}: {each.n_rows} rows{columns}.")
-    say(f"Written by sigmascale {saved.library}.")
+    whole = saved.whole
+    show_words(f"{scaler}: {whole.words}")
+    if saved.is_several:
+        for name, each in saved.maps.items():
+            columns = f": columns {', '.join(each.names)}" if each.named else ""
+            show_words(f"  {name}: {each.n_rows} rows{columns}.")
+    else:
+        say(f"\nMethod: {whole.method}, fitted on {whole.n_rows} rows.")
+        show_words(f"Columns: {_columns(whole, saved.roles.get(''))}.")
+        say(f"Smallest uncertainty: {whole.smallest_uncertainty:g}.")
+        held_back = f"from {told['held_back']} rows that were held back"
+        if not told["held_back"]:
+            held_back = "none; fit --conformal-share would make some possible"
+        show_words(f"Intervals: {held_back}.")
+    say(f"Written by sigmascale {whole.library}.")
 
 
 def _columns(saved: SavedMap, roles: Roles | None) -> str:
@@ -81,22 +53,27 @@ def _columns(saved: SavedMap, roles: Roles | None) -> str:
     return f"{len(saved.names)} without names, the uncertainty first"
 
 
-def _intervals(saved: SavedMap) -> str:
-    if saved.conformal is None:
-        return "none; fit --conformal-share would make some possible"
-    return f"from {saved.conformal.z.size} rows that were held back"
-
-
-def _to_dict(scaler: str, saved: SavedMap, roles: Roles | None) -> dict[str, Any]:
-    held_back = 0 if saved.conformal is None else saved.conformal.z.size
-    return {
-        "file": scaler,
-        "words": saved.words,
-        "method": saved.method,
-        "rows": saved.n_rows,
-        "columns": list(saved.names) if saved.named else None,
+def _to_dict(scaler: str, saved: Saved) -> dict[str, Any]:
+    whole = saved.whole
+    told = {"file": scaler, "words": whole.words, "library": whole.library}
+    if saved.is_several:
+        targets = {
+            name: {
+                "words": each.words,
+                "rows": each.n_rows,
+                "columns": list(each.names) if each.named else None,
+            }
+            for name, each in saved.maps.items()
+        }
+        columns = None if whole.columns is None else list(whole.columns)
+        method = {"method": "RecalibratedTargets"}
+        return told | method | {"targets": targets, "columns": columns}
+    roles = saved.roles.get("")
+    return told | {
+        "method": whole.method,
+        "rows": whole.n_rows,
+        "columns": list(whole.names) if whole.named else None,
         "roles": None if roles is None else roles.to_dict(),
-        "smallest_uncertainty": saved.smallest_uncertainty,
-        "held_back": held_back,
-        "library": saved.library,
+        "smallest_uncertainty": whole.smallest_uncertainty,
+        "held_back": 0 if whole.conformal is None else whole.conformal.z.size,
     }

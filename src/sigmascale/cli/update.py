@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .app import app
-from .methods import load_saved
+from .check import warn_of_shared
+from .files import about, check_output, standard_output
+from .methods import load_saved, refuse_file_of_several
 from .options import (
     IN_MEMORY,
     OF_ERRORS,
@@ -18,14 +19,11 @@ from .options import (
     example,
     gather,
 )
-from .outputs import check_output
 from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
     from ..scaling import VarianceScaler
-    from .tables.memory import MemoryTable
-
-SHARED = 0.02  # of the rows seen before: those that are the same by chance are rare
+    from .table import Table
 
 
 @app.command(
@@ -79,36 +77,36 @@ def update(
     """
     from ..persistence import dumps, load, save
     from ..roles import Expected
-    from .tables.filesets import about
-    from .tables.memory import MemoryTable
-    from .tables.sources import standard_output
+    from .table import Table
 
     output = scaler if output is None else output
     if output != "-":
         check_output(output, (".json",), files)
-    saved, roles = load_saved(scaler)
+    saved = load_saved(scaler)
+    refuse_file_of_several(scaler, saved)
     fitted = load(scaler)
     with about(scaler):
         fitted.refuse_if_not_updatable()
-    expected = Expected(roles, choice, with_error=True, least_rows=1)
-    data = MemoryTable.open(files, reading, expected)
-    _warn_of_shared(scaler, fitted, data)
-    # columns may be called otherwise than in fit
-    names = dict(zip(data.X.columns, saved.names, strict=True))
-    renamed = replace(data, X=data.X.rename(names), roles=roles)
-    rows, before = fitted.n_samples_fit_, _factors(fitted, renamed)
+    expected = Expected(saved.roles, choice, with_error=True, least_rows=1)
+    data = Table.open(files, reading, expected)
+    warn_of_shared(
+        data.shared(saved.maps),
+        f"{scaler} was fitted on",
+        "the new ones, and count twice. Pass rows that are new",
+    )
+    rows, before = fitted.n_samples_fit_, _factors(fitted, data)
     with about(data.file):
         fitted.update(
-            renamed.X,
+            data.X,
             data.error,
             forget=1.0 if forget is None else forget,
             half_life=half_life,
         )
-    after = renamed.factors(fitted)
+    after = data.factors(fitted)
     if output == "-":
-        standard_output().write(dumps(fitted, saved.source).encode())
+        standard_output().write(dumps(fitted, saved.whole.source).encode())
         return
-    save(fitted, output, source=saved.source)
+    save(fitted, output, source=saved.whole.source)
     if as_json:
         show_json(
             {
@@ -147,7 +145,7 @@ def _range(factors: dict[str, float]) -> str:
     return median if least == most else f"{least} to {most} ({median} in the median)"
 
 
-def _factors(fitted: VarianceScaler, data: MemoryTable) -> dict[str, float]:
+def _factors(fitted: VarianceScaler, data: Table) -> dict[str, float]:
     """Return what new rows are multiplied by; new labels are no surprise."""
     from .._support.telling import noted, quiet, warn
     from ..exceptions import UnseenGroupWarning
@@ -158,20 +156,3 @@ def _factors(fitted: VarianceScaler, data: MemoryTable) -> dict[str, float]:
         if not isinstance(each, UnseenGroupWarning):
             warn(str(each), type(each), stacklevel=2)
     return found
-
-
-def _warn_of_shared(scaler: str, fitted: VarianceScaler, table: MemoryTable) -> None:
-    """Warn if rows are among those that were learned from before."""
-    from .._support.telling import warn
-    from ..exceptions import SharedRowsWarning
-    from ..predictions import read_table
-
-    rows = read_table(table.X).changed(error=table.error)
-    shared = fitted.seen_.shared(rows) if hasattr(fitted, "seen_") else 0.0
-    if shared >= SHARED:
-        warn(
-            f"About {shared:.0%} of the rows that {scaler} was fitted on are among "
-            "the new ones, and count twice. Pass rows that are new.",
-            SharedRowsWarning,
-            stacklevel=2,
-        )

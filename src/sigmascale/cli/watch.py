@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -13,8 +14,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .._support.terminal import visible
+from ..exceptions import InvalidInputError
+from ..roles import listed
 from .app import CANNOT_TELL, FAILED, PASSED, app
-from .methods import load_saved
+from .files import (
+    HEAD,
+    PACKED,
+    STANDARD,
+    TEXT,
+    UNTYPED,
+    check_output,
+    kind_of,
+    read_source,
+    unpacked,
+)
+from .methods import load_saved, refuse_file_of_several
 from .options import (
     IN_MEMORY,
     OF_ERRORS,
@@ -25,16 +39,18 @@ from .options import (
     example,
     gather,
 )
-from .outputs import check_output
 from .printing import WIDTH, show_json, show_words
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
-    from ..persistence import SavedMap
     from ..roles import Expected
-    from .tables.memory import MemoryTable
+    from .columns import Columns
+    from .methods import Saved
+    from .table import Table
 
 PICTURES = (".png", ".svg", ".pdf")
+PIECE = 1 << 20  # bytes that are taken at once, if so many are there
+FIRST = 8  # bytes that tell a format
 
 
 @app.command(
@@ -93,17 +109,17 @@ def watch(
     input, 3 a defect.
     """
     from ..roles import Expected
-    from .tables.memory import MemoryTable
-    from .tables.sources import STANDARD
+    from .table import Table
 
     for output, endings in ((state, (".json",)), (plot, PICTURES)):
         if output is not None:
             check_output(output, endings, [*files, scaler])
-    saved, roles = load_saved(scaler)
-    expected = Expected(roles, choice, with_error=True)
+    saved = load_saved(scaler)
+    refuse_file_of_several(scaler, saved)
+    expected = Expected(saved.roles, choice, with_error=True)
     normal = None
     if calibration is not None:
-        normal = MemoryTable.open([calibration], reading, expected)
+        normal = Table.open([calibration], reading, expected)
     monitor = _monitor(saved, normal, state, confidence)
     known = monitor.alarm
     arrivals, told = [0, 0, 0], None
@@ -112,7 +128,7 @@ def watch(
         arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
         if data.n_rows:
             times = None if time is None else data.times(time)
-            u = _recalibrated(saved, data)
+            u = data.recalibrated(saved.maps)
             monitor.update(data.error, u, data.features, times)
         if told is None and monitor.alarm is not known:
             told = monitor.alarm
@@ -143,17 +159,16 @@ def watch(
 
 def _tables(
     files: list[str], reading: Any, expected: Expected, *, live: bool
-) -> Iterator[MemoryTable]:
+) -> Iterator[Table]:
     """Yield the table of files, or `live` those of standard input as they come."""
-    from .tables.live import live_tables
-    from .tables.memory import MemoryTable
+    from .table import Table
 
     if not live:
-        yield MemoryTable.open(files, reading, expected)
+        yield Table.open(files, reading, expected)
         return
     few = replace(expected, least_rows=0)
-    for table in live_tables(reading):
-        yield MemoryTable.take(files, reading, table, few)
+    for table in _arriving(reading):
+        yield Table.take(files, reading, table, few)
 
 
 def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
@@ -164,14 +179,8 @@ def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
     stream.flush()
 
 
-def _recalibrated(saved: SavedMap, data: MemoryTable) -> Any:
-    from ..predictions import read_table
-
-    return saved.predict(read_table(data.X))
-
-
 def _monitor(
-    saved: SavedMap, normal: MemoryTable | None, state: Path | None, confidence: float
+    saved: Saved, normal: Table | None, state: Path | None, confidence: float
 ) -> Monitor:
     """Return the monitor of a file, or a new one."""
     from ..monitoring.monitor import Monitor
@@ -179,9 +188,10 @@ def _monitor(
     if state is not None and state.exists():
         return Monitor.load(state)
     if normal is not None:
-        z = normal.error / _recalibrated(saved, normal)
+        z = normal.error / normal.recalibrated(saved.maps)
         return Monitor(z, normal.features, confidence=confidence)
-    held_back = None if saved.conformal is None else saved.conformal.z
+    conformal = saved.whole.conformal
+    held_back = None if conformal is None else conformal.z
     return Monitor(held_back, confidence=confidence)
 
 
@@ -208,3 +218,85 @@ def _draw(monitor: Monitor, path: Path) -> None:
     figure: Any = plot_monitor(monitor).figure
     with whole_file(path) as part:
         figure.savefig(part, dpi=150)
+
+
+# -- standard input as it comes ------------------------------------------------------
+
+
+def _arriving(reading: Any) -> Iterator[Columns]:
+    """Yield the rows of standard input whenever whole lines of text have come.
+
+    Formats that are no lines of text are read to their end first. Whoever interrupts
+    it (Ctrl-C) ends the input.
+    """
+    content, header, n_rows = b"", b"", 0
+    for piece in _pieces():
+        content += piece
+        if len(content) < FIRST and b"\n" not in content:
+            continue
+        kind = kind_of(STANDARD, (header + content)[:HEAD])
+        if kind not in TEXT or content.startswith(PACKED):
+            content += b"".join(_pieces())
+            break
+        has_header = kind in UNTYPED
+        end = _end_of_lines(content, quoted=has_header)
+        if has_header and not header:
+            header = _first_line(content[:end])
+            content, end = content[len(header) :], end - len(header)
+        if content[:end].strip():
+            table = _table(header + content[:end], reading, n_rows)
+            content = content[end:]
+            n_rows += table.frame.height
+            yield table
+    if content.strip() or not n_rows:
+        table = _table(header + content, reading, n_rows)
+        if not table.frame.height:
+            msg = f"{STANDARD}: there are columns ({listed(table.names)}), but no rows."
+            raise InvalidInputError(msg)
+        yield table
+
+
+def _pieces() -> Iterator[bytes]:
+    """Yield what has come, as soon as something has."""
+    stream: Any = sys.stdin.buffer
+    try:
+        while piece := stream.read1(PIECE):
+            yield piece
+    except KeyboardInterrupt:
+        return
+
+
+def _end_of_lines(content: bytes, *, quoted: bool) -> int:
+    """Return where the last whole line ends; or else 0.
+
+    Where texts are `quoted`, these may have several lines, and it is not within them.
+    """
+    end = content.rfind(b"\n") + 1
+    while quoted and end and content.count(b'"', 0, end) % 2:
+        end = content.rfind(b"\n", 0, end - 1) + 1
+    return end
+
+
+def _first_line(lines: bytes) -> bytes:
+    """Return the first line with something in it, and blank ones before it."""
+    at = len(lines) - len(lines.lstrip())
+    end = at
+    while (end := lines.find(b"\n", end) + 1) and lines.count(b'"', 0, end) % 2:
+        continue
+    return lines[:end]
+
+
+def _table(content: bytes, reading: Any, n_before: int) -> Columns:
+    """Return the table of some bytes; messages count rows from the first of all."""
+    import polars as pl
+
+    from .columns import Columns
+
+    if not content.strip():
+        msg = f"{STANDARD}: standard input is empty."
+        raise InvalidInputError(msg)
+    content = unpacked(STANDARD, content)
+    source, head = io.BytesIO(content), content[:HEAD]
+    frame, kind = read_source(STANDARD, source, head, reading.separator)
+    places = pl.int_range(n_before, n_before + frame.height, eager=True)
+    return Columns(frame, reading.decimal or ".", kind in UNTYPED, places)

@@ -13,7 +13,7 @@ from .._support.labels import label_array
 from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
-from ..judging.confidence_intervals import MIN_ROWS
+from ..judging.intervals import MIN_ROWS
 from ..judging.local import LocalZMS, check_settings, local_zms_of_sums
 from ..judging.local import local_zms as local_zms_of_rows
 from ..judging.scores import Scorecard
@@ -85,7 +85,7 @@ def scorecard(
         drawn = draw(
             frame, error, uncertainty, names, most=sample, weight=sample_weight
         )
-        return score_rows(drawn.rows, None, n_bins=n_bins)
+        return score_rows(drawn.rows, n_bins=n_bins)
     rows = read_rows(frame, error, uncertainty, names)
     count = _bins_of(n_bins, rows)
     terms = ("z2", "e2", "u2", "log_u2")
@@ -158,8 +158,8 @@ def local_zms(
             weight=sample_weight,
         )
         return local_zms_of_rows(
-            drawn.rows.changed(names=("u", *([name] if features else []))),
-            None,
+            drawn.rows.changed(names=("u", "by")[: 1 + len(features)]),
+            by=name,
             n_bins=n_bins,
             method="moments",
             confidence=confidence,

@@ -17,7 +17,7 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.progress import track
-from .._support.render import TableFormat, as_table, html_table, plain, shorten
+from .._support.render import Cells, Result, shorten
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError
@@ -26,14 +26,14 @@ from ..predictions import Data, Predictions, read_pair
 from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
 from ..scaling.choice import predict_unseen, rank
 from ..scaling.crossfit import canonical_order, make_folds
-from .confidence_intervals import IntervalMethod
+from .intervals import IntervalMethod
 from .local import LocalZMS, Measured, check_settings, measure
 from .references import ZDistribution, simulate_scores
 from .scores import Scorecard
 
 
 @dataclass(frozen=True)
-class BinScan:
+class BinScan(Result):
     """Scores on the test set against the number of bins of the recalibrator.
 
     Attributes
@@ -41,7 +41,7 @@ class BinScan:
     n_bins : array of shape (n_points,)
         Numbers of bins.
     scores : dict of str to array of shape (n_points,)
-        Each score, under the names of :class:`Scorecard`.
+        Each score, under the names of :class:`~judging.scores.Scorecard`.
     valid, valid_low, valid_high : dict of str to array of shape (n_points,)
         Fraction of valid bins of each variable, with its interval.
     isotonic : Scorecard
@@ -74,7 +74,7 @@ class BinScan:
         columns |= {f"simulated {name} sd": v for name, v in self.simulated_sd.items()}
         return {name: values.tolist() for name, values in columns.items()}
 
-    def _cells(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    def _cells(self) -> Cells:
         names = ["NLL", "S_cal", *(f"S_{name}" for name in self.valid), "S_tot"]
         rows = [
             (str(n), *(f"{self.scores[name][i]:.3f}" for name in names))
@@ -84,23 +84,6 @@ class BinScan:
         rows.append(("isotonic", *(f"{card[name]:.3f}" for name in names)))
         short = {f"S_{name}": f"S_{shorten(name)}" for name in self.valid}
         return ("bins", *(short.get(name, name) for name in names)), rows
-
-    def to_table(self, format: TableFormat = "text") -> str:
-        """Return the scan as a table of text, Markdown or LaTeX.
-
-        Parameters
-        ----------
-        format : {"text", "markdown", "latex"}, default "text"
-            LaTeX needs the package booktabs.
-        """
-        return as_table(*self._cells(), format)
-
-    def __str__(self) -> str:
-        """Return one line a number of bins."""
-        return self.to_table()
-
-    def _repr_html_(self) -> str:
-        return html_table(*self._cells())
 
 
 def scan_bins(
@@ -212,7 +195,7 @@ def _fractions(
 
 
 @dataclass(frozen=True)
-class BinChoice:
+class BinChoice(Result):
     """The number of bins that cross-validation on the calibration set prefers.
 
     Attributes
@@ -234,9 +217,10 @@ class BinChoice:
     nll: Floats = field(repr=False)
     standard_error: Floats = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
-        return plain(self)
+    def _cells(self) -> Cells:
+        numbers = zip(self.candidates, self.nll, self.standard_error, strict=True)
+        rows = [(f"{n}", f"{nll:.4f}", f"{error:.4f}") for n, nll, error in numbers]
+        return ("bins", "NLL", "standard error"), rows
 
 
 def choose_n_bins(

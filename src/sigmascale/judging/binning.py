@@ -8,19 +8,16 @@ Intervals of rows that come in groups need several groups in a bin: bins are few
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import (
-    Floats,
-    Ints,
-    check_column,
-    check_same_length,
-)
-from .._support.labels import Label
+from .._support.checks import Floats, Ints, Labels, check_column, check_same_length
+from .._support.labels import Label, label_array
 from .._support.telling import warn
 from .._support.weights import total_of
 from ..bins.partitions import (
@@ -31,9 +28,11 @@ from ..bins.partitions import (
     rank_codes,
     weighted_bins,
 )
+from ..bins.quantiles import order_statistics
 from ..bins.sums import BinSums
-from ..exceptions import FewerBinsWarning
+from ..exceptions import FewerBinsWarning, InvalidInputError
 from ..predictions import Predictions, as_predictions
+from .intervals import MIN_ROWS
 
 LEFT_OUT = 0.1  # the share of bins that may have too few groups for an interval
 
@@ -69,32 +68,72 @@ class VariableBins:
     weights: Floats | None = None
     labels: tuple[Label, ...] | None = None
 
-    @property
-    def are_groups(self) -> bool:
-        """Whether the bins are named groups rather than ranges of a number."""
-        return self.labels is not None
-
-    @property
+    @cached_property
     def rows(self) -> BinnedRows:
         """The rows bin by bin, in the order that was asked for or as they came."""
-        if self.in_order is not None:
-            return self.in_order
-        return BinnedRows.from_codes(self.codes, self.n_bins)
+        return self.in_order or BinnedRows.from_codes(self.codes, self.n_bins)
 
-    def sums(self, error: Floats, uncertainty: Floats) -> BinSums:
+    def sums(self, rows: Predictions) -> BinSums:
         """Return the sums of the rows of each bin."""
+        e, u = rows.errors, rows.uncertainty
         if self.weights is None:
-            return BinSums.from_codes(self.codes, self.n_bins, error, uncertainty)
-        return BinSums.from_rows(self.rows, error, uncertainty, weights=self.weights)
+            return BinSums.from_codes(self.codes, self.n_bins, e, u)
+        return BinSums.from_rows(self.rows, e, u, weights=self.weights)
+
+    def for_intervals(self, groups: Ints | None) -> tuple[BinnedRows, Floats | None]:
+        """Return the rows bin by bin, without bins that are too small for an interval.
+
+        Equal-size bins are large enough; labels may have too few rows, and either of
+        them rows of too few groups. Of weighted rows, the weights are returned, too.
+        """
+        binned = self.rows
+        if groups is not None:
+            enough = with_enough_groups(groups_of_bins(binned, groups), self.name)
+        elif self.labels is not None:
+            enough = with_enough_rows(binned.sizes, self.name)
+        else:
+            return binned, self.weights
+        kept = np.repeat(enough, binned.sizes)
+        weights = None if self.weights is None else self.weights[kept]
+        return BinnedRows(binned.order[kept], binned.sizes[enough]), weights
+
+    def first_middle_last(self, binned: BinnedRows) -> tuple[Labels, Labels, Labels]:
+        """Return the smallest, middle and largest value of bins; labels are equal."""
+        ends, sizes = np.cumsum(binned.sizes), binned.sizes
+        ranks = np.array([ends - sizes, ends - (sizes + 1) // 2, ends - 1])
+        if self.labels is not None:
+            found = label_array(self.labels)[self.values[binned.order[ranks]]]
+        elif self.in_order is not None:
+            found = self.values[binned.order[ranks]]
+        else:  # some bins may have been left out
+            values = self.values
+            kept = values if binned is self.rows else values[binned.order]
+            found = order_statistics(kept, ranks)
+        return found[0], found[1], found[2]
 
 
 def judged_by(
     error: Any, uncertainty: Any, by: Any, groups: Any = None, sample_weight: Any = None
 ) -> tuple[Predictions, int]:
-    """Check rows that are binned by one variable; return the position of its column."""
+    """Check rows that are binned by one variable; return the position of its column.
+
+    Of predictions, `by` is the name or the number of a column.
+    """
+    if isinstance(error, Predictions):
+        rows = as_predictions(error, uncertainty, None, groups, sample_weight)
+        return rows, 0 if by is None else rows.position(by)
     features = None if by is None else {"by": by}
     rows = as_predictions(error, uncertainty, features, groups, sample_weight)
     return rows, len(rows.columns) - 1
+
+
+def unweighted(error: Any, uncertainty: Any) -> Predictions:
+    """Check rows for what counts them all alike."""
+    rows = as_predictions(error, uncertainty)
+    if rows.weights is not None:
+        msg = "This counts all rows alike: pass predictions without weights."
+        raise InvalidInputError(msg)
+    return rows
 
 
 def check_ties(ties: Any, rows: Predictions) -> Floats | None:
@@ -111,33 +150,24 @@ def check_ties(ties: Any, rows: Predictions) -> Floats | None:
     return column
 
 
-def bin_variable(
-    rows: Predictions,
-    position: int,
-    n_bins: int,
-    *,
-    ties: Floats | None = None,
-    min_size: int = 1,
-    in_order: bool = False,
-) -> VariableBins:
-    """Cut the rows into bins of one column; `ties`, or else u, orders equal values."""
-    if min_size > 1 and rows.columns[position].dtype.kind == "f":
-        n_bins = _bins_that_carry(rows, [position], n_bins, ties, min_size)
-    return _cut(rows, position, n_bins, ties, in_order=in_order)
-
-
 def bin_variables(
     rows: Predictions,
     n_bins: int,
     *,
+    only: int | None = None,
     ties: Floats | None = None,
     min_size: int = 1,
     in_order: bool = False,
 ) -> dict[str, VariableBins]:
-    """Cut the rows into bins of every column, by name."""
-    # here, so that one warning says it for all variables
-    every = range(len(rows.names))
-    n_bins = _bins_that_carry(rows, list(every), n_bins, ties, min_size)
+    """Cut the rows into bins of every column, or of `only` one of them, by name.
+
+    `ties`, or else u, orders equal values. Bins of `min_size` rows or more have rows
+    of as many groups, if there are any.
+    """
+    every = range(len(rows.names)) if only is None else [only]
+    if only is None or (min_size > 1 and not rows.is_labelled(only)):
+        # here, so that one warning says it for all variables
+        n_bins = _bins_that_carry(rows, every, n_bins, ties, min_size)
     return {
         rows.names[position]: _cut(rows, position, n_bins, ties, in_order=in_order)
         for position in every
@@ -152,34 +182,33 @@ def _cut(
     *,
     in_order: bool,
 ) -> VariableBins:
-    name, x = rows.names[position], rows.columns[position]
-    labels = rows.categories[position]
+    name, x, labels = (
+        rows.names[position],
+        rows.columns[position],
+        rows.categories[position],
+    )
+    u, weights = rows.uncertainty, None
+    # rows that are only simulated have no errors; any other numbers tell them apart
+    keys: dict[str, Any] = {
+        "ties": u if ties is None and position > 0 else ties,
+        "error": u if rows.error is None else rows.error,
+        "uncertainty": u,
+    }
     if rows.weights is not None:
-        keys = _tie_breakers(rows, position, ties)
         binned, weights = weighted_bins(x, n_bins, rows.weights, **keys)
         codes = np.repeat(np.arange(binned.sizes.size), binned.sizes)
-        return VariableBins(name, x, codes, binned.sizes.size, binned, weights, labels)
-    if not in_order:
-        codes, n_bins = rank_codes(x, n_bins, **_tie_breakers(rows, position, ties))
+    elif in_order:
+        binned = rank_bins(x, n_bins, **keys)
+        codes = binned.codes
+    else:
+        codes, n_bins = rank_codes(x, n_bins, **keys)
         return VariableBins(name, x, codes, n_bins, labels=labels)
-    binned = rank_bins(x, n_bins, **_tie_breakers(rows, position, ties))
-    return VariableBins(name, x, binned.codes, binned.sizes.size, binned, labels=labels)
-
-
-def _tie_breakers(
-    rows: Predictions, position: int, ties: Floats | None
-) -> dict[str, Any]:
-    u = rows.uncertainty
-    if ties is None and position > 0:
-        ties = u
-    # rows that are only simulated have no errors; any other numbers tell them apart
-    error = u if rows.error is None else rows.error
-    return {"ties": ties, "error": error, "uncertainty": u}
+    return VariableBins(name, x, codes, binned.sizes.size, binned, weights, labels)
 
 
 def _bins_that_carry(
     rows: Predictions,
-    positions: list[int],
+    positions: Iterable[int],
     n_bins: int,
     ties: Floats | None,
     min_size: int,
@@ -191,16 +220,10 @@ def _bins_that_carry(
         return n_bins
     wanted = n_bins
     for position in positions:
-        x = rows.columns[position]
-        if x.dtype.kind == "f":
-            keys = _tie_breakers(rows, position, ties)
-            weights = None
-            if rows.weights is None:
-                order = rank_bins(x, 1, **keys).order
-            else:
-                pieces, weights = weighted_bins(x, 1, rows.weights, **keys)
-                order = pieces.order
-            n_bins = _bins_with_groups(groups[order], weights, n_bins, min_size)
+        if not rows.is_labelled(position):
+            one = _cut(rows, position, 1, ties, in_order=True)
+            in_order = groups[one.rows.order]
+            n_bins = _bins_with_groups(in_order, one.weights, n_bins, min_size)
     if n_bins < wanted:
         warn_of_few_groups(wanted, n_bins, min_size)
     return n_bins
@@ -235,3 +258,47 @@ def _bins_with_groups(
             break
         n_bins = min(n_bins - 1, n_bins * 9 // 10)
     return max(1, n_bins)
+
+
+def groups_of_bins(binned: BinnedRows, groups: Ints) -> Ints:
+    """Return of how many groups each bin has rows."""
+    bins = np.repeat(np.arange(binned.sizes.size), binned.sizes)
+    pairs = np.unique(bins * (int(groups.max()) + 1) + groups[binned.order])
+    return np.bincount(pairs // (int(groups.max()) + 1), minlength=binned.sizes.size)
+
+
+def with_enough_groups(n_groups: Ints, name: str) -> npt.NDArray[np.bool_]:
+    """Return which bins have enough groups for an interval; warn of the others."""
+    if n_groups.size == 1:
+        return np.ones(1, dtype=bool)
+    return _enough(
+        n_groups,
+        f"bins of `{name}` have rows of fewer than {MIN_ROWS} groups",
+        f"`groups` must have at least {MIN_ROWS} labels in a bin of `{name}`, for an "
+        f"interval; found up to {n_groups.max()}. Judge fewer bins, or rows of more "
+        "groups.",
+    )
+
+
+def with_enough_rows(sizes: Ints, name: str) -> npt.NDArray[np.bool_]:
+    """Return which labels have enough rows for an interval; warn of the others."""
+    return _enough(
+        sizes,
+        f"groups of `{name}` have fewer than {MIN_ROWS} rows",
+        f"`{name}` must have a label with at least {MIN_ROWS} rows, for an interval; "
+        f"the largest of {sizes.size} groups has {sizes.max()}. Merge labels.",
+    )
+
+
+def _enough(counts: Ints, few: str, none: str) -> npt.NDArray[np.bool_]:
+    enough: npt.NDArray[np.bool_] = counts >= MIN_ROWS
+    if not enough.any():
+        raise InvalidInputError(none)
+    if not enough.all():
+        warn(
+            f"{np.count_nonzero(~enough)} of {enough.size} {few}, too few for an "
+            "interval, and do not count in the fraction of valid bins.",
+            FewerBinsWarning,
+            stacklevel=3,
+        )
+    return enough

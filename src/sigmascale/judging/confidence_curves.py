@@ -14,18 +14,18 @@ from .._support.checks import (
     check_choice,
     check_count,
     check_fraction,
-    check_pair,
     rng_from,
 )
-from .._support.render import html_table, plain
+from .._support.render import Cells, Result
 from ..bins.partitions import cut_positions, rank_bins
 from ..exceptions import InvalidInputError
+from .binning import unweighted
 
 Statistic = str | Callable[[Floats], float]
 
 
 @dataclass(frozen=True)
-class ConfidenceCurve:
+class ConfidenceCurve(Result):
     """The error of what is left as the most uncertain rows are pruned.
 
     Attributes
@@ -66,11 +66,7 @@ class ConfidenceCurve:
         """
         return _area(self.error, self.oracle)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
-        return plain(self)
-
-    def _repr_html_(self) -> str:
+    def _cells(self) -> Cells:
         shown = np.linspace(0, self.pruned.size - 1, min(11, self.pruned.size)).astype(
             int
         )
@@ -82,12 +78,12 @@ class ConfidenceCurve:
             )
             for i in shown
         ]
-        return html_table(("pruned", self.statistic, "reference"), rows)
+        return ("pruned", self.statistic, "reference"), rows
 
 
 def confidence_curve(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     statistic: Statistic = "rmse",
     n_points: int = 100,
@@ -102,8 +98,8 @@ def confidence_curve(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     statistic : {"rmse", "mae"} or callable, default "rmse"
@@ -134,7 +130,8 @@ def confidence_curve(
     >>> bool(curve.error[90] < 0.6 * curve.error[0])
     True
     """
-    e, u = check_pair(error, uncertainty)
+    rows = unweighted(error, uncertainty)
+    e, u = rows.errors, rows.uncertainty
     if not callable(statistic):
         check_choice(statistic, "statistic", ("rmse", "mae"))
     n_points = min(check_count(n_points, "n_points"), e.size)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,30 +18,105 @@ from .._support.checks import (
     check_fraction,
     rng_from,
 )
+from .._support.labels import label_text
+from .._support.render import Cells, Result
 from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.quantiles import order_statistics
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions
-from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
-from .by_bin import (
-    ByBin,
-    first_middle_last,
+from .binning import (
+    VariableBins,
+    bin_variables,
+    check_ties,
     groups_of_bins,
-    large_groups,
-    rows_of_bins,
+    judged_by,
+    with_enough_rows,
 )
-from .confidence_intervals import (
+from .intervals import (
     METHODS,
     MIN_ROWS,
     RESAMPLED,
+    GroupSums,
     IntervalMethod,
     mean_interval,
     moments_interval,
+    wilson_limits,
 )
-from .grouped_intervals import GroupSums, grouped_mean_interval
 from .scores import Scorecard, refuse_weights_on_device, score
+
+
+@dataclass(frozen=True, kw_only=True)
+class ByBin(Result):
+    """What results with a value and an interval for each bin have in common."""
+
+    _shown: ClassVar[tuple[str, str]]  # the field of the values, and what it is called
+
+    name: str
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    valid: npt.NDArray[np.bool_] = field(repr=False)
+    n: Ints = field(repr=False)
+    x: Labels = field(repr=False)
+    x_min: Labels = field(repr=False)
+    x_max: Labels = field(repr=False)
+    fraction_valid: float
+    fraction_interval: tuple[float, float]
+    overall: tuple[float, float, float]
+    confidence: float
+
+    @classmethod
+    def judged(
+        cls,
+        limits: tuple[Floats, Floats],
+        values: tuple[Labels, Labels, Labels],
+        *,
+        wanted: float,
+        confidence: float,
+        **own: Any,
+    ) -> Self:
+        """Judge bins by their limits: those that contain the value wanted are valid.
+
+        `values` are the smallest, the middle and the largest one of the variable; `own`
+        are all other fields.
+        """
+        low, high = limits
+        valid = (low <= wanted) & (wanted <= high)
+        count = int(np.count_nonzero(valid))
+        return cls(
+            low=low,
+            high=high,
+            valid=valid,
+            x_min=values[0],
+            x=values[1],
+            x_max=values[2],
+            fraction_valid=count / valid.size,
+            fraction_interval=wilson_limits(count, valid.size, confidence),
+            confidence=confidence,
+            **own,
+        )
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether the bins are named groups rather than ranges of a number."""
+        return self.x.dtype.kind != "f"
+
+    def _cells(self) -> Cells:
+        field_name, title = self._shown
+        rows = [
+            (
+                label_text(self.x_min[i])
+                if self.is_grouped
+                else f"{self.x_min[i]:.4g}",
+                f"{self.n[i]}",
+                f"{value:.3f}",
+                f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
+                "yes" if self.valid[i] else "no",
+            )
+            for i, value in enumerate(getattr(self, field_name))
+        ]
+        return (f"{self.name} from", "rows", title, "interval", "valid"), rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,34 +160,6 @@ class LocalZMS(ByBin):
 
     _shown = ("zms", "<Z²>")
 
-    @classmethod
-    def from_limits(
-        cls,
-        name: str,
-        zms: Floats,
-        limits: tuple[Floats, Floats],
-        n: Ints,
-        values: tuple[Labels, Labels, Labels],
-        overall: tuple[float, float, float],
-        settings: BinSettings,
-        n_groups: Ints | None = None,
-        n_effective: Floats | None = None,
-    ) -> LocalZMS:
-        """Judge bins by the limits of their <Z²>."""
-        return cls.judged(
-            name,
-            limits,
-            n,
-            values,
-            wanted=1.0,
-            overall=overall,
-            confidence=settings.confidence,
-            zms=zms,
-            method=settings.method,
-            n_groups=n_groups,
-            n_effective=n_effective,
-        )
-
     def says_nothing(self, tolerance: float) -> npt.NDArray[np.bool_]:
         """Return the bins whose u could be off by a factor, both ways.
 
@@ -125,20 +172,13 @@ class LocalZMS(ByBin):
         -------
         array of bool, shape (n_bins,)
         """
-        real = isinstance(tolerance, (int, float, np.integer, np.floating))
-        if not real or not 1 < tolerance < np.inf:
-            msg = (
-                "`tolerance` must be a factor of the uncertainty above 1; found "
-                f"{tolerance!r}."
-            )
-            raise InvalidInputError(msg)
-        limit = tolerance**2
+        limit = check_tolerance(tolerance) ** 2
         return (self.low <= 1 / limit) & (self.high >= limit)
 
 
 def local_zms(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     groups: Any = None,
@@ -154,13 +194,13 @@ def local_zms(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
-        default the uncertainty.
+        default the uncertainty. Of Predictions, the name of a column.
     groups : array-like of shape (n,), optional
         Labels; rows with the same label belong together, as repeats of one sample do.
         Intervals then count groups rather than rows. Without them, all rows count as
@@ -203,24 +243,15 @@ def local_zms(
     0.95
     """
     if on_device(error, uncertainty, by, groups):
-        if sample_weight is not None:
-            refuse_weights_on_device()
+        refuse_weights_on_device(sample_weight)
         how = (n_bins, method, confidence, n_resamples)
         return _local_zms_device(error, uncertainty, by, groups, how, ties)
     rows, position = judged_by(error, uncertainty, by, groups, sample_weight)
     count = bins_of(n_bins, rows.total)
     settings = check_settings(count, method, confidence, n_resamples)
-    order, generator = check_ties(ties, rows), rng_from(rng)
-    refuse_one(rows)
-    bins = bin_variable(
-        rows,
-        position,
-        settings.n_bins,
-        ties=order,
-        min_size=MIN_ROWS,
-        in_order=settings.is_resampled,
-    )
-    return local_zms_of(rows, {bins.name: bins}, settings, generator)[bins.name]
+    order = check_ties(ties, rows)
+    bins = settings.bins(rows, order, only=position)
+    return local_zms_of(rows, bins, settings, rng_from(rng))[rows.names[position]]
 
 
 def _local_zms_device(
@@ -261,6 +292,32 @@ class BinSettings:
         """Whether intervals depend on the order of the rows in a bin."""
         return self.method in RESAMPLED
 
+    def bins(
+        self, rows: Predictions, ties: Floats | None, only: int | None = None
+    ) -> dict[str, VariableBins]:
+        """Cut rows into bins that are large enough for intervals."""
+        refuse_one(rows)
+        return bin_variables(
+            rows,
+            self.n_bins,
+            only=only,
+            ties=ties,
+            min_size=MIN_ROWS,
+            in_order=self.is_resampled,
+        )
+
+    def interval(
+        self, sums: GroupSums, rng: np.random.Generator
+    ) -> tuple[Floats, Floats]:
+        """Return the limits of the mean of each bin."""
+        return mean_interval(
+            self.method,
+            sums,
+            confidence=self.confidence,
+            n_resamples=self.n_resamples,
+            rng=rng,
+        )
+
 
 def check_settings(
     n_bins: int, method: Any, confidence: Any = 0.95, n_resamples: Any = 1500
@@ -274,21 +331,32 @@ def check_settings(
     )
 
 
-def refuse_one_row(n_rows: int) -> None:
-    """Refuse a set that is too small for any interval."""
-    if n_rows < 2:
-        msg = "An interval needs at least 2 rows; found n_samples = 1."
+def check_tolerance(tolerance: Any) -> float:
+    """Return a factor by which uncertainties may be off."""
+    real = isinstance(tolerance, (int, float, np.integer, np.floating))
+    if not real or not 1 < tolerance < np.inf:
+        msg = (
+            "`tolerance` must be a factor of the uncertainty above 1; found "
+            f"{tolerance!r}."
+        )
         raise InvalidInputError(msg)
+    return float(tolerance)
 
 
 def refuse_one(rows: Predictions) -> None:
     """Refuse a set whose rows, or groups, are too few for any interval."""
-    refuse_one_row(rows.n_rows)
+    _refuse_one_row(rows.n_rows)
     if rows.groups is not None and (rows.groups == rows.groups[0]).all():
         msg = (
             "`groups` must have at least 2 labels, for an interval; found 1. Leave it "
             "out if rows are independent."
         )
+        raise InvalidInputError(msg)
+
+
+def _refuse_one_row(n_rows: int) -> None:
+    if n_rows < 2:
+        msg = "An interval needs at least 2 rows; found n_samples = 1."
         raise InvalidInputError(msg)
 
 
@@ -299,42 +367,39 @@ def local_zms_of(
     rng: np.random.Generator,
 ) -> dict[str, LocalZMS]:
     """Return the local <Z²> of checked rows in the bins of some variables."""
-    z2 = (rows.errors / rows.uncertainty) ** 2
-    groups = rows.group_codes
-    overall = _overall(z2, settings.confidence, groups, rows.weights)
+    z2, groups = rows.z2, rows.group_codes
+    together = GroupSums.of_rows(z2, np.array([z2.size]), groups, rows.weights)
+    overall = overall_interval(together, settings.confidence)
     results = {}
     for name, each in bins.items():
-        binned, weights = rows_of_bins(each, groups)
-        in_bins = z2[binned.order]
-        how: dict[str, Any] = {
-            "confidence": settings.confidence,
-            "n_resamples": settings.n_resamples,
-            "rng": rng,
-        }
-        n, n_groups, n_effective = binned.sizes, None, None
-        zms = binned.reduce(np.add, in_bins) / n
-        if groups is None:
-            limits = mean_interval(settings.method, in_bins, n, **how)
-        else:
-            codes = groups[binned.order]
-            sums = GroupSums.of_rows(in_bins, n, codes, weights)
-            limits = grouped_mean_interval(settings.method, sums, **how)
-            n_groups = None if rows.groups is None else sums.sizes
+        binned, weights = each.for_intervals(groups)
+        codes = None if groups is None else groups[binned.order]
+        sums = GroupSums.of_rows(z2[binned.order], binned.sizes, codes, weights)
+        n, n_effective = binned.sizes, None
         if weights is not None:
-            zms, n_effective = sums.mean, sums.n_effective
             n = groups_of_bins(binned, np.arange(rows.n_rows))  # without their pieces
-        results[name] = LocalZMS.from_limits(
-            name,
-            zms,
-            limits,
-            n,
-            first_middle_last(each, binned, is_sorted=weights is not None),
-            overall,
-            settings,
-            n_groups,
-            n_effective,
+            n_effective = sums.n_effective
+        results[name] = LocalZMS.judged(
+            settings.interval(sums, rng),
+            each.first_middle_last(binned),
+            wanted=1.0,
+            name=name,
+            n=n,
+            zms=sums.mean,
+            overall=overall,
+            confidence=settings.confidence,
+            method=settings.method,
+            n_groups=None if rows.groups is None else sums.sizes,
+            n_effective=n_effective,
         )
     return results
+
+
+def overall_interval(sums: GroupSums, confidence: float) -> tuple[float, float, float]:
+    """Return <Z²> of all rows, which make one bin, and its interval."""
+    # that interval is narrow enough for the closed form
+    low, high = mean_interval("moments", sums, confidence=confidence)
+    return float(sums.mean[0]), float(low[0]), float(high[0])
 
 
 def local_zms_of_sums(
@@ -348,54 +413,27 @@ def local_zms_of_sums(
     `values` are the smallest, middle and largest value of each bin, or its label.
     """
     total = sums.total
-    refuse_one_row(int(total.n[0]))
+    _refuse_one_row(int(total.n[0]))
     which = np.ones(sums.n.size, dtype=bool)
     if values[0].dtype.kind != "f":
-        which = large_groups(sums.n, name)
+        which = with_enough_rows(sums.n, name)
     (low, high), (all_low, all_high) = (
         moments_interval(
             each.n, each.z2, each.z4, each.z6, confidence=settings.confidence
         )
         for each in (sums, total)
     )
-    return LocalZMS.from_limits(
-        name,
-        sums.zms[which],
+    return LocalZMS.judged(
         (low[which], high[which]),
-        sums.n[which],
         (values[0][which], values[1][which], values[2][which]),
-        (float(total.zms[0]), float(all_low[0]), float(all_high[0])),
-        settings,
+        wanted=1.0,
+        name=name,
+        n=sums.n[which],
+        zms=sums.zms[which],
+        overall=(float(total.zms[0]), float(all_low[0]), float(all_high[0])),
+        confidence=settings.confidence,
+        method=settings.method,
     )
-
-
-def _overall(
-    z2: Floats, confidence: float, groups: Ints | None, weights: Floats | None
-) -> tuple[float, float, float]:
-    """Return <Z²> of all rows, and its interval."""
-    # that interval is narrow enough for the closed form
-    if groups is not None:
-        sums = GroupSums.of_rows(z2, np.array([z2.size]), groups, weights)
-        return overall_of_groups(sums, confidence)
-    squares = z2 * z2
-    low, high = moments_interval(
-        np.array([z2.size]),
-        *(np.array([power.sum()]) for power in (z2, squares, squares * z2)),
-        confidence=confidence,
-    )
-    return float(z2.mean()), float(low[0]), float(high[0])
-
-
-def overall_of_groups(sums: GroupSums, confidence: float) -> tuple[float, float, float]:
-    """Return <Z²> of all groups, which make one bin, and its interval."""
-    low, high = grouped_mean_interval(
-        "moments",
-        sums,
-        confidence=confidence,
-        n_resamples=0,
-        rng=np.random.default_rng(0),
-    )
-    return float(sums.mean[0]), float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -415,13 +453,6 @@ def measure(
     ties: Floats | None = None,
 ) -> Measured:
     """Cut checked rows into bins of u and every feature, once, and measure them."""
-    refuse_one(rows)
-    bins = bin_variables(
-        rows,
-        settings.n_bins,
-        ties=ties,
-        min_size=MIN_ROWS,
-        in_order=settings.is_resampled,
-    )
+    bins = settings.bins(rows, ties)
     local = local_zms_of(rows, bins, settings, rng)
     return Measured(bins, score(rows, bins, settings.n_bins), local)

@@ -18,22 +18,22 @@ from .._support.checks import (
     Ints,
     check_choice,
     check_count,
-    check_pair,
     check_uncertainty,
     rng_from,
 )
-from .._support.render import html_table, plain, text_table
+from .._support.render import Cells, Result
 from .._support.weights import total_of
 from ..exceptions import InvalidInputError
 from ..maps.laws import NORMAL, StudentLaw
 from ..predictions import Predictions, as_predictions
+from .binning import unweighted
 
 Curve = Literal["interval", "quantile"]
 
 
 def crps(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     law: StudentLaw | None = None,
     sample_weight: Any = None,
@@ -45,8 +45,8 @@ def crps(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     law : StudentLaw, optional
@@ -69,8 +69,7 @@ def crps(
     0.8603
     """
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    u = rows.uncertainty
-    return rows.mean(u * (law or NORMAL).ranked_scores(rows.errors / u))
+    return rows.mean(rows.uncertainty * (law or NORMAL).ranked_scores(rows.z))
 
 
 def sharpness(uncertainty: Any, *, sample_weight: Any = None) -> float:
@@ -99,7 +98,7 @@ def sharpness(uncertainty: Any, *, sample_weight: Any = None) -> float:
 
 def mean_absolute_calibration_error(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     n_levels: int = 100,
     kind: Curve = "interval",
@@ -114,8 +113,8 @@ def mean_absolute_calibration_error(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     n_levels : int, default 100
@@ -146,7 +145,7 @@ def mean_absolute_calibration_error(
 
 def root_mean_squared_calibration_error(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     n_levels: int = 100,
     kind: Curve = "interval",
@@ -160,8 +159,8 @@ def root_mean_squared_calibration_error(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     n_levels : int, default 100
@@ -190,7 +189,7 @@ def root_mean_squared_calibration_error(
 
 def miscalibration_area(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     n_levels: int = 100,
     kind: Curve = "interval",
@@ -205,8 +204,8 @@ def miscalibration_area(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     n_levels : int, default 100
@@ -241,7 +240,7 @@ def miscalibration_area(
 
 
 @dataclass(frozen=True)
-class AdversarialGroupCalibration:
+class AdversarialGroupCalibration(Result):
     """The worst calibration error among random groups of rows, by their size.
 
     Attributes
@@ -261,32 +260,19 @@ class AdversarialGroupCalibration:
     worst: Floats
     spread: Floats = field(repr=False)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
-        return plain(self)
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        return [
+    def _cells(self) -> Cells:
+        rows = [
             (f"{size}", f"{fraction:.2f}", f"{worst:.4f}", f"{spread:.4f}")
             for size, fraction, worst, spread in zip(
                 self.size, self.fraction, self.worst, self.spread, strict=True
             )
         ]
-
-    def __str__(self) -> str:
-        """Return one line a group size."""
-        return text_table(_HEADER, self._rows())
-
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, self._rows())
-
-
-_HEADER = ("rows of a group", "fraction", "worst error", "spread")
+        return ("rows of a group", "fraction", "worst error", "spread"), rows
 
 
 def adversarial_group_calibration(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     kind: Literal["mean absolute", "root mean square"] = "mean absolute",
     n_levels: int = 100,
@@ -303,8 +289,9 @@ def adversarial_group_calibration(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction; at least 2.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction, at least 2; or Predictions, which hold all
+        of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     kind : {"mean absolute", "root mean square"}, default "mean absolute"
@@ -337,25 +324,26 @@ def adversarial_group_calibration(
     >>> result.worst.round(2)
     array([0.36, 0.02, 0.01])
     """
-    e, u = check_pair(error, uncertainty)
+    rows = unweighted(error, uncertainty)
     kind_ = check_choice(kind, "kind", ("mean absolute", "root mean square"))
     levels = check_count(n_levels, "n_levels", least=2)
     trials = check_count(n_trials, "n_trials", least=2)
     groups = check_count(n_groups, "n_groups")
     fraction = np.linspace(0, 1, check_count(n_sizes, "n_sizes", least=2))
     generator = rng_from(rng)
-    if e.size < 2:
+    n_rows = rows.n_rows
+    if n_rows < 2:
         msg = "A group needs at least 2 rows; found n_samples = 1."
         raise InvalidInputError(msg)
-    first = _first_level(e, u, levels)
-    size = np.maximum(np.round(e.size * fraction).astype(np.int64), 2)
+    first = _first_level(rows, levels)
+    size = np.maximum(np.round(n_rows * fraction).astype(np.int64), 2)
     worst = np.empty((fraction.size, trials))
     for i, trial in np.ndindex(worst.shape):
         drawn = [
-            first[generator.choice(e.size, size[i], replace=False)]
+            first[generator.choice(n_rows, size[i], replace=False)]
             for _ in range(groups)
         ]
-        deviations = np.abs([_deviation_from(rows, levels) for rows in drawn])
+        deviations = np.abs([_deviation_from(each, levels) for each in drawn])
         worst[i, trial] = (
             deviations.mean(axis=1)
             if kind_ == "mean absolute"
@@ -371,18 +359,18 @@ def _deviation(
 ) -> Floats:
     """Return observed minus expected fractions at levels from 0 to 1."""
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    e, u = rows.errors, rows.uncertainty
     levels = check_count(n_levels, "n_levels", least=2)
     if check_choice(kind, "kind", get_args(Curve)) == "quantile":
-        reach = special.ndtri(np.linspace(0, 1, levels))
-        return _deviation_from(np.searchsorted(reach, e / u), levels, rows.weights)
-    return _deviation_from(_first_level(e, u, levels), levels, rows.weights)
+        first = np.searchsorted(special.ndtri(np.linspace(0, 1, levels)), rows.z)
+    else:
+        first = _first_level(rows, levels)
+    return _deviation_from(first, levels, rows.weights)
 
 
-def _first_level(error: Floats, uncertainty: Floats, n_levels: int) -> Ints:
+def _first_level(rows: Predictions, n_levels: int) -> Ints:
     """Return the first level whose interval holds each error; the last holds all."""
     reach = special.ndtri(0.5 + np.linspace(0, 1, n_levels) / 2)
-    return np.searchsorted(reach, np.abs(error) / uncertainty)
+    return np.searchsorted(reach, np.abs(rows.z))
 
 
 def _deviation_from(

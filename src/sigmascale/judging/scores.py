@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import check_pair
-from .._support.render import html_table
+from .._support.render import Cells, Result
 from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
-from .binning import VariableBins, bin_variable, bin_variables, check_ties, judged_by
+from .binning import VariableBins, bin_variables, check_ties, judged_by
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 
@@ -30,40 +29,31 @@ def _global_sums(
     error: Any, uncertainty: Any, sample_weight: Any, *terms: str
 ) -> BinSums:
     """Return the sums of all rows; of those on a device, the terms asked for."""
-    if sample_weight is not None:
-        rows = weighted_rows(error, uncertainty, sample_weight)
-        return BinSums.of_all(rows.errors, rows.uncertainty, rows.weights)
     if on_device(error, uncertainty):
+        refuse_weights_on_device(sample_weight)
         there = DeviceRows.judged(error, uncertainty)
         with there.library.in_64_bits():
             return there.sums(terms or TERMS)
-    return BinSums.of_all(*check_pair(error, uncertainty), terms=terms or TERMS)
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
+    e, u = rows.errors, rows.uncertainty
+    return BinSums.of_all(e, u, rows.weights, terms=terms or TERMS)
 
 
-def weighted_rows(
-    error: Any, uncertainty: Any, sample_weight: Any, features: Any = None
-) -> Predictions:
-    """Return weighted rows, which must not be on a device."""
-    if on_device(error, uncertainty, features):
-        refuse_weights_on_device()
-    return as_predictions(error, uncertainty, features, sample_weight=sample_weight)
-
-
-def refuse_weights_on_device() -> None:
+def refuse_weights_on_device(sample_weight: Any) -> None:
     """Say that weighted rows are judged in the memory of the host."""
-    msg = (
-        "Rows on a device are judged without weights: copy them to NumPy, or leave "
-        "`sample_weight` out."
-    )
-    raise InvalidInputError(msg)
+    if sample_weight is not None:
+        msg = (
+            "Rows on a device are judged without weights: copy them to NumPy, or leave "
+            "`sample_weight` out."
+        )
+        raise InvalidInputError(msg)
 
 
 def _local_sums(
     error: Any, uncertainty: Any, by: Any, n_bins: Any, ties: Any, sample_weight: Any
 ) -> BinSums:
     if on_device(error, uncertainty, by):
-        if sample_weight is not None:
-            refuse_weights_on_device()
+        refuse_weights_on_device(sample_weight)
         features = None if by is None else {"by": by}
         judged = DeviceRows.judged(error, uncertainty, features)
         count = bins_of(n_bins, judged.n_rows)
@@ -72,17 +62,17 @@ def _local_sums(
     rows, position = judged_by(error, uncertainty, by, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
     order = check_ties(ties, rows)
-    bins = bin_variable(rows, position, count, ties=order)
-    return bins.sums(rows.errors, rows.uncertainty)
+    bins = bin_variables(rows, count, only=position, ties=order)
+    return bins[rows.names[position]].sums(rows)
 
 
-def zms(error: Any, uncertainty: Any, *, sample_weight: Any = None) -> float:
+def zms(error: Any, uncertainty: Any = None, *, sample_weight: Any = None) -> float:
     """Return the mean squared z-score <Z²>, Z = error / uncertainty; best is 1.
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     sample_weight : array-like of shape (n,), optional
@@ -98,7 +88,7 @@ def zms(error: Any, uncertainty: Any, *, sample_weight: Any = None) -> float:
 
 def nll(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     law: StudentLaw | None = None,
     sample_weight: Any = None,
@@ -110,8 +100,8 @@ def nll(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     law : StudentLaw, optional
@@ -129,20 +119,19 @@ def nll(
     """
     if law is not None:
         rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-        u = rows.uncertainty
-        return rows.mean(law.losses(rows.errors / u) + np.log(u))
+        return rows.mean(law.losses(rows.z) + np.log(rows.uncertainty))
     return _global_sums(error, uncertainty, sample_weight, "z2", "log_u2").nll()
 
 
 def calibration_error(
-    error: Any, uncertainty: Any, *, sample_weight: Any = None
+    error: Any, uncertainty: Any = None, *, sample_weight: Any = None
 ) -> float:
     """Return S_cal = abs(ln <Z²>), the error of average calibration; best is 0.
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     sample_weight : array-like of shape (n,), optional
@@ -163,7 +152,7 @@ def calibration_error(
 
 def local_calibration_error(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     n_bins: int | None = None,
@@ -177,13 +166,14 @@ def local_calibration_error(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
         The variable to bin by: numbers make equal-size bins, labels make groups. By
-        default the uncertainty (consistency); pass a feature for adaptivity.
+        default the uncertainty (consistency); pass a feature for adaptivity. Of
+        Predictions, the name of a column.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -214,7 +204,7 @@ def local_calibration_error(
 
 def ence(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     n_bins: int | None = None,
@@ -228,12 +218,13 @@ def ence(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
-        The variable to bin by; by default the uncertainty.
+        The variable to bin by; by default the uncertainty. Of Predictions, the name of
+        a column.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -257,7 +248,7 @@ def ence(
 
 def uce(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     by: Any = None,
     n_bins: int | None = None,
@@ -271,12 +262,13 @@ def uce(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     by : array-like of shape (n,), optional
-        The variable to bin by; by default the uncertainty.
+        The variable to bin by; by default the uncertainty. Of Predictions, the name of
+        a column.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -298,23 +290,30 @@ def uce(
     return _local_sums(error, uncertainty, by, n_bins, ties, sample_weight).uce()
 
 
-def combined_scores(s_cal: Any, s: Mapping[str, Any]) -> dict[str, Any]:
-    """Return S_con, S_ada and S_tot from S_cal and S_x by variable.
+def named_scores(
+    nll: Any,
+    zms: Any,
+    s_cal: Any,
+    s: Mapping[str, Any],
+    ence: Mapping[str, Any],
+    uce: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return every score by its name; S_ada only where there are features.
 
-    They are numbers of one set, or arrays of many. Without features, S_ada is S_cal.
-
-    >>> combined_scores(0.5, {"u": 0.25, "mass": 1.0})
-    {'S_con': 0.75, 'S_ada': 1.5, 'S_tot': 1.75}
+    Scores are numbers of one set, or arrays of many; local ones are by variable.
     """
-    return {
-        "S_con": s_cal + s["u"],
-        "S_ada": s_cal + sum(each for name, each in s.items() if name != "u"),
-        "S_tot": s_cal + sum(s.values()),
-    }
+    named = {"NLL": nll, "ZMS": zms, "S_cal": s_cal}
+    named |= {f"S_{name}": value for name, value in s.items()}
+    named["S_con"] = s_cal + s["u"]
+    if len(s) > 1:
+        named["S_ada"] = s_cal + sum(value for name, value in s.items() if name != "u")
+    named["S_tot"] = s_cal + sum(s.values())
+    named |= {f"ENCE_{name}": value for name, value in ence.items()}
+    return named | {f"UCE_{name}": value for name, value in uce.items()}
 
 
 @dataclass(frozen=True)
-class Scorecard:
+class Scorecard(Result):
     """All scores of one set; ``card["S_tot"]`` and ``card.to_dict()`` name them.
 
     Attributes
@@ -354,32 +353,21 @@ class Scorecard:
     @property
     def s_con(self) -> float:
         """Consistency: S_cal + S_u."""
-        return self._combined["S_con"]
+        return self["S_con"]
 
     @property
     def s_ada(self) -> float:
         """Adaptivity: S_cal + the sum of S_x over the features."""
-        return self._combined["S_ada"]
+        return self.to_dict().get("S_ada", self.s_cal)
 
     @property
     def s_tot(self) -> float:
         """Consistency and adaptivity: S_cal + S_u + the sum of S_x over features."""
-        return self._combined["S_tot"]
-
-    @property
-    def _combined(self) -> dict[str, float]:
-        return combined_scores(self.s_cal, self.s)
+        return self["S_tot"]
 
     def to_dict(self) -> dict[str, float]:
         """Return every score by its name; S_ada only where there are features."""
-        scores = {"NLL": self.nll, "ZMS": self.zms, "S_cal": self.s_cal}
-        scores |= {f"S_{name}": value for name, value in self.s.items()}
-        combined = self._combined
-        if len(self.s) == 1:
-            del combined["S_ada"]
-        scores |= combined
-        scores |= {f"ENCE_{name}": value for name, value in self.ence.items()}
-        return scores | {f"UCE_{name}": value for name, value in self.uce.items()}
+        return named_scores(self.nll, self.zms, self.s_cal, self.s, self.ence, self.uce)
 
     def __getitem__(self, name: str) -> float:
         """Return one score by its name."""
@@ -390,14 +378,13 @@ class Scorecard:
         lines = [f"{name:<12} {v: .4g}" for name, v in self.to_dict().items()]
         return "\n".join([*lines, f"({self.n_rows} rows, {self.n_bins} bins)"])
 
-    def _repr_html_(self) -> str:
-        rows = [(name, f"{v:.4g}") for name, v in self.to_dict().items()]
-        return html_table(("score", "value"), rows)
+    def _cells(self) -> Cells:
+        return ("score", "value"), [(n, f"{v:.4g}") for n, v in self.to_dict().items()]
 
 
 def scorecard(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     features: Any = None,
     *,
     n_bins: int | None = None,
@@ -412,8 +399,8 @@ def scorecard(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     features : data frame, dict or array of shape (n, n_features), optional
@@ -442,9 +429,10 @@ def scorecard(
     >>> round(card["S_mass"], 2), round(card.s_tot, 2)
     (0.11, 0.24)
     """
-    if sample_weight is None and on_device(error, uncertainty, features):
+    if on_device(error, uncertainty, features):
+        refuse_weights_on_device(sample_weight)
         return _score_device(error, uncertainty, features, n_bins, ties)
-    rows = weighted_rows(error, uncertainty, sample_weight, features)
+    rows = as_predictions(error, uncertainty, features, sample_weight=sample_weight)
     count = bins_of(n_bins, rows.total)
     order = check_ties(ties, rows)
     return score(rows, bin_variables(rows, count, ties=order), count)
@@ -472,6 +460,5 @@ def score(
 
     The bins must hold those of u.
     """
-    e, u = rows.errors, rows.uncertainty
-    sums = {name: each.sums(e, u) for name, each in bins.items()}
+    sums = {name: each.sums(rows) for name, each in bins.items()}
     return replace(Scorecard.from_sums(sums, n_bins), n_rows=rows.n_rows)

@@ -16,13 +16,13 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, check_count
 from .._support.labels import Categories, Label
-from .._support.render import html_table, plain
+from .._support.render import Cells, Result
 from .._support.weights import effective_number
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, read_table
 from ..scaling.choice import rank
 from ..scaling.crossfit import make_folds
-from .joint import numeric_table
+from .scan import numeric_table
 
 FEW_ROWS = 100  # in effect, below which little can be learned
 FEW_SHARE = 0.2  # of the rows, below which the shift is told to be large
@@ -31,7 +31,7 @@ NONE, LOGISTIC, BOOSTED = "none", "logistic", "boosted"
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftWeights:
+class ShiftWeights(Result):
     """Weights of a calibration set, with which it stands for new rows.
 
     They can be passed as `sample_weight` as they are.
@@ -79,21 +79,17 @@ class ShiftWeights:
             return f"{words}: the shift is large, and a few rows speak for many."
         return f"{words}."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return all fields, arrays as lists."""
-        return plain(self)
-
     def __str__(self) -> str:
         """Return what is left of the rows, in words."""
         return self.sentence
 
-    def _repr_html_(self) -> str:
+    def _cells(self) -> Cells:
         rows = [
             ("rows", f"{self.weights.size}"),
             ("in effect", f"{self.n_effective:.0f}"),
             ("classifier", self.classifier),
         ]
-        return html_table(("shift weights", "value"), rows)
+        return ("shift weights", "value"), rows
 
 
 def shift_weights(

@@ -1,4 +1,9 @@
-"""The tails of a set: what they are, and which statistics they leave to be believed."""
+"""The tails of a set: what they are, and which statistics they leave to be believed.
+
+Means of u², E² and z² are at the mercy of a few rows where tails are heavy, and so are
+all statistics that compare variances. Here tails are measured, and there is what does
+not depend on them so much.
+"""
 
 from __future__ import annotations
 
@@ -8,32 +13,210 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from .._support.checks import Floats, check_count, check_fraction, check_pair, rng_from
-from .._support.render import html_table, text_table
+from .._support.checks import Floats, check_count, check_fraction, rng_from
+from .._support.render import Cells, Result
+from .._support.weights import effective_number
 from ..bins.partitions import cut_positions, rank_bins
 from ..exceptions import InvalidInputError
+from ..maps.laws import StudentLaw
+from ..predictions import Predictions, as_predictions
+from .binning import unweighted
 from .confidence_curves import area_to_oracle
-from .estimates import Estimate, bca_of_means, zeta_score
-from .tail_scores import (
-    SKEWED_COVERAGE,
-    SKEWED_E2,
-    SKEWED_U2,
-    SKEWED_Z2,
-    CoverageAt95,
-    StudentShape,
-    coverage_at_95,
-    relative_calibration_error,
-    skewness_gm,
-    student_shape,
-)
+from .intervals import Estimate, bca_of_means, wilson_limits
 
+SKEWED_U2 = 0.6  # skewness of u² above which the mean of u² says little
+SKEWED_E2 = 0.8  # the same of E²
+SKEWED_Z2 = 0.8  # and of z²; 0.63 for normal z
+SKEWED_COVERAGE = 0.85  # of z², above which not even the share within 1.96 u is safe
+REACH = 1.96  # of an interval at 95 %, in units of u
+EQUIVALENT = (0.945, 0.955)  # coverages that are 0.95 for all purposes
 NORMAL_BEYOND = float(2 * special.ndtr(-3))  # share of normal z-scores beyond 3
 _HEADER = ("statistic", "value", "interval", "best", "zeta")
 _POINTS = 100  # of a confidence curve
 
 
+def relative_calibration_error(
+    error: Any,
+    uncertainty: Any = None,
+    *,
+    confidence: float = 0.95,
+    n_resamples: int = 1500,
+    rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
+) -> Estimate:
+    """Return (RMV − RMSE) / RMV with its confidence interval; best is 0.
+
+    RMV is the root of the mean u², RMSE that of the mean E². Positive values say that
+    uncertainties are too large. The few largest u and errors decide on it: believe it
+    only where :func:`tails` says so: the skewness of u² is at most 0.6 and that of E²
+    at most 0.8.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction, at least 2; or Predictions, which hold all
+        of the rows.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    confidence : float, default 0.95
+        Coverage of the interval, which is that of the BCa bootstrap of rows.
+    n_resamples : int, default 1500
+        Number of bootstrap resamples.
+    rng : int, Generator or None, default 0
+        Seed of the bootstrap.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter.
+
+    Returns
+    -------
+    Estimate
+
+    References
+    ----------
+    P. Pernot, arXiv:2402.10043 (2024); T. J. DiCiccio and B. Efron, Statist. Sci. 11,
+    189 (1996), doi:10.1214/ss/1032280214
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 1000)
+    >>> print(relative_calibration_error(rng.normal(scale=2 * u), u))
+    -1.037 [-1.132, -0.9499]
+    """
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
+    confidence = check_fraction(confidence, "confidence")
+    n_resamples = check_count(n_resamples, "n_resamples")
+    generator = rng_from(rng)
+    if rows.n_rows < 2:
+        msg = "`error` must have at least 2 rows for an interval; found 1. Add rows."
+        raise InvalidInputError(msg)
+    return _rce(rows, confidence, n_resamples, generator)
+
+
+def _rce(
+    rows: Predictions, confidence: float, n_resamples: int, rng: np.random.Generator
+) -> Estimate:
+    e, u = rows.errors, rows.uncertainty
+    # of a unit in which the mean u² is 1, so that no square leaves the range of numbers
+    unit = np.sqrt(np.mean((u / u.max()) ** 2)) * u.max()
+    squares = np.stack([(u / unit) ** 2, (e / unit) ** 2])
+    return bca_of_means(
+        squares if rows.weights is None else rows.weights * squares,
+        lambda means: 1 - np.sqrt(means[1] / means[0]),
+        confidence=confidence,
+        n_resamples=n_resamples,
+        rng=rng,
+    )
+
+
 @dataclass(frozen=True)
-class TailStatistics:
+class CoverageAt95(Result):
+    """The share of errors within 1.96 u, and whether it is 0.95 for all purposes.
+
+    Attributes
+    ----------
+    n_rows : int
+        Size of the set.
+    picp : float
+        The share of errors within 1.96 u; best is 0.95.
+    low, high : float
+        Its confidence interval, of Wilson with continuity correction.
+    plain_low, plain_high : float
+        The same without continuity correction, which is a little narrower.
+    valid : bool
+        Whether the interval overlaps [0.945, 0.955].
+    confidence : float
+        The coverage of the intervals.
+    """
+
+    n_rows: int
+    picp: float
+    low: float
+    high: float
+    plain_low: float
+    plain_high: float
+    valid: bool
+    confidence: float
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share with its interval."""
+        return Estimate(self.picp, self.low, self.high, self.confidence)
+
+    def _cells(self) -> Cells:
+        return ("what", "value"), [
+            ("within 1.96 u", str(self.estimate)),
+            ("is 0.95", "yes" if self.valid else "no"),
+            ("rows", f"{self.n_rows}"),
+        ]
+
+
+def coverage_at_95(
+    error: Any,
+    uncertainty: Any = None,
+    *,
+    confidence: float = 0.95,
+    sample_weight: Any = None,
+) -> CoverageAt95:
+    """Return the share of errors within 1.96 u and its interval; best is 0.95.
+
+    Of all multiples of u, 1.96 depends least on the tails: it holds 95 % of normal
+    errors, and between 94.5 and 95.5 % of those from Student's t of unit variance with
+    3.2 or more degrees of freedom. The share is therefore safe where <Z²> is not.
+    :func:`local_coverage` with ``normal_interval(u, 0.95)`` has it by bins.
+
+    Parameters
+    ----------
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
+    uncertainty : array-like of shape (n,)
+        Standard uncertainties, strictly positive.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0; only their ratios matter. The interval is that
+        of the rows in effect.
+
+    Returns
+    -------
+    CoverageAt95
+
+    References
+    ----------
+    P. Pernot, arXiv:2408.13089 (2024); R. G. Newcombe, Statist. Med. 17, 857 (1998),
+    doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E
+
+    Examples
+    --------
+    >>> error = np.random.default_rng(0).normal(size=1000)
+    >>> print(coverage_at_95(error, np.ones(1000)))
+    within 1.96 u  0.96 [0.9454, 0.9709]
+    is 0.95        yes
+    rows           1000
+    """
+    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
+    return _coverage_at_95(rows, check_fraction(confidence, "confidence"))
+
+
+def _coverage_at_95(rows: Predictions, confidence: float) -> CoverageAt95:
+    picp, n = rows.mean(np.abs(rows.errors) <= REACH * rows.uncertainty), rows.n_rows
+    trials = n if rows.weights is None else effective_number(rows.weights)
+    low, high = wilson_limits(picp * trials, trials, confidence)
+    plain = wilson_limits(picp * trials, trials, confidence, continuity=False)
+    return CoverageAt95(
+        n_rows=n,
+        picp=picp,
+        low=low,
+        high=high,
+        plain_low=plain[0],
+        plain_high=plain[1],
+        valid=low <= EQUIVALENT[1] and high >= EQUIVALENT[0],
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True)
+class TailStatistics(Result):
     """The tails of a set, and the statistics that tails spoil or leave alone.
 
     Attributes
@@ -42,8 +225,8 @@ class TailStatistics:
         Size of the set.
     beyond : float
         Share of errors beyond 3 u; 0.0027 of normal ones with right u.
-    shape : StudentShape
-        Student's t that suits the z-scores.
+    shape : StudentLaw
+        Student's t that suits the z-scores best, by maximum likelihood.
     skewness_z2, skewness_u2, skewness_e2 : float
         Robust skewness of z², u² and E², from -1 to 1.
     mean_z : Estimate
@@ -64,7 +247,7 @@ class TailStatistics:
 
     n_rows: int
     beyond: float
-    shape: StudentShape
+    shape: StudentLaw
     skewness_z2: float
     skewness_u2: float
     skewness_e2: float
@@ -95,12 +278,11 @@ class TailStatistics:
     @property
     def zeta(self) -> dict[str, float]:
         """The zeta-score of each statistic; between -1 and 1 is valid."""
-        share = self.coverage
         return {
             "mean_z": self.mean_z.zeta(0),
             "zms": self.zms.zeta(1),
             "rce": self.rce.zeta(0),
-            "coverage": zeta_score(share.picp, (share.low, share.high), 0.95),
+            "coverage": self.coverage.estimate.zeta(0.95),
             "rank_correlation": _within(
                 self.rank_correlation, self.rank_correlation_reference
             ),
@@ -116,11 +298,8 @@ class TailStatistics:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, with the zeta-scores, what is reliable, and the words."""
-        fields = {
-            name: value.to_dict() if hasattr(value, "to_dict") else value
-            for name, value in vars(self).items()
-        }
-        return fields | {
+        return super().to_dict() | {
+            "shape": vars(self.shape),
             "zms_is_reliable": self.zms_is_reliable,
             "rce_is_reliable": self.rce_is_reliable,
             "coverage_is_reliable": self.coverage_is_reliable,
@@ -128,14 +307,14 @@ class TailStatistics:
             "sentences": list(self.sentences),
         }
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def _cells(self) -> Cells:
         zeta = {name: f"{value:.2f}" for name, value in self.zeta.items()}
         share = self.coverage
         correlation, area = (
             self.rank_correlation_reference,
             self.area_to_oracle_reference,
         )
-        return [
+        return _HEADER, [
             _row("mean of z", self.mean_z, "0", zeta["mean_z"]),
             _row("mean of z²", self.zms, "1", zeta["zms"]),
             _row("RCE", self.rce, "0", zeta["rce"]),
@@ -169,16 +348,12 @@ class TailStatistics:
 
     def __str__(self) -> str:
         """Return a line for each statistic, and then the words."""
-        table = text_table(_HEADER, self._rows())
-        return "\n".join([table, "", *self.sentences])
-
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, self._rows())
+        return "\n".join([self.to_table(), "", *self.sentences])
 
 
 def tails(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     confidence: float = 0.95,
     n_resamples: int = 1500,
@@ -192,8 +367,9 @@ def tails(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction; at least 5, and not all 0.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction, at least 5 and not all 0; or Predictions,
+        which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     confidence : float, default 0.95
@@ -225,26 +401,26 @@ def tails(
     >>> print(found.sentences[0])
     5.6 % of the errors are beyond 3 u; 0.27 % of normal errors with right u are.
     """
-    e, u = check_pair(error, uncertainty)
+    rows = unweighted(error, uncertainty)
+    e, u, z = rows.errors, rows.uncertainty, rows.z
     confidence = check_fraction(confidence, "confidence")
     n_resamples = check_count(n_resamples, "n_resamples")
     n_draws = check_count(n_draws, "n_draws", least=2)
     if e.size < 5:
         msg = f"`error` must have at least 5 rows for tails; found {e.size}. Add rows."
         raise InvalidInputError(msg)
-    shape = student_shape(e, u)
+    if not np.any(e):
+        msg = "`error` must not be 0 in every row: the z-scores have no distribution."
+        raise InvalidInputError(msg)
     generator = rng_from(rng)
-    z = e / u
     zms = bca_of_means(
-        z[None] ** 2,
+        rows.z2[None],
         lambda means: means[0],
         confidence=confidence,
         n_resamples=n_resamples,
         rng=generator,
     )
-    rce = relative_calibration_error(
-        e, u, confidence=confidence, n_resamples=n_resamples, rng=generator
-    )
+    rce = _rce(rows, confidence, n_resamples, generator)
     order = rank_bins(u, 1, error=e).order
     u_ranks = stats.rankdata(u[order]) - (u.size + 1) / 2
     correlation, area = _order_statistics(e[order], u_ranks)
@@ -255,19 +431,36 @@ def tails(
     return TailStatistics(
         n_rows=e.size,
         beyond=float(np.mean(np.abs(z) > 3)),
-        shape=shape,
-        skewness_z2=skewness_gm(z**2),
-        skewness_u2=skewness_gm(u_unit**2),
-        skewness_e2=skewness_gm(e_unit**2),
+        shape=StudentLaw.learn(z),
+        skewness_z2=_skewness(rows.z2),
+        skewness_u2=_skewness(u_unit**2),
+        skewness_e2=_skewness(e_unit**2),
         mean_z=_mean(z, confidence),
         zms=zms,
         rce=rce,
-        coverage=coverage_at_95(e, u, confidence=confidence),
+        coverage=_coverage_at_95(rows, confidence),
         rank_correlation=correlation,
         rank_correlation_reference=_reference(simulated[:, 0], confidence),
         area_to_oracle=area,
         area_to_oracle_reference=_reference(simulated[:, 1], confidence),
     )
+
+
+def _skewness(values: Floats) -> float:
+    """Return the robust skewness of Groeneveld and Meeden, from -1 to 1.
+
+    It is (mean − median) / mean(abs(x − median)): 0 of a symmetric distribution, 0.63
+    of squares of normal numbers.
+
+    References
+    ----------
+    R. A. Groeneveld and G. Meeden, The Statistician 33, 391 (1984),
+    doi:10.2307/2987742; P. Pernot, arXiv:2402.10043 (2024), which has the limits and
+    computes the median by the estimator of Harrell and Davis.
+    """
+    distance = values - np.median(values)
+    spread = float(np.mean(np.abs(distance)))
+    return float(np.mean(distance)) / spread if spread > 0 else 0.0
 
 
 def _mean(values: Floats, confidence: float) -> Estimate:

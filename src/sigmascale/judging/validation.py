@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from .._support.render import TableFormat, as_table, html_table, shorten, text_table
+from .._support.render import Cells, Result, shorten
 from .._support.weights import effective_number
 from ..maps.laws import poor_normal
 from ..predictions import Predictions
@@ -22,7 +22,7 @@ OTHERS = (BIAS, AVERAGE, UNCERTAINTY, JOINT, COVERAGE)  # questions that no feat
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Verdict(Result):
     """The verdict on one question, with its evidence.
 
     Attributes
@@ -76,16 +76,27 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, nested ones too."""
-        return {
-            **vars(self),
-            "passed": self.passed,
-            "local": None if self.local is None else self.local.to_dict(),
-            "region": None if self.region is None else vars(self.region),
-        }
+        return super().to_dict() | {"passed": self.passed}
+
+    def _cells(self) -> Cells:
+        valid = score = "-"
+        if self.local is not None:
+            low, high = self.local.fraction_interval
+            valid = f"{self.local.fraction_valid:.2f} [{low:.2f}, {high:.2f}]"
+        if self.score is not None:
+            score = f"{self.score:.2f} ({self.target:.2f})"
+        p = "-" if self.p_adjusted is None else f"{self.p_adjusted:.3f}"
+        seen = "-" if self.seen is None else f"{self.seen:.3g}"
+        cells = (shorten(self.name, 11), self.answer, p, seen, score, valid)
+        return ("", "answer", "p", "seen", "S", "valid bins"), [cells]
+
+    def __str__(self) -> str:
+        """Return the verdict in plain words."""
+        return self.sentence
 
 
 @dataclass(frozen=True)
-class Validation:
+class Validation(Result):
     """Verdicts on one set: unbiased, calibrated, consistent, adaptive, jointly right.
 
     Attributes
@@ -102,7 +113,7 @@ class Validation:
         The same scores of perfectly calibrated sets: what is attainable.
     reach : float
         The multiple of u that holds 95 % of the errors; 1.96 of normal ones.
-    rows : Rows or None
+    rows : Predictions or None
         The rows that were judged; None if they stayed in a lazy frame.
     n_draws : int
         Shuffled sets behind the tests.
@@ -181,10 +192,9 @@ class Validation:
     @cached_property
     def tails(self) -> str:
         """Why a normal law describes the errors poorly, in words; or nothing."""
-        rows = self.rows
-        if rows is None:
+        if self.rows is None:
             return ""
-        return poor_normal(rows.errors / rows.uncertainty, rows.weights)
+        return poor_normal(self.rows.z, self.rows.weights)
 
     @property
     def n_effective(self) -> float | None:
@@ -206,39 +216,12 @@ class Validation:
             "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
         }
 
-    def to_table(self, format: TableFormat = "text") -> str:
-        """Return the evidence as a table of text, Markdown or LaTeX.
-
-        Parameters
-        ----------
-        format : {"text", "markdown", "latex"}, default "text"
-            How the table is written.
-
-        Returns
-        -------
-        str
-        """
-        return as_table(_HEADER, self._rows(), format)
-
-    def _rows(self) -> list[tuple[str, ...]]:
-        rows: list[tuple[str, ...]] = []
-        for name, verdict in self.verdicts.items():
-            valid = "-"
-            if verdict.local is not None:
-                low, high = verdict.local.fraction_interval
-                share = verdict.local.fraction_valid
-                valid = f"{share:.2f} [{low:.2f}, {high:.2f}]"
-            score = "-"
-            if verdict.score is not None:
-                score = f"{verdict.score:.2f} ({verdict.target:.2f})"
-            p = "-" if verdict.p_adjusted is None else f"{verdict.p_adjusted:.3f}"
-            seen = "-" if verdict.seen is None else f"{verdict.seen:.3g}"
-            rows.append((shorten(name, 11), verdict.answer, p, seen, score, valid))
-        return rows
+    def _cells(self) -> Cells:
+        cells = [verdict._cells() for verdict in self.verdicts.values()]
+        return cells[0][0], [rows[0] for _, rows in cells]
 
     def __str__(self) -> str:
         """Return the verdicts in words, and the evidence as a table."""
-        table = text_table(_HEADER, self._rows())
         bins = self.local[UNCERTAINTY].n.size
         note = (
             "p: corrected for all questions. Seen: the smallest factor of u, in a\n"
@@ -251,10 +234,4 @@ class Validation:
                 f"{self.n_effective:.0f} in effect."
             )
         sentences = [verdict.sentence for verdict in self.verdicts.values()]
-        return "\n".join([*sentences, "", table, note])
-
-    def _repr_html_(self) -> str:
-        return html_table(_HEADER, self._rows())
-
-
-_HEADER = ("", "answer", "p", "seen", "S", "valid bins")
+        return "\n".join([*sentences, "", self.to_table(), note])

@@ -1,33 +1,69 @@
-"""Validation: verdicts on uncertainties that a referee would sign."""
+"""Validation: verdicts on uncertainties that a referee would sign.
+
+:func:`validate` checks the rows, measures them, asks what perfectly calibrated sets
+would show, and puts the questions. These share one error rate: a part of it belongs to
+the average, whose interval is shown, and a small one to the average bias; the rest to
+all tests that shuffled sets answer, by step-down maxima, so that the number of features
+dilutes neither. Each answer is yes, no, or cannot tell.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, rng_from
+from .._support.checks import Floats, check_count, check_fraction, rng_from
 from .._support.telling import noted, warn
-from .._support.weights import quantile_of
+from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
-from ..exceptions import DominantErrorWarning, FewerBinsWarning, ZeroErrorBinWarning
+from ..exceptions import (
+    DominantErrorWarning,
+    FewerBinsWarning,
+    InvalidInputError,
+    ZeroErrorBinWarning,
+)
 from ..oddities import warn_of_oddities
 from ..predictions import Predictions, as_predictions
-from .answers import AVERAGE_SHARE, FEWEST, Answers, Plan, number_of_units
-from .attainable import attainable_fractions
-from .average import average_of
 from .binning import check_ties
-from .confidence_intervals import MIN_ROWS, IntervalMethod
-from .local import LocalZMS, check_settings, measure, refuse_one
-from .references import ReferenceScores, ZDistribution, simulate_scores
-from .scores import Scorecard
-from .shuffled import shuffle_and_test
-from .validation import AVERAGE, BIAS, COVERAGE, JOINT, Validation
+from .intervals import (
+    MIN_ROWS,
+    Average,
+    IntervalMethod,
+    average_of,
+    interval_of_all,
+)
+from .local import check_settings, check_tolerance, measure, refuse_one
+from .references import ZDistribution, attainable_fractions, simulate_scores
+from .regions import off_by
+from .scan import (
+    Shuffled,
+    describe_region,
+    shuffle_and_test,
+    smallest_seen,
+    worst_region,
+)
+from .validation import (
+    AVERAGE,
+    BIAS,
+    COVERAGE,
+    JOINT,
+    UNCERTAINTY,
+    Answer,
+    Validation,
+    Verdict,
+)
 
+DRAWS = 400  # shuffled sets, or what the confidence needs
+FEWEST = 20  # rows, or groups, below which nothing can be told
 DOMINATED = 50  # rows from which no error should outweigh all others
-_ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 REFERENCE_DRAWS = 200  # simulated sets behind what is attainable
+# how the error rate is shared out; a reserve is left for what heavy tails hide from
+# the interval of the average
+AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE = 0.2, 0.05, 0.6
+_ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 
 
 def validate(
@@ -65,11 +101,10 @@ def validate(
 
     Parameters
     ----------
-    error : Predictions, or array-like of shape (n,)
-        Predictions with everything that is known of them, or errors, reference minus
-        prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
-        Standard uncertainties, strictly positive, beside errors.
+        Standard uncertainties, strictly positive.
     features : data frame, dict or array of shape (n, n_features), optional
         Input features; columns of an array are named X1, X2, ...
     groups : array-like of shape (n,), optional
@@ -133,9 +168,8 @@ def validate(
     warn_of_oddities(rows, learning=False)
     generator = rng_from(rng)
 
-    z2 = (rows.errors / rows.uncertainty) ** 2
     with noted() as notes:
-        _warn_of_dominant(rows, z2)
+        _warn_of_dominant(rows)
         feasible = feasible_bins(rows.total, settings.n_bins, min_size=MIN_ROWS)
         settings = replace(settings, n_bins=feasible)
         # scores, intervals and reference from the same bins, of which each has rows
@@ -147,76 +181,42 @@ def validate(
         reference = simulate_scores(
             rows, measured.bins, z_scores, REFERENCE_DRAWS, generator
         )
-    attainable = attainable_fractions(
-        z2, measured.local, settings, generator, rows.group_codes, rows.weights
-    )
-    judged = judge(
-        rows,
-        plan,
-        generator,
-        scores=measured.scores,
-        reference=reference,
-        local=measured.local,
-        attainable=attainable,
-        joint=joint,
-    )
-    return replace(
-        judged,
-        seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
-        n_resamples=settings.n_resamples if settings.is_resampled else None,
-        notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
-    )
+    attainable = attainable_fractions(rows, measured.local, settings, generator)
 
-
-def judge(
-    rows: Predictions,
-    plan: Plan,
-    rng: np.random.Generator,
-    *,
-    scores: Scorecard,
-    reference: ReferenceScores,
-    local: dict[str, LocalZMS],
-    attainable: dict[str, float],
-    joint: bool,
-) -> Validation:
-    """Put all questions to checked rows, and answer them."""
-    average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), rng)
+    average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), generator)
     shuffled = None
-    n_units = number_of_units(rows)
-    if n_units >= FEWEST and average.zms > 0:
-        shuffled = shuffle_and_test(rows, plan.n_draws, rng, joint=joint)
-    asked = Answers(rows, plan, average, shuffled, rng)
-    verdicts = {BIAS: asked.bias(), AVERAGE: asked.average_verdict()}
-    for name in rows.names:
-        verdicts[name] = asked.variable(name)
-    if joint:
-        verdicts[JOINT] = asked.joint()
-    verdicts[COVERAGE] = asked.coverage()
-    mean, sd, values = reference.mean, reference.sd, scores.to_dict()
+    if number_of_units(rows) >= FEWEST and average.zms > 0:
+        shuffled = shuffle_and_test(rows, plan.n_draws, generator, joint=joint)
+    verdicts = Answers(rows, plan, average, shuffled, generator).all(joint=joint)
+    scores, mean, sd = measured.scores.to_dict(), reference.mean, reference.sd
     for name, verdict in verdicts.items():
         score = "S_cal" if name == AVERAGE else f"S_{name}"
-        if name == AVERAGE or name in local:
+        if name == AVERAGE or name in measured.local:
             verdicts[name] = replace(
                 verdict,
-                score=values[score],
+                score=scores[score],
                 target=mean[score],
                 target_sd=sd[score],
-                local=local.get(name),
+                local=measured.local.get(name),
                 attainable=attainable.get(name),
             )
     return Validation(
         verdicts,
         plan.confidence,
         plan.tolerance,
-        scores,
+        measured.scores,
         reference,
-        reach=quantile_of(np.abs(rows.errors / rows.uncertainty), 0.95, rows.weights),
+        reach=quantile_of(np.abs(rows.z), 0.95, rows.weights),
         rows=rows,
         n_draws=0 if shuffled is None else plan.n_draws,
+        seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
+        n_resamples=settings.n_resamples if settings.is_resampled else None,
+        notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
     )
 
 
-def _warn_of_dominant(rows: Predictions, z2: Floats) -> None:
+def _warn_of_dominant(rows: Predictions) -> None:
+    z2 = rows.z2
     parts = z2 if rows.weights is None else rows.weights * z2
     row, total = int(np.argmax(parts)), float(parts.sum())
     if z2.size >= DOMINATED and parts[row] > 0.5 * total:
@@ -228,3 +228,251 @@ def _warn_of_dominant(rows: Predictions, z2: Floats) -> None:
             DominantErrorWarning,
             stacklevel=3,
         )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How questions are put: their error rate, the tolerance, and the shuffled sets."""
+
+    confidence: float
+    tolerance: float
+    n_draws: int
+
+    @classmethod
+    def of(cls, confidence: Any, tolerance: Any, n_draws: Any) -> Plan:
+        """Check the arguments of `validate`; choose the number of draws."""
+        level = check_fraction(confidence, "confidence")
+        factor = check_tolerance(tolerance)
+        needed = math.ceil(1 / (TESTS_SHARE * (1 - level)))
+        if n_draws is None:
+            return cls(level, factor, max(DRAWS, 2 * needed))
+        count = check_count(n_draws, "n_draws")
+        if count < needed:
+            msg = (
+                f"`n_draws` must be at least {needed} for confidence={level:g}: fewer "
+                f"shuffled sets cannot tell so small a chance; found {count}."
+            )
+            raise InvalidInputError(msg)
+        return cls(level, factor, count)
+
+    def level(self, share: float) -> float:
+        """Return a part of the error rate."""
+        return share * (1 - self.confidence)
+
+
+def number_of_units(rows: Predictions) -> float:
+    """Return how many rows, or groups, are independent; of weighted ones, in effect."""
+    codes = rows.group_codes
+    if codes is None:
+        return rows.n_rows
+    if rows.weights is None:
+        return int(codes.max()) + 1
+    return effective_number(rows.weights, codes)
+
+
+class Answers:
+    """Answers the questions from what was computed."""
+
+    def __init__(
+        self,
+        rows: Predictions,
+        plan: Plan,
+        average: Average,
+        shuffled: Shuffled | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self._rows, self._plan, self._rng = rows, plan, rng
+        self._average, self._shuffled = average, shuffled
+        self._p: dict[str, float] = {}
+        self._adjusted: dict[str, float] = {}
+        self._seen_by_sizes: dict[Any, float] = {}
+        if shuffled is not None:
+            self._p = shuffled.compared.p_values()
+            # in terms of the whole error rate, of which tests have a share
+            self._adjusted = {
+                name: min(1.0, p / TESTS_SHARE)
+                for name, p in shuffled.compared.adjusted().items()
+            }
+
+    def all(self, *, joint: bool) -> dict[str, Verdict]:
+        """Answer all questions, by name."""
+        verdicts = [self.bias(), self.average(), *map(self.variable, self._rows.names)]
+        verdicts += [self.joint(), self.coverage()] if joint else [self.coverage()]
+        return {verdict.name: verdict for verdict in verdicts}
+
+    def _rejects(self, name: str) -> bool:
+        return self._adjusted.get(name, 1.0) <= 1 - self._plan.confidence
+
+    def _verdict(
+        self, name: str, answer: Answer, sentence: str, **more: Any
+    ) -> Verdict:
+        return Verdict(
+            name,
+            answer,
+            sentence,
+            p_value=self._p.get(name),
+            p_adjusted=self._adjusted.get(name),
+            **more,
+        )
+
+    def _nothing_to_go_by(self, name: str, whether: str, **more: Any) -> Verdict:
+        """Return the verdict where there are too few rows, or no errors."""
+        rows = self._rows
+        if self._average.zms == 0:
+            why = "all errors are 0"
+        elif rows.n_rows < FEWEST or (rows.weights is None and rows.groups is None):
+            why = f"{rows.n_rows} rows are too few"
+        elif rows.weights is not None:
+            in_effect = f"{number_of_units(rows):.0f} rows in effect"
+            why = f"weights that leave {in_effect} are too few"
+        else:
+            why = f"{number_of_units(rows)} groups are too few"
+        words = f"Cannot tell whether {whether}: {why}"
+        if name == AVERAGE:
+            words += f"; {self._average}"
+        return self._verdict(name, "cannot tell", f"{words}.", **more)
+
+    def average(self) -> Verdict:
+        """Answer whether <Z²> is 1."""
+        found, limit = self._average, self._plan.tolerance**2
+        seen = math.sqrt(max(found.high, 1 / max(found.low, 1e-300)))
+        more = {
+            "interval": (found.zms, found.low, found.high),
+            "seen": seen if math.isfinite(seen) else None,
+        }
+        if found.is_off and (self._shuffled is not None or found.zms == 0):
+            words = f"uncertainties are {off_by(found.zms)} on average, {found}"
+            return self._verdict(AVERAGE, "no", f"Not calibrated: {words}.", **more)
+        if self._shuffled is None:
+            return self._nothing_to_go_by(AVERAGE, "calibrated", **more)
+        if found.low < 1 / limit or found.high > limit:
+            why = (
+                "tails are so heavy that the mean of z² says little"
+                if found.nu_low < 4
+                else "there are too few rows"
+            )
+            words = f"Cannot tell whether calibrated on average: {found}; {why}."
+            return self._verdict(AVERAGE, "cannot tell", words, **more)
+        words = f"Calibrated on average: {found}."
+        return self._verdict(AVERAGE, "yes", words, **more)
+
+    def variable(self, name: str) -> Verdict:
+        """Answer whether <Z²> is the same for all values of a variable."""
+        right = "consistent" if name == UNCERTAINTY else f"adaptive for {name}"
+        if self._shuffled is None:
+            return self._nothing_to_go_by(name, right)
+        variable = self._shuffled.whole.variables[name]
+        if variable.n_bins < 2:
+            if name == UNCERTAINTY:
+                words = "All uncertainties are equal: there is no level to be right at."
+                return self._verdict(name, "cannot tell", words)
+            words = f"{name} has one value: what holds on average holds for it."
+            return self._verdict(name, "yes", words)
+        level = self._plan.level(TESTS_SHARE)
+        critical = self._shuffled.compared.critical(name, level)
+        if self._rejects(name):
+            sums = self._shuffled.sums["z2"][name][0]
+            region = worst_region(variable, sums, critical)
+            where = "" if region is None else f": {region.sentence}"
+            return self._verdict(name, "no", f"Not {right}{where}.", region=region)
+        seen = self._seen(name, critical)
+        how = "ordered" if variable.labels is None else "grouped"
+        tenth = f"tenth of the rows, {how} by {name},"
+        if seen > self._plan.tolerance:
+            words = (
+                f"Cannot tell whether {right}: u of a {tenth} could be too small by a "
+                f"factor of {self._plan.tolerance:g} unseen."
+            )
+            return self._verdict(name, "cannot tell", words, seen=seen)
+        words = (
+            f"{right[0].upper()}{right[1:]}: u of no {tenth} is too small by more than "
+            f"a factor of {seen:.3g}."
+        )
+        return self._verdict(name, "yes", words, seen=seen)
+
+    def _seen(self, name: str, critical: float) -> float:
+        """Return the smallest failure that would be found; alike variables share it."""
+        assert self._shuffled is not None
+        variable, sums = (
+            self._shuffled.copied.variables[name],
+            self._shuffled.kept[name],
+        )
+        key = (variable.labels is not None, *sorted(variable.sizes.tolist()))
+        if key not in self._seen_by_sizes:
+            self._seen_by_sizes[key] = smallest_seen(
+                variable, sums, critical, self._rng
+            )
+        return self._seen_by_sizes[key]
+
+    def bias(self) -> Verdict:
+        """Answer whether the mean of z is 0, everywhere."""
+        rows = self._rows
+        mean, level = rows.mean(rows.z), 1 - self._plan.level(BIAS_SHARE)
+        low, high, _ = interval_of_all(rows.z, rows.group_codes, level, rows.weights)
+        evidence = f"<Z> = {mean:.2f} [{low:.2f}, {high:.2f}]"
+        more = {"interval": (mean, low, high)}
+        remedy = "Correct the predictions before uncertainties are recalibrated."
+        if self._shuffled is None:
+            return self._nothing_to_go_by(BIAS, "unbiased", **more)
+        if not low <= 0 <= high:
+            words = (
+                f"Biased: errors are {abs(mean):.2g} u "
+                f"{'above' if mean > 0 else 'below'} 0 on average, {evidence}. {remedy}"
+            )
+            return self._verdict(BIAS, "no", words, **more)
+        if self._rejects(BIAS):
+            where, there = self._where_shifted("z", rows.z)
+            words = f"Biased for {where}: the mean of z is {there:+.2g} there. {remedy}"
+            return self._verdict(BIAS, "no", words, **more)
+        rms = math.sqrt(rows.mean(rows.z2))
+        if max(-low, high) > math.sqrt(self._plan.tolerance**2 - 1) * rms:
+            words = f"Cannot tell whether unbiased: {evidence}."
+            return self._verdict(BIAS, "cannot tell", words, **more)
+        return self._verdict(BIAS, "yes", f"Unbiased: {evidence}.", **more)
+
+    def _where_shifted(self, what: str, values: Floats) -> tuple[str, float]:
+        """Return the region where a mean differs most from the rest, and that mean."""
+        assert self._shuffled is not None
+        variance = float(values.var())
+        best: tuple[float, str, float] = (-1.0, "", 0.0)
+        for name, variable in self._shuffled.whole.variables.items():
+            if variable.n_bins < 2:
+                continue
+            sums = self._shuffled.sums[what][name]
+            ratios = variable.shift_ratios(sums, variance)
+            inside = variable.most_different(ratios, sums[0])
+            if inside is not None and float(ratios.max()) > best[0]:
+                there = inside[variable.codes]
+                mean = self._rows.take(there).mean(values[there])
+                best = (float(ratios.max()), variable.words(inside)[0], mean)
+        return best[1:]
+
+    def joint(self) -> Verdict:
+        """Answer whether u and the features together cannot predict z²."""
+        found = self._shuffled
+        if found is None or found.learned is None:
+            return self._nothing_to_go_by(JOINT, "jointly right")
+        if not self._rejects(JOINT):
+            words = (
+                "Jointly right: nothing learned from u and the features predicts z²."
+            )
+            return self._verdict(JOINT, "yes", words)
+        where, ratio = describe_region(found.copied.rows, found.learned)
+        words = f"uncertainties are {off_by(ratio * self._average.zms)} for {where}"
+        return self._verdict(JOINT, "no", f"Not jointly right: {words}.")
+
+    def coverage(self) -> Verdict:
+        """Answer whether the same multiple of u holds 95 % of the errors everywhere."""
+        if self._shuffled is None:
+            return self._nothing_to_go_by(COVERAGE, "intervals hold")
+        reach = self._shuffled.whole.reach
+        if self._rejects(COVERAGE):
+            outside = (np.abs(self._rows.z) > reach).astype(np.float64)
+            where, share = self._where_shifted("outside", outside)
+            words = (
+                f"Intervals do not hold everywhere: ±{reach:.3g} u hold 95 % of all "
+                f"errors, but {100 * (1 - share):.0f} % for {where}."
+            )
+            return self._verdict(COVERAGE, "no", words)
+        words = f"Intervals hold: ±{reach:.3g} u hold 95 % of the errors everywhere."
+        return self._verdict(COVERAGE, "yes", words)

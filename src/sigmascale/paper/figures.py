@@ -108,9 +108,9 @@ def figure2(scan: BinScan) -> Figure:
 
 def _perfect_fraction() -> tuple[float, float]:
     """Return the interval of the valid fraction when 95 of 100 bins are valid."""
-    from ..judging.confidence_intervals import wilson_interval
+    from ..judging.intervals import wilson_limits
 
-    return wilson_interval(95, 100)
+    return wilson_limits(95, 100)
 
 
 def _explain_lines(ax: Axes) -> None:

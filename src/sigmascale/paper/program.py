@@ -76,8 +76,11 @@ def reproduce(
     seed: int,
     n_draws: int,
     step: int,
-) -> None:
-    """Run the study on QM9 or, without it, on built-in molecules; tell what it does."""
+) -> list[Path]:
+    """Run the study on QM9 or, without it, on built-in molecules; tell what it does.
+
+    Return what was written.
+    """
     check_count(step, "step")
     check_count(n_draws, "n_draws")
     if folder is not None or download:
@@ -90,3 +93,4 @@ def reproduce(
     print("Written:")
     for path in written:
         print(f"  {path}")
+    return written

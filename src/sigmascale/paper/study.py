@@ -20,7 +20,7 @@ from .._support.progress import track
 from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..datasets import QM9, Molecules, make_molecules
-from ..judging.confidence_intervals import wilson_interval
+from ..judging.intervals import wilson_limits
 from ..judging.local import Measured, check_settings, measure
 from ..judging.references import ReferenceScores, reference_scores
 from ..predictions import Predictions, as_predictions
@@ -237,7 +237,7 @@ def _perfect_fractions(test: Predictions, seed: int, n_draws: int = 20) -> Value
     n_bins = local["u"].valid.size
     values = {}
     for x, count in valid.items():
-        ends = wilson_interval(round(count), n_bins)
+        ends = wilson_limits(round(count), n_bins)
         values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = ends
     return values
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..judging.detectability import FACTORS
+from ..judging.scan import FACTORS
 from ..judging.validation import AVERAGE, BIAS
 from ..oddities import Shift
 from .evidence import Evidence

@@ -23,11 +23,9 @@ from .._support.citations import (
     WITHIN,
 )
 from .._support.version import __version__
-from ..judging.answers import AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE
-from ..judging.detectability import POWER
-from ..judging.scans import FINE_BINS, LEAST_SHARE
-from ..judging.shuffled import SHUFFLED_ROWS
+from ..judging.scan import FINE_BINS, LEAST_SHARE, POWER, SHUFFLED_ROWS
 from ..judging.validation import JOINT, Validation
+from ..judging.verdicts import AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE
 from ..monitoring.monitor import Monitor
 from .evidence import Evidence
 from .text import percent

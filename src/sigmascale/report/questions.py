@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
-from ..judging.answers import AVERAGE_SHARE, BIAS_SHARE
-from ..judging.detectability import FACTORS
-from ..judging.tail_scores import SKEWED_Z2
+from ..judging.scan import FACTORS
+from ..judging.tails import SKEWED_Z2
 from ..judging.validation import (
     AVERAGE,
     BIAS,
@@ -17,6 +16,7 @@ from ..judging.validation import (
     Validation,
     Verdict,
 )
+from ..judging.verdicts import AVERAGE_SHARE, BIAS_SHARE
 from .evidence import Evidence, Stage
 from .text import number, percent, short, with_spread
 

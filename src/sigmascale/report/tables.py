@@ -8,9 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..comparison import Comparison
-from ..judging.estimates import Estimate
-from ..judging.tail_scores import SKEWED_E2, SKEWED_U2, SKEWED_Z2
-from ..judging.tails import NORMAL_BEYOND, TailStatistics
+from ..judging.intervals import Estimate
+from ..judging.tails import (
+    NORMAL_BEYOND,
+    SKEWED_E2,
+    SKEWED_U2,
+    SKEWED_Z2,
+    TailStatistics,
+)
 from ..judging.validation import Validation
 from .evidence import Evidence
 from .text import number, percent, scaled, short, with_spread

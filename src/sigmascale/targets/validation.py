@@ -10,10 +10,9 @@ import numpy as np
 from .._support.checks import check_fraction, check_pair
 from .._support.render import TableFormat, as_table, html_table, shorten, text_table
 from ..exceptions import InvalidInputError
-from ..judging.answers import FEWEST
 from ..judging.scores import Scorecard
 from ..judging.validation import AVERAGE, Answer, Validation
-from ..judging.verdicts import validate
+from ..judging.verdicts import FEWEST, validate
 from ..predictions import Predictions, check_labels, group_codes, with_named_features
 from .tables import (
     TargetRows,

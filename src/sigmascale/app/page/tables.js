@@ -20,7 +20,7 @@ export function dropZone({ slot, title, largest, small, send, more }) {
     type: "file",
     id: `file-${slot}`,
     "data-key": `file ${slot}`,
-    accept: ".csv,.tsv,.tab,.txt,.gz,.parquet,.pq,.feather,.arrow,.ipc,.jsonl,.ndjson,.json,.npz",
+    accept: ".csv,.tsv,.tab,.txt,.gz,.parquet,.pq,.feather,.arrow,.ipc,.jsonl,.ndjson,.json,.xlsx",
     onchange: (event) => event.target.files[0] && send(slot, event.target.files[0]),
   });
   return el(

@@ -1,17 +1,17 @@
-"""A table as it was read, and its columns as numbers or labels."""
+"""The columns of a file as they were read, and as numbers, labels and conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ...exceptions import InvalidInputError
+from ..exceptions import InvalidInputError
+from ..roles import known, listed
+from .files import first_line
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +20,7 @@ MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
 
 
 @dataclass(frozen=True)
-class RawTable:
+class Columns:
     """The columns of a file; those of a text file are what it says, letter by letter.
 
     Attributes
@@ -40,10 +40,56 @@ class RawTable:
     untyped: bool = False
     places: pl.Series | None = None
 
-    def filter(self, kept: pl.Series) -> RawTable:
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return self.frame.columns
+
+    def filter(self, kept: pl.Series) -> Columns:
         """Return some of the rows; messages still tell their place in the file."""
         places = kept.arg_true() if self.places is None else self.places.filter(kept)
         return replace(self, frame=self.frame.filter(kept), places=places)
+
+    def where(self, text: str, option: str = "--where") -> Columns:
+        """Return the rows that meet a condition in SQL; missing values meet none."""
+        import polars as pl
+
+        condition = read_condition(text, self.names, option)
+        used = dict.fromkeys(condition.meta.root_names())
+        failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError)
+        try:
+            met = self._met(condition, map(self._comparable, used))
+        except failures:
+            try:  # text that could be numbers is compared with text
+                met = self._met(condition, ())
+            except failures as problem:
+                raise bad_condition(text, self.names, option, problem) from problem
+        kept = self.filter(met)
+        if not kept.frame.height:
+            msg = f"{option} {text!r} keeps none of {self.frame.height} rows."
+            raise InvalidInputError(msg)
+        return kept
+
+    def _met(self, condition: pl.Expr, columns: Iterable[pl.Series]) -> pl.Series:
+        import polars as pl
+
+        frame = self.frame.with_columns(*columns)
+        series = frame.select(condition).to_series()
+        if series.dtype != pl.Boolean:
+            msg = f"it is {series.dtype}, and neither true nor false"
+            raise TypeError(msg)
+        if series.len() != frame.height:  # of all rows together
+            series = pl.repeat(bool(series[0]), frame.height, eager=True)
+        return series.fill_null(False)
+
+    def _comparable(self, name: str) -> pl.Series:
+        """Return a column as numbers, if it holds any."""
+        import polars as pl
+
+        column = self.frame[name]
+        if column.dtype == pl.String and self.is_numeric(name):
+            return self._parsed(column).fill_nan(None)
+        return column.fill_nan(None) if column.dtype.is_float() else column
 
     def numbers(self, name: str) -> pl.Series:
         """Return a column as finite numbers; what is missing is null."""
@@ -62,15 +108,6 @@ class RawTable:
         self.refuse(values.is_infinite(), values, infinite)
         return values.rechunk()  # into one array, as it will be used
 
-    def exact(self, name: str, rows: npt.NDArray[np.intp]) -> list[Fraction]:
-        """Return some values of a column of numbers, as exact as the file has them."""
-        import polars as pl
-
-        column = self.frame[name][rows]
-        if column.dtype == pl.String:
-            column = self._with_points(column.str.strip_chars())
-        return [Fraction(value) for value in column]
-
     def labels(self, name: str) -> pl.Series:
         """Return a column as text; what is missing is null."""
         import polars as pl
@@ -88,6 +125,14 @@ class RawTable:
         """Return some columns as numbers, and others as labels."""
         found = {name: self.numbers(name) for name in dict.fromkeys(numbers)}
         return found | {name: self.labels(name) for name in labels}
+
+    def groups(self, name: str, option: str = "--groups") -> pl.Series:
+        """Return a column of labels, of which none is missing."""
+        column = self.labels(known(name, self.names, option))
+        if column.has_nulls():
+            msg = f"{option} needs a label in each row; column {name!r} lacks some."
+            raise InvalidInputError(msg)
+        return column
 
     def with_types(
         self, numbers: Collection[str], labels: Collection[str]
@@ -121,11 +166,6 @@ class RawTable:
                 return values
         return column
 
-    @property
-    def names(self) -> list[str]:
-        """What the columns are called."""
-        return self.frame.columns
-
     def counts_rows(self, name: str) -> bool:
         """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
         import polars as pl
@@ -143,11 +183,13 @@ class RawTable:
         if dtype != pl.String:
             return bool(dtype.is_numeric())
         try:
-            return not self.numbers(name).is_null().all()
-        except InvalidInputError as problem:
-            return "infinite" in str(problem)  # of numbers, which are refused later
+            return not self._parsed(self.frame[name]).is_null().all()
+        except InvalidInputError:
+            return False
 
-    def refuse(self, bad: pl.Series, column: pl.Series, what: str) -> None:
+    def refuse(
+        self, bad: pl.Series, column: pl.Series, what: str, code: str = "value"
+    ) -> None:
         """Refuse a column in which some values are bad; show the first of them."""
         count = int(bad.sum() or 0)
         if count:
@@ -158,11 +200,11 @@ class RawTable:
                 f"column {column.name!r}, row {place + 1} (not counting the header): "
                 f"{column[row]!r} {what}.{more}"
             )
-            raise InvalidInputError(msg)
+            raise InvalidInputError(
+                msg, code, column=column.name, row=place + 1, count=count
+            )
 
     def _parsed(self, column: pl.Series) -> pl.Series:
-        import polars as pl
-
         values = self._cast(column)
         odd = values.is_null() & column.is_not_null()
         if odd.any():
@@ -170,8 +212,8 @@ class RawTable:
             values = self._cast(text)
             bad = values.is_null() & text.is_not_null()
             bad &= ~text.str.to_lowercase().is_in(MISSING_TEXTS)
-            self.refuse(bad, column, self._hint(column.filter(bad)))
-        return values.cast(pl.Float64)
+            self.refuse(bad, column, *self._hint(column.filter(bad)))
+        return values
 
     def _cast(self, text: pl.Series) -> pl.Series:
         """Return text as numbers, and null where it is no number."""
@@ -187,10 +229,41 @@ class RawTable:
         pointed = text.str.contains(".", literal=True)
         return text.set(pointed, None).str.replace(",", ".", literal=True)
 
-    def _hint(self, bad: pl.Series) -> str:
+    def _hint(self, bad: pl.Series) -> tuple[str, str]:
+        """Return what is wrong with texts that are no numbers, and a code for it."""
         first = str(bad[0]) if bad.len() else ""
         if self.decimal == "." and "," in first:
-            return "is not a number (is the comma a decimal point? Pass --decimal ,)"
+            hint = "(is the comma a decimal point? Pass --decimal ,)"
+            return f"is not a number {hint}", "decimal-comma"
         if self.decimal == "," and "." in first:
-            return "has a point, and --decimal , says that commas are the decimal mark"
-        return "is not a number"
+            mark = "--decimal , says that commas are the decimal mark"
+            return f"has a point, and {mark}", "decimal-point"
+        return "is not a number", "no-number"
+
+
+def read_condition(text: str, names: list[str], option: str) -> pl.Expr:
+    """Return a condition in SQL as Polars has it, of columns that are there."""
+    import polars as pl
+
+    try:
+        condition = pl.sql_expr(text)
+        used = condition.meta.root_names()
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+        raise bad_condition(text, names, option, problem) from problem
+    for name in used:
+        known(name, names, f"{option} {text!r}")
+    return condition
+
+
+def bad_condition(
+    text: str, names: list[str], option: str, problem: Any
+) -> InvalidInputError:
+    """Return what is said of a condition that an engine cannot read."""
+    return InvalidInputError(
+        f"{option} {text!r} cannot be used: {first_line(problem)}. It is a condition "
+        "such as \"split = 'test' AND mass < 120\": numbers are compared with numbers, "
+        "text in single quotes with text, and odd names of columns stand in double "
+        f"ones. The columns are: {listed(names)}.",
+        "condition",
+        columns=names,
+    )

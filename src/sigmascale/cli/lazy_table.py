@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add, and_
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from ..._support.progress import working
-from ...exceptions import InvalidInputError
-from ...roles import Choice, Expected, Roles, free_names
-from ..outputs import refuse_input
-from .files import format_of
-from .filesets import about, matching, named
-from .parquet_claims import check_claims
-from .reading import Engine, Reading
-from .sources import first_line
-from .values import RawTable
+import narwhals as nw
+
+from .. import frames
+from .._support.progress import working
+from ..exceptions import InvalidInputError
+from ..frames.lazy import difference, is_missing, label, number
+from ..roles import Choice, Expected, Roles
+from .columns import Columns, bad_condition, read_condition
+from .files import about, first_line, format_of, named, refuse_input
+from .options import Engine, Reading
+from .table import new_names, source_of
 
 if TYPE_CHECKING:
-    import narwhals as nw
-
-    from ...judging.validation import Validation
-    from ...persistence import SavedMap
-    from ...scaling import VarianceScaler
+    from ..persistence import SavedMap
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
@@ -47,14 +43,14 @@ class LazyTable:
         Their names.
     reading : Reading
         How they are read.
-    roles : Roles
-        Which of their columns are used.
+    roles : dict of str to Roles
+        Which of their columns are used, by target.
     frame : LazyFrame
         The rows with all columns.
     n_rows : int or None
         The number of rows, known once they were queried.
     new : tuple of str
-        Columns that were added, the recalibrated uncertainty first.
+        Columns that were added, the recalibrated uncertainties first.
     may_be_missing : tuple of str
         Features that a recalibrator takes even where they are missing.
     sample : int or None
@@ -63,7 +59,7 @@ class LazyTable:
 
     files: tuple[str, ...]
     reading: Reading
-    roles: Roles
+    roles: dict[str, Roles]
     frame: nw.LazyFrame[Any]
     n_rows: int | None = None
     new: tuple[str, ...] = ()
@@ -79,31 +75,34 @@ class LazyTable:
         sample: int | None = None,
     ) -> LazyTable:
         """Find the columns of files; nothing else is read."""
-        import narwhals as nw
-
         lazy = _scan(files, reading)
         with about(named(files)):
+            columns = _without_rows(lazy)
             if reading.where is not None:
-                from .where import Where
-
-                lazy = Where.parse(reading.where).keep_lazily(lazy)
-            schema = lazy.collect_schema()
-            # a frame without rows has the same names and types
-            empty = nw.from_dict(
-                {name: [] for name in schema}, schema=schema, backend="polars"
-            )
-            roles = choice.find(RawTable(empty.to_native()))
+                lazy = _where(lazy, columns, reading)
+            roles = choice.find_targets(columns)
             table = cls(tuple(files), reading, roles, lazy, sample=sample)
-            if roles.formula is not None:
+            if table.first.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
-            if reading.drop_missing:
-                table.frame = _with_all_values(lazy, roles)
+            if reading.drop_missing and not table.is_several:
+                # of several targets, what is missing has an empty result
+                table.frame = _with_all_values(lazy, table.first)
             return table
 
     @property
     def file(self) -> str:
         """What to call the files."""
         return named(self.files)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several targets."""
+        return list(self.roles) != [""]
+
+    @property
+    def first(self) -> Roles:
+        """The roles of the one target, or of the first."""
+        return next(iter(self.roles.values()))
 
     def require_memory(self, what: str, remedy: str = SOME_ROWS) -> NoReturn:
         """Refuse what needs rows in memory."""
@@ -118,158 +117,93 @@ class LazyTable:
         """Refuse to divide rows at random."""
         self.require_memory("--conformal-share")
 
-    def conformalize(self, scaler: VarianceScaler) -> NoReturn:
-        """Refuse to sort z-scores."""
-        self.require_memory("--conformal-share")
+    def factors(self, scaler: Any) -> dict[str, float]:
+        """Return nothing: what uncertainties are multiplied by takes rows to see."""
+        return {}
 
-    def fit(self, scaler: VarianceScaler, groups: str | None = None) -> None:
+    def fit(self, scaler: Any, groups: str | None = None) -> None:
         """Fit a recalibrator from sums, or from a sample of rows where it needs them.
 
         Rows with equal values of `groups` stay together, in a sample of whole groups.
         """
-        from ... import frames
-
+        rows = self._judged_rows()
         with self._querying("fitting"):
-            frames.fit(
-                scaler,
-                self._with_error(),
-                error=self._error,
-                uncertainty=self.roles.uncertainty,
-                features=self.roles.features,
-                groups=groups,
-                sample_weight=self.roles.weight,
-                **self._sample_size,
-            )
+            frames.fit(scaler, groups=groups, **rows)
         self.n_rows = scaler.n_samples_fit_
 
-    def factors(self, scaler: VarianceScaler) -> dict[str, float]:
-        """Return nothing: what uncertainties are multiplied by takes rows to see."""
-        return {}
-
     def validate(
-        self,
-        n_bins: int | None,
-        seed: int,
-        *,
-        groups: str | None = None,
-        **options: Any,
-    ) -> Validation:
+        self, uncertainty: None = None, *, groups: str | None, **options: Any
+    ) -> Any:
         """Judge the uncertainties by a sample; rows with equal `groups` go together."""
-        from ... import frames
-
+        rows = self._judged_rows()
         with self._querying("judging the uncertainties"):
-            found = frames.validate(
-                self._with_error(),
-                error=self._error,
-                uncertainty=self.roles.uncertainty,
-                features=self.roles.features,
-                groups=groups,
-                sample_weight=self.roles.weight,
-                n_bins=n_bins,
-                rng=seed,
-                **self._sample_size,
-                **options,
-            )
+            found = frames.validate(groups=groups, **rows, **options)
         self.n_rows = found.scores.n_rows
         return found
 
-    @property
-    def _sample_size(self) -> dict[str, int]:
-        """How many rows to draw, if anybody said it."""
-        return {} if self.sample is None else {"sample": self.sample}
-
-    @property
-    def _error(self) -> str:
-        """The column of errors, in the words of the user."""
-        return " - ".join(self.roles.error)
-
-    def _with_error(self) -> Any:
-        """Return the frame with standard deviations, labels and errors in it."""
-        from ...frames.lazy import difference, label, number
-
-        schema = self.frame.collect_schema()
-        find = number if len(self.roles.error) == 1 else difference
-        error = find(schema, *self.roles.error)
-        labels = [
-            label(self.frame, schema, name).alias(name) for name in self.roles.labels
-        ]
-        total, *parts = _standard_deviations(schema, self.roles)
-        parts = [
-            part.alias(name)
-            for part, name in zip(parts, self.roles.components, strict=True)
-        ]
-        made = [error.alias(self._error), total.alias(self.roles.uncertainty)]
-        return self.frame.with_columns(*made, *parts, *labels).to_native()
+    def _judged_rows(self) -> dict[str, Any]:
+        """Return what is fitted or judged: standard deviations, labels and errors."""
+        if self.is_several:
+            msg = (
+                "Several targets are fitted and judged in memory. Make a file of some "
+                "rows, or pass --engine memory."
+            )
+            raise InvalidInputError(msg)
+        roles, schema = self.first, self.frame.collect_schema()
+        error = " - ".join(roles.error)  # in the words of the user
+        with about(self.file):
+            find = number if len(roles.error) == 1 else difference
+            made = [find(schema, *roles.error).alias(error)]
+            labels = [
+                label(self.frame, schema, name).alias(name) for name in roles.labels
+            ]
+            called = (roles.uncertainty, *roles.components)
+            for each, name in zip(
+                _standard_deviations(schema, roles), called, strict=True
+            ):
+                made.append(each.alias(name))
+        return {
+            "frame": self.frame.with_columns(*made, *labels).to_native(),
+            "error": error,
+            "uncertainty": roles.uncertainty,
+            "features": roles.features,
+            "sample_weight": roles.weight,
+            **({} if self.sample is None else {"sample": self.sample}),
+        }
 
     def recalibrate(
-        self, saved: SavedMap, name: str | None, coverage: float | None
+        self, maps: Mapping[str, SavedMap], name: str | None, coverage: float | None
     ) -> LazyTable:
         """Return the table with new columns: uncertainties, and limits if asked for."""
-        import narwhals as nw
-
-        from ... import frames
-        from ...frames.lazy import label
-        from ...maps.nodes import columns_of
-
-        roles, names = self.roles, list(self.frame.collect_schema())
+        names, frame = list(self.frame.collect_schema()), self.frame
+        limits = coverage is not None
+        may_be_missing: dict[str, None] = {}
         with self._querying("recalibrating"):
-            new = free_names(name, roles, names, with_limits=coverage is not None)
-            schema = self.frame.collect_schema()
-            u, *parts = _standard_deviations(schema, roles)
-            values = dict(zip(roles.components, parts, strict=True))
-            values |= {each: label(self.frame, schema, each) for each in roles.labels}
-            made = {each: f"__{each}__" for each in values}
-            others = [value.alias(made[each]) for each, value in values.items()]
-            frame = nw.from_native(
-                frames.predict(
-                    saved,
-                    self.frame.with_columns(u.alias(UNCERTAINTY), *others).to_native(),
-                    uncertainty=UNCERTAINTY,
-                    features=[made.get(each, each) for each in roles.features],
-                    name=new[0],
-                )
-            )
-            if coverage is not None:
-                frame = frame.with_columns(*self._limits(saved, new, coverage))
-            if roles.is_variance:
-                squared = nw.col(new[0]) * nw.col(new[0])
-                frame = frame.with_columns(squared.alias(new[0]))
-        optional = {c.position for c in columns_of(saved.root) if c.kind == "optional"}
+            new = new_names(name, self.roles, names, limits=limits)
+            for called, (target, roles) in zip(new, self.roles.items(), strict=False):
+                frame = _recalibrate(frame, maps[target], roles, called)
+                if coverage is not None:
+                    found = _limits(frame, maps[target], roles, called, coverage)
+                    frame = frame.with_columns(
+                        limit.alias(each)
+                        for limit, each in zip(found, new[1:], strict=True)
+                    )
+                if roles.is_variance:
+                    squared = nw.col(called) * nw.col(called)
+                    frame = frame.with_columns(squared.alias(called))
+                may_be_missing |= dict.fromkeys(_optional(maps[target], roles))
         return replace(
             self,
             frame=frame.select(*names, *new),
             new=tuple(new),
-            may_be_missing=tuple(
-                each
-                for position, each in enumerate(roles.features, start=1)
-                if position in optional and each in roles.numbers
-            ),
+            may_be_missing=tuple(may_be_missing),
         )
 
-    def _limits(self, saved: SavedMap, new: list[str], coverage: float) -> list[Any]:
-        """Return the limits: constants times the uncertainty, plus the prediction."""
-        import narwhals as nw
-        import numpy as np
-
-        from ...frames.lazy import number
-
-        assert saved.conformal is not None
-        constants = saved.conformal.interval(
-            np.ones(1), coverage, asymmetric=False, labels=None
-        )[0]
-        limits = [nw.col(new[0]) * float(each) for each in constants]
-        if self.roles.prediction is not None:
-            value = number(self.frame.collect_schema(), self.roles.prediction)
-            limits = [value + each for each in limits]
-        return [limit.alias(each) for limit, each in zip(limits, new[1:], strict=True)]
-
-    def write(self, output: str, fitted: Roles) -> dict[str, Any]:
+    def write(self, output: str, fitted: dict[str, Roles]) -> dict[str, Any]:
         """Write the rows with all their columns; return what is told of them.
 
         All columns have types of their own, whatever the `fitted` roles.
         """
-        from ... import frames
-
         if format_of(output) != "parquet":
             msg = (
                 f"{output}: what is not read into memory is written as .parquet only. "
@@ -309,7 +243,7 @@ class LazyTable:
         """Return what is taken from the files, in words."""
         rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
         where = "" if self.reading.where is None else f", where {self.reading.where}"
-        return f"{self.file}: {rows}not read into memory{where}; {self.roles}."
+        return f"{self.file}: {rows}not read into memory{where}; {self.first}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is taken from the files, for machines."""
@@ -317,16 +251,13 @@ class LazyTable:
             "files": list(self.files),
             "rows": self.n_rows,
             "where": self.reading.where,
-            **self.roles.to_dict(),
+            **source_of(self.roles),
         }
 
 
-def _scan(files: Sequence[str], reading: Reading) -> Any:
+def _scan(files: Sequence[str], reading: Reading) -> nw.LazyFrame[Any]:
     """Return Parquet files as a lazy frame of Narwhals."""
-    import narwhals as nw
     import polars as pl
-
-    from ... import frames
 
     if reading.separator is not None or reading.decimal is not None:
         msg = (
@@ -339,10 +270,7 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
         native = frames.scan(
             list(files), engine=engine.value, scheduler=reading.scheduler
         )
-        for path in matching([file for file in files if "://" not in file]):
-            if Path(path).is_file():
-                check_claims(path, Path(path))
-        lazy = nw.from_native(native).lazy()
+        lazy: nw.LazyFrame[Any] = nw.from_native(native).lazy()
         lazy.collect_schema()
     except InvalidInputError:
         raise
@@ -359,12 +287,38 @@ def _scan(files: Sequence[str], reading: Reading) -> Any:
     return lazy
 
 
+def _without_rows(lazy: nw.LazyFrame[Any]) -> Columns:
+    """Return columns of the same names and types, in memory."""
+    schema = lazy.collect_schema()
+    empty = nw.from_dict({name: [] for name in schema}, schema=schema, backend="polars")
+    return Columns(empty.to_native())
+
+
+def _where(
+    lazy: nw.LazyFrame[Any], columns: Columns, reading: Reading
+) -> nw.LazyFrame[Any]:
+    """Return the rows that meet a condition, in the language of the engine."""
+    text, native = str(reading.where), lazy.to_native()
+    engine = reading.engine or Engine.polars
+    try:
+        if engine == Engine.polars:
+            condition = read_condition(text, columns.names, "--where")
+            columns.frame.filter(condition)  # types that cannot be compared
+            kept = native.filter(condition)
+        elif engine == Engine.dask:
+            kept = native.query(text)
+        else:
+            kept = native.filter(text)
+        found: nw.LazyFrame[Any] = nw.from_native(kept).lazy()
+        return found
+    except InvalidInputError:
+        raise
+    except Exception as problem:  # each engine has errors of its own
+        raise bad_condition(text, columns.names, "--where", problem) from problem
+
+
 def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]:
     """Leave out rows with missing values."""
-    import narwhals as nw
-
-    from ...frames.lazy import is_missing, number
-
     schema = lazy.collect_schema()
     for name in roles.of_numbers:
         lazy = lazy.filter(~is_missing(number(schema, name)))
@@ -375,10 +329,6 @@ def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]
 
 def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
     """Return the uncertainty, and its components; what is negative stays so."""
-    import narwhals as nw
-
-    from ...frames.lazy import number
-
     found = [number(schema, name) for name in roles.of_uncertainty]
     if roles.is_variance:  # engines differ in the root of a negative number
         found = [nw.when(u >= 0).then(u.sqrt()).otherwise(u) for u in found]
@@ -389,14 +339,63 @@ def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
     return [nw.when(usable).then(total).otherwise(-1.0), *found]
 
 
+def _recalibrate(
+    frame: nw.LazyFrame[Any], saved: SavedMap, roles: Roles, called: str
+) -> nw.LazyFrame[Any]:
+    """Return a frame with the recalibrated uncertainties of one target."""
+    schema = frame.collect_schema()
+    u, *parts = _standard_deviations(schema, roles)
+    values = dict(zip(roles.components, parts, strict=True))
+    values |= {each: label(frame, schema, each) for each in roles.labels}
+    made = {each: f"__{each}__" for each in values}
+    others = [value.alias(made[each]) for each, value in values.items()]
+    recalibrated: nw.LazyFrame[Any] = nw.from_native(
+        frames.predict(
+            saved,
+            frame.with_columns(u.alias(UNCERTAINTY), *others).to_native(),
+            uncertainty=UNCERTAINTY,
+            features=[made.get(each, each) for each in roles.features],
+            name=called,
+        )
+    )
+    return recalibrated
+
+
+def _limits(
+    frame: nw.LazyFrame[Any], saved: SavedMap, roles: Roles, u: str, coverage: float
+) -> list[nw.Expr]:
+    """Return the limits: constants times the uncertainty, plus the prediction."""
+    import numpy as np
+
+    assert saved.conformal is not None
+    constants = saved.conformal.interval(
+        np.ones(1), coverage, asymmetric=False, labels=None
+    )[0]
+    limits = [nw.col(u) * float(each) for each in constants]
+    if roles.prediction is None:
+        return limits
+    value = number(frame.collect_schema(), roles.prediction)
+    return [value + each for each in limits]
+
+
+def _optional(saved: SavedMap, roles: Roles) -> list[str]:
+    """Return the features that a recalibrator takes even where they are missing."""
+    from ..maps.nodes import columns_of
+
+    optional = {c.position for c in columns_of(saved.root) if c.kind == "optional"}
+    return [
+        each
+        for position, each in enumerate(roles.features, start=1)
+        if position in optional and each in roles.numbers
+    ]
+
+
 def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:
     """Return how many rows were written, and warn of those that lack something.
 
     `features` are those that may be missing.
     """
     import polars as pl
-
-    from ... import frames
 
     counts = {"rows": pl.len(), "empty": pl.col(name).is_null().sum()}
     for feature in features:

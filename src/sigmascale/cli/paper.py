@@ -1,14 +1,20 @@
-"""``sigmascale paper`` and ``demo``: whole stories, told by one command."""
+"""``sigmascale paper``: the study that all began with."""
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext, redirect_stdout
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from .app import app
-from .options import Seed, example
+from .options import AsJson, Seed, example
+from .printing import show_json
+
+NEEDED = ("cma", "matplotlib")
 
 
 @app.command(
@@ -33,6 +39,7 @@ def paper(
     step: Annotated[
         int, typer.Option(help="Step of the bin scan.", min=1, metavar="N")
     ] = 1,
+    as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper arXiv:2310.11978: all its tables and figures.
 
@@ -40,20 +47,22 @@ def paper(
     """
     from ..paper.program import reproduce
 
-    reproduce(data, download=download, out=out, seed=seed, n_draws=draws, step=step)
+    _refuse_without_packages()
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        written = reproduce(
+            data, download=download, out=out, seed=seed, n_draws=draws, step=step
+        )
+    if as_json:
+        show_json({"files": [str(path) for path in written]})
 
 
-@app.command(epilog=example("sigmascale demo"))
-def demo(
-    out: Annotated[
-        Path, typer.Option(help="Folder to write to.", metavar="FOLDER")
-    ] = Path("demo-output"),
-    rows: Annotated[
-        int, typer.Option(help="Molecules to make up.", min=1000, metavar="N")
-    ] = 20_000,
-    seed: Seed = 0,
-) -> None:
-    """Tell the whole story on built-in data: two CSV files, a table, a report."""
-    from .demo import run
-
-    run(out, rows=rows, seed=seed)
+def _refuse_without_packages() -> None:
+    """Say what is missing before any work, which takes minutes."""
+    missing = [each for each in NEEDED if find_spec(each) is None]
+    if missing:
+        msg = (
+            f"The study needs the package {' and '.join(missing)}: in a checkout of "
+            "sigmascale, pip install -e '.[cli,optimize]'; or pip install "
+            f"{' '.join(missing)}."
+        )
+        raise ImportError(msg)

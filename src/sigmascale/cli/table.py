@@ -1,0 +1,617 @@
+"""A table of files: its checked rows in memory, and what the commands do with them.
+
+One target is a table of one: whatever is kept by target has one entry then, whose name
+is empty. Files that are too large stay where they are, see :mod:`.lazy_table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._support.checks import Floats
+from .._support.progress import working
+from ..exceptions import InvalidInputError
+from ..predictions import read_table
+from ..roles import FROM_FORMULA, STAR, Choice, Expected, Roles, free_names
+from .columns import Columns
+from .files import (
+    UNTYPED,
+    about,
+    format_of,
+    matching,
+    named,
+    read_files,
+    refuse_input,
+    write_table,
+)
+from .options import Engine, Reading
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..persistence import SavedMap
+    from .lazy_table import LazyTable
+
+LEAST_ROWS = 5  # fewer cannot show anything
+EXACT = 2.0**53  # up to this float64 holds all whole numbers
+LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
+SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
+
+
+def open_table(
+    files: Sequence[str],
+    reading: Reading,
+    choice: Choice | Expected,
+    sample: int | None = None,
+) -> Table | LazyTable:
+    """Return files as one table whose columns have the roles that were chosen.
+
+    `sample` is how many rows may be drawn, if they stay where they are.
+    """
+    if stays_lazy(files, reading.engine, reading.scheduler):
+        from .lazy_table import LazyTable
+
+        return LazyTable.open(files, reading, choice, sample)
+    if sample is not None:
+        msg = (
+            "--sample is for files that are not read into memory, such as with "
+            "--engine polars; all rows of these are used."
+        )
+        raise InvalidInputError(msg)
+    return Table.open(files, reading, choice)
+
+
+def stays_lazy(
+    files: Sequence[str], engine: Engine | None, scheduler: str | None = None
+) -> bool:
+    """Return whether files are left where they are, and only queried."""
+    if engine is not None:
+        lazy = engine != Engine.memory
+    elif any("://" in file for file in files):
+        lazy = True
+    else:
+        there = [Path(file) for file in matching(files)]
+        lazy = all(path.suffix.lower() in (".parquet", ".pq") for path in there)
+        lazy &= sum(path.stat().st_size for path in there if path.is_file()) > LARGE
+    if not lazy and scheduler is not None:
+        msg = "--scheduler is for --engine dask or spark."
+        raise InvalidInputError(msg)
+    return lazy
+
+
+def read_columns(files: Sequence[str], reading: Reading) -> Columns:
+    """Read a file, or several as one table; nothing in it is checked."""
+    with working("reading the table"):
+        frame, untyped = read_files(files, reading.separator)
+    return Columns(frame, reading.decimal or ".", untyped)
+
+
+def read_pair(
+    calibration: str, test: str, choice: Choice, reading: Reading
+) -> tuple[Table, Table]:
+    """Read a calibration set, and a test set with the same columns."""
+    learned_from = Table.open([calibration], reading, choice)
+    expected = Expected(learned_from.roles, choice, with_error=True)
+    judged = Table.open([test], reading, expected)
+    for data in (learned_from, judged):
+        data.refuse_zeros()
+    return learned_from, judged
+
+
+def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
+    """Return what is kept of the columns, by target unless there is one."""
+    if list(roles) == [""]:
+        return roles[""].to_dict()
+    return {"targets": {name: each.to_dict() for name, each in roles.items()}}
+
+
+def new_names(
+    name: str | None, roles: dict[str, Roles], names: Sequence[str], *, limits: bool
+) -> list[str]:
+    """Return the names of the new columns, which must not be taken."""
+    several = list(roles) != [""]
+    if several and name is not None and name.count(STAR) != 1:
+        msg = (
+            f"--name {name!r} must have one star, for the names of {len(roles)} "
+            "targets: --name 'new_*'."
+        )
+        raise InvalidInputError(msg)
+    found: list[str] = []
+    for target, each in roles.items():
+        called = name.replace(STAR, target) if name is not None and several else name
+        found += free_names(called, each, [*names, *found], with_limits=limits)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """The checked rows of a file, or of several as one table.
+
+    Attributes
+    ----------
+    files : tuple of str
+        Its name, or those of several.
+    reading : Reading
+        How it was read.
+    roles : dict of str to Roles
+        Which of its columns are used, by target; features are the same for all.
+    columns : Columns
+        The rows with all columns of the file, as they were read.
+    X : DataFrame
+        The conditioning table: uncertainties of all targets, then the features.
+    errors : array of shape (n, n_targets) or None
+        Errors, if they are needed. NaN where they are missing, which can be if there
+        are several targets.
+    prediction, weights : array of shape (n,) or None
+        Predictions of one target, if they are needed, and weights of the rows.
+    n_read : int
+        Rows of the file, with those that `--where` left out.
+    dropped : int
+        Rows left out because of missing values.
+    new : tuple of str
+        Columns that were added, the recalibrated uncertainties first.
+    """
+
+    files: tuple[str, ...]
+    reading: Reading
+    roles: dict[str, Roles]
+    columns: Columns
+    X: pl.DataFrame
+    errors: Floats | None
+    prediction: Floats | None
+    weights: Floats | None
+    n_read: int
+    dropped: int = 0
+    new: tuple[str, ...] = ()
+
+    @classmethod
+    def open(
+        cls, files: Sequence[str], reading: Reading, choice: Choice | Expected
+    ) -> Table:
+        """Read and check a file, or several as one table."""
+        return cls.take(files, reading, read_columns(files, reading), choice)
+
+    @classmethod
+    def take(
+        cls,
+        files: Sequence[str],
+        reading: Reading,
+        columns: Columns,
+        choice: Choice | Expected,
+        complete: Iterable[str] = (),
+    ) -> Table:
+        """Check what was read from files.
+
+        `complete` are further columns of numbers that must have all values.
+        """
+        import polars as pl
+
+        n_read = columns.frame.height
+        with about(named(files)):
+            if reading.where is not None:
+                columns = columns.where(reading.where)
+            roles = choice.find_targets(columns)
+            first = next(iter(roles.values()))  # features and weights are those of all
+            several = list(roles) != [""]
+            used = [*first.of_numbers, *complete]
+            if several:  # of which errors may be missing
+                weight = [] if first.weight is None else [first.weight]
+                used = [*first.numbers, *weight]
+            values = columns.values(used, first.of_labels)
+            columns, values, dropped = _complete_rows(columns, values, reading)
+            least = LEAST_ROWS if first.error else 1
+            if isinstance(choice, Expected) and choice.least_rows is not None:
+                least = choice.least_rows
+            _refuse_few(columns, least)
+            tables, errors = [], []
+            for each in roles.values():
+                own = columns.values(each.of_numbers, ()) if several else {}
+                tables.append(_conditioning_table(columns, each, values | own))
+                if each.error:
+                    errors.append(_errors_of(columns, each, values | own))
+            uncertainties = [one.to_series(0) for one in tables]
+            return cls(
+                files=tuple(files),
+                reading=reading,
+                roles=roles,
+                columns=columns,
+                X=pl.DataFrame([*uncertainties, *tables[0].get_columns()[1:]]),
+                errors=np.column_stack(errors) if errors else None,
+                prediction=None
+                if several or first.prediction is None
+                else values[first.prediction].to_numpy(),
+                weights=_weights_of(columns, first, values),
+                n_read=n_read,
+                dropped=dropped,
+            )
+
+    # -- what is in it --------------------------------------------------------------
+
+    @property
+    def file(self) -> str:
+        """What to call the file, or all of them."""
+        return named(self.files)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.X.height
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several targets."""
+        return list(self.roles) != [""]
+
+    @property
+    def first(self) -> Roles:
+        """The roles of the one target, or of the first."""
+        return next(iter(self.roles.values()))
+
+    @property
+    def error(self) -> Floats:
+        """The errors: of one target, or a column for each of several."""
+        assert self.errors is not None
+        return self.errors if self.is_several else self.errors[:, 0]
+
+    @property
+    def uncertainty(self) -> Floats:
+        """The uncertainties: of one target, or a column for each of several."""
+        u: Floats = self.X[:, : len(self.roles)].to_numpy()
+        return u if self.is_several else u[:, 0]
+
+    @property
+    def features(self) -> pl.DataFrame | None:
+        """The features, if there are any."""
+        rest = self.X[:, len(self.roles) :]
+        return rest if rest.width else None
+
+    def groups(self, name: str | None) -> Any:
+        """Return the column of `--groups` as labels, if there is one."""
+        if name is None:
+            return None
+        with about(self.file):
+            return self.columns.groups(name).to_numpy()
+
+    def times(self, name: str) -> Any:
+        """Return the column of `--time`: numbers, or else text."""
+        with about(self.file):
+            text = self.columns.groups(name, "--time")
+            if self.columns.is_numeric(name):
+                return self.columns.numbers(name).to_numpy()
+        return text.to_numpy()
+
+    def require_memory(self, what: str, remedy: str = "") -> None:
+        """Do nothing: rows are in memory."""
+
+    def refuse_zeros(self) -> None:
+        """Refuse uncertainties of 0, with which nothing can be judged."""
+        with about(self.file):
+            for u, roles in zip(
+                self.X.iter_columns(), self.roles.values(), strict=False
+            ):
+                what = "a variance" if roles.is_variance else "an uncertainty"
+                words = f"is no positive number, as {what} must be"
+                self.columns.refuse(u == 0, u.alias(roles.uncertainty), words)
+
+    # -- learning -------------------------------------------------------------------
+
+    def hold_back(
+        self, share: float, groups: str | None, seed: int
+    ) -> tuple[Table, Table]:
+        """Return the other rows, and a random share of them; groups stay whole."""
+        is_held = random_rows(
+            self.n_rows, self.groups(groups), share, seed, "--conformal-share"
+        )
+        if self.n_rows - np.count_nonzero(is_held) < LEAST_ROWS:
+            msg = (
+                f"{self.file}: --conformal-share {share:g} leaves too few rows to fit: "
+                f"at least {LEAST_ROWS} are needed. Hold less back."
+            )
+            raise InvalidInputError(msg)
+        return self._take(~is_held), self._take(is_held)
+
+    def _take(self, which: Any) -> Table:
+        """Return some of the rows."""
+        import polars as pl
+
+        mask = pl.Series(which)
+        return replace(
+            self,
+            columns=self.columns.filter(mask),
+            X=self.X.filter(mask),
+            errors=None if self.errors is None else self.errors[which],
+            prediction=None if self.prediction is None else self.prediction[which],
+            weights=None if self.weights is None else self.weights[which],
+        )
+
+    def fit(self, scaler: Any, groups: str | None = None) -> None:
+        """Fit a recalibrator; rows with equal values of `groups` stay together."""
+        labels = self.groups(groups)
+        with about(self.file), working("fitting"):
+            scaler.fit(self.X, self.error, groups=labels, sample_weight=self.weights)
+
+    def conformalize(self, scaler: Any) -> None:
+        """Give a recalibrator what intervals need, from rows it was not fitted on."""
+        scaler.conformalize(self.X, self.error, sample_weight=self.weights)
+
+    def factors(self, scaler: Any) -> dict[str, float]:
+        """Return the range of what uncertainties are multiplied by, if not all are 0.
+
+        These are quantiles by name.
+        """
+        old = self.uncertainty
+        factors = scaler.predict(self.X)[old > 0] / old[old > 0]
+        if not factors.size:
+            return {}
+        values = np.quantile(factors, list(SHARES.values())).tolist()
+        return dict(zip(SHARES, values, strict=True))
+
+    # -- judging --------------------------------------------------------------------
+
+    def validate(
+        self, uncertainty: Floats | None = None, *, groups: str | None, **options: Any
+    ) -> Any:
+        """Judge uncertainties: those of the table, or what has become of them.
+
+        Rows with equal `groups` belong together.
+        """
+        judge: Any
+        if self.is_several:
+            from ..targets.validation import validate_targets as judge
+
+            options["names"] = list(self.roles)
+        else:
+            from ..judging.verdicts import validate as judge
+
+            if uncertainty is not None:
+                options["ties"] = self.uncertainty
+        if uncertainty is None:
+            self.refuse_zeros()
+        options["groups"] = self.groups(groups)
+        with about(self.file), working("judging the uncertainties"):
+            return judge(
+                self.error,
+                self.uncertainty if uncertainty is None else uncertainty,
+                self.features,
+                sample_weight=self.weights,
+                **options,
+            )
+
+    # -- recalibrating --------------------------------------------------------------
+
+    def recalibrated(self, maps: Mapping[str, SavedMap]) -> Floats:
+        """Return what recalibrators make of the uncertainties, as these are given.
+
+        Columns may have other names than in `fit`; what is missing stays so.
+        """
+        found = np.full((self.n_rows, len(self.roles)), np.nan)
+        with about(self.file), working("recalibrating"):
+            for k, target in enumerate(self.roles):
+                X = self._of_target(k)
+                there = X.to_series(0).is_not_null()
+                if there.any():
+                    rows = read_table(X.filter(there))
+                    found[there.to_numpy(), k] = maps[target].predict(rows)
+        return found if self.is_several else found[:, 0]
+
+    def _of_target(self, number: int) -> pl.DataFrame:
+        """Return the conditioning table of one target."""
+        n = len(self.roles)
+        return self.X if n == 1 else self.X[:, [number, *range(n, self.X.width)]]
+
+    def shared(self, maps: Mapping[str, SavedMap]) -> float:
+        """Return which share of a calibration set is among the rows, at most."""
+        import polars as pl
+
+        assert self.errors is not None
+        shares = [0.0]
+        for k, target in enumerate(self.roles):
+            error, seen = self.errors[:, k], maps[target].seen
+            there = ~np.isnan(error)
+            if seen is not None and there.any():
+                rows = read_table(self._of_target(k).filter(pl.Series(there)))
+                shares.append(seen.shared(rows.changed(error=error[there])))
+        return max(shares)
+
+    def recalibrate(
+        self, maps: Mapping[str, SavedMap], name: str | None, coverage: float | None
+    ) -> Table:
+        """Return the table with new columns: uncertainties, and limits if asked for."""
+        import polars as pl
+
+        frame = self.columns.frame
+        with about(self.file):
+            limits = coverage is not None
+            new = new_names(name, self.roles, frame.columns, limits=limits)
+        found = self.recalibrated(maps).reshape(self.n_rows, -1).T
+        columns = [
+            u**2 if roles.is_variance else u
+            for u, roles in zip(found, self.roles.values(), strict=True)
+        ]
+        if coverage is not None:
+            columns += self._limits(maps[""], found[0], coverage)
+        added = [
+            pl.Series(each, values).fill_nan(None)
+            for each, values in zip(new, columns, strict=True)
+        ]
+        changed = replace(self.columns, frame=frame.with_columns(added))
+        return replace(self, columns=changed, new=tuple(new))
+
+    def _limits(self, saved: SavedMap, u: Floats, coverage: float) -> list[Floats]:
+        """Return the limits of the values, or of the errors without predictions."""
+        assert saved.conformal is not None
+        limits = saved.conformal.interval(u, coverage, asymmetric=False, labels=None)
+        value = 0.0 if self.prediction is None else self.prediction
+        return [value + limits[:, 0], value + limits[:, 1]]
+
+    def write(self, output: str, fitted: dict[str, Roles]) -> dict[str, Any]:
+        """Write the rows with all their columns; return what is told of them.
+
+        `fitted` are the roles of the table that the recalibrator was fitted on. A
+        format that knows types gets columns as they were used.
+        """
+        if len(self.files) > 1 or not Path(self.files[0]).is_file():
+            refuse_input(output, self.files)
+        frame = self.columns.frame
+        if self.columns.untyped and format_of(output) not in UNTYPED:
+            numbers = [n for each in self.roles.values() for n in each.of_numbers]
+            for each in fitted.values():
+                numbers += [*each.of_numbers, *each.left_out]
+            labels = [n for each in fitted.values() for n in each.labels]
+            frame = self.columns.with_types(dict.fromkeys(numbers), labels)
+        style = self.reading
+        write_table(frame, output, separator=style.separator, decimal=style.decimal)
+        return {"rows": self.n_rows, "dropped": self.dropped}
+
+    # -- telling --------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        """Return what was taken from the file, in words."""
+        return self.counted(self.n_rows, self.n_read, self.dropped)
+
+    def counted(self, n_rows: int, n_read: int, dropped: int) -> str:
+        """Return in words what was taken from a file of which this may be a part."""
+        what = str(self.first)
+        if self.is_several:
+            features = ", ".join(self.first.features) or "none"
+            targets = f"{len(self.roles)} targets: {', '.join(self.roles)}"
+            what = f"{targets}; features: {features}"
+        kept = ""
+        if self.reading.where is not None:
+            kept = f" of {n_read}, where {self.reading.where}"
+        left_out = f"; {dropped} rows with missing values left out" if dropped else ""
+        return f"{self.file}: {n_rows} rows{kept}; {what}{left_out}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was taken from the file, for machines."""
+        several = len(self.files) > 1
+        return {
+            **({"files": list(self.files)} if several else {"file": self.file}),
+            "rows": self.n_rows,
+            "rows_read": self.n_read,
+            "where": self.reading.where,
+            "dropped": self.dropped,
+            **source_of(self.roles),
+        }
+
+
+def random_rows(
+    n_rows: int, groups: Any, share: float, seed: int, option: str
+) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return whether each row is among a random share of them; groups stay whole."""
+    if not 0 < share < 1:
+        msg = f"{option} must lie between 0 and 1; found {share:g}."
+        raise InvalidInputError(msg)
+    codes = np.arange(n_rows)
+    if groups is not None:
+        codes = np.unique(groups, return_inverse=True)[1]
+    sizes = np.bincount(codes)
+    order = np.random.default_rng(seed).permutation(sizes.size)
+    # whole groups, until the share is reached as nearly as it can be
+    n_taken = 1 + int(np.searchsorted(np.cumsum(sizes[order]), share * n_rows - 0.5))
+    return np.isin(codes, order[:n_taken])
+
+
+def _complete_rows(
+    columns: Columns, values: dict[str, pl.Series], reading: Reading
+) -> tuple[Columns, dict[str, pl.Series], int]:
+    """Return the rows in which no value is missing, these values, and how many are not.
+
+    They are left out if the user has said so, or else refused.
+    """
+    import polars as pl
+
+    missing = {name: series.is_null() for name, series in values.items()}
+    if not missing:
+        return columns, values, 0
+    anywhere = pl.DataFrame(list(missing.values())).select(pl.any_horizontal("*"))
+    lost = anywhere.to_series()
+    dropped = int(lost.sum())
+    if dropped and not reading.drop_missing:
+        counts = ", ".join(
+            f"{name!r} {each.sum()}" for name, each in missing.items() if each.any()
+        )
+        msg = (
+            f"{dropped} of {columns.frame.height} rows have missing values, by column: "
+            f"{counts}. Fill them in, or leave these rows out with --drop-missing."
+        )
+        by_column = {name: int(each.sum()) for name, each in missing.items()}
+        raise InvalidInputError(msg, "missing-values", rows=dropped, columns=by_column)
+    if dropped:
+        columns = columns.filter(~lost)
+        values = {name: series.filter(~lost) for name, series in values.items()}
+    return columns, values, dropped
+
+
+def _refuse_few(columns: Columns, least: int) -> None:
+    count = columns.frame.height
+    if count < least:
+        found = "1 row" if count == 1 else f"{count} rows"
+        msg = f"{found} with all values: too few. At least {least} are needed."
+        raise InvalidInputError(msg, "few-rows", rows=count, least=least)
+
+
+def _conditioning_table(
+    columns: Columns, roles: Roles, values: dict[str, pl.Series]
+) -> pl.DataFrame:
+    """Return the table that recalibrators take: uncertainty first, then features."""
+    import polars as pl
+
+    what = "a variance" if roles.is_variance else "an uncertainty"
+    parts = []
+    for name in roles.of_uncertainty:
+        u = values[name]
+        columns.refuse(u < 0, u, f"is negative, and {what} cannot be")
+        parts.append(u.sqrt() if roles.is_variance else u)
+    if roles.components:
+        total = pl.DataFrame([part**2 for part in parts]).sum_horizontal().sqrt()
+        parts = [total.alias(roles.uncertainty), *parts]
+    features = [values[name] for name in (*roles.numbers, *roles.labels)]
+    X = pl.DataFrame([*parts, *features])
+    if roles.formula is not None:
+        from ..chemistry import describe_formulas
+
+        table = describe_formulas(values[roles.formula])
+        derived = zip(FROM_FORMULA, table.to_dict().values(), strict=True)
+        X = X.with_columns(pl.Series(name, column) for name, column in derived)
+    return X
+
+
+def _weights_of(
+    columns: Columns, roles: Roles, values: dict[str, pl.Series]
+) -> Floats | None:
+    """Return the weights, if there are any: none is negative, and not all are 0."""
+    if roles.weight is None:
+        return None
+    column = values[roles.weight]
+    columns.refuse(column < 0, column, "is negative, and a weight cannot be")
+    weights: Floats = column.to_numpy()
+    if not weights.any():
+        msg = f"all weights, in column {roles.weight!r}, are 0: no row is left."
+        raise InvalidInputError(msg)
+    return weights
+
+
+def _errors_of(columns: Columns, roles: Roles, values: dict[str, pl.Series]) -> Floats:
+    """Return the errors: a column of them, or reference minus prediction."""
+    import polars as pl
+
+    error = values[roles.error[0]]
+    if len(roles.error) == 2:
+        pair = [values[name] for name in roles.error]
+        if any(bool((x.abs() >= EXACT).any()) for x in pair):
+            # whole numbers that float64 cannot hold
+            whole = [columns.frame[x.name].cast(pl.Int128, strict=False) for x in pair]
+            if [x.null_count() for x in whole] == [x.null_count() for x in pair]:
+                pair = whole
+        error = (pair[0] - pair[1]).cast(pl.Float64)
+    u = values[roles.of_uncertainty[0]]
+    unknown = u.is_null() & error.is_not_null()
+    columns.refuse(unknown, u, "is missing, and the error of the row is not")
+    found: Floats = error.to_numpy()
+    return found

@@ -1,1 +1,0 @@
-"""Tables in files, and which column is what."""
