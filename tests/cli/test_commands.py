@@ -134,7 +134,7 @@ def test_the_error_is_reference_minus_prediction(sigmascale):
     assert parts["data"]["error"] == ["right", "model"]
     zms = [each["verdicts"]["average"]["score"] for each in (parts, whole)]
     assert zms[0] == pytest.approx(zms[1], rel=1e-9)
-    guessed = only_json(sigmascale("check", "parts.csv", "--json"))
+    guessed = json.loads(sigmascale("check", "parts.csv", "--json").out)
     assert guessed["data"]["error"] == ["y_true", "y_pred"]
 
 

@@ -178,3 +178,5 @@ def test_predictions_that_arrays_were_made_to_need_no_names():
     fitted = ss.TemperatureScaling().fit(p)
     np.testing.assert_array_equal(fitted.predict(X), fitted.predict(p))
     assert not hasattr(fitted, "feature_names_in_")
+    named = ss.Predictions(y_std=X[:, 0], features={"mass": X[:, 1]})
+    np.testing.assert_array_equal(fitted.predict(named), fitted.predict(p))

@@ -7,6 +7,7 @@ from sigmascale import RakedScaling, scorecard, validate
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.bins.sums import CellSums
 from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
+from sigmascale.maps import UNCERTAINTY
 from sigmascale.scaling import raked
 from sigmascale.scaling.crossfit import canonical_order, largest_ratio, make_folds
 from sigmascale.scaling.raked import CrossRaking, rake
@@ -73,7 +74,7 @@ def test_the_joint_table_of_parts_gives_what_all_rows_give():
         cells = CellSums.from_rows(codes[rows], fold[rows], z2[rows], cap)
         total = cells if total is None else total + cells
     assert total.n.sum() == N
-    assert parts._fit_cells(total) is parts
+    parts.map_, _ = parts._rake(total, UNCERTAINTY)
     assert parts.shrinkage_ == whole.shrinkage_
     assert parts.scale_ == pytest.approx(whole.scale_, rel=1e-10)
     for name, factors in whole.factors_.items():

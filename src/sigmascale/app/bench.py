@@ -19,9 +19,9 @@ from ..cli.demo import halves
 from ..cli.divide import divide_table
 from ..cli.files import kind_of, write_table
 from ..cli.fit import learn, range_in_words
-from ..cli.methods import load_saved
+from ..cli.methods import load_saved, source_of
 from ..cli.printing import finite
-from ..cli.table import Table, read_columns, source_of
+from ..cli.table import Table, read_columns
 from ..datasets import make_molecules
 from ..exceptions import ColumnError, InvalidInputError
 from ..export import to_onnx

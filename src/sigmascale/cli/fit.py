@@ -11,7 +11,7 @@ import typer
 from ..exceptions import InvalidInputError
 from .app import app
 from .files import about, check_output, standard_output
-from .methods import AUTO, make_scaler, refuse_for_several
+from .methods import AUTO, make_scaler, refuse_for_several, source_of
 from .options import (
     COLUMNS,
     READING,
@@ -114,7 +114,7 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
-    from .table import open_table, source_of
+    from .table import open_table
 
     if output != "-":
         check_output(output, (".json",), files)

@@ -16,11 +16,11 @@ from .. import frames
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..frames.lazy_rows import difference, is_missing, label, number
-from ..roles import Choice, Expected, Roles
+from ..roles import Choice, Expected, Roles, new_names
 from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
+from .methods import source_of
 from .options import Engine, Reading
-from .table import new_names, source_of
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap

@@ -7,11 +7,10 @@ from .category import CategoryScaling
 from .component import ComponentScaling
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
-from .none import NoScaling
 from .raked import RakedScaling
 from .registry import methods, register, scaler_of, scalers, unregister
 from .selected import SelectedScaling
-from .temperature import TemperatureScaling
+from .temperature import NoScaling, TemperatureScaling
 
 __all__ = [
     "BinwiseScaling",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._support.checks import Floats, Ints, check_choice
 from .._support.progress import working
@@ -232,8 +233,6 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         -------
         array of shape (n,)
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         if on_device(X):
             return devices.predict(self, X)
@@ -267,8 +266,6 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         >>> ss.TemperatureScaling().fit([1.0, 2.0], [2.0, 4.0]).describe()
         'All uncertainties are multiplied by one factor. The factor is 2.'
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         does = f"{self.does[0].upper()}{self.does[1:]}."
         words = [does, self._learned_words(), self._law_words()]
@@ -306,8 +303,6 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, at least 0.
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         if on_device(X):
             if sample_weight is None:
@@ -338,18 +333,21 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
 
     def _compare_columns(self, X: Any, rows: Any, *, fitting: bool) -> None:
         """Remember the columns of a table in `fit`, and compare them after it."""
-        from sklearn.utils.validation import validate_data
-
         if isinstance(X, Predictions):
+            found, numbered = X.names[1:], default_names(len(X.names))[1:]
             if fitting:
                 self._remember_names(X.names)
-                if X.names == default_names(len(X.names)):  # which arrays have, too
+                if found == numbered:  # as the columns of an array are
                     del self.feature_names_in_
-            elif fitted_names(self)[1:] != X.names[1:]:
+                return
+            known = fitted_names(self)[1:]
+            same = len(known) == len(found)
+            if hasattr(self, "feature_names_in_") and found != numbered:
+                same = known == found
+            if not same:
                 msg = (
                     "`predictions` must have the features of fit, in their order: "
-                    f"{', '.join(fitted_names(self)[1:])}; found "
-                    f"{', '.join(X.names[1:]) or 'none'}."
+                    f"{', '.join(known) or 'none'}; found {', '.join(found) or 'none'}."
                 )
                 raise InvalidInputError(msg)
             return

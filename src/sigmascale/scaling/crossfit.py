@@ -54,17 +54,6 @@ def largest_counted(z2: Floats, weights: Floats | None = None) -> float:
     return ratio * mean
 
 
-def deviance(ratio: Floats, log_factor: Floats, cap: float) -> Floats:
-    """Return the Huberised gamma deviance of each row, h(r) + f with r = ratio exp(-f).
-
-    h(r) = r up to `cap` and cap (1 + ln(r / cap)) beyond. Its gradient in f is
-    1 - min(r, cap): one enormous error cannot decide alone, yet a region whose
-    variance really is large still gets it, because f grows until r is below the cap.
-    """
-    r = ratio * np.exp(np.minimum(-log_factor, 600))  # where it would overflow, r is 0
-    return capped(r, cap) + log_factor
-
-
 def capped(r: Floats, cap: float) -> Floats:
     """Return h(r), which is r up to `cap` and grows as its logarithm beyond."""
     h = np.minimum(r, cap)

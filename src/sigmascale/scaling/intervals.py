@@ -6,6 +6,8 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import (
     Floats,
@@ -141,8 +143,6 @@ class Intervals(BaseEstimator):
         -------
         self
         """
-        from sklearn.utils.validation import check_is_fitted
-
         refuse_other_order(
             X=X, error=error, by_category=by_category, sample_weight=sample_weight
         )
@@ -223,9 +223,6 @@ class Intervals(BaseEstimator):
         >>> ss.picp(new.error, interval)
         0.9
         """
-        from sklearn.exceptions import NotFittedError
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         if not hasattr(self, "conformal_"):
             if hasattr(self, "law_"):

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
@@ -52,7 +53,7 @@ class RakedScaling(VarianceScaler):
     variables, multiply the variance of each bin by its current <Z²>, until no bin
     moves. At the end every bin of every variable is calibrated at once, but for the
     shrinkage of thin bins and a cap on enormous errors. It needs only the sums of z²
-    over joint cells, see `_fit_cells`.
+    over joint cells.
 
     Parameters
     ----------
@@ -208,23 +209,8 @@ class RakedScaling(VarianceScaler):
             raise InvalidInputError(msg)
         return positions[0], positions[1]
 
-    def _fit_cells(self, cells: CellSums) -> RakedScaling:
-        """Learn the factors from sums over joint cells and folds.
-
-        This is all that `fit` does once rows are summed: tables of parts of the data
-        add up, so that the data need not be in memory at once. The bins must be known:
-        `fit` on some rows learns them.
-        """
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "n_codes_")
-        self.map_ = self._rake(cells, UNCERTAINTY)[0]
-        return self
-
     def _rake(self, cells: CellSums, base: Node) -> tuple[Node, CrossRaking]:
         """Learn the factors; return the map, and the same without each of the folds."""
-        from sklearn.exceptions import ConvergenceWarning
-
         cells = cells.with_pairs(self.pairs_, self.n_codes_)
         pseudo, pseudo_of_folds = self._choose(cells)
         active = telling(cells, self.n_codes_)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 # The module, beside this one, and the class; simple ones first.
 _METHODS: dict[str, tuple[str, str]] = {
     "auto": ("selected", "SelectedScaling"),
-    "none": ("none", "NoScaling"),
+    "none": ("temperature", "NoScaling"),
     "temperature": ("temperature", "TemperatureScaling"),
     "linear": ("linear", "LinearScaling"),
     "component": ("component", "ComponentScaling"),

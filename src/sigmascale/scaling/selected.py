@@ -6,6 +6,7 @@ from textwrap import shorten, wrap
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import LARGEST_Z, Floats, Ints, check_count
 from .._support.progress import track
@@ -38,10 +39,9 @@ from .crossfit import (
 )
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
-from .none import NoScaling
 from .raked import RakedScaling
 from .summaries import CodedColumn, coded_columns
-from .temperature import TemperatureScaling
+from .temperature import NoScaling, TemperatureScaling
 
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
 CALIBRATED = 0.05  # |ln <Z²>| up to which an average is right, and "none" a candidate
@@ -350,8 +350,6 @@ class SelectedScaling(VarianceScaler):
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         table = self.cv_results_
         numbers = [

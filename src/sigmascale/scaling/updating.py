@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Label, in_label_order
@@ -110,8 +111,6 @@ class Updating(BaseEstimator):
         >>> round(scaler.update([1.0] * 30, [5.0] * 30, half_life=10).factor_, 2)
         4.94
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         fade = fading(forget, half_life)
         kept = self._kept_sums()
@@ -149,8 +148,6 @@ class Updating(BaseEstimator):
         >>> round(one.merge(other).factor_, 3)
         3.162
         """
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         kept = self._kept_sums()
         own = type(self).__name__
