@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 from sklearn.base import clone
 
 from ._support.checks import Floats, check_pair, rng_from
@@ -162,12 +163,12 @@ def compare(
     ----------
     scalers : list or dict of recalibrators
         They are cloned, not changed. A dict gives them names.
-    calibration, test : (X, y), (X, y, groups) or (X, y, groups, sample_weight)
-        Conditioning table (uncertainty first, then features) and errors of the set to
-        fit on and of the set to judge by. Groups are labels of rows that belong
-        together, as repeats of one sample do: fits keep them together, and intervals
-        count groups rather than rows. Weights are those of rows, at least 0; groups
-        may be None.
+    calibration, test : Predictions, (X, y), (X, y, groups) or with sample_weight, too
+        The set to fit on and the set to judge by: Predictions with errors, or the
+        conditioning table (uncertainty first, then features) and errors. Groups are
+        labels of rows that belong together, as repeats of one sample do: fits keep them
+        together, and intervals count groups rather than rows. Weights are those of
+        rows, at least 0; groups may be None.
     features : list of int or str, optional
         Columns of X to score adaptivity for; by default all but the first.
     n_bins : int, optional
@@ -206,8 +207,8 @@ def compare(
         )
         raise InvalidInputError(msg)
     sets = [
-        _JudgedSet.read(calibration, "calibration", features),
-        _JudgedSet.read(test, "test", features),
+        _Set.read(calibration, "calibration", features),
+        _Set.read(test, "test", features),
     ]
     settings = [
         check_settings(bins_of(n_bins, each.rows.total), method) for each in sets
@@ -221,7 +222,7 @@ def compare(
         else:
             fitted = sets[0].fit(clone(scaler))
             seconds = time.perf_counter() - started
-            outputs = [fitted.predict(each.X) for each in sets]
+            outputs = [each.predict(fitted) for each in sets]
         learned, judged = (
             each.measure(u, how, rng)
             for each, u, how in zip(sets, outputs, settings, strict=True)
@@ -240,36 +241,47 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _JudgedSet:
-    """One set: the table that recalibrators take, and the rows that are judged."""
+class _Set:
+    """One set: rows to learn from, those that are judged, and what others take.
 
-    X: Any
+    The judged ones have the features to score adaptivity for.
+    """
+
     rows: Predictions
+    judged: Predictions
+    X: Any
 
     @classmethod
-    def read(
-        cls, data: Data, name: str, features: Sequence[int | str] | None
-    ) -> _JudgedSet:
-        """Check a pair (X, y); `features` are the columns to score adaptivity for."""
+    def read(cls, data: Data, name: str, features: Sequence[int | str] | None) -> _Set:
+        """Check Predictions, or a pair (X, y)."""
         rows = read_pair(data, name, weighted=True)
-        X = data[0] if rows.places is None else some_rows(data[0], rows.places)
-        e, u = check_pair(rows.errors, rows.uncertainty)
-        judged = rows.changed(error=e).with_uncertainty(u).with_features(features)
-        return cls(X, judged.to_be_judged())
+        if isinstance(data, Predictions):
+            X = np.column_stack(
+                [
+                    rows.labels(i).values() if rows.is_labelled(i) else column
+                    for i, column in enumerate(rows.columns)
+                ]
+            )
+        else:
+            X = data[0] if rows.places is None else some_rows(data[0], rows.places)
+        return cls(rows, rows.with_features(features).to_be_judged(), X)
 
     def fit(self, scaler: Any) -> Any:
         """Fit a recalibrator; one of another library need not know of groups."""
+        if isinstance(scaler, VarianceScaler):
+            return scaler.fit(self.rows)
         known = {"groups": self.rows.groups, "sample_weight": self.rows.weights}
         given = {name: each for name, each in known.items() if each is not None}
         return scaler.fit(self.X, self.rows.errors, **given)
+
+    def predict(self, scaler: Any) -> Floats:
+        """Return what a recalibrator makes of the uncertainties."""
+        table = self.rows if isinstance(scaler, VarianceScaler) else self.X
+        return check_pair(self.rows.errors, scaler.predict(table))[1]
 
     def measure(self, u: Floats, settings: BinSettings, rng: int) -> Measured:
         """Measure these rows with other uncertainties."""
         # Ties in a feature are broken by the uncertainty before recalibration, so that
         # all methods are scored on the same bins of the features.
-        return measure(
-            self.rows.with_uncertainty(check_pair(self.rows.errors, u)[1]),
-            settings,
-            rng_from(rng),
-            ties=self.rows.uncertainty,
-        )
+        judged = self.judged.with_uncertainty(u)
+        return measure(judged, settings, rng_from(rng), ties=self.judged.uncertainty)
