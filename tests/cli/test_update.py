@@ -73,7 +73,7 @@ def test_new_labels_are_learned_without_a_warning(sigmascale):
     table(3).with_columns(kind=pl.lit("new")).write_csv("labels.csv")
     done = sigmascale("update", "t.json", "labels.csv")
     assert (done.code, done.err) == (0, "")
-    assert done.says("3 groups")
+    assert done.says("3 categories")
 
 
 @pytest.mark.parametrize(

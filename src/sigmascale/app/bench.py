@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from ..bins.partitions import feasible_bins
+from ..cli.app import finite
 from ..cli.check import Judged, expected_by, judge_table
 from ..cli.columns import MISSING_TEXTS, Columns
 from ..cli.demo import halves
@@ -20,7 +21,6 @@ from ..cli.divide import divide_table
 from ..cli.files import kind_of, write_table
 from ..cli.fit import learn, range_in_words
 from ..cli.methods import load_saved, source_of
-from ..cli.printing import finite
 from ..cli.table import Table, read_columns
 from ..datasets import make_molecules
 from ..exceptions import ColumnError, InvalidInputError

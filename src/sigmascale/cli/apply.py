@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app
+from .app import app, say, show_json
 from .files import format_of
 from .methods import load_saved, refuse_for_several
 from .options import (
@@ -22,7 +22,6 @@ from .options import (
     gather,
     make_choice,
 )
-from .printing import say, show_json
 
 
 @app.command(

@@ -14,10 +14,9 @@ import typer
 from .._support.files import whole_file
 from .._support.progress import track, working
 from ..exceptions import UnseenCategoryWarning
-from .app import app
+from .app import app, say, show_json
 from .files import write_table
 from .options import AsJson, Seed, example
-from .printing import say, show_json
 
 if TYPE_CHECKING:
     import polars as pl

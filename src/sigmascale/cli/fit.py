@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app
+from .app import app, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
 from .methods import AUTO, make_scaler, refuse_for_several, source_of
 from .options import (
@@ -26,7 +26,6 @@ from .options import (
     example,
     gather,
 )
-from .printing import say, show_json, show_words, tell_guesses
 
 if TYPE_CHECKING:
     from ..judging.shift import ShiftWeights

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .app import app
+from .app import app, say, show_json, show_words
 from .check import warn_of_shared
 from .files import about, check_output, standard_output
 from .methods import load_saved, refuse_file_of_several
@@ -19,7 +19,6 @@ from .options import (
     example,
     gather,
 )
-from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
     from ..scaling import VarianceScaler
