@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError
-from .printing import collected
+from .printing import as_dict, collected
 
 # What the process ends with; 2 is what Typer has for wrong options, too.
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
@@ -124,6 +124,15 @@ def result_of(arguments: Sequence[str]) -> tuple[int, dict[str, Any]]:
     ------
     InvalidInputError
         Where the command line would print one; also if an option is wrong.
+    """
+    code, found = run(arguments)
+    return code, as_dict(found)
+
+
+def run(arguments: Sequence[str]) -> tuple[int, Any]:
+    """Run a command in this process; return its exit code, and what it has found.
+
+    That is what `--json` would print, or an object whose `to_dict` returns that.
     """
     with collected() as results:
         try:

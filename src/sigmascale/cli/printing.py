@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .table import Table
 
 WIDTH = 79
-_results: ContextVar[list[dict[str, Any]] | None] = ContextVar("results", default=None)
+_results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
 NARROWEST = 20  # characters in a line, however narrow the terminal says that it is
 
 
@@ -38,22 +38,25 @@ def say(words: Any = "") -> None:
     print(visible(str(words)))
 
 
-def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
-    """Print a result for machines, or keep it for those who asked for it."""
+def show_json(result: Any, *, to_stderr: bool = False) -> None:
+    """Print a result for machines, or keep it for those who asked for it.
+
+    It is a dict, or has `to_dict`.
+    """
     kept = _results.get()
     if kept is not None:
-        kept.append(finite(result))
+        kept.append(result)
         return
-    text = json.dumps(finite(result), indent=1, ensure_ascii=False)
+    text = json.dumps(as_dict(result), indent=1, ensure_ascii=False)
     # what JSON leaves of control characters, and bytes that are no text
     safe = INVISIBLE.sub(lambda found: _escaped(found[0]), text)
     print(safe, file=sys.stderr if to_stderr else sys.stdout)
 
 
 @contextmanager
-def collected() -> Iterator[list[dict[str, Any]]]:
+def collected() -> Iterator[list[Any]]:
     """Keep results for machines in a list instead of printing them."""
-    results: list[dict[str, Any]] = []
+    results: list[Any] = []
     token = _results.set(results)
     try:
         yield results
@@ -80,6 +83,14 @@ def tell_written(report: Path | None) -> None:
     """Print where the report is."""
     if report is not None:
         say(f"\nReport: {report}")
+
+
+def as_dict(result: Any) -> dict[str, Any]:
+    """Return a result as JSON can hold it."""
+    found: dict[str, Any] = finite(
+        result if isinstance(result, dict) else result.to_dict()
+    )
+    return found
 
 
 def finite(value: Any) -> Any:
