@@ -168,16 +168,15 @@ class TableSettings:
         ]
 
 
-def option(name: str, value: Any) -> list[str]:
+def option(name: str, value: str | None) -> list[str]:
     """Return the words of an option, none if it has no value.
 
     >>> option("--error", "E"), option("--error", "-E"), option("--bins", None)
     (['--error', 'E'], ['--error=-E'], [])
     """
-    if value is None:
+    if not value:
         return []
-    text = str(value)
-    return [f"{name}={text}"] if text.startswith("-") else [name, text]
+    return [f"{name}={value}"] if value.startswith("-") else [name, value]
 
 
 def in_memory(file: str) -> list[str]:
@@ -243,7 +242,7 @@ class Plan:
         How to divide it: "random", "column" or "file".
     known : TableSettings or None
         The second file, for "file".
-    share : float
+    share : str
         Rows to learn from, for "random".
     condition : str
         Which rows to learn from, for "column", as `--first-where` takes it.
@@ -251,33 +250,31 @@ class Plan:
         Whether rows of one group stay together.
     method : str
         The recalibrator.
-    bins : int or None
-        Its number of bins.
-    seed : int
+    bins : str
+        Its number of bins; empty if it is the usual one.
+    seed : str
         The seed of all random numbers.
     """
 
     table: TableSettings
     kind: str
     known: TableSettings | None
-    share: float
+    share: str
     condition: str
     together: bool
     method: str
-    bins: int | None
-    seed: int
+    bins: str
+    seed: str
 
     @classmethod
     def parse(
         cls, table: TableSettings, known: TableSettings | None, found: Any
     ) -> Plan:
-        """Check what the page has sent."""
-        from ..scaling.registry import methods
-
+        """Take what the page has sent; values of options are checked by commands."""
         found = found if isinstance(found, dict) else {}
-        kind, method = found.get("kind", "random"), found.get("method", "auto")
-        if kind not in KINDS or method not in methods():
-            msg = f"Rows are divided by {', '.join(KINDS)}; methods are {methods()}."
+        kind = found.get("kind", "random")
+        if kind not in KINDS:
+            msg = f"Rows are divided by {', '.join(KINDS)}."
             raise InvalidInputError(msg)
         if kind == "file" and known is None:
             msg = "There is no second file yet. Drop one, or divide the table."
@@ -285,25 +282,16 @@ class Plan:
         if kind == "column" and not found.get("column"):
             msg = "Name the column that says which rows to learn from."
             raise InvalidInputError(msg)
-        share, bins, seed = (found.get(name) for name in ("share", "bins", "seed"))
-        share = 0.5 if share is None else share
-        if not isinstance(share, (int, float)) or not 0 < share < 1:
-            msg = "The share of the rows to learn from must lie between 0 and 1."
-            raise InvalidInputError(msg)
-        for what, value in (("number of bins", bins), ("seed", seed)):
-            if value is not None and (type(value) is not int or not 0 <= value < 2**31):
-                msg = f"The {what} must be a whole number."
-                raise InvalidInputError(msg)
         return cls(
             table=table,
             kind=kind,
             known=known if kind == "file" else None,
-            share=float(share),
+            share=str(found.get("share") or 0.5),
             condition=_condition(found),
-            together=bool(found.get("together")) and table.groups is not None,
-            method=method,
-            bins=bins or None,
-            seed=seed or 0,
+            together=bool(found.get("together")),
+            method=str(found.get("method") or "auto"),
+            bins=str(found.get("bins") or ""),
+            seed=str(found.get("seed") or 0),
         )
 
     @property
@@ -350,14 +338,14 @@ class Plan:
             self.judged,
             self.files,
         )
-        errors, seed = (*ERRORS, *UNCERTAINTIES), ["--seed", str(self.seed)]
+        errors, seed = (*ERRORS, *UNCERTAINTIES), option("--seed", self.seed)
         scaler = files["scaler"]
         divide, export = [], []
         if self.known is None:
             how = ["--first-where", self.condition]
             if self.kind == "random":
                 groups = table.columns("groups") if self.together else []
-                how = ["--share", repr(self.share), *groups, *seed]
+                how = [*option("--share", self.share), *groups, *seed]
             divide = [
                 *("divide", table.file, *option("--where", table.where)),
                 *(*table.how_read(whole=True), *how),
@@ -366,7 +354,7 @@ class Plan:
         fit = [
             *("fit", learned.file, *learned.columns(*errors, *FEATURES)),
             *(*option("--where", learned.where), *learned.how_read()),
-            *("--method", self.method, *option("--bins", self.bins)),
+            *(*option("--method", self.method), *option("--bins", self.bins)),
             *(*learned.columns("groups"), *in_memory(learned.file), *seed),
             *("-o", scaler),
         ]
@@ -495,7 +483,8 @@ def _constructor(plan: Plan, roles: dict[str, Any]) -> str:
     from ..roles import Roles
 
     names = Roles(roles["uncertainty"], labels=tuple(roles["labels"]))
-    made = make_scaler(plan.method, names, bins=plan.bins, seed=plan.seed)
+    bins = int(plan.bins) if plan.bins else None
+    made = make_scaler(plan.method, names, bins=bins, seed=int(plan.seed))
     own = made.get_params(deep=False).items()
     words = ", ".join(f"{name}={value!r}" for name, value in own)
     return f"{type(made).__name__}({words})"

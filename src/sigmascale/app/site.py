@@ -65,10 +65,15 @@ def make_site(session: Session) -> Starlette:
     async def everything(_: Request) -> Response:
         return JSONResponse(session.everything())
 
-    async def upload(request: Request) -> Response:
-        slot = request.path_params["slot"]
-        if slot not in SLOTS:
-            return Response(status_code=404)
+    def then_state(act: Callable[[Request], Awaitable[None]]) -> Answer:
+        async def answer(request: Request) -> Response:
+            await act(request)
+            return JSONResponse(session.state())
+
+        return answer
+
+    async def upload(request: Request) -> None:
+        slot = _slot(request)
         if slot in uploading:
             msg = "Another file is on its way."
             raise BusyError(msg)
@@ -83,45 +88,36 @@ def make_site(session: Session) -> Starlette:
             uploading.discard(slot)
             incoming.unlink(missing_ok=True)
         await session.examine(slot, {})
-        return JSONResponse(session.state())
 
-    async def settings(request: Request) -> Response:
-        await session.examine(request.path_params["slot"], await _order(request))
-        return JSONResponse(session.state())
+    async def settings(request: Request) -> None:
+        wanted = await _order(request)
+        await session.examine(_slot(request), wanted)
 
-    async def clear(request: Request) -> Response:
-        if request.path_params["slot"] not in SLOTS:
-            return Response(status_code=404)
+    async def clear(request: Request) -> None:
+        slot = _slot(request)
         await session.idle()
-        session.clear(request.path_params["slot"])
-        return JSONResponse(session.state())
+        session.clear(slot)
 
-    async def demo(_: Request) -> Response:
+    async def demo(_: Request) -> None:
         await session.idle()
         await session.demo()
-        return JSONResponse(session.state())
 
-    async def same(_: Request) -> Response:
+    async def same(_: Request) -> None:
         await session.idle()
         session.copy_table("other")
         await session.examine("other", {})
-        return JSONResponse(session.state())
 
-    async def judge(request: Request) -> Response:
-        session.judge(request.path_params["slot"])
-        return JSONResponse(session.state(), 202)
+    async def judge(request: Request) -> None:
+        session.judge(_slot(request))
 
-    async def report(request: Request) -> Response:
-        session.report(request.path_params["slot"])
-        return JSONResponse(session.state(), 202)
+    async def report(request: Request) -> None:
+        session.report(_slot(request))
 
-    async def recalibrate(request: Request) -> Response:
+    async def recalibrate(request: Request) -> None:
         session.recalibrate(await _order(request))
-        return JSONResponse(session.state(), 202)
 
-    async def cancel(_: Request) -> Response:
+    async def cancel(_: Request) -> None:
         session.cancel()
-        return JSONResponse(session.state())
 
     async def bins(request: Request) -> Response:
         wanted = await _order(request)
@@ -188,15 +184,15 @@ def make_site(session: Session) -> Starlette:
         ("/static/{name}", static, "GET"),
         ("/api/state", state, "GET"),
         ("/api/everything", everything, "GET"),
-        ("/api/table/{slot}", upload, "PUT"),
-        ("/api/table/{slot}", clear, "DELETE"),
-        ("/api/settings/{slot}", settings, "POST"),
-        ("/api/demo", demo, "POST"),
-        ("/api/same", same, "POST"),
-        ("/api/judge/{slot}", judge, "POST"),
-        ("/api/report/{slot}", report, "POST"),
-        ("/api/recalibrate", recalibrate, "POST"),
-        ("/api/cancel", cancel, "POST"),
+        ("/api/table/{slot}", then_state(upload), "PUT"),
+        ("/api/table/{slot}", then_state(clear), "DELETE"),
+        ("/api/settings/{slot}", then_state(settings), "POST"),
+        ("/api/demo", then_state(demo), "POST"),
+        ("/api/same", then_state(same), "POST"),
+        ("/api/judge/{slot}", then_state(judge), "POST"),
+        ("/api/report/{slot}", then_state(report), "POST"),
+        ("/api/recalibrate", then_state(recalibrate), "POST"),
+        ("/api/cancel", then_state(cancel), "POST"),
         ("/api/bins", bins, "POST"),
         ("/api/rows", rows, "POST"),
         ("/all.zip", archive, "GET"),
@@ -219,6 +215,13 @@ def make_site(session: Session) -> Starlette:
 async def _warm(session: Session) -> None:
     with contextlib.suppress(InvalidInputError):
         await session.worker.warm_up()
+
+
+def _slot(request: Request) -> str:
+    slot: str = request.path_params["slot"]
+    if slot not in SLOTS:
+        raise FileNotFoundError
+    return slot
 
 
 async def _order(request: Request) -> dict[str, Any]:

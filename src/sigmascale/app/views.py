@@ -191,12 +191,11 @@ def _bad_cells(raw: Columns, roles: dict[str, str]) -> dict[str, pl.Series]:
             found[name] = column.is_null()
             continue
         if column.dtype == pl.String:
-            column = column.str.strip_chars()
-            if raw.decimal == ",":
-                column = column.str.replace(",", ".", literal=True)
-        elif not (column.dtype.is_numeric() or column.dtype == pl.Boolean):
+            values = raw.parse(column.str.strip_chars())
+        elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            values = column.cast(pl.Float64)
+        else:
             continue
-        values = column.cast(pl.Float64, strict=False)
         bad = ~values.is_finite().fill_null(False)
         if role in ("uncertainty", "variance"):
             bad |= (values <= 0).fill_null(False)
