@@ -465,8 +465,7 @@ def _reader(table: TableSettings) -> str:
     """Return what reads a table."""
     from ..cli.files import kind_of
 
-    is_excel = table.file.lower().endswith(".xlsx")
-    kind = "excel" if is_excel else kind_of(f"x{ending_of(table.file)}", b"")
+    kind = kind_of(table.file, b"")
     if kind in READERS:
         return READERS[kind]
     between = table.separator or ("\t" if kind == "tsv" else ",")

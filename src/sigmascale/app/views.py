@@ -63,28 +63,18 @@ def _verdict(verdict: Verdict, found: Validation) -> dict[str, Any]:
 
 
 def _scores(found: Validation) -> list[dict[str, str]]:
-    rows = []
-    for name in found.scores.to_dict():
-        value, attainable = (cell.text for cell in score_cells(found, name))
-        rows.append(
-            {
-                "name": short(name),
-                "meaning": meaning_of(name),
-                "value": value,
-                "attainable": attainable,
-            }
-        )
-    for name in found.local:
-        value, attainable = (cell.text for cell in valid_cells(found, name))
-        rows.append(
-            {
-                "name": f"valid bins of {short(name)}",
-                "meaning": "",
-                "value": value,
-                "attainable": attainable,
-            }
-        )
-    return rows
+    rows = [
+        (short(name), meaning_of(name), score_cells(found, name))
+        for name in found.scores.to_dict()
+    ]
+    rows += [
+        (f"valid bins of {short(name)}", "", valid_cells(found, name))
+        for name in found.local
+    ]
+    return [
+        {"name": name, "meaning": words, "value": x.text, "attainable": best.text}
+        for name, words, (x, best) in rows
+    ]
 
 
 def local_view(local: LocalZMS, tolerance: float) -> dict[str, Any]:
