@@ -64,6 +64,7 @@ def boosted(n_trees: int) -> Any:
     """Return a booster with so many trees, those of a fit again and again."""
     import sigmascale as ss
     from sigmascale.maps import Clip, Constant, Exponential, Product, Trees, in_order
+    from sigmascale.scaling.linear import LinearLaw
 
     rng = np.random.default_rng(0)
     X = np.column_stack([rng.lognormal(0, 0.5, 20_000), rng.normal(size=(20_000, 2))])
@@ -79,7 +80,7 @@ def boosted(n_trees: int) -> Any:
         divisor=trees.divisor * n_trees / trees.feature.shape[0],
     )
     factor = Exponential(Product((Constant(0.5), Clip(more, -9.0, 9.0))))
-    scaler.map_ = Product((factor, scaler.base_.map_))
+    scaler.map_ = Product((factor, LinearLaw(scaler.a_, scaler.b_, 0.0).map))
     return scaler
 
 

@@ -22,8 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from sigmascale import BinwiseScaling
 from sigmascale.datasets import fetch_qm9, make_molecules
-from sigmascale.scaling.losses import ScaledLoss
-from sigmascale.scaling.optimize import minimise
+from sigmascale.scaling.losses import ScaledLoss, minimise
 
 SEED = 0
 STEP = 0.05  # first step of those that ask for one, in ln s

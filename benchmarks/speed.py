@@ -95,7 +95,7 @@ def fit_cells(data: Sample) -> Task:
 def fit_groups(data: Sample) -> Task:
     """Fit one factor for each mass."""
     X = data.table
-    return lambda: ss.GroupScaling(by=2).fit(X, data.error)
+    return lambda: ss.CategoryScaling(by=2).fit(X, data.error)
 
 
 def fit_alone(scaler: Any) -> Callable[[Sample], Task]:
@@ -333,7 +333,7 @@ IN_MEMORY: dict[str, tuple[Callable[[Sample], Task], tuple[int, ...]]] = {
     "BinwiseScaling.predict": (predict_binwise, MANY),
     "BinwiseScaling.fit, feature with ties": (fit_binwise_by_mass, MANY),
     "BinwiseScaling.fit, cells": (fit_cells, MANY),
-    "GroupScaling.fit": (fit_groups, MANY),
+    "CategoryScaling.fit": (fit_groups, MANY),
     "IsotonicScaling.fit": (fit_alone(ss.IsotonicScaling()), MANY),
     "IsotonicScaling.predict": (predict(ss.IsotonicScaling()), MANY),
     "RakedScaling.predict": (predict(ss.RakedScaling()), MANY),

@@ -142,7 +142,7 @@ def files_of_the_recipe():
     return re.findall(r"\*\*`([\w./]+)`\*\*", recipe)
 
 
-SCALERS = {each.__module__.split(".")[-1]: each for each in scalers().values()}
+SCALERS = {each.__name__: each for each in scalers().values()}
 
 
 def test_the_recipe_names_files():
@@ -150,10 +150,10 @@ def test_the_recipe_names_files():
 
 
 @pytest.mark.parametrize("file", files_of_the_recipe())
-@pytest.mark.parametrize("module", SCALERS)
-def test_every_recalibrator_is_in_every_file_of_the_recipe(module, file):
-    path = ROOT / file.replace("new", module)
-    assert SCALERS[module].__name__ in path.read_text("utf-8")
+@pytest.mark.parametrize("name", SCALERS)
+def test_every_recalibrator_is_in_every_file_of_the_recipe(name, file):
+    module = SCALERS[name].__module__.split(".")[-1]
+    assert name in (ROOT / file.replace("new", module)).read_text("utf-8")
 
 
 def mentions(path, names):
@@ -176,7 +176,7 @@ def mentions(path, names):
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_other_place_switches_on_the_class_of_a_recalibrator(module):
-    names = {each.__name__ for each in SCALERS.values()}
+    names = set(SCALERS)
     allowed = {"scaling.selected"}  # which needs some rows for each bin of a candidate
     if module not in allowed:
         assert not list(mentions(MODULES[module], names))

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import BaseEstimator
 
 import sigmascale as ss
 from sigmascale.bins.partitions import rank_bins
@@ -70,6 +71,36 @@ def test_every_row_equals_a_direct_computation(table, frames):
             found = row.to_dict()
             assert {name: found[name] for name in flat} == flat
             assert len(flat) == (len(found) - 2) / 2
+
+
+def test_predictions_are_compared_as_tables_are(table, frames):
+    sets = [
+        ss.Predictions(error=error, y_std=X["u"], features=X.drop("u"))
+        for X, error in frames
+    ]
+    found = ss.compare(SCALERS, *sets, rng=5).to_dict()
+    expected = table.to_dict()
+    del found["fit seconds"], expected["fit seconds"]
+    assert found == expected
+
+
+def test_a_recalibrator_of_another_library_gets_a_table_of_predictions(frames):
+    class Constant(BaseEstimator):
+        def fit(self, X, y):
+            self.shape_ = X.shape
+            return self
+
+        def predict(self, X):
+            return 2 * X[:, 0].astype(float)
+
+    sets = [
+        ss.Predictions(
+            error=error, y_std=X["u"], features={"kind": ["a", "b"] * (len(X) // 2)}
+        )
+        for X, error in frames
+    ]
+    found = ss.compare({"twice": Constant()}, *sets, method="moments")
+    assert found["twice"].test.zms == pytest.approx(found["none"].test.zms / 4)
 
 
 def test_the_test_set_does_not_influence_the_calibration_scores(frames):
@@ -256,9 +287,9 @@ def test_groups_go_to_the_fits_and_to_the_intervals(frames):
     seen = []
 
     class Spy(ss.TemperatureScaling):
-        def fit(self, X, y, groups=None):
-            seen.append(groups)
-            return super().fit(X, y, groups)
+        def fit(self, X, *others):
+            seen.append(getattr(X, "groups", None))
+            return super().fit(X, *others)
 
     settings = {"n_bins": 10, "method": "moments"}
     found = ss.compare(

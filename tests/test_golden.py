@@ -14,7 +14,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.bins.partitions import cut_positions
-from sigmascale.exceptions import UnseenGroupWarning
+from sigmascale.exceptions import UnseenCategoryWarning
 from sigmascale.judging.local import check_settings, measure
 from sigmascale.predictions import as_predictions
 
@@ -80,7 +80,7 @@ def scalers(qm9):
     for n in N_BINS:
         found[f"u_NLL_{n}"] = ss.BinwiseScaling(n).fit(X, y)
         found[f"X1_NLL_{n}"] = ss.BinwiseScaling(n, by=1).fit(X, y)
-    found["OxNy"] = ss.GroupScaling(by="group").fit(group_table(qm9.calibration), y)
+    found["OxNy"] = ss.CategoryScaling(by="group").fit(group_table(qm9.calibration), y)
     return found
 
 
@@ -108,11 +108,11 @@ def rows(qm9, sets, scalers):
         found[f"uX1_2D_X1order_{name}"] = row_of(each, scaled, by_x1)
     groups = scalers["OxNy"]
     scaled = {"train": groups.predict(group_table(qm9.calibration))}
-    with pytest.warns(UnseenGroupWarning, match="1 of 13885 rows"):
+    with pytest.warns(UnseenCategoryWarning, match="1 of 13885 rows"):
         scaled["test"] = groups.predict(group_table(qm9.test))
     for name, each in sets.items():
         in_file = np.arange(len(each), dtype=float)
-        keep = np.isin(each.group, groups.groups_.labels)
+        keep = np.isin(each.group, groups.categories_.labels)
         found[f"OxNy_{name}_fixed"] = row_of(each, scaled[name], in_file, keep)
     return found
 
@@ -214,7 +214,7 @@ def test_factors_limits_and_populations_of_cells_match(golden, scalers):
 
 def test_factors_and_populations_of_groups_match(golden, scalers):
     expected, scaler = golden["factors"]["OxNy"], scalers["OxNy"]
-    labels = list(scaler.groups_.labels)
+    labels = list(scaler.categories_.labels)
     found = dict(zip(labels, scaler.factors_, strict=False))
     counts = dict(zip(labels, scaler.sums_.n.tolist(), strict=False))
     wanted, wanted_counts = {}, {}

@@ -218,7 +218,7 @@ CASES = {
     "binwise": ss.BinwiseScaling(6),
     "feature": ss.BinwiseScaling(5, by="mass"),
     "cells": ss.BinwiseScaling((3, 3), by=("u", "mass")),
-    "group": ss.GroupScaling(by="group"),
+    "category": ss.CategoryScaling(by="group"),
     "raked": ss.RakedScaling(5, pairs=[("u", "mass")]),
     "boosted": ss.BoostedScaling(max_trees=12, depth=2),
     "selected": ss.SelectedScaling(
@@ -235,8 +235,8 @@ def saved():
         warnings.simplefilter("ignore")
         for name, scaler in CASES.items():
             scaler.fit(X, DATA.error)
-            if name in ("linear", "group", "boosted"):
-                scaler.conformalize(X, DATA.error, by_group=X["group"])
+            if name in ("linear", "category", "boosted"):
+                scaler.conformalize(X, DATA.error, by_category=X["group"])
             texts[name] = dumps(scaler)
     return texts
 
@@ -365,7 +365,7 @@ INF, NAN = ({"is": "number", "value": value} for value in ("inf", "nan"))
             "its EqualSizeBins are not whole, sorted",
         ),
         (
-            "group",
+            "category",
             lambda d: _node(d, "Code")["partition"]["labels"]["items"].reverse(),
             "its LabelBins are not whole, sorted",
         ),
@@ -465,7 +465,7 @@ def test_a_long_label_beside_short_ones_is_loaded_and_known(tmp_path):
     labels = np.array([long, "H", *map(str, range(98))], dtype=object)
     X = pl.DataFrame({"u": np.ones(200), "kind": np.tile(labels, 2)})
     error = np.where(X["kind"].to_numpy() == long, 3.0, np.tile([1.0, -1.0], 100))
-    scaler = ss.GroupScaling(by="kind", min_size=1).fit(X, error)
+    scaler = ss.CategoryScaling(by="kind", min_size=1).fit(X, error)
     path = tmp_path / "scaler.json"
     ss.save(scaler, path)
     again = load(path)

@@ -356,9 +356,9 @@ def crepes_limits(regressor, scaler, coverage, *, held_out=HELD_OUT, labels=None
 @pytest.mark.parametrize("coverage", [0.5, 0.8, 0.9, 0.95])
 def test_limits_are_those_of_crepes(crepes, scaler, coverage, asymmetric, labels):
     held_out, new = (None, None) if labels is None else (labels[HELD_OUT], labels[NEW])
-    scaler.conformalize(U[HELD_OUT], E[HELD_OUT], by_group=held_out)
+    scaler.conformalize(U[HELD_OUT], E[HELD_OUT], by_category=held_out)
     ours = scaler.predict_interval(
-        U[NEW], coverage, asymmetric=asymmetric, by_group=new
+        U[NEW], coverage, asymmetric=asymmetric, by_category=new
     )
     kind = crepes.ConformalPredictiveSystem if asymmetric else crepes.ConformalRegressor
     theirs = crepes_limits(kind(), scaler, coverage, labels=labels)
@@ -393,9 +393,9 @@ def test_a_group_never_seen_has_no_width_in_crepes_and_infinite_width_here(
     crepes, scaler
 ):
     labels = np.where(np.arange(N) == N - 1, 7, LABEL)
-    scaler.conformalize(U[HELD_OUT], E[HELD_OUT], by_group=labels[HELD_OUT])
+    scaler.conformalize(U[HELD_OUT], E[HELD_OUT], by_category=labels[HELD_OUT])
     with pytest.warns(InfiniteIntervalWarning, match="7 has 0"):
-        ours = scaler.predict_interval(U[NEW], 0.9, by_group=labels[NEW])
+        ours = scaler.predict_interval(U[NEW], 0.9, by_category=labels[NEW])
     theirs = crepes_limits(crepes.ConformalRegressor(), scaler, 0.9, labels=labels)
     np.testing.assert_allclose(ours[:-1], theirs[:-1], rtol=0, atol=1e-9)
     assert ours[-1].tolist() == [-np.inf, np.inf]

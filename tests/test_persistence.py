@@ -31,9 +31,9 @@ X = pl.DataFrame(
         "group": DATA.group,
     }
 )
-CASES = {each.__name__: each() for each in SCALERS if each is not ss.GroupScaling}
+CASES = {each.__name__: each() for each in SCALERS if each is not ss.CategoryScaling}
 CASES |= {
-    "groups": ss.GroupScaling(by="group"),
+    "category": ss.CategoryScaling(by="group"),
     "bins of a feature": ss.BinwiseScaling(8, by="mass"),
     "cells": ss.BinwiseScaling((4, 3), by=("u", "mass")),
     "raked pairs": ss.RakedScaling(5, pairs=[("u", "mass")]),
@@ -74,12 +74,12 @@ def test_a_new_process_predicts_the_same_bits(tmp_path):
     assert np.array_equal(np.load(paths[2]), scaler.predict(X))
 
 
-@pytest.mark.parametrize("name", ["BinwiseScaling", "BoostedScaling", "groups"])
+@pytest.mark.parametrize("name", ["BinwiseScaling", "BoostedScaling", "category"])
 @pytest.mark.parametrize("conformal", [False, True], ids=["plain", "conformal"])
 def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name, conformal):
     scaler = CASES[name].fit(X, DATA.error)
     if conformal:
-        scaler.conformalize(X, DATA.error, by_group=X["group"])
+        scaler.conformalize(X, DATA.error, by_category=X["group"])
     text = dumps(scaler)
     rng = np.random.default_rng(0)
     refused = 0
@@ -106,7 +106,7 @@ def _rewritten(change, *, name="BinwiseScaling", conformal=False):
     """Return a file whose content was changed and whose checksum fits again."""
     scaler = CASES[name].fit(X, DATA.error)
     if conformal:
-        scaler.conformalize(X, DATA.error, by_group=X["group"])
+        scaler.conformalize(X, DATA.error, by_category=X["group"])
     document = json.loads(dumps(scaler))
     change(document)
     return with_checksum(document)

@@ -16,8 +16,9 @@ from scipy import stats
 
 from sigmascale import (
     BinwiseScaling,
-    GroupScaling,
+    CategoryScaling,
     Monitor,
+    Predictions,
     RakedScaling,
     SelectedScaling,
     confidence_curve,
@@ -540,6 +541,26 @@ def test_a_number_of_points_that_is_none_is_refused(wrong):
 # --- z histogram --------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("plot", [plot_errors, plot_z_histogram])
+def test_predictions_are_drawn_as_their_errors_and_uncertainties(plot):
+    by_arrays, by_rows = plot(E, U), plot(Predictions(error=E, y_std=U))
+    for one, other in zip(by_arrays.lines, by_rows.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+    assert note(by_arrays) == note(by_rows)
+    with pytest.raises(InvalidInputError, match="Predictions"):
+        plot(Predictions(error=E, y_std=U), U)
+
+
+def test_a_histogram_of_weighted_predictions_is_that_of_repeated_rows():
+    twice = plot_z_histogram(
+        Predictions(error=E, y_std=U, weights=np.full(E.size, 2.0))
+    )
+    assert note(twice) == note(plot_z_histogram(E, U))
+    heavy = Predictions(error=E, y_std=U, weights=1.0 + HEAVY)
+    rows = np.repeat(np.arange(E.size), 1 + HEAVY)
+    assert note(plot_z_histogram(heavy)) == note(plot_z_histogram(E[rows], U[rows]))
+
+
 def test_the_histogram_is_the_density_of_z_and_the_line_the_standard_normal():
     rng = np.random.default_rng(0)
     z = rng.uniform(-3.9, 3.9, 1000)
@@ -617,7 +638,7 @@ def test_factors_of_bins_and_of_groups_are_drawn_too():
     assert ax.get_xlabel() == "x"
     assert plot_factors(bins, "mass").get_xlabel() == "mass"
     table["x"] = np.where(table["x"] > 0, "b", "a")
-    groups = GroupScaling(by=1).fit(table, error)
+    groups = CategoryScaling(by=1).fit(table, error)
     points = plot_factors(groups).lines[-1]
     assert np.array_equal(points.get_ydata(), groups.factors_[:-1])
 

@@ -1,10 +1,5 @@
 """Scores of pieces are those of the whole, however it is divided."""
 
-import json
-import subprocess
-import sys
-import textwrap
-
 import numpy as np
 import pytest
 
@@ -65,41 +60,6 @@ def test_tensors_and_arrays_are_summed_alike(rows, limits):
     found = ss.RunningScores(limits=limits).update(*there).scorecard()
     wanted = ss.RunningScores(limits=limits).update(*rows).scorecard()
     assert found.to_dict() == pytest.approx(wanted.to_dict(), rel=1e-9)
-
-
-def test_two_processes_share_their_sums(rows, tmp_path):
-    pytest.importorskip("torch")
-    np.savez(tmp_path / "rows.npz", *rows)
-    program = textwrap.dedent(
-        f"""
-        import json, sys, numpy as np, torch, torch.distributed as dist
-        import sigmascale as ss
-        rank = int(sys.argv[1])
-        dist.init_process_group(
-            "gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2
-        )
-        file = np.load("{tmp_path}/rows.npz")
-        mine = [torch.from_numpy(file[name][rank::2].copy()) for name in file]
-        scores = ss.RunningScores().update(*mine).all_reduce()
-        print(json.dumps(scores.scorecard().to_dict()))
-        dist.destroy_process_group()
-        """
-    )
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(rank)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in range(2)
-    ]
-    told = [process.communicate(timeout=120) for process in running]
-    assert [process.returncode for process in running] == [0, 0], told
-
-    wanted = ss.RunningScores().update(*rows).scorecard().to_dict()
-    for out, _ in told:
-        assert json.loads(out) == pytest.approx(wanted, rel=1e-9)
 
 
 def test_what_does_not_fit_together_is_refused(rows):

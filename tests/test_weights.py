@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",
     "ignore::sigmascale.exceptions.ThinBinsWarning",
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
 )
 SCALERS = tuple(scalers().values())
 QUICK = {
@@ -223,11 +223,11 @@ def test_intervals_of_whole_weights_equal_those_of_repeats():
         for asymmetric in (False, True):
             expected = scaler.conformalize(X[rows], error[rows], some)
             limits = expected.predict_interval(
-                X, 0.8, asymmetric=asymmetric, by_group=groups
+                X, 0.8, asymmetric=asymmetric, by_category=groups
             )
             weighted = scaler.conformalize(X, error, groups, w)
             found = weighted.predict_interval(
-                X, 0.8, asymmetric=asymmetric, by_group=groups
+                X, 0.8, asymmetric=asymmetric, by_category=groups
             )
             np.testing.assert_array_equal(found, limits)
     same = scaler.conformalize(X, error, sample_weight=np.full(error.size, 5.0))

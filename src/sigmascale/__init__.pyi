@@ -46,8 +46,8 @@ from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
     BoostedScaling,
+    CategoryScaling,
     ComponentScaling,
-    GroupScaling,
     IsotonicScaling,
     LinearScaling,
     NoScaling,
@@ -62,8 +62,8 @@ from .targets.validation import validate_targets
 __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
+    "CategoryScaling",
     "ComponentScaling",
-    "GroupScaling",
     "IsotonicScaling",
     "LinearScaling",
     "Monitor",

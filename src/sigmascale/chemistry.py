@@ -275,25 +275,22 @@ def describe_formulas(formulas: Iterable[str]) -> FormulaTable:
     if isinstance(formulas, str):
         msg = "`formulas` must be a list or column, not one string: pass [formula]."
         raise InvalidInputError(msg)
-    known: dict[str, int] = {}
-    found: list[tuple[float, float, str]] = []
-    rows: list[int] = []
+    known: dict[str, tuple[float, float, str]] = {}
+    rows: list[tuple[float, float, str]] = []
     to_list = getattr(formulas, "to_pylist", None)  # PyArrow wraps every string
     for row, formula in enumerate(to_list() if to_list else formulas):
         try:
             text = _checked(formula)
             if text not in known:
                 label = oxygen_nitrogen_label(text)
-                found.append((mass(text), heteroatom_fraction(text), label))
-                known[text] = len(known)
+                known[text] = mass(text), heteroatom_fraction(text), label
         except InvalidInputError as error:
             msg = f"`formulas`, row {row}: {error}"
             raise InvalidInputError(msg) from None
         rows.append(known[text])
-    index = np.array(rows, dtype=np.intp)
-    masses, fractions, labels = zip(*found, strict=True) if found else ((), (), ())
+    masses, fractions, labels = zip(*rows, strict=True) if rows else ((), (), ())
     return FormulaTable(
-        mass=np.array(masses, dtype=np.float64)[index],
-        heteroatom_fraction=np.array(fractions, dtype=np.float64)[index],
-        group=np.array(labels, dtype=np.str_)[index],
+        mass=np.array(masses, dtype=np.float64),
+        heteroatom_fraction=np.array(fractions, dtype=np.float64),
+        group=np.array(labels, dtype=np.str_),
     )

@@ -8,18 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import narwhals as nw
+import numpy as np
 from sklearn.base import clone
 
 from ._support.checks import Floats, check_pair, rng_from
 from ._support.progress import track
-from ._support.render import TableFormat, as_table, html_table, shorten
+from ._support.render import Cells, Result, html_table, shorten
 from .bins.partitions import bins_of
 from .exceptions import InvalidInputError
 from .judging.intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
 from .predictions import Data, Predictions, read_pair
-from .regression.tables import some_rows
+from .regression.sources import some_rows
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
@@ -53,7 +54,7 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """A table with one row a recalibrator; ``str()`` shows the test set.
 
     "valid %" lists the percentage of valid bins of u and each feature, in the order of
@@ -82,7 +83,7 @@ class Comparison:
         """Return the table as a data frame of "polars", "pandas" or "pyarrow"."""
         return nw.from_dict(self.to_dict(), backend=backend).to_native()
 
-    def _cells(self, which: str) -> tuple[list[str], list[list[str]]]:
+    def _cells(self, which: str = "test") -> Cells:
         variables = list(self.rows[0].test.s)
         short = {name: shorten(name) for name in variables}
         header = ["method", "NLL", "S_cal"]
@@ -98,20 +99,6 @@ class Comparison:
             )
             rows.append([row.name, *(f"{value:.2f}" for value in numbers), valid])
         return header, rows
-
-    def to_table(self, format: TableFormat = "text") -> str:
-        """Return the scores on the test set as text, Markdown or LaTeX.
-
-        Parameters
-        ----------
-        format : {"text", "markdown", "latex"}, default "text"
-            LaTeX needs the package booktabs.
-        """
-        return as_table(*self._cells("test"), format)
-
-    def __str__(self) -> str:
-        """Return the scores on the test set."""
-        return self.to_table()
 
     def _repr_html_(self) -> str:
         return "".join(
@@ -176,12 +163,12 @@ def compare(
     ----------
     scalers : list or dict of recalibrators
         They are cloned, not changed. A dict gives them names.
-    calibration, test : (X, y), (X, y, groups) or (X, y, groups, sample_weight)
-        Conditioning table (uncertainty first, then features) and errors of the set to
-        fit on and of the set to judge by. Groups are labels of rows that belong
-        together, as repeats of one sample do: fits keep them together, and intervals
-        count groups rather than rows. Weights are those of rows, at least 0; groups
-        may be None.
+    calibration, test : Predictions, (X, y), (X, y, groups) or with sample_weight, too
+        The set to fit on and the set to judge by: Predictions with errors, or the
+        conditioning table (uncertainty first, then features) and errors. Groups are
+        labels of rows that belong together, as repeats of one sample do: fits keep them
+        together, and intervals count groups rather than rows. Weights are those of
+        rows, at least 0; groups may be None.
     features : list of int or str, optional
         Columns of X to score adaptivity for; by default all but the first.
     n_bins : int, optional
@@ -220,8 +207,8 @@ def compare(
         )
         raise InvalidInputError(msg)
     sets = [
-        _JudgedSet.read(calibration, "calibration", features),
-        _JudgedSet.read(test, "test", features),
+        _Set.read(calibration, "calibration", features),
+        _Set.read(test, "test", features),
     ]
     settings = [
         check_settings(bins_of(n_bins, each.rows.total), method) for each in sets
@@ -235,7 +222,7 @@ def compare(
         else:
             fitted = sets[0].fit(clone(scaler))
             seconds = time.perf_counter() - started
-            outputs = [fitted.predict(each.X) for each in sets]
+            outputs = [each.predict(fitted) for each in sets]
         learned, judged = (
             each.measure(u, how, rng)
             for each, u, how in zip(sets, outputs, settings, strict=True)
@@ -254,36 +241,47 @@ def compare(
 
 
 @dataclass(frozen=True)
-class _JudgedSet:
-    """One set: the table that recalibrators take, and the rows that are judged."""
+class _Set:
+    """One set: rows to learn from, those that are judged, and what others take.
 
-    X: Any
+    The judged ones have the features to score adaptivity for.
+    """
+
     rows: Predictions
+    judged: Predictions
+    X: Any
 
     @classmethod
-    def read(
-        cls, data: Data, name: str, features: Sequence[int | str] | None
-    ) -> _JudgedSet:
-        """Check a pair (X, y); `features` are the columns to score adaptivity for."""
+    def read(cls, data: Data, name: str, features: Sequence[int | str] | None) -> _Set:
+        """Check Predictions, or a pair (X, y)."""
         rows = read_pair(data, name, weighted=True)
-        X = data[0] if rows.places is None else some_rows(data[0], rows.places)
-        e, u = check_pair(rows.errors, rows.uncertainty)
-        judged = rows.changed(error=e).with_uncertainty(u).with_features(features)
-        return cls(X, judged.to_be_judged())
+        if isinstance(data, Predictions):
+            X = np.column_stack(
+                [
+                    rows.labels(i).values() if rows.is_labelled(i) else column
+                    for i, column in enumerate(rows.columns)
+                ]
+            )
+        else:
+            X = data[0] if rows.places is None else some_rows(data[0], rows.places)
+        return cls(rows, rows.with_features(features).to_be_judged(), X)
 
     def fit(self, scaler: Any) -> Any:
         """Fit a recalibrator; one of another library need not know of groups."""
+        if isinstance(scaler, VarianceScaler):
+            return scaler.fit(self.rows)
         known = {"groups": self.rows.groups, "sample_weight": self.rows.weights}
         given = {name: each for name, each in known.items() if each is not None}
         return scaler.fit(self.X, self.rows.errors, **given)
+
+    def predict(self, scaler: Any) -> Floats:
+        """Return what a recalibrator makes of the uncertainties."""
+        table = self.rows if isinstance(scaler, VarianceScaler) else self.X
+        return check_pair(self.rows.errors, scaler.predict(table))[1]
 
     def measure(self, u: Floats, settings: BinSettings, rng: int) -> Measured:
         """Measure these rows with other uncertainties."""
         # Ties in a feature are broken by the uncertainty before recalibration, so that
         # all methods are scored on the same bins of the features.
-        return measure(
-            self.rows.with_uncertainty(check_pair(self.rows.errors, u)[1]),
-            settings,
-            rng_from(rng),
-            ties=self.rows.uncertainty,
-        )
+        judged = self.judged.with_uncertainty(u)
+        return measure(judged, settings, rng_from(rng), ties=self.judged.uncertainty)

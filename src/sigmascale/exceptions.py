@@ -83,8 +83,8 @@ class AverageOffWarning(UserWarning):
     """What was chosen leaves uncertainties wrong on average for unseen rows."""
 
 
-class UnseenGroupWarning(UserWarning):
-    """Rows belong to groups never seen in `fit`; they take the average factor."""
+class UnseenCategoryWarning(UserWarning):
+    """Rows have labels never seen in `fit`; they take the average factor."""
 
 
 class InfiniteIntervalWarning(UserWarning):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import Floats, Labels, check_count, check_pair, rng_from
+from ._support.checks import Floats, Labels, check_count, rng_from
 from ._support.drawing import (
     BLACK,
     BLUE,
@@ -37,10 +37,9 @@ from .exceptions import InvalidInputError
 from .judging.confidence_curves import ConfidenceCurve
 from .judging.coverage import LocalCoverage
 from .judging.local import LocalZMS
-from .judging.scores import zms
 from .maps import FactorTable, factor_tables
 from .monitoring.monitor import Monitor
-from .predictions import fitted_names
+from .predictions import as_predictions, fitted_names
 
 __all__ = [
     "plot_confidence_curve",
@@ -195,7 +194,7 @@ def plot_factors(
     ----------
     scaler : recalibrator
         A fitted one that has factors for the bins of single variables, such as
-        `RakedScaling`, `GroupScaling` and `BinwiseScaling`, but not for cells of two.
+        `RakedScaling`, `CategoryScaling` and `BinwiseScaling`, but not for cells.
     variable : str, optional
         The column whose factors are drawn, if there are several; "u" is the first. If
         there is only one, the label of the axis.
@@ -344,7 +343,7 @@ def plot_monitor(monitor: Monitor, *, ax: Axes | None = None, **style: Any) -> A
 
 def plot_errors(
     error: Any,
-    uncertainty: Any,
+    uncertainty: Any = None,
     *,
     ax: Axes | None = None,
     max_points: int = 5000,
@@ -358,10 +357,10 @@ def plot_errors(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
-        Standard uncertainties, strictly positive.
+        Standard uncertainties, strictly positive; not beside Predictions.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     max_points : int, default 5000
@@ -376,7 +375,8 @@ def plot_errors(
     >>> plot_errors([0.1, -0.3, 0.2], [0.1, 0.2, 0.1]).get_ylabel()
     'error E'
     """
-    e, u = check_pair(error, uncertainty)
+    predictions = as_predictions(error, uncertainty)
+    e, u = predictions.errors, predictions.uncertainty
     max_points, generator = check_count(max_points, "max_points"), rng_from(rng)
     ax = axes_for(ax)
     # Wide enough for nearly all rows and, unless u is far too large, for the lines.
@@ -411,7 +411,7 @@ def plot_errors(
 
 
 def plot_z_histogram(
-    error: Any, uncertainty: Any, *, ax: Axes | None = None, **style: Any
+    error: Any, uncertainty: Any = None, *, ax: Axes | None = None, **style: Any
 ) -> Axes:
     """Plot the density of z = error / uncertainty against the standard normal.
 
@@ -419,10 +419,10 @@ def plot_z_histogram(
 
     Parameters
     ----------
-    error : array-like of shape (n,)
-        Errors, reference minus prediction.
+    error : array-like of shape (n,), or Predictions
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
-        Standard uncertainties, strictly positive.
+        Standard uncertainties, strictly positive; not beside Predictions.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     **style
@@ -433,14 +433,16 @@ def plot_z_histogram(
     >>> plot_z_histogram([0.1, -0.3, 0.2], [0.1, 0.2, 0.1]).get_ylabel()
     'density'
     """
-    e, u = check_pair(error, uncertainty)
+    predictions = as_predictions(error, uncertainty)
     ax = axes_for(ax)
-    z = e / u
+    z = predictions.z
     # The normal must remain visible, so that the axis never reaches beyond 10.
     limit = float(np.clip(np.ceil(np.quantile(np.abs(z), 0.99)), 4, 10))
     clipped = np.clip(z, -limit, limit)
     n_bins = 1 + 2 * int(np.clip(2 * np.cbrt(z.size), 8, 40))
-    density, edges = np.histogram(clipped, n_bins, (-limit, limit), density=True)
+    density, edges = np.histogram(
+        clipped, n_bins, (-limit, limit), density=True, weights=predictions.weights
+    )
     look: Look = {"alpha": 0.5, "label": "z = E/u"}
     look |= {} if "color" in style else {"facecolor": BLUE}
     ax.stairs(density, edges, fill=True, **styled(style, look, patch=True))
@@ -448,7 +450,7 @@ def plot_z_histogram(
     normal = np.exp(-(grid**2) / 2) / math.sqrt(2 * math.pi)
     ax.plot(grid, normal, color=BLACK, linewidth=1.3, label="standard normal")
     ax.set(xlim=(-limit, limit), xlabel="z = E/u", ylabel="density")
-    notes = [f"⟨Z²⟩ = {zms(e, u):.3g}"]
+    notes = [f"⟨Z²⟩ = {predictions.mean(predictions.z2):.3g}"]
     if beyond := np.count_nonzero(np.abs(z) > limit):
         notes.append(f"{beyond} beyond ±{limit:g} in edge bins")
     legend_above(ax, 0, 1.03 * max(density.max(), normal.max()), *notes)

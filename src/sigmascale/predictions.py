@@ -32,6 +32,7 @@ from ._support.checks import (
     refuse_lazy,
     refuse_other_order,
     refuse_reserved,
+    refuse_swapped,
     refuse_values,
 )
 from ._support.labels import Categories, Label
@@ -608,12 +609,8 @@ def as_predictions(
     Predictions with errors are taken as they are, and take the place of all else.
     """
     if isinstance(error, Predictions):
-        others = (uncertainty, features, groups, sample_weight)
-        refuse_beside(error, others)
-        rows = error
-        if rows.error is None:
-            msg = "`predictions` must have errors: pass `y_true` or `error` with them."
-            raise InvalidInputError(msg)
+        refuse_beside(error, (uncertainty, features, groups, sample_weight))
+        rows = with_known_errors(error)
     else:
         refuse_other_order(
             error=error,
@@ -650,6 +647,14 @@ def refuse_beside(predictions: Predictions, others: Iterable[Any]) -> None:
         raise InvalidInputError(msg)
 
 
+def with_known_errors(predictions: Predictions) -> Predictions:
+    """Return predictions, if their errors are known."""
+    if predictions.error is None:
+        msg = "`predictions` must have errors: pass `y_true` or `error` with them."
+        raise InvalidInputError(msg)
+    return predictions
+
+
 def read_table(X: Any) -> Predictions:
     """Return the rows of a conditioning table, an array or any data frame."""
     if isinstance(X, Predictions):
@@ -663,16 +668,21 @@ def read_table(X: Any) -> Predictions:
                 "Is the file empty?"
             )
             raise InvalidInputError(msg)
-        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+        names = tuple(map(str, frame.columns))
+        columns = [
+            as_column(c.to_native(), f"X[:, {c.name}]") for c in frame.iter_columns()
+        ]
     else:
-        columns = _table_array(X).T
-        named = list(zip(default_names(len(columns)), columns, strict=True))
-    first, *others = named
-    u = as_floats(as_column(first[1], f"X[:, {first[0]}]"), f"X[:, {first[0]}]")
-    typed = [_typed(values, f"X[:, {name}]") for name, values in others]
+        columns = list(_table_array(X).T)
+        names = default_names(len(columns))
+    u = as_floats(columns[0], f"X[:, {names[0]}]")
+    typed = [
+        _typed(column, f"X[:, {name}]")
+        for name, column in zip(names[1:], columns[1:], strict=True)
+    ]
     return Predictions.of(
         (u, *(column for column, _ in typed)),
-        tuple(name for name, _ in named),
+        names,
         categories=(None, *(labels for _, labels in typed)),
     )
 
@@ -707,7 +717,7 @@ def _has_text(rows: Sequence[Any]) -> bool:
 
 
 def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
-    """Return the rows of (X, y) or (X, y, groups), with positive uncertainties.
+    """Return the rows of Predictions, (X, y) or (X, y, groups), to learn from or judge.
 
     There may be weights, too, if that is `weighted`.
     """
@@ -725,20 +735,34 @@ def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
             f"(X, y, groups), with labels of rows that belong together{weights}."
         )
         raise InvalidInputError(msg) from problem
+    return learned_rows(X, y, groups, sample_weight, "compare")
+
+
+def learned_rows(
+    X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
+) -> Predictions:
+    """Return rows to learn from: errors are known, and uncertainties positive."""
+    rows = rows_with_errors(X, y, groups, sample_weight, estimator)
+    return with_positive_uncertainty(rows)
+
+
+def rows_with_errors(
+    X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
+) -> Predictions:
+    """Return the rows that an estimator is fitted or scored with; u may be 0.
+
+    Predictions with errors are taken as they are, and take the place of all else.
+    """
+    if isinstance(X, Predictions):
+        refuse_beside(X, (y, groups, sample_weight))
+        return with_known_errors(X)
     refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
     rows = read_table(X)
-    u = rows.numbers(0)
-    refuse_negative_uncertainty(u)
-    rows = with_target(rows.with_uncertainty(u), y, groups, "compare")
-    rows = rows.weighted(sample_weight)
-    u = check_nonnegative_uncertainty(rows.uncertainty, smallest=None)
-    return rows.with_uncertainty(u)
-
-
-def with_target(rows: Predictions, y: Any, groups: Any, estimator: str) -> Predictions:
-    """Return rows with the errors and groups that an estimator is fitted with."""
     error = check_target(y, rows.n_rows, estimator)
-    return rows.changed(error=error, groups=group_codes(groups, error, "X"))
+    rows = with_checked_uncertainty(rows.changed(error=error))
+    if groups is not None:
+        rows = rows.changed(groups=group_codes(groups, error, "X"))
+    return rows if sample_weight is None else rows.weighted(sample_weight)
 
 
 def check_target(
@@ -762,7 +786,7 @@ def check_target(
     except ValueError as problem:
         msg = f"{problem} Pass one column of {what}."
         raise InvalidInputError(msg) from problem
-    column = as_floats(as_column(array, "y"), "y")
+    column = as_floats(array, "y")
     bad = ~np.isfinite(column)
     if bad.any():
         # The first sentence is the one that scikit-learn's own checks look for.
@@ -784,30 +808,36 @@ def check_target(
     return column
 
 
-def refuse_negative_uncertainty(u: Floats) -> None:
-    """Refuse uncertainties below 0."""
-    refuse_values(
-        u < 0,
-        u,
-        "uncertainty",
-        "positive (the first column of X is the uncertainty)|Negative values in data "
-        "passed to an estimator that needs uncertainties: drop these rows.",
-    )
+def with_checked_uncertainty(rows: Predictions) -> Predictions:
+    """Return rows, unless an uncertainty is missing, infinite or negative."""
+    u = rows.uncertainty
+    if not (u.min() >= 0 and u.max() < np.inf):
+        u = rows.numbers(0)
+        if rows.error is not None:
+            refuse_swapped(rows.error, u)
+        refuse_values(
+            u < 0,
+            u,
+            "uncertainty",
+            "positive (the first column of X is the uncertainty)|Negative values in "
+            "data passed to an estimator that needs uncertainties: drop these rows.",
+        )
+    return rows
 
 
-def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Floats:
-    """Return positive uncertainties for an estimator.
+def with_positive_uncertainty(
+    rows: Predictions, *, smallest: float | None = None
+) -> Predictions:
+    """Return rows whose uncertainties are positive, for an estimator.
 
     Zeros are common in ensembles whose members all agree. They are raised to
-    `smallest`, or to the smallest positive value in `u` when that is None, with a
+    `smallest`, or to the smallest positive uncertainty when that is None, with a
     warning that counts them.
     """
+    u = rows.uncertainty
     if u.min() > 0:
-        return u
-    refuse_negative_uncertainty(u)
+        return rows
     zeros = int(np.count_nonzero(u == 0))
-    if not zeros:
-        return u
     if smallest is None:
         if zeros == u.size:
             msg = (
@@ -822,4 +852,4 @@ def check_nonnegative_uncertainty(u: Floats, *, smallest: float | None) -> Float
         ZeroUncertaintyWarning,
         stacklevel=5,
     )
-    return np.where(u == 0, smallest, u)
+    return rows.with_uncertainty(np.where(u == 0, smallest, u))

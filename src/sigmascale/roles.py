@@ -653,19 +653,35 @@ def no_features(
     return unfit
 
 
-def free_names(
-    name: str | None, roles: Roles, names: Sequence[str], *, with_limits: bool
+def new_names(
+    name: str | None, roles: dict[str, Roles], names: Sequence[str], *, limits: bool
 ) -> list[str]:
-    """Return the names of the new columns, which must not be taken."""
-    name = name or f"{'u' if roles.components else roles.uncertainty}{RECALIBRATED}"
-    found = [name, *(f"{name}{end}" for end in LIMITS if with_limits)]
-    for each in found:
-        if not is_utf8(each):
-            msg = f"--name {each!r} is no text in UTF-8. Choose another name."
-            raise InvalidInputError(msg)
-        if each in names:
-            msg = f"there is a column {each!r} already. Choose another with --name."
-            raise InvalidInputError(msg)
+    """Return the names of new columns of all targets, which must not be taken.
+
+    A star in `name` stands for the names of several targets. With `limits`, each name
+    is followed by those of its limits.
+    """
+    several = list(roles) != [""]
+    if several and name is not None and name.count(STAR) != 1:
+        msg = (
+            f"--name {name!r} must have one star, for the names of {len(roles)} "
+            "targets: --name 'new_*'."
+        )
+        raise InvalidInputError(msg)
+    found: list[str] = []
+    for target, each in roles.items():
+        old = "u" if each.components else each.uncertainty
+        called = f"{old}{RECALIBRATED}"
+        if name is not None:
+            called = name.replace(STAR, target) if several else name
+        for new in (called, *(f"{called}{end}" for end in LIMITS if limits)):
+            if not is_utf8(new):
+                msg = f"--name {new!r} is no text in UTF-8. Choose another name."
+                raise InvalidInputError(msg)
+            if new in (*names, *found):
+                msg = f"there is a column {new!r} already. Choose another with --name."
+                raise InvalidInputError(msg)
+            found.append(new)
     return found
 
 

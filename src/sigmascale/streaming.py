@@ -174,29 +174,6 @@ class RunningScores:
             raise InvalidInputError(msg)
         return self._add(other._sums)
 
-    def all_reduce(self, group: Any = None) -> Self:
-        """Add what all processes of a PyTorch process group have summed.
-
-        Afterwards all of them have the same. Only sums travel.
-
-        Parameters
-        ----------
-        group : ProcessGroup, optional
-            The processes; by default all.
-
-        Returns
-        -------
-        self
-        """
-        from torch import distributed
-
-        everyone: list[Any] = [None] * distributed.get_world_size(group)
-        distributed.all_gather_object(everyone, self, group)
-        self._sums = {}
-        for each in everyone:  # in the same order everywhere, for the same result
-            self.merge(each)
-        return self
-
     def scorecard(self) -> Scorecard:
         """Return the scores of all rows so far.
 

@@ -14,7 +14,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
-from sigmascale.exceptions import UnseenGroupWarning
+from sigmascale.exceptions import UnseenCategoryWarning
 from sigmascale.scaling import methods
 
 ROWS = 400
@@ -134,7 +134,7 @@ def test_the_error_is_reference_minus_prediction(sigmascale):
     assert parts["data"]["error"] == ["right", "model"]
     zms = [each["verdicts"]["average"]["score"] for each in (parts, whole)]
     assert zms[0] == pytest.approx(zms[1], rel=1e-9)
-    guessed = only_json(sigmascale("check", "parts.csv", "--json"))
+    guessed = json.loads(sigmascale("check", "parts.csv", "--json").out)
     assert guessed["data"]["error"] == ["y_true", "y_pred"]
 
 
@@ -194,7 +194,7 @@ FITS = {
     "binwise": ("--bins", "5"),
     "binwise by a feature": ("--by", "mass", "--bins", "5"),
     "binwise cells": ("--by", "u", "--by", "mass", "--bins", "3"),
-    "group": ("--label", "OxNy"),
+    "category": ("--label", "OxNy"),
     "raked": (*FEATURES, "--label", "OxNy", "--bins", "5"),
     "boosted": (*FEATURES, "--label", "OxNy"),
     "auto": ("--feature", "mass"),
@@ -208,7 +208,7 @@ def test_what_is_fitted_and_applied_predicts_the_same_bits(sigmascale, name):
     assert sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json").code == 0
     done = sigmascale("apply", "scaler.json", "test.csv", "-o", "out.parquet")
     assert done.code == 0
-    if name in ("group", "raked"):
+    if name in ("category", "raked"):
         assert re.search(r"^warning: \d+ of 400 .*'OxNy'.* not seen", done.err)
     else:
         assert done.err == ""
@@ -222,7 +222,7 @@ def test_what_is_fitted_and_applied_predicts_the_same_bits(sigmascale, name):
     again = type(loaded)(**loaded.get_params()).fit(train, TABLE[:ROWS]["E"])
     test = pl.read_csv("test.csv").select(names)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UnseenGroupWarning)
+        warnings.simplefilter("ignore", UnseenCategoryWarning)
         for scaler in (loaded, again):
             assert np.array_equal(found["u_recalibrated"], scaler.predict(test))
 
@@ -272,7 +272,7 @@ def test_fit_says_all_only_if_all_change_alike(sigmascale):
         E=pl.when(few).then(10 * pl.col("E")).otherwise("E"),
         kind=pl.when(few).then(pl.lit("a")).otherwise(pl.lit("b")),
     ).write_csv("few.csv")
-    options = ("--method", "group", "--label", "kind", "-o", "scaler.json")
+    options = ("--method", "category", "--label", "kind", "-o", "scaler.json")
     assert "All uncertainties" not in sigmascale("fit", "few.csv", *options).out
 
 
@@ -424,7 +424,7 @@ def test_compare_shows_every_method_and_both_verdicts(sigmascale):
     done = sigmascale("compare", "calibration.csv", "test.csv", "--feature", "mass")
     assert done.code == 0
     assert re.fullmatch("warning: 400 rows in 40 bins .*15.*\n", done.err)
-    for name in (each for each in methods() if each not in ("group", "component")):
+    for name in (each for each in methods() if each not in ("category", "component")):
         assert re.search(rf"^{name} +-?\d", done.out, re.MULTILINE), name
     assert "Before\n✓ Unbiased" in done.out
     assert "After, with auto\n" in done.out

@@ -198,3 +198,23 @@ def test_a_pipe_is_read_once_and_whole(tmp_path):
     writer.start()
     assert read_table(str(tmp_path / "pipe")).height == 100_000
     writer.join()
+
+
+@pytest.mark.parametrize(
+    ("text", "row", "fields"),
+    [
+        ("u,x,y\n1,a,b\n2,c\n3,d,e\n", 2, 2),
+        ("u,x,y\n1\n2,c,d\n", 1, 1),
+        ('u,x,y\n1,"a\nb",\n2,c\n', 2, 2),  # rows are no lines
+        ("u,x,y\n1,a,b\n2,c,d,e\n", 2, 4),
+    ],
+)
+def test_a_row_with_too_few_or_too_many_fields_is_told(text, row, fields, tmp_path):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(InvalidInputError, match=f"row {row} has {fields} fields.* 3"):
+        read_file(str(tmp_path / "a.csv"))
+
+
+def test_empty_fields_in_the_last_column_are_no_error(tmp_path):
+    (tmp_path / "a.csv").write_text("u,x\n1,\n2,b\n3,\n")
+    assert read_table(str(tmp_path / "a.csv"))["x"].to_list() == [None, "b", None]

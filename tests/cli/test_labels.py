@@ -33,7 +33,7 @@ TABLE = pl.DataFrame(
     }
 )
 FORMATS = ["csv", "tsv.gz", "parquet", "feather", "jsonl"]
-GROUP = ("--method", "group", "--label", "label")
+GROUP = ("--method", "category", "--label", "label")
 
 
 def read_table(path):
@@ -125,7 +125,7 @@ def test_whole_numbers_and_truth_values_are_labels_alike_for_every_engine(
     more = table.with_columns(n=pl.Series([None, *table["n"][1:]]))
     pl.concat([table, more]).write_parquet(tmp_path / "a.parquet")
     for name in ("n", "flag"):
-        fit = ("fit", tmp_path / "a.csv", "--method", "group", "--label", name)
+        fit = ("fit", tmp_path / "a.csv", "--method", "category", "--label", name)
         assert sigmascale(*fit, "-o", tmp_path / "s.json").code == 0
         out = tmp_path / f"{name}.parquet"
         options = ("--engine", engine, "--drop-missing", "-o", out)
@@ -152,7 +152,7 @@ def test_real_numbers_are_labels_only_where_they_are_written_as_in_memory(
         {"E": [1.0, -3.0] * 20, "u": [1.0] * 40, "x": [1e-5, 2.5] * 20}
     )
     table.write_parquet(tmp_path / "a.parquet")
-    fit = ("fit", tmp_path / "a.parquet", "--method", "group", "--label", "x")
+    fit = ("fit", tmp_path / "a.parquet", "--method", "category", "--label", "x")
     for engine, code in (("memory", 0), ("polars", 0), ("duckdb", 2), ("dask", 2)):
         done = sigmascale(*fit, "--engine", engine, "-o", tmp_path / "s.json")
         assert done.code == code

@@ -31,7 +31,7 @@ TABLE = pl.DataFrame(
     }
 )
 RAKED = ("--method", "raked")
-BY_TWO_LABELS = ("--method", "group", "--label", "mass", "--label", "OxNy")
+BY_TWO_LABELS = ("--method", "category", "--label", "mass", "--label", "OxNy")
 FIT = ("--error", "E", "--uncertainty", "u", "--feature", "mass")
 
 
@@ -70,7 +70,7 @@ def test_small_files_are_read_and_what_is_large_or_far_is_only_queried(
 FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
 
 
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenGroupWarning")
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
 @pytest.mark.parametrize(
     ("options", "scaler"),
@@ -79,8 +79,8 @@ FROM_VARIANCE = ("--reference", "R", "--prediction", "V", "--variance", "s2")
         ((*FIT, "--method", "raked", "--bins", "5"), ss.RakedScaling(5)),
         ((*FROM_VARIANCE, "--method", "isotonic"), ss.IsotonicScaling()),
         (
-            (*FIT, "--method", "group", "--label", "OxNy"),
-            ss.GroupScaling("OxNy"),
+            (*FIT, "--method", "category", "--label", "OxNy"),
+            ss.CategoryScaling("OxNy"),
         ),
     ],
 )
@@ -109,17 +109,18 @@ def test_every_engine_gives_what_python_gives(sigmascale, engine, options, scale
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_boosted_factors_are_applied_by_polars_and_refused_by_others(sigmascale):
-    fit = ("fit", "cal.parquet", *FIT, "--method", "boosted", "-o", "s.json")
-    assert sigmascale(*fit, "--engine", "memory").code == 0
-    apply = ("apply", "s.json", "new1.parquet", "-o", "out.parquet", "--engine")
-    assert sigmascale(*apply, "polars").code == 0
-    scaler, new = ss.load("s.json"), pl.read_parquet("out.parquet")
-    expected = scaler.predict(new.select("u", "mass"))
-    assert new["u_recalibrated"].to_list() == expected.tolist()
-    refused = sigmascale(*apply, "duckdb")
-    assert refused.code == 2
-    assert refused.says("trees .*lazy frames of Polars")
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("method", [(), ("--method", "boosted")], ids=["auto", "trees"])
+def test_every_engine_applies_what_it_has_fitted_by_default(sigmascale, engine, method):
+    fit = ("fit", "cal.parquet", *FIT, *method, "-o", "s.json", "--engine", engine)
+    assert sigmascale(*fit).code == 0
+    done = sigmascale(
+        *("apply", "s.json", "new1.parquet", "-o", "out.parquet", "--engine", engine)
+    )
+    assert done.code == 0, done.err
+    out = pl.read_parquet("out.parquet/*" if engine == "dask" else "out.parquet")
+    expected = ss.load("s.json").predict(out.select("u", "mass"))
+    np.testing.assert_allclose(out["u_recalibrated"], expected, rtol=1e-12)
 
 
 def test_apply_counts_rows_and_warns_of_what_is_missing(sigmascale):
@@ -500,7 +501,6 @@ def test_limits_are_those_of_memory(sigmascale, engine, parts):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--groups", "OxNy"), "--groups .*sums"),
         (("--conformal-share", "0.2"), "--conformal-share .*in memory"),
         (("--separator", ";"), "--separator .*--decimal .*text"),
         (("--decimal", ","), "--separator .*--decimal .*text"),
@@ -512,6 +512,14 @@ def test_what_only_memory_can_do_is_refused(sigmascale, options, words):
     assert done.code == 2
     assert done.says(words), done.err
     assert not Path("s.json").exists()
+
+
+def test_sums_know_no_groups_and_whole_groups_are_drawn(sigmascale):
+    fit = ("fit", "cal.parquet", *FIT, *RAKED, "--groups", "OxNy", "-o", "s.json")
+    done = sigmascale(*fit, "--engine", "polars", "--sample", 1000)
+    assert done.code == 0, done.err
+    scaler = ss.load("s.json")
+    assert f"a sample of {scaler.n_sample_} of 2000 rows" in " ".join(done.out.split())
 
 
 @pytest.mark.parametrize("groups", [(), ("--groups", "OxNy")])

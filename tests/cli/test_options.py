@@ -184,7 +184,7 @@ METHODS = {
     "linear": (),
     "isotonic": (),
     "binwise": ("--bins", "4"),
-    "group": ("--label", "OxNy"),
+    "category": ("--label", "OxNy"),
     "raked": ("--feature", "mass"),
     "auto": (),
 }
@@ -257,7 +257,7 @@ def test_a_recalibrator_that_someone_registers_is_a_method(sigmascale, half):
     scaler = ss.load("s.json")
     assert (type(scaler), scaler.n_bins, scaler.random_state) == (HalfScaling, 7, 2)
     done = sigmascale(*fit, "--by", "mass", "-o", "s.json")
-    refused(done, "--by .*--method binwise .*--method group.*half")
+    refused(done, "--by .*--method binwise .*--method category.*half")
     done = sigmascale("fit", "calibration.csv", *LINEAR, "--bins", "7")
     refused(done, "--bins .*--method binwise .*raked .*half")
 

@@ -42,7 +42,7 @@ def test_check_prints_each_question_and_its_answer(printed):
         "test.csv: 1500 rows; error E; uncertainty u; features: mass, hetero" in words
     )
     assert len(re.findall(r"^[✓✗?] ", words, re.MULTILINE)) == len(told["verdicts"])
-    assert f"{told['scores']['NLL']:.2f}" in words
+    assert f"{told['scores']['S_cal']:.2f}" in words
     closing = {"yes": "Passed.", "no": "Not passed.", "cannot tell": "Cannot tell"}
     assert closing[told["answer"]] in words
 

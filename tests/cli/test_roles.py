@@ -199,7 +199,7 @@ def test_features_are_used_once_and_text_is_labels(roles):
 
 
 def test_a_formula_gives_features_that_can_be_binned_by(roles, refusal):
-    by = ("--method", "group", "--by", "OxNy")
+    by = ("--method", "category", "--by", "OxNy")
     found = roles(FRAME, "--formula", "formula", *by)
     assert (found["formula"], found["numbers"], found["labels"]) == ("formula", [], [])
     assert "4 groups" in ss.load("s.json").describe()

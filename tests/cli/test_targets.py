@@ -244,3 +244,14 @@ def test_files_of_one_and_of_several_targets_are_told_apart(folder, saved, sigma
     run = sigmascale("apply", path, folder / "test.csv", "-o", folder / "never.csv")
     assert run.code == 2
     assert run.says("targets .*damaged")
+
+
+def test_an_uncertainty_of_0_is_refused_only_beside_an_error(tmp_path, sigmascale):
+    rows = [f"{(-1) ** i},1,{(-1) ** i},2" for i in range(40)]
+    path = tmp_path / "zeros.csv"
+    patterns = ("--error", "E_*", "--uncertainty", "u_*")
+    for last, code in (("1,1,,0", (0, 1, 4)), ("1,1,3,0", (2,))):
+        path.write_text("\n".join(["E_a,u_a,E_b,u_b", *rows, last]))
+        done = sigmascale("check", path, *patterns)
+        assert done.code in code, done.err
+    assert done.says("'u_b', row 41 .*positive")

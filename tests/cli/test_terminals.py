@@ -60,7 +60,7 @@ COMMANDS = {
         "fit",
         FILE,
         "--method",
-        "group",
+        "category",
         "--label",
         "label",
         "-o",
@@ -110,7 +110,7 @@ def test_files_may_have_any_bytes_for_a_name(ending, tmp_path, sigmascale):
     for output in ("csv", "parquet", "feather", "jsonl"):
         apply = ("apply", f"{ODD}.json", f"{ODD}.{ending}")
         assert sigmascale(*apply, "-o", f"{ODD}/{ODD}.{output}").code == 0
-    assert len(list(Path(ODD).iterdir())) == 5
+    assert len(list(Path(ODD).iterdir())) == 4
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_an_update_equals_a_fit_to_all_rows(sigmascale):
 def test_without_an_output_the_file_itself_is_updated_and_knows_its_columns(
     sigmascale,
 ):
-    fitted(sigmascale, "group", "--by", "kind")
+    fitted(sigmascale, "category", "--by", "kind")
     done = sigmascale("update", "t.json", "new.csv", "--half-life", "100", "--json")
     assert done.code == 0
     told = json.loads(done.out)
@@ -69,11 +69,11 @@ def test_one_row_is_enough(sigmascale):
 
 
 def test_new_labels_are_learned_without_a_warning(sigmascale):
-    fitted(sigmascale, "group", "--by", "kind")
+    fitted(sigmascale, "category", "--by", "kind")
     table(3).with_columns(kind=pl.lit("new")).write_csv("labels.csv")
     done = sigmascale("update", "t.json", "labels.csv")
     assert (done.code, done.err) == (0, "")
-    assert done.says("3 groups")
+    assert done.says("3 categories")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from sigmascale.cli import result_of
 from sigmascale.exceptions import InvalidInputError
 
-MOST_MODULES = {"apply": 24, "check": 42}
+MOST_MODULES = {"apply": 22, "check": 32}
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def modules_of(arguments):
 def test_a_command_goes_through_few_modules(arguments, files):
     seen = modules_of(arguments)
     assert len(seen) <= MOST_MODULES[arguments[0]], sorted(seen)
-    assert sum(each.startswith("cli/") for each in seen) <= 8
+    assert sum(each.startswith("cli/") for each in seen) <= 7
 
 
 def loaded_by(*arguments):

@@ -104,7 +104,7 @@ def fitted():
         "component": ss.ComponentScaling([0, 1]),
         "isotonic": ss.IsotonicScaling(),
         "binwise": ss.BinwiseScaling(40),
-        "group": ss.GroupScaling(2, min_size=5),
+        "category": ss.CategoryScaling(2, min_size=5),
         "raked": ss.RakedScaling(categorical=[2], shrinkage=9.0),
         "boosted": ss.BoostedScaling(categorical=[2], max_trees=20, n_folds=2),
         "binwise with ties": ss.BinwiseScaling(40, by=1),

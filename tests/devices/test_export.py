@@ -22,7 +22,7 @@ from sigmascale.scaling import scalers
 quiet = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.ExtrapolationWarning",
     "ignore::sigmascale.exceptions.MissingFeatureWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
     "ignore::sigmascale.exceptions.InfiniteIntervalWarning",
     "ignore::DeprecationWarning",
@@ -120,7 +120,7 @@ def with_text(data_of):
     X, error = data_of(3000, 3)
     phase = np.array(["gas", "liquid", "solid", "glass"])[X[:, 2].astype(int)]
     table = pd.DataFrame({"u": X[:, 0], "phase": phase})
-    scaler = ss.GroupScaling("phase").fit(table, error)
+    scaler = ss.CategoryScaling("phase").fit(table, error)
     return scaler.conformalize(table, error, phase), table
 
 
@@ -167,12 +167,12 @@ def test_limits_are_those_of_predict_interval(
     scaler, table = with_text
     groups = table["phase"].to_numpy(dtype=object).copy()
     groups[::50] = "plasma"
-    wanted = scaler.predict_interval(table, by_group=groups, **how)
+    wanted = scaler.predict_interval(table, by_category=groups, **how)
     ss.export.to_onnx(scaler, tmp_path / "g.onnx", **how)
     columns = {
         "u": table["u"].to_numpy(),
         "phase": table["phase"].to_numpy(dtype=object),
-        "by_group": groups,
+        "by_category": groups,
     }
     found = run_onnx(tmp_path / "g.onnx", columns)
     np.testing.assert_allclose(found["low"], wanted[:, 0], rtol=1e-12)
@@ -184,7 +184,7 @@ def test_limits_are_those_of_predict_interval(
     tensor = torch.from_numpy(np.column_stack([table["u"], codes]))
     _, limits = module(tensor, torch.from_numpy(of_groups.copy()))
     np.testing.assert_allclose(limits.numpy(), wanted, rtol=1e-12)
-    with pytest.raises(ValueError, match="`by_group` must be given"):
+    with pytest.raises(ValueError, match="`by_category` must be given"):
         module(tensor)
 
 

@@ -21,7 +21,7 @@ TorchDispatchMode = pytest.importorskip(
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.ExtrapolationWarning",
     "ignore::sigmascale.exceptions.MissingFeatureWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
     "ignore::sigmascale.exceptions.FewerBinsWarning",
 )
 
@@ -82,7 +82,7 @@ def test_scores_on_the_gpu_are_those_of_numpy(data_of):
         (ss.BinwiseScaling(40), 1e-12),
         (ss.BinwiseScaling(40, by=1), 1e-12),
         (ss.BinwiseScaling((8, 5), by=(0, 1)), 1e-12),
-        (ss.GroupScaling(2), 1e-12),
+        (ss.CategoryScaling(2), 1e-12),
         (ss.IsotonicScaling(), 1e-4),
         (ss.LinearScaling(), 1e-4),
         (ss.RakedScaling(8, shrinkage=9.0, categorical=[2]), 0.02),

@@ -11,7 +11,7 @@ import sigmascale as ss
 from sigmascale.exceptions import (
     InfiniteIntervalWarning,
     InvalidInputError,
-    UnseenGroupWarning,
+    UnseenCategoryWarning,
     ZeroUncertaintyWarning,
 )
 from sigmascale.maps import Clip, Constant, Interpolation, Product, evaluate
@@ -20,7 +20,7 @@ from sigmascale.scaling import scalers
 quiet = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.ExtrapolationWarning",
     "ignore::sigmascale.exceptions.MissingFeatureWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
 )
 
@@ -60,14 +60,14 @@ def test_predictions_leave_no_row_on_the_host(arrays, fitted, data_of, few_leave
 def test_what_is_odd_about_rows_is_said_as_with_numpy(arrays, fitted, data_of):
     X, _ = data_of(100, 3)
     X[0, 0], X[1, 2] = 0.0, 77.0
-    scaler = fitted["group"]
+    scaler = fitted["category"]
     for table in (X, arrays(X)):
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             scaler.predict(table)
         assert [each.category for each in told] == [
             ZeroUncertaintyWarning,
-            UnseenGroupWarning,
+            UnseenCategoryWarning,
         ]
         assert str(told[0].message).startswith("1 of 100 uncertainties are exactly 0")
         assert str(told[1].message).startswith("1 of 100 rows have a label in column")
@@ -111,19 +111,19 @@ def test_integers_are_predicted_in_float64(arrays):
 
 def test_intervals_are_those_of_numpy(arrays, fitted, data_of):
     X, error = data_of(2000, 5)
-    for by_group in (None, X[:, 2]):
-        scaler = fitted["binwise"].conformalize(X, error, by_group)
+    for by_category in (None, X[:, 2]):
+        scaler = fitted["binwise"].conformalize(X, error, by_category)
         for asymmetric in (False, True):
             how = {"coverage": 0.8, "asymmetric": asymmetric}
-            wanted = scaler.predict_interval(X, **how, by_group=by_group)
-            groups = None if by_group is None else arrays(by_group)
-            found = scaler.predict_interval(arrays(X), **how, by_group=groups)
+            wanted = scaler.predict_interval(X, **how, by_category=by_category)
+            groups = None if by_category is None else arrays(by_category)
+            found = scaler.predict_interval(arrays(X), **how, by_category=groups)
             np.testing.assert_allclose(arrays.back(found), wanted, rtol=1e-12)
     unseen = np.full(10, 9.0)
     with pytest.warns(InfiniteIntervalWarning, match="10 of 10 rows"):
-        found = scaler.predict_interval(arrays(X[:10]), by_group=arrays(unseen))
+        found = scaler.predict_interval(arrays(X[:10]), by_category=arrays(unseen))
     assert np.isinf(arrays.back(found)).all()
-    with pytest.raises(InvalidInputError, match="by_group"):
+    with pytest.raises(InvalidInputError, match="by_category"):
         scaler.predict_interval(arrays(X))
     again = fitted["binwise"].conformalize(arrays(X), arrays(error))
     np.testing.assert_allclose(again.conformal_.z, np.sort(error / scaler.predict(X)))
@@ -135,13 +135,13 @@ def test_intervals_are_those_of_numpy(arrays, fitted, data_of):
 def test_a_hand_made_map_of_clips_and_one_knot_runs_too(arrays):
     from sigmascale.bins.devices import DeviceRows
     from sigmascale.maps import UNCERTAINTY
-    from sigmascale.scaling.devices import predict
+    from sigmascale.scaling.devices import recalibrate
 
     u = np.array([0.5, 1.0, 2.0, 7.0])
     two = Interpolation(UNCERTAINTY, np.array([1.0, 2.0]), np.array([1.0, 5.0]))
     one = Interpolation(UNCERTAINTY, np.array([1.0]), np.array([3.0]))
     root = Product((Clip(two, 1.5, 4.0), one, Constant(2.0)))
-    found = predict(root, DeviceRows.table(arrays(u)), smallest=1.0)
+    found = recalibrate(root, DeviceRows.table(arrays(u)), smallest=1.0)
     np.testing.assert_allclose(arrays.back(found), evaluate(root, [u], 4))
 
 

@@ -79,7 +79,7 @@ FITS = {
     "binwise": (ss.BinwiseScaling(40), 1e-12),
     "binwise with ties": (ss.BinwiseScaling(40, by=1), 1e-12),
     "cells": (ss.BinwiseScaling((8, 5), by=(0, 1)), 1e-12),
-    "group": (ss.GroupScaling(2), 1e-12),
+    "category": (ss.CategoryScaling(2), 1e-12),
     "isotonic alone": (ss.IsotonicScaling(pseudo_rows=0), 1e-9),
     # of many rows: the linear law is fitted to means of neighbours
     "linear": (ss.LinearScaling(), 1e-4),

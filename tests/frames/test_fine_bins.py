@@ -11,7 +11,7 @@ from sigmascale.bins import fine_bins as tally
 from sigmascale.bins.fine_bins import Tally
 from sigmascale.frames import fine_bins
 from sigmascale.frames.fine_bins import Survey
-from sigmascale.frames.lazy_rows import TERMS, read_rows
+from sigmascale.frames.lazy import TERMS, read_rows
 
 N_ROWS = 5000
 RNG = np.random.default_rng(3)

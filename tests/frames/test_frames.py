@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import sys
 import threading
 import time
 
@@ -20,9 +21,9 @@ from sigmascale.exceptions import (
     InvalidInputError,
     MissingFeatureWarning,
     NotANumberError,
-    UnseenGroupWarning,
+    UnseenCategoryWarning,
 )
-from sigmascale.frames import expressions, fine_bins
+from sigmascale.frames import fine_bins
 from sigmascale.persistence import dumps, loads
 
 # Dask's own use of pandas, PySpark's word on the version of pandas
@@ -85,7 +86,6 @@ def frame(engine, path):
 
 def collected(lazy):
     """The rows of a lazy frame of any engine, in the order of their errors."""
-    import narwhals as nw
 
     table = nw.from_native(lazy).collect("polars").to_native()
     return table.sort("E")
@@ -98,8 +98,8 @@ SCALERS = {
     "feature bins": ss.BinwiseScaling(15, by="mass"),
     "tied bins": ss.BinwiseScaling(40, by="shells"),
     "cells": ss.BinwiseScaling((6, 4), by=("u", "mass")),
-    "text groups": ss.GroupScaling("phase"),
-    "number groups": ss.GroupScaling("shells"),
+    "text groups": ss.CategoryScaling("phase"),
+    "number groups": ss.CategoryScaling("shells"),
 }
 
 
@@ -119,22 +119,208 @@ def test_a_fit_to_a_lazy_frame_is_that_to_arrays(data, name):
         assert lazy.loss_ == pytest.approx(in_memory.loss_, rel=1e-12)
 
 
-@pytest.mark.parametrize("name", [*SCALERS, "linear", "isotonic", "raked"])
-def test_the_new_column_is_what_the_recalibrator_predicts(data, name):
-    others = {
-        "linear": ss.LinearScaling(),
-        "isotonic": ss.IsotonicScaling(),
-        "raked": ss.RakedScaling(
-            5, pairs=[("u", "mass")], shrinkage=60.0, categorical=["shells"]
-        ),
-    }
-    scaler = clone((SCALERS | others)[name]).fit(data.select("u", *FEATURES), data["E"])
-    found = frames.predict(scaler, data.lazy()).collect()
+ALL = {
+    **SCALERS,
+    "linear": ss.LinearScaling(),
+    "isotonic": ss.IsotonicScaling(),
+    "raked": ss.RakedScaling(
+        5,
+        pairs=[("u", "mass"), ("mass", "phase")],
+        shrinkage=60.0,
+        categorical=["shells"],
+    ),
+    "boosted": ss.BoostedScaling(max_trees=20, n_folds=2),
+    "selected": ss.SelectedScaling(
+        {"boosted": ss.BoostedScaling(max_trees=5, n_folds=2)}, n_folds=2
+    ),
+    "components": ss.ComponentScaling(),
+    "optimised": ss.BinwiseScaling(4, loss="consistency", max_evaluations=50),
+}
+
+
+@pytest.fixture(scope="module")
+def fitted(data):
+    """Every recalibrator, with the columns that it was fitted on and predictions."""
+    some, found = data[:2000], {}
+    for name, scaler in ALL.items():
+        features = FEATURES[:1] if name == "components" else FEATURES
+        X = data.select("u", *features)
+        each = clone(scaler).fit(X[:2000], some["E"])
+        found[name] = each, each.predict(X)
+    return found
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_new_column_is_what_the_recalibrator_predicts(data, fitted, frame, name):
+    scaler, expected = fitted[name]
+    found = collected(frames.predict(scaler, frame))
     assert found.columns == [*data.columns, "u_recalibrated"]
-    assert found.drop("u_recalibrated").equals(data)
-    np.testing.assert_allclose(
-        found["u_recalibrated"], scaler.predict(data.select("u", *FEATURES)), rtol=1e-12
+    assert found.drop("u_recalibrated").equals(data.sort("E"))
+    in_order = expected[data["E"].arg_sort().to_numpy()]
+    np.testing.assert_allclose(found["u_recalibrated"], in_order, rtol=1e-12)
+
+
+@pytest.mark.parametrize("given", [True, False])
+@pytest.mark.parametrize("name", ALL)
+def test_relations_of_any_connection_get_the_new_column(
+    data, fitted, path, name, given
+):
+    duckdb = pytest.importorskip("duckdb")
+    scaler, expected = fitted[name]
+    connection = duckdb.connect()
+    rows = connection.read_parquet(str(path)).filter("u > 0")
+    known = {"connection": connection} if given else {}
+    new = frames.predict(scaler, rows, **known)
+    connection.sql("CREATE TABLE other AS SELECT 1.5 AS factor")
+    # it can be queried more than once, beside other tables of the connection
+    joined = new.cross(connection.table("other"))
+    for found in (collected(new), collected(joined)):
+        assert found.columns[:6] == [*data.columns, "u_recalibrated"]
+        in_order = expected[data["E"].arg_sort().to_numpy()]
+        np.testing.assert_allclose(found["u_recalibrated"], in_order, rtol=1e-12)
+
+
+def test_a_connection_must_be_that_of_the_relation(data, fitted, path):
+    duckdb = pytest.importorskip("duckdb")
+    scaler, _ = fitted["boosted"]
+    connection = duckdb.connect()
+    rows = connection.read_parquet(str(path))
+    with pytest.raises(InvalidInputError, match="`connection` must be the one that"):
+        frames.predict(scaler, rows, connection=duckdb.connect())
+    with pytest.raises(InvalidInputError, match="`connection` is for relations"):
+        frames.predict(scaler, data.lazy(), connection=duckdb.connect())
+
+
+def test_everything_works_on_relations_of_a_connection_of_their_own(
+    data, path, tmp_path
+):
+    duckdb = pytest.importorskip("duckdb")
+    connection = duckdb.connect()
+    rows = connection.read_parquet(str(path))
+    for scaler in (*SCALERS.values(), ss.RakedScaling(4), ss.IsotonicScaling()):
+        ours = frames.fit(clone(scaler), rows, features=FEATURES, **NAMES)
+        theirs = frames.fit(clone(scaler), data.lazy(), features=FEATURES, **NAMES)
+        X = data.select("u", *FEATURES)
+        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-9)
+    trees = ss.BoostedScaling(max_trees=5, n_folds=2)
+    frames.fit(trees, rows, features=FEATURES, sample=2000, **NAMES)
+    assert trees.level_ > 0
+    options = {"features": FEATURES, **NAMES}
+    found = frames.scorecard(rows, **options).to_dict()
+    expected = frames.scorecard(data.lazy(), **options).to_dict()
+    assert found == pytest.approx(expected, rel=1e-9)
+    judged = frames.validate(rows, sample=2000, n_draws=100, **options)
+    assert judged.scores.n_rows == N_ROWS
+    local = frames.local_zms(rows, by="mass", n_bins=5, **NAMES)
+    assert local.n.sum() == N_ROWS
+    frames.sink(rows, tmp_path / "all.parquet")
+    assert pl.read_parquet(tmp_path / "all.parquet").equals(data)
+
+
+def test_workers_without_sigmascale_say_what_they_need(data, fitted, path, monkeypatch):
+    dd = pytest.importorskip("dask.dataframe")
+    new = frames.predict(fitted["boosted"][0], dd.read_parquet(path))
+    for name in [name for name in sys.modules if name.startswith("sigmascale.frames")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(ImportError, match=r"Workers need sigmascale.* Install both"):
+        new.compute(scheduler="synchronous")
+
+
+def test_a_column_of_that_name_is_replaced(data, fitted, frame):
+    scaler, expected = fitted["temperature"]
+    found = collected(frames.predict(scaler, frame, name="mass"))
+    assert found.columns == data.columns
+    in_order = expected[data["E"].arg_sort().to_numpy()]
+    np.testing.assert_allclose(found["mass"], in_order, rtol=1e-12)
+
+
+def test_thousands_of_labels_are_looked_up(engine, tmp_path):
+    rng = np.random.default_rng(0)
+    n = 40_000
+    table = pl.DataFrame(
+        {
+            "E": rng.normal(size=n),
+            "u": rng.uniform(1, 2, n),
+            "kind": [f"kind {k}" for k in rng.integers(0, 4000, n)],
+        }
     )
+    table.write_parquet(tmp_path / "labels.parquet")
+    lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
+    X = table.select("u", "kind")
+    groups = frames.fit(ss.CategoryScaling("kind"), lazy, features=["kind"], **NAMES)
+    expected = ss.CategoryScaling("kind").fit(X, table["E"])
+    assert groups.groups_.labels == expected.groups_.labels
+    found = collected(frames.predict(groups, lazy))
+    np.testing.assert_allclose(
+        found["u_recalibrated"],
+        expected.predict(X.select("u", "kind"))[table["E"].arg_sort().to_numpy()],
+        rtol=1e-12,
+    )
+    # of which raking keeps the most frequent ones
+    raked = frames.fit(
+        ss.RakedScaling(3, shrinkage=5.0), lazy, features=["kind"], **NAMES
+    )
+    in_memory = ss.RakedScaling(3, shrinkage=5.0).fit(X, table["E"])
+    np.testing.assert_allclose(
+        raked.factors_["kind"], in_memory.factors_["kind"], rtol=1e-8
+    )
+
+
+def test_null_and_text_that_says_missing_are_two_labels(engine, tmp_path):
+    kind = [None, "missing", "None", "nan"] * 25
+    error = [1.0, 2.0, 4.0, 8.0] * 25
+    signs = np.repeat([1.0, -1.0], 50)
+    table = pl.DataFrame({"u": 1.0, "kind": kind, "E": error * signs})
+    table.write_parquet(tmp_path / "labels.parquet")
+    lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
+    scaler = frames.fit(ss.CategoryScaling("kind"), lazy, features=["kind"], **NAMES)
+    assert scaler.groups_.labels == ("None", "missing", "nan", None)
+    found = collected(frames.predict(scaler, lazy))
+    np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
+
+
+def test_missing_categories_are_missing_labels():
+    dd, pd = pytest.importorskip("dask.dataframe"), pytest.importorskip("pandas")
+    kind = ["gas", None, "solid", "gas"] * 10
+    table = pl.DataFrame({"u": 1.0, "kind": kind, "E": [1.0, -2.0, 3.0, -1.0] * 10})
+    X = table.select("u", "kind")
+    expected = ss.CategoryScaling("kind").fit(X, table["E"]).predict(X)
+    frame = table.to_pandas()
+    for column in (pd.Categorical(kind), pd.array(kind, dtype="string"), kind):
+        frame["kind"] = column
+        scaler = ss.CategoryScaling("kind").fit(frame[["u", "kind"]], frame["E"])
+        assert scaler.groups_.labels == ("gas", "solid", None)
+        lazy = dd.from_pandas(frame, npartitions=2)
+        again = frames.fit(ss.CategoryScaling("kind"), lazy, features=["kind"], **NAMES)
+        assert again.groups_.labels == ("gas", "solid", None)
+        new = frames.predict(scaler, lazy).compute()["u_recalibrated"]
+        np.testing.assert_allclose(new, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+def test_large_whole_numbers_are_labels_that_stay_apart(engine, tmp_path, holes):
+    if holes and engine == "dask":
+        pytest.skip("Dask itself reads whole numbers with gaps as float64")
+    numbers = [2**60 + k for k in range(8)]
+    run = pl.Series(numbers * 20, dtype=pl.Int64)
+    error = np.repeat([1.0, -1.0], 80) * (1 + np.arange(160) % 8)
+    table = pl.DataFrame({"u": np.ones(160), "run": run, "E": error})
+    if holes:
+        gap = pl.col("run") == numbers[-1]
+        table = table.with_columns(run=pl.when(~gap).then("run"))
+    table.write_parquet(tmp_path / "labels.parquet")
+    lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
+    scaler = frames.fit(ss.CategoryScaling("run"), lazy, features=["run"], **NAMES)
+    expected = (*numbers[:-1], None) if holes else tuple(numbers)
+    assert scaler.groups_.labels == expected
+    found = collected(frames.predict(scaler, lazy))
+    np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
+    if not holes:
+        raked = ss.RakedScaling(2, categorical=["run"], shrinkage=0.01)
+        frames.fit(raked, lazy, features=["run"], **NAMES)
+        assert len(set(np.round(raked.factors_["run"], 6))) >= 8
+        local = frames.local_zms(lazy, groups="run", n_bins=1, **NAMES)
+        assert local.n_groups.tolist() == [8]
 
 
 def test_laws_and_raked_factors_agree_with_those_of_arrays(data):
@@ -323,62 +509,30 @@ def test_missing_features_are_a_bin_of_their_own_in_raking(data):
     np.testing.assert_allclose(new, lazy.predict(X), rtol=1e-12)
 
 
-@pytest.mark.parametrize("selected", [False, True])
-def test_polars_applies_boosted_factors_batch_by_batch(data, selected):
-    scaler = ss.BoostedScaling(max_trees=20, n_folds=2)
-    if selected:
-        scaler = ss.SelectedScaling({"boosted": scaler}, n_folds=2)
-    X = data.select("u", *FEATURES)
-    scaler.fit(X, data["E"])
+def test_every_engine_takes_trees_and_missing_features(engine, data, fitted, tmp_path):
+    scaler, _ = fitted["boosted"]
     bad = pl.DataFrame(
         {
             "u": [np.nan, np.inf, -1.0, None, 1.0, 1.0, 1.0, 0.0],
             "mass": [50.0, 50.0, 50.0, 50.0, np.inf, np.nan, None, 50.0],
-            "shells": [1, 2, 3, 4, 5, 6, None, 8],
+            "shells": [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, None, 8.0],
             "phase": ["gas", "gas", "gas", "gas", "gas", "plasma", None, "gas"],
+            "E": np.arange(8.0),
         }
     )
-    frame = pl.concat([X, bad]).lazy()
-    found = frames.predict(
-        scaler, frame.rename({"mass": "M"}), features=["M", "shells", "phase"]
-    ).collect()
-    assert found.columns == ["u", "M", "shells", "phase", "u_recalibrated"]
-    rescaled = found["u_recalibrated"]
-    assert rescaled.head(N_ROWS).to_list() == scaler.predict(X).tolist()
-    assert rescaled.tail(8).is_null().to_list() == [True] * 5 + [False] * 3
+    bad.rename({"mass": "M"}).write_parquet(tmp_path / "bad.parquet")
+    frame = frames.scan(tmp_path / "bad.parquet", engine=engine)
+    new = frames.predict(scaler, frame, features=["M", "shells", "phase"])
+    rescaled = collected(new)["u_recalibrated"]
+    assert rescaled.is_null().to_list() == [True] * 5 + [False] * 3
     known = bad[5:7].vstack(bad[7:].with_columns(u=pl.lit(scaler.min_uncertainty_)))
     with (
-        pytest.warns(UnseenGroupWarning, match="^2 of 3 rows .* column 'phase'"),
+        pytest.warns(UnseenCategoryWarning, match="^2 of 3 rows .* column 'phase'"),
         pytest.warns(MissingFeatureWarning, match="2 of 3 rows have no 'mass'"),
         pytest.warns(MissingFeatureWarning, match="1 of 3 rows have no 'shells'"),
     ):
-        assert rescaled.tail(3).to_list() == scaler.predict(known).tolist()
-
-
-@pytest.mark.parametrize("scaler", [ss.BinwiseScaling(40), ss.IsotonicScaling()])
-def test_polars_looks_up_what_an_expression_would_give(scaler, data):
-    bad = pl.DataFrame({"u": [np.nan, np.inf, -np.inf, -1.0, 0.0, None, 1e-300, 1e300]})
-    frame = pl.concat([data.select("u"), bad]).lazy()
-    frame = frame.with_columns(pl.lit("mine").alias("computed 0"))
-    scaler = scaler.fit(data["u"], data["E"])
-    found = frames.predict(scaler, frame).collect()
-    u = nw.when(nw.col("u") == 0).then(scaler.min_uncertainty_).otherwise(nw.col("u"))
-    u = u.clip(1e-70, 1e70)
-    lazy = nw.from_native(frame)
-    expression = expressions.Expressions(lazy.collect_schema(), ["u"], u)
-    usable = nw.col("u").is_finite() & (nw.col("u") >= 0)
-    value = nw.when(usable).then(expression.of(scaler.map_))
-    same = lazy.with_columns(u_recalibrated=value).collect()
-    np.testing.assert_allclose(
-        found["u_recalibrated"], same["u_recalibrated"], rtol=1e-11
-    )
-    assert found.columns == ["u", "computed 0", "u_recalibrated"]
-    assert found["u_recalibrated"].tail(8).is_null().to_list() == [True] * 4 + [
-        *(False, True, False, False)
-    ]
-    np.testing.assert_allclose(
-        found["u_recalibrated"].head(N_ROWS), scaler.predict(data["u"]), rtol=1e-15
-    )
+        expected = scaler.predict(known.drop("E"))
+    np.testing.assert_allclose(rescaled.tail(3), expected, rtol=1e-12)
 
 
 def test_what_cannot_be_recalibrated_gives_null_and_zero_gives_a_number(
@@ -415,7 +569,7 @@ def test_no_engine_overlooks_nan_that_the_file_does_not_mention(engine, tmp_path
 
 
 def test_labels_that_were_never_seen_take_the_average_factor(data):
-    scaler = ss.GroupScaling("phase").fit(data.select("u", "phase"), data["E"])
+    scaler = ss.CategoryScaling("phase").fit(data.select("u", "phase"), data["E"])
     new = pl.LazyFrame({"u": [1.0, 1.0, 1.0], "phase": ["plasma", None, "gas"]})
     found = frames.predict(scaler, new).collect()["u_recalibrated"].to_list()
     assert found[:2] == [scaler.factors_[-1]] * 2
@@ -496,6 +650,16 @@ def test_few_values_make_fewer_bins_with_a_warning():
     with pytest.warns(FewerBinsWarning, match="leave 3 distinct bins"):
         scaler = frames.fit(ss.BinwiseScaling(6, least_rows=0), frame, **NAMES)
     assert scaler.partition_.limits.tolist() == [1.0 + 1e-9, 2.0]
+
+
+def test_an_infinite_label_is_not_a_missing_one():
+    x = [1.0, np.nan, 1.0, np.nan] * 10
+    table = pl.DataFrame({"u": 1.0, "x": x, "E": [1.0, 2.0, -1.0, -2.0] * 10})
+    scaler = ss.CategoryScaling("x").fit(table.select("u", "x"), table["E"])
+    new = pl.LazyFrame({"u": 1.0, "x": [1.0, np.nan, np.inf]})
+    found = frames.predict(scaler, new).collect()
+    expected = scaler.predict(table[:2].select("u", "x")).tolist()
+    assert found["u_recalibrated"].to_list() == [*expected, scaler.factors_[-1]]
 
 
 def test_a_sink_writes_whole_files_or_none(engine, frame, data, tmp_path):
@@ -641,34 +805,3 @@ def test_one_group_of_a_frame_is_refused(repeats):
     one = table.with_columns(text=pl.lit("same"))
     with pytest.raises(InvalidInputError, match="at least 2 labels"):
         frames.local_zms(one.lazy(), **NAMES, groups="text", n_bins=1)
-
-
-@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
-def test_pairs_of_raked_columns_are_applied_by_every_engine(engine):
-    rng = np.random.default_rng(0)
-    n = 600
-    table = pl.DataFrame(
-        {
-            "u": rng.uniform(1, 2, n),
-            "x": rng.normal(size=n),
-            "kind": rng.choice(["a", "b", "c"], n),
-            "shells": rng.integers(0, 4, n).astype(float),
-        }
-    )
-    error = rng.normal(size=n) * np.exp(table["x"].to_numpy())
-    scaler = ss.RakedScaling(
-        4, pairs=[("u", "x"), ("x", "kind"), ("kind", "shells")], categorical=["shells"]
-    ).fit(table, error)
-    pandas = table.to_pandas()
-    if engine == "polars":
-        found = frames.predict(scaler, table.lazy()).collect()
-    elif engine == "duckdb":
-        duckdb = pytest.importorskip("duckdb")
-        connection = duckdb.connect()
-        found = frames.predict(scaler, connection.from_df(pandas)).df()
-    else:
-        dd = pytest.importorskip("dask.dataframe")
-        found = frames.predict(scaler, dd.from_pandas(pandas, npartitions=2)).compute()
-    np.testing.assert_allclose(
-        np.asarray(found["u_recalibrated"]), scaler.predict(table), rtol=1e-12
-    )

@@ -480,7 +480,7 @@ def count_steps(function):
         lambda e, u, x: ss.TemperatureScaling().fit(u, e).predict(u),
         lambda e, u, x: ss.IsotonicScaling().fit(u, e).predict(u),
         lambda e, u, x: ss.BinwiseScaling(20, by=1).fit(np.stack([u, x], 1), e),
-        lambda e, u, x: ss.GroupScaling().fit(np.stack([u, x], 1), e),
+        lambda e, u, x: ss.CategoryScaling().fit(np.stack([u, x], 1), e),
         lambda e, u, x: ss.scorecard(
             pl.Series(e), pd.Series(u), pa.table({"x": x}), n_bins=20
         ),

@@ -1,5 +1,4 @@
 import math
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from sigmascale.exceptions import InfiniteIntervalWarning, InvalidInputError
 from sigmascale.maps.conformal import (
     ConformalScores,
     asymmetric_ranks,
-    exact_level,
+    check_coverage,
     rows_needed,
     symmetric_rank,
 )
@@ -50,7 +49,7 @@ def interval(scores, coverage=0.9, *, asymmetric=False, labels=None, u=(1.0,)):
 )
 def test_ranks_are_those_of_exact_arithmetic_for_every_n_and_coverage(as_float):
     for percent in PERCENTS:
-        level = exact_level(as_float(percent))
+        level = check_coverage(as_float(percent))
         for n in range(1, 501):
             # integers only: ceil(a / b) is -(-a // b)
             assert symmetric_rank(n, level) == -(-(n + 1) * percent // 100)
@@ -73,7 +72,7 @@ def test_plain_floating_point_would_get_some_ranks_wrong():
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_the_rows_needed_are_the_fewest_with_finite_limits(asymmetric):
     for percent in PERCENTS:
-        level = Fraction(percent, 100)
+        level = percent / 100
         needed = rows_needed(level, asymmetric=asymmetric)
 
         def finite(n, level=level):
@@ -89,13 +88,13 @@ def test_the_rows_needed_are_the_fewest_with_finite_limits(asymmetric):
 @pytest.mark.parametrize("coverage", [0, 1, 0.0, 1.0, -0.1, 1.5, "0.9", None, np.nan])
 def test_coverage_outside_0_and_1_is_refused(coverage):
     with pytest.raises(InvalidInputError, match="`coverage` must lie"):
-        exact_level(coverage)
+        check_coverage(coverage)
 
 
 @pytest.mark.parametrize("coverage", [1e-9, 1 - 1e-9])
 def test_coverage_that_no_number_of_rows_can_tell_from_0_or_1_is_refused(coverage):
     with pytest.raises(InvalidInputError, match="must lie between 1e-07 and"):
-        exact_level(coverage)
+        check_coverage(coverage)
 
 
 # --- limits -------------------------------------------------------------------------
@@ -187,7 +186,7 @@ def test_a_group_too_small_or_never_seen_is_infinite_and_named_with_its_rows():
     with pytest.warns(InfiniteIntervalWarning) as caught:
         limits = interval(learn(z, labels), 0.9, labels=asked, u=np.ones(4))
     np.testing.assert_array_equal(np.isfinite(limits[:, 1]), asked == "a")
-    assert "at least 9 held-out rows of a group; b has 3, c has 0." in str(
+    assert "at least 9 held-out rows of a category; b has 3, c has 0." in str(
         caught[0].message
     )
     assert "The limits of 3 of 4 rows are infinite" in str(caught[0].message)
@@ -212,9 +211,11 @@ def test_numbers_and_missing_values_are_labels():
 
 
 def test_groups_are_for_both_calls_or_for_neither():
-    with pytest.raises(InvalidInputError, match="`by_group` must be given, one label"):
+    with pytest.raises(
+        InvalidInputError, match="`by_category` must be given, one label"
+    ):
         interval(learn(np.ones(40), LABELS))
-    with pytest.raises(InvalidInputError, match="`by_group` must not be given"):
+    with pytest.raises(InvalidInputError, match="`by_category` must not be given"):
         interval(learn(np.ones(40)), labels=LABELS[:1])
 
 
@@ -242,4 +243,4 @@ def test_what_does_not_fit_together_is_not_sound():
     assert not ConformalScores(z, np.array([3])).is_sound  # not sorted
     assert not ConformalScores(np.sort(z), np.array([2])).is_sound
     assert not ConformalScores(np.sort(z), np.array([2, 1])).is_sound  # no labels
-    assert not ConformalScores(good.z, np.array([3, 0]), good.groups).is_sound
+    assert not ConformalScores(good.z, np.array([3, 0]), good.categories).is_sound

@@ -5,7 +5,7 @@ import sigmascale as ss
 from sigmascale._support.labels import Categories
 from sigmascale.bins.libraries import library_of
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
-from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
 from sigmascale.maps import (
     UNCERTAINTY,
     Clip,
@@ -153,7 +153,7 @@ def test_labels_never_seen_are_told_once_a_column_and_rare_ones_are_not():
     labels = Categories.of(np.array(["b", "c", "z"]))
     names = (None, labels.labels)
     rows = Predictions.of((U, labels.codes), ("u", "kind"), categories=names)
-    with pytest.warns(UnseenGroupWarning, match=r"1 of 3 rows .* 'kind'") as told:
+    with pytest.warns(UnseenCategoryWarning, match=r"1 of 3 rows .* 'kind'") as told:
         found = recalibrate(root, rows, smallest=1.0)
     assert len(told) == 1
     assert found.tolist() == [2, 18, 36]

@@ -13,10 +13,9 @@ from scipy import stats
 
 import sigmascale as ss
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
-from sigmascale.monitoring.bets import WEIGHTS, factor_bets, not_started, shift_bets
-from sigmascale.monitoring.history import MOST_POINTS
-from sigmascale.monitoring.ranks import Ranks
-from sigmascale.monitoring.regions import Regions
+from sigmascale.monitoring.alarm import MOST_POINTS
+from sigmascale.monitoring.evidence import Regions, not_started
+from sigmascale.monitoring.reference import WEIGHTS, Ranks, factor_bets, shift_bets
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
 spec = importlib.util.spec_from_file_location("monitor_study", SCRIPT)
@@ -134,6 +133,15 @@ def test_it_does_not_matter_how_rows_are_divided(batch):
     assert parts.history.rows == whole.history.rows
 
 
+def test_predictions_may_arrive_with_their_features_and_times():
+    rng = np.random.default_rng(3)
+    error, u, x = rng.normal(size=(3, 300))
+    u, time = np.exp(u), np.arange(300)
+    rows = ss.Predictions(error=error, y_std=u, features={"x": x}, time=time)
+    by_arrays = ss.Monitor().update(error, u, {"x": x}, time)
+    assert ss.Monitor().update(rows).to_dict() == by_arrays.to_dict()
+
+
 def test_a_row_may_come_as_numbers_with_named_features_and_a_date():
     monitor = ss.Monitor(burn_in=20)
     for day in range(1, 25):
@@ -188,7 +196,7 @@ def test_a_region_of_numbers_or_a_label_is_named():
     X = pl.DataFrame({"mass": mass, "phase": phase})
     alarm = watched(heavy, X=X).alarm
     assert (alarm.kind, alarm.feature) == ("region", "mass")
-    low = float(re.fullmatch(r"mass ≥ ([\d.]+)", alarm.region)[1])
+    low = float(re.fullmatch(r"mass above ([\d.]+)", alarm.region)[1])
     assert 70 < low < 92
     solid = np.where((phase == "solid") & (np.arange(4000) > 1000), z / 2, z)
     alarm = watched(solid, X=X).alarm

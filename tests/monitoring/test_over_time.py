@@ -1,7 +1,6 @@
 """Calibration over time: periods, dates, and what a monitor says of the order."""
 
 from datetime import UTC, datetime, timedelta, timezone
-from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,8 +11,7 @@ import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.monitoring import over_time as module
 from sigmascale.predictions import as_predictions
-from sigmascale.report import report_html
-from sigmascale.report.pictures import plan_time
+from sigmascale.report import pictures, report_html
 
 N = 2000
 BEGIN = datetime(2024, 1, 1)
@@ -132,8 +130,8 @@ def test_a_report_has_a_section_on_time_where_times_are_known():
 
 def test_equal_times_are_drawn_too():
     error, u = changed()
-    found = SimpleNamespace(over_time=over_time(error, u, np.ones(N)))
-    (zms, bias), (evidence,) = (plan.parts for plan in plan_time(found))
+    sketches = pictures.over_time(over_time(error, u, np.ones(N)))
+    (zms, bias), (evidence,) = (sketch.parts for sketch in sketches)
     for caption, paint in (zms, bias, evidence):
         ax = plt.figure().subplots()
         paint(ax=ax)

@@ -15,7 +15,7 @@ import pytest
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.judging.bin_numbers import scan_bins
 from sigmascale.judging.local import check_settings
-from sigmascale.paper import beyond, deviations, figures, program, study, tables
+from sigmascale.paper import figures, pages, program, study
 from sigmascale.paper.study import SCORES, StudyData, StudyRow, published_rows
 from sigmascale.scaling import (
     BinwiseScaling,
@@ -86,24 +86,24 @@ def test_only_rows_with_a_slip_differ_from_what_was_published(on_qm9):
 
 
 def test_no_difference_is_left_unexplained(on_qm9):
-    reasons = {row.key: tables.explain(row) for row in on_qm9.rows}
+    reasons = {row.key: pages.explain(row) for row in on_qm9.rows}
     assert "unexplained" not in reasons.values()
     assert reasons[20, "none", "test", "none"] in ("", "bootstrap")
     assert reasons[20, "X1", "test", "NLL"] == "mapping"
     assert reasons[20, "OxNy", "test", "NLL"] == "groups lost"
-    assert "unexplained" not in tables.to_markdown(on_qm9)
+    assert "unexplained" not in pages.tables_page(on_qm9)
 
 
 def test_a_difference_without_a_name_is_called_unexplained():
     row = StudyRow(
         (20, "u", "test", "NLL"), ours={"S_u": 0.216}, published={"S_u": 0.21}
     )
-    assert tables.explain(row) == "unexplained"
+    assert pages.explain(row) == "unexplained"
     within = StudyRow(row.key, ours={"S_u": 0.2149}, published={"S_u": 0.21})
-    assert tables.explain(within) == ""
+    assert pages.explain(within) == ""
     fraction = {"fv_u_lo": 0.5}
     by_seed = StudyRow(row.key, ours=fraction, published={"fv_u_lo": 0.53})
-    assert tables.explain(by_seed) == "bootstrap"
+    assert pages.explain(by_seed) == "bootstrap"
 
 
 def test_printed_intervals_of_valid_fractions_agree_but_for_the_bootstrap(on_qm9):
@@ -191,7 +191,7 @@ def test_rows_with_the_slip_kept_match_the_published_code(on_qm9, key):
 
 
 def test_the_page_of_deviations_has_both_numbers_of_each(on_qm9):
-    page = deviations.to_markdown(on_qm9)
+    page = pages.deviations_page(on_qm9)
     titles = re.findall(r"^## ([^:\n]*)", page, flags=re.MULTILINE)
     assert titles == [
         *("Sign of Eq. 2", "mapping", "optimiser", "one draw", "groups lost"),
@@ -227,15 +227,11 @@ def run_command(folder):
         patch.setattr(StudyData, "synthetic", few_molecules)
         simple = {"temperature": TemperatureScaling(), "linear": LinearScaling()}
         selected = functools.partial(SelectedScaling, simple)
-        patch.setattr(beyond, "SelectedScaling", selected)
-        patch.setattr(beyond, "BoostedScaling", lambda **_: LinearScaling())
-        patch.setattr(beyond, "RakedScaling", lambda **_: LinearScaling())
-        for module, name in (
-            (figures, "figure1"),
-            (figures, "figure2"),
-            (beyond, "figure3"),
-        ):
-            patch.setattr(module, name, lambda *_, **__: Blank())
+        patch.setattr(study, "SelectedScaling", selected)
+        patch.setattr(study, "BoostedScaling", lambda **_: LinearScaling())
+        patch.setattr(study, "RakedScaling", lambda **_: LinearScaling())
+        for name in ("figure1", "figure2", "figure3"):
+            patch.setattr(figures, name, lambda *_, **__: Blank())
         program.reproduce(None, download=False, out=folder, seed=0, n_draws=20, step=60)
     return said.getvalue()
 
@@ -303,7 +299,7 @@ def test_latex_is_balanced(command):
     depth = np.cumsum([{"{": 1, "}": -1}.get(c, 0) for c in text])
     assert depth.min() == depth[-1] == 0
     rows = [line for line in text.splitlines() if line.endswith(r"\\")]
-    columns = len(tables.HEADER)
+    columns = len(pages.HEADER)
     assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {columns - 1}
     assert not re.search(r"(?<!\\)[_%#]", text)
     assert text.count("$") % 2 == 0
@@ -334,10 +330,10 @@ def test_the_same_seed_gives_the_same_bytes(command):
     with quick_study(30):
         again = study.run_tables(few_molecules(0), seed=0, n_draws=20)
     for name, text in (
-        ("tables.md", tables.to_markdown(again)),
-        ("tables.tex", tables.to_latex(again)),
-        ("tables.csv", tables.to_csv(again)),
-        ("deviations.md", deviations.to_markdown(again)),
+        ("tables.md", pages.tables_page(again)),
+        ("tables.tex", pages.tables_latex(again)),
+        ("tables.csv", pages.tables_csv(again)),
+        ("deviations.md", pages.deviations_page(again)),
     ):
         assert (folder / name).read_bytes() == text.encode(), name
 

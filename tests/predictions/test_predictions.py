@@ -169,7 +169,7 @@ def test_labels_of_large_whole_numbers_stay_apart():
     label = 2**60 + np.repeat([1, 2], N // 2)
     table = pl.DataFrame({"u": np.ones(N), "label": label})
     error = np.repeat([1.0, 3.0], N // 2) * np.tile([1, -1], N // 2)
-    scaler = ss.GroupScaling("label").fit(table, error)
+    scaler = ss.CategoryScaling("label").fit(table, error)
     assert scaler.predict(table)[[0, -1]].tolist() == [1.0, 3.0]
 
 
@@ -181,7 +181,7 @@ def test_one_endless_label_among_many_rows_costs_nothing():
     p = ss.Predictions(error=error, y_std=np.ones(n), features={"kind": label})
     assert len(p.categories[1]) == 3
     table = pl.DataFrame({"u": np.ones(n), "kind": label})
-    assert ss.GroupScaling("kind").fit(table, error).predict(table).shape == (n,)
+    assert ss.CategoryScaling("kind").fit(table, error).predict(table).shape == (n,)
     assert ss.scorecard(error, np.ones(n), {"kind": label}).to_dict()["S_kind"] >= 0
 
 
@@ -189,7 +189,7 @@ def test_null_and_the_label_missing_differ():
     label = [None, "missing"] * (N // 2)
     table = pl.DataFrame({"u": np.ones(N), "label": label})
     error = np.where(np.arange(N) % 2, 3.0, 1.0) * np.tile([1, 1, -1, -1], N // 4)
-    scaler = ss.GroupScaling("label").fit(table, error)
+    scaler = ss.CategoryScaling("label").fit(table, error)
     assert scaler.predict(table)[:2].tolist() == [1.0, 3.0]
 
 

@@ -406,10 +406,10 @@ def test_names_of_features_reach_the_recalibrator():
         _Columns(NAMES),
         BayesianRidge(),
     )
-    scaler = ss.GroupScaling(by="phase")
+    scaler = ss.CategoryScaling(by="phase")
     model = quick(regressor, scaler, features=["phase", "u"]).fit(frame, y)
     assert list(model.calibration_table_.columns) == ["uncertainty", "phase", "u"]
-    assert list(model.scaler_.groups_.labels) == ["gas", "solid"]
+    assert list(model.scaler_.categories_.labels) == ["gas", "solid"]
     error, u = model.calibration_error_, model.calibration_table_["uncertainty"]
     gas = (X[:, 0] > 0)[model.calibration_rows_]
     z = (error / u.to_numpy())[gas]
@@ -744,15 +744,15 @@ def test_the_coverage_holds_in_every_group_where_fit_knows_them():
     X = rng.normal(size=(2000, 2))
     phase = np.where(X[:, 1] > 0, "gas", "solid")
     y = X[:, 0] + np.where(phase == "gas", 5.0, 1.0) * rng.normal(size=2000)
-    model = quick().fit(X[:1000], y[:1000], by_group=phase[:1000])
-    low, high = model.predict_interval(X[1000:], by_group=phase[1000:]).T
+    model = quick().fit(X[:1000], y[:1000], by_category=phase[:1000])
+    low, high = model.predict_interval(X[1000:], by_category=phase[1000:]).T
     inside = (low <= y[1000:]) & (y[1000:] <= high)
     for each in ("gas", "solid"):
         of_group = phase[1000:] == each
         assert inside[of_group].mean() == pytest.approx(0.9, abs=0.04)
     # the same from rows set aside
-    split = quick(conformal_size=0.5).fit(X[:1000], y[:1000], by_group=phase[:1000])
-    half = split.predict_interval(X[1000:], by_group=phase[1000:])[
+    split = quick(conformal_size=0.5).fit(X[:1000], y[:1000], by_category=phase[:1000])
+    half = split.predict_interval(X[1000:], by_category=phase[1000:])[
         :, 1
     ] - split.predict(X[1000:])
     ratio = half[phase[1000:] == "gas"].mean() / half[phase[1000:] == "solid"].mean()

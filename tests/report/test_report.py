@@ -108,6 +108,19 @@ def methods_of(page):
     )
 
 
+def test_predictions_are_judged_and_reported_as_verdicts_on_them_are():
+    rows = ss.Predictions(error=JUDGED[0], y_std=JUDGED[1], features=JUDGED[2])
+    new = ss.Predictions(error=JUDGED[0], y_std=SCALED, features=JUDGED[2])
+    page = report_html(rows, recalibrated=new, scaler=SCALER)
+    assert page == report_html(BEFORE, recalibrated=AFTER, scaler=SCALER)
+
+
+def test_predictions_bring_their_times():
+    error, u, _ = JUDGED
+    rows = ss.Predictions(error=error, y_std=u, time=np.arange(error.size))
+    assert '<section id="time">' in report_html(rows)
+
+
 @pytest.fixture
 def words_only(monkeypatch):
     """Draw nothing, which takes most of the time."""
@@ -506,7 +519,7 @@ def test_no_name_becomes_an_element_or_a_template(nasty_page):
         (ss.BinwiseScaling(5), "The factors of 5 bins", 1),
         (ss.BinwiseScaling(3, by=("u", "mass")), "The factors of 9 bins", 3),
         (ss.BinwiseScaling(5, by="mass"), "The factors of 5 bins", 1),
-        (ss.GroupScaling(by="phase"), "2 groups have a factor", 1),
+        (ss.CategoryScaling(by="phase"), "2 groups have a factor", 1),
         (ss.RakedScaling(5, pairs=[(0, 1)], shrinkage=5.0), "joint bins: u & mass", 3),
         (ss.BoostedScaling(max_trees=5), "boosters of", 3),
     ],

@@ -1,10 +1,11 @@
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import sigmascale as ss
-from sigmascale.exceptions import InvalidInputError
+from sigmascale.exceptions import ForgottenIntervalsWarning, InvalidInputError
 from sigmascale.maps import UNCERTAINTY
 from sigmascale.scaling import VarianceScaler
 
@@ -60,8 +61,8 @@ def test_a_lazy_frame_is_sent_to_the_functions_that_take_one():
 
 def test_what_learns_from_rows_gets_those_of_a_lazy_frame():
     scaler = Witness()
-    assert scaler.needs_rows
-    assert not ss.TemperatureScaling().needs_rows
+    assert scaler._needs_rows
+    assert not ss.TemperatureScaling()._needs_rows
     frame = pl.LazyFrame({"sd": [2.0, 3.0], "e": [1.0, 1.0], "x": [0.0, 0.0]})
     ss.frames.fit(scaler, frame, error="e", uncertainty="sd", features=["x"])
     assert (scaler.min_uncertainty_, scaler.n_samples_fit_) == (2, 2)
@@ -85,3 +86,97 @@ def test_what_is_predicted_for_a_table_teaches_nothing():
     scaler = Witness().fit([2.0, 3.0], [1.0, 1.0])
     assert scaler.predict([5.0, 7.0, 9.0]).tolist() == [5, 7, 9]
     assert (scaler.min_uncertainty_, scaler.n_samples_fit_) == (2, 2)
+
+
+# --- Predictions in place of (X, y, groups, sample_weight) ---------------------------
+
+
+def predictions(n=300, seed=0, **others):
+    rng = np.random.default_rng(seed)
+    u, mass = rng.lognormal(0, 0.5, n), rng.uniform(1, 100, n)
+    phase = rng.choice(["gas", "solid"], n)
+    error = rng.normal(scale=u * np.where(phase == "gas", 2.0, 1.0))
+    features = {"mass": mass, "phase": phase}
+    return ss.Predictions(error=error, y_std=u, features=features, **others)
+
+
+def as_table(p):
+    columns = {"u": p.uncertainty, "mass": p.columns[1]}
+    return pl.DataFrame(columns | {"phase": list(p.labels("phase").values())})
+
+
+@pytest.mark.parametrize(
+    "scaler",
+    [
+        ss.TemperatureScaling(),
+        ss.BinwiseScaling(5, by="mass"),
+        ss.CategoryScaling("phase"),
+        ss.RakedScaling(),
+        ss.BoostedScaling(max_trees=20),
+    ],
+    ids=lambda scaler: type(scaler).__name__,
+)
+def test_predictions_take_the_place_of_a_table_in_every_call(scaler):
+    groups, weights = np.arange(300) // 2, np.arange(1.0, 301.0)
+    p, new = predictions(groups=groups, weights=weights), predictions(seed=1)
+    X, Y = as_table(p), as_table(new)
+    one = clone(scaler).fit(p)
+    other = clone(scaler).fit(X, p.error, groups, weights)
+    np.testing.assert_array_equal(one.predict(new), other.predict(Y))
+    assert list(one.feature_names_in_) == ["u", "mass", "phase"]
+    assert one.score(new) == other.score(Y, new.error)
+    one.conformalize(new, by_category=Y["phase"])
+    other.conformalize(Y, new.error, by_category=Y["phase"])
+    np.testing.assert_array_equal(one.conformal_.z, other.conformal_.z)
+    if one.is_updatable:
+        with pytest.warns(ForgottenIntervalsWarning):
+            one.update(new)
+        with pytest.warns(ForgottenIntervalsWarning):
+            other.update(Y, new.error)
+        np.testing.assert_array_equal(one.predict(p), other.predict(X))
+
+
+def test_nothing_is_passed_beside_predictions():
+    p = predictions()
+    fitted = ss.TemperatureScaling().fit(p)
+    twice = pytest.raises(InvalidInputError, match="given twice")
+    for others in ({"y": p.error}, {"groups": p.error}, {"sample_weight": p.error}):
+        with twice:
+            ss.TemperatureScaling().fit(p, **others)
+    with twice:
+        fitted.score(p, p.error)
+    with twice:
+        fitted.conformalize(p, p.error)
+    with twice:
+        fitted.update(p, p.error)
+
+
+def test_predictions_without_errors_are_for_predict_alone():
+    new = ss.Predictions(y_std=[1.0, 2.0])
+    fitted = ss.TemperatureScaling().fit([1.0, 2.0], [2.0, -4.0])
+    assert fitted.predict(new).tolist() == [2.0, 4.0]
+    for ask in (fitted.fit, fitted.score, fitted.conformalize, fitted.update):
+        with pytest.raises(InvalidInputError, match="must have errors"):
+            ask(new)
+
+
+def test_predictions_need_the_features_of_fit_in_their_order():
+    p = predictions()
+    fitted = ss.RakedScaling().fit(p)
+    with pytest.raises(InvalidInputError, match="mass, phase; found phase, mass"):
+        fitted.predict(p.with_features(["phase", "mass"]))
+    with pytest.raises(InvalidInputError, match="mass, phase; found none"):
+        fitted.predict(p.with_features([]))
+    with pytest.raises(InvalidInputError, match="takes no weights"):
+        ss.TemperatureScaling().fit(p).update(predictions(weights=np.arange(300.0)))
+
+
+def test_predictions_that_arrays_were_made_to_need_no_names():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(1, 2, 50), rng.normal(size=50)])
+    p = ss.Predictions(error=rng.normal(size=50), y_std=X[:, 0], features=X[:, 1:])
+    fitted = ss.TemperatureScaling().fit(p)
+    np.testing.assert_array_equal(fitted.predict(X), fitted.predict(p))
+    assert not hasattr(fitted, "feature_names_in_")
+    named = ss.Predictions(y_std=X[:, 0], features={"mass": X[:, 1]})
+    np.testing.assert_array_equal(fitted.predict(named), fitted.predict(p))

@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 
 import sigmascale as ss
 from sigmascale.exceptions import DegenerateFitWarning, InvalidInputError
-from sigmascale.scaling.optimize import minimise
+from sigmascale.scaling.losses import minimise
 
 LOSSES = ("consistency", "adaptivity", "total")
 SCORES = {"consistency": "S_con", "adaptivity": "S_ada", "total": "S_tot"}

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
-from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
 from sigmascale.maps import Clip, Trees, evaluate, in_order
 from sigmascale.scaling import boosted
 from sigmascale.scaling.crossfit import largest_counted
@@ -17,6 +17,11 @@ def trees_of(scaler):
     """Return the trees in the map of a recalibrator."""
     (trees,) = (node for node in in_order(scaler.map_) if isinstance(node, Trees))
     return trees
+
+
+def law_of(scaler, X):
+    """Return the law of u that the trees multiply."""
+    return np.hypot(scaler.a_ * X[:, 0], scaler.b_)
 
 
 def smooth(n, seed):
@@ -87,9 +92,7 @@ def test_no_more_trees_are_grown_than_allowed():
     assert few.n_trees_ == 3
     none = BoostedScaling(max_trees=0).fit(X, ERROR)
     assert none.n_trees_ == 0
-    np.testing.assert_allclose(
-        none.predict(X), none.scale_ * none.base_.predict(X[:, 0])
-    )
+    np.testing.assert_allclose(none.predict(X), none.scale_ * law_of(none, X))
 
 
 # --- what it stands ------------------------------------------------------------------
@@ -110,7 +113,7 @@ def test_labels_missing_values_and_labels_never_seen():
             "x": [0.5, 0.5, np.nan, 0.5, 0.5],
         }
     )
-    with pytest.warns(UnseenGroupWarning, match="^2 of 5 rows .* column 'kind'"):
+    with pytest.warns(UnseenCategoryWarning, match="^2 of 5 rows .* column 'kind'"):
         a, b, missing, unseen, nothing = scaler.predict(new)
     assert b / a == pytest.approx(3, rel=0.15)
     assert missing / a == pytest.approx(2, rel=0.15)
@@ -170,7 +173,7 @@ def test_inputs_outside_the_range_seen_get_the_factors_of_its_ends():
 
 def test_factors_stay_within_the_range_of_rows_held_back():
     scaler = BoostedScaling(max_trees=20).fit(X, ERROR)
-    base = scaler.base_.predict(X[:, 0])
+    base = law_of(scaler, X)
     low, high = np.exp(0.5 * np.array(scaler.range_)) * scaler.scale_
     factor = scaler.predict(X) / base
     assert low < factor.min() * (1 + 1e-9)
@@ -311,7 +314,7 @@ def test_trees_learn_from_ratios_of_unseen_folds_up_to_the_cap_and_above_the_flo
     error[2000] *= 1e3
     monkeypatch.setattr(boosted, "Grower", Spy)
     BoostedScaling(max_trees=2).fit(X, error)
-    z2 = (error / BoostedScaling(max_trees=0).fit(X, error).base_.predict(X[:, 0])) ** 2
+    z2 = (error / law_of(BoostedScaling(max_trees=0).fit(X, error), X)) ** 2
     expected = np.sort((z2 / z2.mean() + 0.01) / 1.01)
     (first, cap), (second, _) = seen
     assert cap == largest_counted(np.sort(first[0]))
@@ -337,7 +340,7 @@ def test_the_average_is_set_on_rows_held_back_and_each_booster_counts_alike():
     log_factor = evaluate(replace(trees, divisor=5.0), list(X.T), len(X))
     expected = np.exp(0.5 * np.clip(log_factor, *scaler.range_)) * scaler.scale_
     np.testing.assert_allclose(
-        scaler.predict(X), expected * scaler.base_.predict(X[:, 0]), rtol=1e-12
+        scaler.predict(X), expected * law_of(scaler, X), rtol=1e-12
     )
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sigmascale.scaling.choice import rank
+from sigmascale.scaling.crossfit import rank
 
 
 def losses(n, seed=0):

@@ -51,7 +51,7 @@ quiet = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.FewerBinsWarning",
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
-    "ignore::sigmascale.exceptions.UnseenGroupWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
     "ignore::sklearn.exceptions.ConvergenceWarning",
 )
@@ -87,7 +87,7 @@ def expected_failures(scaler):
         "check_fit1d": "a one-dimensional X is the uncertainty alone",
         "check_positive_only_tag_during_fit": "only the first column must be positive",
     }
-    if isinstance(scaler, ss.GroupScaling):
+    if isinstance(scaler, ss.CategoryScaling):
         del failures["check_fit1d"]  # there is no column of labels
     if isinstance(scaler, (ss.RakedScaling, ss.SelectedScaling)):
         failures["check_sample_weight_equivalence_on_dense_data"] = (

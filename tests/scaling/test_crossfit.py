@@ -3,7 +3,7 @@ import pytest
 
 from sigmascale.scaling.crossfit import (
     canonical_order,
-    deviance,
+    capped,
     largest_counted,
     largest_ratio,
     largest_ratio_of,
@@ -28,21 +28,9 @@ def test_the_cap_grows_with_the_rows_and_with_the_share_of_zeros(
     assert largest_ratio(z2) == expected
 
 
-def test_the_deviance_is_linear_up_to_the_cap_and_logarithmic_beyond():
-    f = np.log(2.0)
-    found = deviance(np.array([0.0, 3, 20, 20 * np.e]), np.full(4, f), cap=10.0)
-    assert found == pytest.approx([f, 1.5 + f, 10 + f, 20 + f])
-
-
-def test_the_gradient_of_the_deviance_is_1_minus_the_capped_ratio():
-    ratio, f, step = np.array([0.2, 3.0, 9.0, 11.0, 1e6]), np.full(5, 0.1), 1e-6
-    up, down = (deviance(ratio, f + s, 10.0) for s in (step, -step))
-    expected = 1 - np.minimum(ratio * np.exp(-f), 10)
-    np.testing.assert_allclose((up - down) / (2 * step), expected, rtol=1e-6)
-
-
-def test_the_deviance_of_a_zero_error_is_finite_whatever_its_factor():
-    assert deviance(np.zeros(1), np.array([-1e4]), 20.0).tolist() == [-1e4]
+def test_a_ratio_counts_in_full_up_to_the_cap_and_as_its_logarithm_beyond():
+    found = capped(np.array([0.0, 3.0, 10.0, 10 * np.e]), 10.0)
+    np.testing.assert_allclose(found, [0, 3, 10, 20])
 
 
 @pytest.mark.parametrize("n_rows", [3, 50, 52])

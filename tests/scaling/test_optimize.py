@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sigmascale.scaling import optimize
-from sigmascale.scaling.optimize import minimise
+from sigmascale.scaling.losses import minimise
 
 
 class Counted:

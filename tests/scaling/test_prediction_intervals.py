@@ -78,11 +78,11 @@ def test_limits_are_quantiles_of_held_out_z_scores_times_the_uncertainty(
 @every_scaler
 def test_a_saved_recalibrator_gives_the_same_intervals_bit_for_bit(fitted, Scaler):
     labels = HELD_OUT[0][:, 1].astype(str)
-    for by_group in (None, labels, HELD_OUT[0][:, 1]):
-        scaler = fitted[Scaler].conformalize(*HELD_OUT, by_group=by_group)
+    for by_category in (None, labels, HELD_OUT[0][:, 1]):
+        scaler = fitted[Scaler].conformalize(*HELD_OUT, by_category=by_category)
         again = loads(dumps(scaler))
         for asymmetric in (False, True):
-            arguments = {"asymmetric": asymmetric, "by_group": by_group}
+            arguments = {"asymmetric": asymmetric, "by_category": by_category}
             np.testing.assert_array_equal(
                 again.predict_interval(HELD_OUT[0], 0.8, **arguments),
                 scaler.predict_interval(HELD_OUT[0], 0.8, **arguments),
@@ -125,7 +125,7 @@ def test_without_fit_or_held_out_rows_the_error_names_the_remedy(Scaler):
 def test_conformalizing_again_replaces_the_rows():
     scaler = ss.TemperatureScaling().fit(*FIT).conformalize(*NEW)
     first = scaler.predict_interval(NEW[0])
-    scaler.conformalize(*HELD_OUT, by_group=HELD_OUT[0][:, 1]).conformalize(*NEW)
+    scaler.conformalize(*HELD_OUT, by_category=HELD_OUT[0][:, 1]).conformalize(*NEW)
     np.testing.assert_array_equal(scaler.predict_interval(NEW[0]), first)
 
 
@@ -142,11 +142,13 @@ def test_data_frames_give_the_limits_that_arrays_give(library):
     cast = {"polars": (pl.String,), "pyarrow": (pa.string(),), "pandas": ()}[library]
     arrays = ss.BinwiseScaling(5).fit(*FIT)
     frames = ss.BinwiseScaling(5).fit(frame(FIT[0]), FIT[1])
-    arrays.conformalize(*HELD_OUT, by_group=HELD_OUT[0][:, 1])
-    frames.conformalize(frame(HELD_OUT[0]), HELD_OUT[1], by_group=labels(HELD_OUT[0]))
+    arrays.conformalize(*HELD_OUT, by_category=HELD_OUT[0][:, 1])
+    frames.conformalize(
+        frame(HELD_OUT[0]), HELD_OUT[1], by_category=labels(HELD_OUT[0])
+    )
     np.testing.assert_array_equal(
-        frames.predict_interval(frame(NEW[0]), by_group=labels(NEW[0])),
-        arrays.predict_interval(NEW[0], by_group=NEW[0][:, 1]),
+        frames.predict_interval(frame(NEW[0]), by_category=labels(NEW[0])),
+        arrays.predict_interval(NEW[0], by_category=NEW[0][:, 1]),
     )
 
 
@@ -158,9 +160,9 @@ def test_bad_held_out_rows_are_refused_by_name():
     with pytest.raises(InvalidInputError, match=r"`error` must be finite.*1 of 150"):
         scaler.conformalize(X, np.append(error[1:], np.nan))
     with pytest.raises(
-        InvalidInputError, match="`X` and `by_group` must have the same"
+        InvalidInputError, match="`X` and `by_category` must have the same"
     ):
-        scaler.conformalize(X, error, by_group=X[1:, 1])
+        scaler.conformalize(X, error, by_category=X[1:, 1])
     with pytest.raises(ValueError, match="X has 2 features, but TemperatureScaling"):
         scaler.conformalize(X[:, :2], error)
     assert not hasattr(scaler, "conformal_")
@@ -201,10 +203,10 @@ def covered_counts(scaler, tail, n, coverage, *, asymmetric, grouped, seed):
             X, error = np.concatenate([others, X]), np.append(other_error, error)
             held_out, new = slice(0, 30 + n), slice(30 + n, None)
         labels = np.where(np.arange(error.size) < 30, "others", "own")
-        by_group = (labels[held_out], labels[new]) if grouped else (None, None)
-        scaler.conformalize(X[held_out], error[held_out], by_group=by_group[0])
+        by_category = (labels[held_out], labels[new]) if grouped else (None, None)
+        scaler.conformalize(X[held_out], error[held_out], by_category=by_category[0])
         low, high = scaler.predict_interval(
-            X[new], coverage, asymmetric=asymmetric, by_group=by_group[1]
+            X[new], coverage, asymmetric=asymmetric, by_category=by_category[1]
         ).T
         inside = (low <= error[new]) & (error[new] <= high)
         counts.append(int(inside.sum()))

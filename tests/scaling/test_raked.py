@@ -6,10 +6,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sigmascale import RakedScaling, scorecard, validate
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.bins.sums import CellSums
-from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
+from sigmascale.maps import UNCERTAINTY
 from sigmascale.scaling import raked
 from sigmascale.scaling.crossfit import canonical_order, largest_ratio, make_folds
-from sigmascale.scaling.raking import CrossRaking, rake
+from sigmascale.scaling.raked import CrossRaking, rake
 
 RNG = np.random.default_rng(12)
 N = 6000
@@ -73,7 +74,7 @@ def test_the_joint_table_of_parts_gives_what_all_rows_give():
         cells = CellSums.from_rows(codes[rows], fold[rows], z2[rows], cap)
         total = cells if total is None else total + cells
     assert total.n.sum() == N
-    assert parts.fit_cells(total) is parts
+    parts.map_, _ = parts._rake(total, UNCERTAINTY)
     assert parts.shrinkage_ == whole.shrinkage_
     assert parts.scale_ == pytest.approx(whole.scale_, rel=1e-10)
     for name, factors in whole.factors_.items():
@@ -229,7 +230,7 @@ def test_labels_missing_values_and_labels_never_seen_get_a_factor():
     unseen = pl.DataFrame({"u": [1.0], "phase": ["plasma"], "a": [0.5]})
     seen = pl.DataFrame({"u": [1.0] * 2, "phase": ["gas", "solid"], "a": [0.5] * 2})
     gas, solid = scaler.predict(seen)
-    with pytest.warns(UnseenGroupWarning, match="^1 of 1 rows .* column 'phase'"):
+    with pytest.warns(UnseenCategoryWarning, match="^1 of 1 rows .* column 'phase'"):
         assert solid < scaler.predict(unseen)[0] < gas
 
 
@@ -240,7 +241,7 @@ def test_numeric_labels_are_not_ordered():
     table = np.column_stack([U, label])
     scaler = RakedScaling(categorical=[1]).fit(table, error)
     assert scaler.limits_["X1"] == (1, 2, 300)
-    with pytest.warns(UnseenGroupWarning, match="^1 of 3 rows .* column 'X1'"):
+    with pytest.warns(UnseenCategoryWarning, match="^1 of 3 rows .* column 'X1'"):
         one, between, never = scaler.predict([[1.0, 1.0], [1.0, 100.0], [1.0, 2.0]])
     assert one < between < never
 

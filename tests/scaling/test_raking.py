@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from sigmascale.bins.sums import CellSums
-from sigmascale.scaling.raking import FLOOR, rake
+from sigmascale.scaling.raked import FLOOR, rake
 
 
 def make_cells(n=400, seed=0):

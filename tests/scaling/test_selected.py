@@ -12,7 +12,7 @@ from sigmascale.exceptions import (
     CandidateDroppedWarning,
     DegenerateFitWarning,
     InvalidInputError,
-    UnseenGroupWarning,
+    UnseenCategoryWarning,
 )
 from sigmascale.maps import (
     UNCERTAINTY,
@@ -25,8 +25,7 @@ from sigmascale.maps import (
 )
 from sigmascale.predictions import as_predictions
 from sigmascale.scaling import selected
-from sigmascale.scaling.choice import Ranking, Unseen
-from sigmascale.scaling.crossfit import make_folds
+from sigmascale.scaling.crossfit import Ranking, Unseen, make_folds
 from sigmascale.scaling.selected import default_candidates
 
 RNG = np.random.default_rng(31)
@@ -284,7 +283,7 @@ def test_labels_and_the_names_of_categorical_columns_reach_the_candidates():
     assert scaler.name_ in ("raked", "boosted")
     assert scaler.scaler_.categorical == ["label"]
     unseen = pl.DataFrame({"u": [1.0], "label": [17], "kind": ["z"]})
-    with pytest.warns(UnseenGroupWarning, match="^1 of 1 rows have a label") as told:
+    with pytest.warns(UnseenCategoryWarning, match="^1 of 1 rows have a label") as told:
         assert 0.2 < scaler.predict(unseen)[0] < 5
     assert len(told) == 2
 

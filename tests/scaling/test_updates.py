@@ -24,7 +24,7 @@ from sigmascale.scaling import scalers
 UPDATABLE = {
     "none": ss.NoScaling(),
     "temperature": ss.TemperatureScaling(),
-    "group": ss.GroupScaling(by="phase", min_size=8),
+    "category": ss.CategoryScaling(by="phase", min_size=8),
     "binwise": ss.BinwiseScaling(6),
     "binwise by a feature": ss.BinwiseScaling(6, by="mass", least_rows=0),
     "cells": ss.BinwiseScaling(3, by=("u", "mass")),
@@ -44,7 +44,7 @@ def make(n, seed=0, *, scale=1.0):
 
 def columns(name, X):
     """Return the columns that a method takes; bins are for numbers."""
-    return X if name == "group" else X.drop("phase")
+    return X if name == "category" else X.drop("phase")
 
 
 def fit(name, X, error):
@@ -139,7 +139,7 @@ def test_rows_fade_to_one_half_in_a_half_life():
 
 
 @pytest.mark.parametrize("step", [3.0, 2.0, 1.5, 1 / 1.5])
-@pytest.mark.parametrize("name", ["temperature", "group", "binwise"])
+@pytest.mark.parametrize("name", ["temperature", "category", "binwise"])
 def test_with_a_half_life_factors_follow_a_step_within_10_percent(name, step):
     half_life = 4000
     X, error = make(4 * half_life, 1)
@@ -176,13 +176,15 @@ def test_what_has_faded_away_leaves_no_trace_of_rounding():
 
 def test_new_labels_get_a_factor_and_rare_ones_once_they_have_rows_enough():
     X = pl.DataFrame({"u": np.ones(24), "phase": ["gas"] * 20 + ["solid"] * 4})
-    scaler = ss.GroupScaling("phase", min_size=6).fit(X, np.repeat([1.0, 5.0], [20, 4]))
-    assert scaler.groups_.labels == ("gas",)
-    assert scaler.groups_.rare == ("solid",)
+    scaler = ss.CategoryScaling("phase", min_size=6).fit(
+        X, np.repeat([1.0, 5.0], [20, 4])
+    )
+    assert scaler.categories_.labels == ("gas",)
+    assert scaler.categories_.rare == ("solid",)
     new = pl.DataFrame({"u": np.ones(9), "phase": ["solid"] * 2 + ["a glass"] * 7})
     scaler.update(new, np.repeat([-5.0, 2.0], [2, 7]))
-    assert scaler.groups_.labels == ("a glass", "gas", "solid")
-    assert not scaler.groups_.rare
+    assert scaler.categories_.labels == ("a glass", "gas", "solid")
+    assert not scaler.categories_.rare
     np.testing.assert_allclose(scaler.factors_[:-1], [2.0, 1.0, 5.0])
     np.testing.assert_allclose(scaler.predict(new), [5.0] * 2 + [2.0] * 7)
 
@@ -190,14 +192,14 @@ def test_new_labels_get_a_factor_and_rare_ones_once_they_have_rows_enough():
 def test_a_missing_number_is_one_label_before_and_after():
     X = np.column_stack([np.ones(40), np.repeat([1.0, np.nan], 20)])
     error = np.repeat([1.0, 3.0], 20)
-    scaler = ss.GroupScaling(min_size=5).fit(X, error).update(X, error)
-    whole = ss.GroupScaling(min_size=5).fit(np.vstack([X, X]), np.tile(error, 2))
-    assert len(scaler.groups_.labels) == 2
+    scaler = ss.CategoryScaling(min_size=5).fit(X, error).update(X, error)
+    whole = ss.CategoryScaling(min_size=5).fit(np.vstack([X, X]), np.tile(error, 2))
+    assert len(scaler.categories_.labels) == 2
     np.testing.assert_allclose(scaler.factors_, whole.factors_, rtol=1e-14)
 
 
 def test_labels_of_another_kind_are_refused_and_nothing_is_changed():
-    scaler = fit("group", *make(100))
+    scaler = fit("category", *make(100))
     before = dumps(scaler)
     X = pl.DataFrame({"u": [1.0], "mass": [1.0], "phase": [2.0]})
     with pytest.raises(InvalidInputError, match="Labels must be text, as they were in"):
@@ -249,7 +251,7 @@ def test_every_recalibrator_is_updated_or_says_what_to_do(method):
     special = {
         "student": ss.TemperatureScaling(distribution="student"),
         "loss": ss.BinwiseScaling(3, loss="consistency", max_evaluations=20),
-        "group": UPDATABLE["group"],
+        "category": UPDATABLE["category"],
         "binwise": UPDATABLE["binwise"],
         "auto": ss.SelectedScaling({"temperature": ss.TemperatureScaling()}),
         "boosted": ss.BoostedScaling(max_trees=2, n_folds=2),
@@ -267,7 +269,7 @@ def test_every_recalibrator_is_updated_or_says_what_to_do(method):
         with pytest.raises(InvalidInputError, match=r"be updated: .*Fit it again"):
             change()
     np.testing.assert_array_equal(scaler.predict(shown), before)
-    updatable = {"none", "temperature", "group", "binwise"}
+    updatable = {"none", "temperature", "category", "binwise"}
     assert method not in updatable
 
 
@@ -289,7 +291,7 @@ def test_other_fading_is_refused(options, match):
 
 
 def test_bad_rows_are_refused_and_leave_everything_as_it_was():
-    scaler = fit("group", *make(100))
+    scaler = fit("category", *make(100))
     before = dumps(scaler)
     X, error = make(5, 1)
     for bad_X, bad_y, match in (

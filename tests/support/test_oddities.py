@@ -7,7 +7,7 @@ import sigmascale as ss
 from sigmascale.exceptions import (
     ExtrapolationWarning,
     MissingFeatureWarning,
-    UnseenGroupWarning,
+    UnseenCategoryWarning,
 )
 from sigmascale.oddities import N_HASHES, Profile
 from sigmascale.persistence import dumps, loads
@@ -94,7 +94,7 @@ def test_gaps_in_a_feature_that_had_none_are_counted(scaler):
 
 
 @pytest.mark.parametrize(
-    "scaler", [ss.RakedScaling(3), ss.BoostedScaling(), ss.GroupScaling(by="kind")]
+    "scaler", [ss.RakedScaling(3), ss.BoostedScaling(), ss.CategoryScaling(by="kind")]
 )
 def test_labels_never_seen_are_counted_once_a_call(scaler):
     rng = np.random.default_rng(0)
@@ -112,7 +112,9 @@ def test_labels_never_seen_are_counted_once_a_call(scaler):
             .otherwise("kind")
             .alias("kind")
         )
-        with pytest.warns(UnseenGroupWarning, match="9 of 600 rows .* 'kind'") as told:
+        with pytest.warns(
+            UnseenCategoryWarning, match="9 of 600 rows .* 'kind'"
+        ) as told:
             each.predict(new)
         assert len(told) == 1
 

@@ -140,7 +140,7 @@ def test_one_target_is_recalibrated_as_by_its_template_alone():
         ss.TemperatureScaling(),
         ss.IsotonicScaling(),
         ss.BinwiseScaling(5),
-        ss.GroupScaling(by=1),
+        ss.CategoryScaling(by=1),
         ss.RakedScaling(4, shrinkage=10.0),
         ss.BoostedScaling(max_trees=3, n_folds=2),
         ss.SelectedScaling(candidates={"t": ss.TemperatureScaling()}, n_folds=2),

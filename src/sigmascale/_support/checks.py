@@ -107,7 +107,9 @@ def from_series(values: Any) -> Any:
         return series.cast(nw.Float64).to_numpy()
     values = series.to_list()
     if series.dtype in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
-        values = [None if value is None else str(value) for value in values]
+        missing = series.is_null().to_list()
+        pairs = zip(values, missing, strict=True)
+        values = [None if is_missing else str(value) for value, is_missing in pairs]
     column = np.array(values, dtype=object)
     # a column of objects is not text: numbers and None, for example
     return number_or_text(column) if series.dtype == nw.Object else column

@@ -25,7 +25,7 @@ from ..exceptions import ColumnError, InvalidInputError
 from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..predictions import as_predictions
-from ..report.parts import CONTENTS, METHODS
+from ..report.svg import CONTENTS, METHODS
 from ..roles import guess
 from .commands import Plan, TableSettings, line, python_lines
 from .uploads import refuse_bomb

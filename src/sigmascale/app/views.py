@@ -8,14 +8,18 @@ import numpy as np
 import polars as pl
 
 from ..cli.columns import MISSING_TEXTS, Columns
-from ..report.questions import MARKS, meaning_of_answers, question_of, small_print
-from ..report.tables import (
+from ..report.text import (
+    MARKS,
+    clean,
     meaning_of,
+    meaning_of_answers,
+    question_of,
     score_cells,
+    short,
+    small_print,
     tabulate_candidates,
     valid_cells,
 )
-from ..report.text import clean, short
 
 if TYPE_CHECKING:
     from ..judging.local import LocalZMS

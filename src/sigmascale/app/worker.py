@@ -180,7 +180,7 @@ def main() -> None:
 
     tell = lambda words: answer(progress=words)  # noqa: E731
     sys.stderr = Reporter(tell)
-    from ..cli.printing import finite
+    from ..cli.app import finite
     from .orders import Orders
 
     orders = Orders(tell, int(os.environ[LARGEST]))

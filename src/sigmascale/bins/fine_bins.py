@@ -67,8 +67,6 @@ class FineBins:
         Number of rows.
     sums : dict of str to array of shape (n_fine,)
         Sums of terms; "u_min" and "u_max" are the range of u.
-    n_missing : int
-        Rows without an x.
     """
 
     low: Floats
@@ -77,7 +75,6 @@ class FineBins:
     tie_high: Floats
     n: Ints
     sums: dict[str, Floats]
-    n_missing: int = 0
 
     @classmethod
     def of(
@@ -86,11 +83,10 @@ class FineBins:
         high: Floats,
         n: Ints,
         sums: dict[str, Floats],
-        n_missing: int = 0,
     ) -> FineBins:
         """Return fine bins whose rows were not told apart by u."""
         ties = np.zeros(low.size), np.full(low.size, np.inf)
-        return cls(low, high, *ties, n, sums, n_missing)
+        return cls(low, high, *ties, n, sums)
 
     @property
     def n_rows(self) -> int:
@@ -188,7 +184,6 @@ class FineBins:
                 name: values[parent] * (1 if name in ("u_min", "u_max") else share)
                 for name, values in self.sums.items()
             },
-            n_missing=self.n_missing,
         )
         return parts, np.searchsorted(edges, ranks)
 
@@ -211,7 +206,6 @@ class FineBins:
             tie_high=both(self.tie_high, finer.tie_high),
             n=both(self.n, finer.n),
             sums={name: both(v, finer.sums[name]) for name, v in self.sums.items()},
-            n_missing=self.n_missing,
         )
 
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app
+from .app import app, say, show_json
 from .files import format_of
 from .methods import load_saved, refuse_for_several
 from .options import (
@@ -22,7 +22,6 @@ from .options import (
     gather,
     make_choice,
 )
-from .printing import say, show_json
 
 
 @app.command(
@@ -89,9 +88,9 @@ def apply(
     if saved.is_several:
         refuse_for_several(coverage=coverage)
     if coverage is not None:
-        from ..maps.conformal import exact_level
+        from ..maps.conformal import check_coverage
 
-        exact_level(coverage)  # is checked before anything is read
+        check_coverage(coverage)  # is checked before anything is read
         if saved.whole.conformal is None:
             msg = (
                 f"{scaler}: --coverage needs rows that were held back for intervals, "

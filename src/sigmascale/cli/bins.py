@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .app import app
+from .app import app, check_format, say, show_json, show_table, tell_guesses
 from .options import (
     IN_MEMORY,
     WITHOUT_WEIGHTS,
@@ -20,7 +20,6 @@ from .options import (
     example,
     gather,
 )
-from .printing import check_format, say, show_json, show_table, tell_guesses
 
 SIMULATED_SETS = 200  # behind each point of a scan; 1000 would take minutes
 

@@ -14,7 +14,19 @@ import typer
 from .._support.progress import working
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError, SharedRowsWarning
-from .app import CANNOT_TELL, FAILED, PASSED, app
+from .app import (
+    CANNOT_TELL,
+    FAILED,
+    PASSED,
+    app,
+    check_format,
+    say,
+    show_json,
+    show_table,
+    show_verdicts,
+    show_words,
+    tell_guesses,
+)
 from .files import HTML, about, check_output
 from .methods import Saved, load_saved, refuse_for_several
 from .options import (
@@ -32,15 +44,6 @@ from .options import (
     column_option,
     example,
     gather,
-)
-from .printing import (
-    check_format,
-    say,
-    show_json,
-    show_table,
-    show_verdicts,
-    show_words,
-    tell_guesses,
 )
 
 if TYPE_CHECKING:

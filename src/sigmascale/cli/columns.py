@@ -245,10 +245,11 @@ def read_condition(text: str, names: list[str], option: str) -> pl.Expr:
     """Return a condition in SQL as Polars has it, of columns that are there."""
     import polars as pl
 
+    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
     try:
         condition = pl.sql_expr(text)
         used = condition.meta.root_names()
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as problem:
+    except (*failures, UnicodeError) as problem:
         raise bad_condition(text, names, option, problem) from problem
     for name in used:
         known(name, names, f"{option} {text!r}")

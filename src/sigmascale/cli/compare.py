@@ -13,7 +13,16 @@ from .._support.progress import working
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
-from .app import app
+from .app import (
+    app,
+    check_format,
+    say,
+    show_json,
+    show_table,
+    show_verdicts,
+    tell_guesses,
+    tell_written,
+)
 from .files import HTML, check_output
 from .methods import AUTO, COMPONENT, NONE, make_scaler, takes_labels
 from .options import (
@@ -28,15 +37,6 @@ from .options import (
     column_option,
     example,
     gather,
-)
-from .printing import (
-    check_format,
-    say,
-    show_json,
-    show_table,
-    show_verdicts,
-    tell_guesses,
-    tell_written,
 )
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ import typer
 
 from .._support.files import whole_file
 from .._support.progress import track, working
-from ..exceptions import UnseenGroupWarning
-from .app import app
+from ..exceptions import UnseenCategoryWarning
+from .app import app, say, show_json
 from .files import write_table
 from .options import AsJson, Seed, example
-from .printing import say, show_json
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +39,7 @@ def all_methods() -> dict[str, Any]:
         "bins of u": ss.BinwiseScaling(40),
         "bins of mass": ss.BinwiseScaling(40, by="mass"),
         "cells u, mass": ss.BinwiseScaling(10, by=("u", "mass")),
-        "groups OxNy": ss.GroupScaling(by="OxNy"),
+        "groups OxNy": ss.CategoryScaling(by="OxNy"),
         "raked": ss.RakedScaling(),
         "boosted": ss.BoostedScaling(),
     }
@@ -139,7 +138,7 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> dict[str, Any]:
     )
     with warnings.catch_warnings():
         # a few compositions of the second half do not occur in the first
-        warnings.simplefilter("ignore", UnseenGroupWarning)
+        warnings.simplefilter("ignore", UnseenCategoryWarning)
         fitted = {
             name: method.fit(*pair(calibration))
             for name, method in track(methods.items(), "fitting", len(methods))

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app
+from .app import app, say, show_json
 from .files import about, named, refuse_input, write_table
 from .options import IN_MEMORY, AsJson, Files, Groups, Seed, example, gather
-from .printing import say, show_json
 
 if TYPE_CHECKING:
     from .columns import Columns

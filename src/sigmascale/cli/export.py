@@ -8,10 +8,9 @@ from typing import Annotated
 
 import typer
 
-from .app import app
+from .app import app, show_json
 from .files import check_output
 from .options import AsJson, SavedScaler, example
-from .printing import show_json
 
 
 class Target(StrEnum):

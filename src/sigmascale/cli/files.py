@@ -98,6 +98,9 @@ def matching(files: Sequence[str]) -> list[str]:
     """Return the files that files, patterns and folders of Parquet files stand for."""
     found = []
     for file in files:
+        if Path(file).is_file():  # whatever its name, it is no pattern
+            found.append(file)
+            continue
         there = [
             path
             for path in sorted(glob(as_pattern(file), recursive=True))

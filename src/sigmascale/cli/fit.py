@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app
+from .app import app, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
-from .methods import AUTO, make_scaler, refuse_for_several
+from .methods import AUTO, make_scaler, refuse_for_several, source_of
 from .options import (
     COLUMNS,
     READING,
@@ -26,7 +26,6 @@ from .options import (
     example,
     gather,
 )
-from .printing import say, show_json, show_words, tell_guesses
 
 if TYPE_CHECKING:
     from ..judging.shift import ShiftWeights
@@ -51,7 +50,7 @@ CALIBRATION = "sigmascale fit demo-output/calibration.csv"
     epilog=example(
         f"{CALIBRATION} --all-features -o scaler.json",
         f"{CALIBRATION} --method binwise --bins 9 -o b.json",
-        f"{CALIBRATION} --method group --by OxNy -o g.json",
+        f"{CALIBRATION} --method category --by OxNy -o g.json",
         f"{CALIBRATION} --conformal-share 0.2 -o c.json",
         f"{CALIBRATION} --weight mass -o w.json",
     )
@@ -114,7 +113,7 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
-    from .table import open_table, source_of
+    from .table import open_table
 
     if output != "-":
         check_output(output, (".json",), files)
@@ -207,7 +206,7 @@ class Learned:
             return told
         factors = self.data.factors(self.scaler)
         told |= {"factors": factors} if factors else {}
-        if self.scaler.chosen is not self.scaler:
+        if self.scaler._chosen is not self.scaler:
             told["chosen"] = self.scaler.name_
             told["candidates"] = self.scaler.cv_results_
         return told

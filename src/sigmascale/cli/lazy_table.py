@@ -15,12 +15,12 @@ import narwhals as nw
 from .. import frames
 from .._support.progress import working
 from ..exceptions import InvalidInputError
-from ..frames.lazy_rows import difference, is_missing, label, number
-from ..roles import Choice, Expected, Roles
+from ..frames.lazy import difference, is_missing, label, number
+from ..roles import Choice, Expected, Roles, new_names
 from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
+from .methods import source_of
 from .options import Engine, Reading
-from .table import new_names, source_of
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
@@ -124,12 +124,9 @@ class LazyTable:
     def fit(self, scaler: Any, groups: str | None = None) -> None:
         """Fit a recalibrator from sums, or from a sample of rows where it needs them.
 
-        Rows with equal values of `groups` stay together.
+        Rows with equal values of `groups` stay together, in a sample of whole groups.
         """
         rows = self._judged_rows()
-        from_sums = not scaler.needs_rows and self.first.weight is None
-        if groups is not None and from_sums:
-            self.require_memory("--groups of a method that is fitted from sums")
         with self._querying("fitting"):
             frames.fit(scaler, groups=groups, **rows)
         self.n_rows = scaler.n_samples_fit_

@@ -177,3 +177,10 @@ def refuse_file_of_several(file: str, saved: Saved) -> None:
     if saved.is_several:
         msg = f"{file}: holds several targets; this is for a recalibrator of one."
         raise InvalidInputError(msg)
+
+
+def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
+    """Return what is kept of the columns, by target unless there is one."""
+    if list(roles) == [""]:
+        return roles[""].to_dict()
+    return {"targets": {name: each.to_dict() for name, each in roles.items()}}

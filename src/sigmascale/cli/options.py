@@ -157,46 +157,31 @@ def make_choice(
     )
 
 
+def _column(kind: Any, default: Any, words: str, *names: str) -> tuple[Any, Any]:
+    return Annotated[kind, column_option(words, *names)], default
+
+
 COLUMNS = Group(
     make_choice,
     {
-        "error": (
-            Annotated[
-                str | None,
-                column_option(
-                    "Errors: reference minus prediction. A star stands for the names "
-                    "of several targets: --error 'E_*' --uncertainty 'u_*'."
-                ),
-            ],
+        "error": _column(
+            str | None,
             None,
+            "Errors: reference minus prediction. A star stands for the names of "
+            "several targets: --error 'E_*' --uncertainty 'u_*'.",
         ),
-        "reference": (Annotated[str | None, column_option("True values.")], None),
-        "prediction": (
-            Annotated[
-                str | None, column_option("Predicted values; can be a feature, too.")
-            ],
-            None,
+        "reference": _column(str | None, None, "True values."),
+        "prediction": _column(
+            str | None, None, "Predicted values; can be a feature, too."
         ),
-        "uncertainty": (
-            Annotated[
-                list[str],
-                column_option(
-                    "Uncertainties: standard deviations; repeat it for parts that add "
-                    "up, such as aleatoric and epistemic ones."
-                ),
-            ],
+        "uncertainty": _column(
+            list[str],
             (),
+            "Uncertainties: standard deviations; repeat it for parts that add up, such "
+            "as aleatoric and epistemic ones.",
         ),
-        "variance": (
-            Annotated[list[str], column_option("Or their squares, variances.")],
-            (),
-        ),
-        "features": (
-            Annotated[
-                list[str], column_option("A feature; can be repeated.", "--feature")
-            ],
-            (),
-        ),
+        "variance": _column(list[str], (), "Or their squares, variances."),
+        "features": _column(list[str], (), "A feature; can be repeated.", "--feature"),
         "all_features": (
             Annotated[
                 bool,
@@ -209,35 +194,19 @@ COLUMNS = Group(
             ],
             False,
         ),
-        "exclude": (
-            Annotated[
-                list[str],
-                column_option("Not this one of all features; can be repeated."),
-            ],
-            (),
+        "exclude": _column(
+            list[str], (), "Not this one of all features; can be repeated."
         ),
-        "formula": (
-            Annotated[
-                str | None,
-                column_option(
-                    "Chemical formulas: give mass, heteroatom_fraction and OxNy."
-                ),
-            ],
+        "formula": _column(
+            str | None,
             None,
+            "Chemical formulas: give mass, heteroatom_fraction and OxNy.",
         ),
-        "labels": (
-            Annotated[
-                list[str],
-                column_option("A feature made of labels; can be repeated.", "--label"),
-            ],
-            (),
+        "labels": _column(
+            list[str], (), "A feature made of labels; can be repeated.", "--label"
         ),
-        "weight": (
-            Annotated[
-                str | None,
-                column_option("Weights of the rows, at least 0; 0 leaves a row out."),
-            ],
-            None,
+        "weight": _column(
+            str | None, None, "Weights of the rows, at least 0; 0 leaves a row out."
         ),
     },
 )
@@ -250,67 +219,44 @@ OF_ERRORS = WITHOUT_WEIGHTS.without(
 )
 
 
-def reading_option(words: str, metavar: str | None, *names: str) -> Any:
-    """Return an option that says how tables are read."""
-    return typer.Option(*names, help=words, metavar=metavar, rich_help_panel="Reading")
+def _reading(
+    kind: Any, default: Any, words: str, metavar: str | None, *names: str
+) -> tuple[Any, Any]:
+    option = typer.Option(
+        *names, help=words, metavar=metavar, rich_help_panel="Reading"
+    )
+    return Annotated[kind, option], default
 
 
 READING = Group(
     Reading,
     {
-        "where": (
-            Annotated[
-                str | None,
-                reading_option(
-                    "Only rows that meet a condition in SQL: \"split = 'test' AND "
-                    'mass < 120"; text in single quotes, odd names of columns in '
-                    "double ones. Engines read it in their own language.",
-                    "CONDITION",
-                ),
-            ],
+        "where": _reading(
+            str | None,
             None,
+            "Only rows that meet a condition in SQL: \"split = 'test' AND mass < "
+            '120"; text in single quotes, odd names of columns in double ones. '
+            "Engines read it in their own language.",
+            "CONDITION",
         ),
-        "drop_missing": (
-            Annotated[
-                bool,
-                reading_option(
-                    "Leave out rows with missing values.", None, "--drop-missing"
-                ),
-            ],
-            False,
+        "drop_missing": _reading(
+            bool, False, "Leave out rows with missing values.", None, "--drop-missing"
         ),
-        "separator": (
-            Annotated[
-                str | None,
-                reading_option("Between columns of text files.", "CHARACTER"),
-            ],
+        "separator": _reading(
+            str | None, None, "Between columns of text files.", "CHARACTER"
+        ),
+        "decimal": _reading(
+            str | None, None, "Decimal mark of text files, . or a comma.", "MARK"
+        ),
+        "engine": _reading(
+            Engine | None,
             None,
+            f"{', '.join(Engine)}: all but memory query Parquet files without reading "
+            "them whole, as is done with large ones if nothing is said.",
+            "ENGINE",
         ),
-        "decimal": (
-            Annotated[
-                str | None,
-                reading_option("Decimal mark of text files, . or a comma.", "MARK"),
-            ],
-            None,
-        ),
-        "engine": (
-            Annotated[
-                Engine | None,
-                reading_option(
-                    f"{', '.join(Engine)}: all but memory query Parquet files without "
-                    "reading them whole, as is done with large ones if nothing is "
-                    "said.",
-                    "ENGINE",
-                ),
-            ],
-            None,
-        ),
-        "scheduler": (
-            Annotated[
-                str | None,
-                reading_option("Of a running Dask or Spark cluster.", "ADDRESS"),
-            ],
-            None,
+        "scheduler": _reading(
+            str | None, None, "Of a running Dask or Spark cluster.", "ADDRESS"
         ),
     },
 )

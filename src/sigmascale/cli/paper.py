@@ -10,9 +10,8 @@ from typing import Annotated
 
 import typer
 
-from .app import app
+from .app import app, show_json
 from .options import AsJson, Seed, example
-from .printing import show_json
 
 NEEDED = ("cma", "matplotlib")
 

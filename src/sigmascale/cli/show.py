@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .app import app
+from .app import app, say, show_json, show_words
 from .methods import Saved, load_saved
 from .options import AsJson, SavedScaler, example
-from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap

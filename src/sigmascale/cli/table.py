@@ -17,7 +17,7 @@ from .._support.checks import Floats
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..predictions import read_table
-from ..roles import FROM_FORMULA, STAR, Choice, Expected, Roles, free_names
+from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
 from .columns import Columns
 from .files import (
     UNTYPED,
@@ -29,6 +29,7 @@ from .files import (
     refuse_input,
     write_table,
 )
+from .methods import source_of
 from .options import Engine, Reading
 
 if TYPE_CHECKING:
@@ -101,31 +102,6 @@ def read_pair(
     for data in (learned_from, judged):
         data.refuse_zeros()
     return learned_from, judged
-
-
-def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
-    """Return what is kept of the columns, by target unless there is one."""
-    if list(roles) == [""]:
-        return roles[""].to_dict()
-    return {"targets": {name: each.to_dict() for name, each in roles.items()}}
-
-
-def new_names(
-    name: str | None, roles: dict[str, Roles], names: Sequence[str], *, limits: bool
-) -> list[str]:
-    """Return the names of the new columns, which must not be taken."""
-    several = list(roles) != [""]
-    if several and name is not None and name.count(STAR) != 1:
-        msg = (
-            f"--name {name!r} must have one star, for the names of {len(roles)} "
-            "targets: --name 'new_*'."
-        )
-        raise InvalidInputError(msg)
-    found: list[str] = []
-    for target, each in roles.items():
-        called = name.replace(STAR, target) if name is not None and several else name
-        found += free_names(called, each, [*names, *found], with_limits=limits)
-    return found
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,10 +186,11 @@ class Table:
             _refuse_few(columns, least)
             tables, errors = [], []
             for each in roles.values():
-                own = columns.values(each.of_numbers, ()) if several else {}
-                tables.append(_conditioning_table(columns, each, values | own))
+                own = [name for name in each.of_numbers if name not in values]
+                known = values | columns.values(own, ())
+                tables.append(_conditioning_table(columns, each, known))
                 if each.error:
-                    errors.append(_errors_of(columns, each, values | own))
+                    errors.append(_errors_of(columns, each, known))
             uncertainties = [one.to_series(0) for one in tables]
             return cls(
                 files=tuple(files),
@@ -289,14 +266,17 @@ class Table:
         """Do nothing: rows are in memory."""
 
     def refuse_zeros(self) -> None:
-        """Refuse uncertainties of 0, with which nothing can be judged."""
+        """Refuse uncertainties of 0 beside errors, with which nothing can be judged."""
+        import polars as pl
+
+        assert self.errors is not None
         with about(self.file):
-            for u, roles in zip(
-                self.X.iter_columns(), self.roles.values(), strict=False
-            ):
+            for k, roles in enumerate(self.roles.values()):
+                u = self.X.to_series(k).alias(roles.uncertainty)
+                is_judged = pl.Series(~np.isnan(self.errors[:, k]))
                 what = "a variance" if roles.is_variance else "an uncertainty"
                 words = f"is no positive number, as {what} must be"
-                self.columns.refuse(u == 0, u.alias(roles.uncertainty), words)
+                self.columns.refuse((u == 0) & is_judged, u, words)
 
     # -- learning -------------------------------------------------------------------
 
@@ -394,7 +374,9 @@ class Table:
             for k, target in enumerate(self.roles):
                 X = self._of_target(k)
                 there = X.to_series(0).is_not_null()
-                if there.any():
+                if there.all():
+                    found[:, k] = maps[target].predict(read_table(X))
+                elif there.any():
                     rows = read_table(X.filter(there))
                     found[there.to_numpy(), k] = maps[target].predict(rows)
         return found if self.is_several else found[:, 0]

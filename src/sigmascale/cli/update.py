@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .app import app
+from .app import app, say, show_json, show_words
 from .check import warn_of_shared
 from .files import about, check_output, standard_output
 from .methods import load_saved, refuse_file_of_several
@@ -19,7 +19,6 @@ from .options import (
     example,
     gather,
 )
-from .printing import say, show_json, show_words
 
 if TYPE_CHECKING:
     from ..scaling import VarianceScaler
@@ -86,7 +85,7 @@ def update(
     refuse_file_of_several(scaler, saved)
     fitted = load(scaler)
     with about(scaler):
-        fitted.refuse_if_not_updatable()
+        fitted._kept_sums()
     expected = Expected(saved.roles, choice, with_error=True, least_rows=1)
     data = Table.open(files, reading, expected)
     warn_of_shared(
@@ -148,11 +147,11 @@ def _range(factors: dict[str, float]) -> str:
 def _factors(fitted: VarianceScaler, data: Table) -> dict[str, float]:
     """Return what new rows are multiplied by; new labels are no surprise."""
     from .._support.telling import noted, quiet, warn
-    from ..exceptions import UnseenGroupWarning
+    from ..exceptions import UnseenCategoryWarning
 
     with quiet(), noted() as told:
         found = data.factors(fitted)
     for each in told:
-        if not isinstance(each, UnseenGroupWarning):
+        if not isinstance(each, UnseenCategoryWarning):
             warn(str(each), type(each), stacklevel=2)
     return found

@@ -16,7 +16,7 @@ import typer
 from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from ..roles import listed
-from .app import CANNOT_TELL, FAILED, PASSED, app
+from .app import CANNOT_TELL, FAILED, PASSED, WIDTH, app, show_json, show_words
 from .files import (
     HEAD,
     PACKED,
@@ -39,7 +39,6 @@ from .options import (
     example,
     gather,
 )
-from .printing import WIDTH, show_json, show_words
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor

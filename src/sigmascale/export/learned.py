@@ -10,7 +10,7 @@ from .._support.version import __version__
 from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import Column, Node
-from ..maps.conformal import ConformalScores, exact_level
+from ..maps.conformal import ConformalScores, check_coverage
 from ..maps.nodes import columns_of
 from ..persistence import SavedMap
 from ..predictions import fitted_names
@@ -32,10 +32,10 @@ class Learned:
         The name of the recalibrator's class.
     library : str
         The version of sigmascale that it was fitted with.
-    limits : array of shape (n_groups + 1, 2) or None
-        Limits of z by group, the last ones for groups never seen; if asked for.
-    groups : LabelBins or None
-        The groups, if limits depend on them.
+    limits : array of shape (n_categories + 1, 2) or None
+        Limits of z by category, the last ones for categories never seen; if asked for.
+    categories : LabelBins or None
+        The categories, if limits depend on them.
     coverage : float or None
         The coverage of the limits.
     """
@@ -46,7 +46,7 @@ class Learned:
     method: str
     library: str
     limits: Floats | None = None
-    groups: LabelBins | None = None
+    categories: LabelBins | None = None
     coverage: float | None = None
 
     @classmethod
@@ -88,9 +88,12 @@ class Learned:
                 "conformalize(X, error) first."
             )
             raise InvalidInputError(msg)
-        limits = conformal.limits(exact_level(coverage), asymmetric=asymmetric)
+        limits = conformal.limits(check_coverage(coverage), asymmetric=asymmetric)
         return replace(
-            found, limits=limits, groups=conformal.groups, coverage=float(coverage)
+            found,
+            limits=limits,
+            categories=conformal.categories,
+            coverage=float(coverage),
         )
 
     @property

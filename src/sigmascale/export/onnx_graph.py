@@ -32,6 +32,7 @@ from ..maps import (
 from ..maps.nodes import require
 
 ML = "ai.onnx.ml"
+OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
 _LEQ, _MEMBER = 0, 6  # what a branch asks: at most the split? member of a set?
 
 
@@ -82,9 +83,7 @@ class Graph:
         )
         self._outputs.append(helper.make_tensor_value_info(name, self._type, ["n"]))
 
-    def model(
-        self, told: Mapping[str, str], opset: int, ml_opset: int, ir_version: int
-    ) -> Any:
+    def model(self, told: Mapping[str, str]) -> Any:
         """Return the model, with what is told of it."""
         graph = helper.make_graph(
             self._nodes,
@@ -97,10 +96,10 @@ class Graph:
             graph,
             producer_name="sigmascale",
             producer_version=told["sigmascale"],
-            ir_version=ir_version,
+            ir_version=IR_VERSION,
             opset_imports=[
-                helper.make_opsetid("", opset),
-                helper.make_opsetid(ML, ml_opset),
+                helper.make_opsetid("", OPSET),
+                helper.make_opsetid(ML, ML_OPSET),
             ],
         )
         helper.set_model_props(model, dict(told))

@@ -46,7 +46,7 @@ class Recalibration(torch.nn.Module):
     names : tuple of str
         The columns of the table.
     labels : dict of str to list
-        Of columns of text, and of groups of text, the labels; a tensor has positions.
+        Of columns and categories of text, the labels; a tensor has positions.
     """
 
     def __init__(self, learned: Learned) -> None:
@@ -62,19 +62,21 @@ class Recalibration(torch.nn.Module):
         for node in in_order(learned.root):
             if isinstance(node, Code) and isinstance(node.x, Column):
                 self._note_labels(learned.names[node.x.position], node.partition)
-        self._groups: Program | None = None
+        self._categories: Program | None = None
         self._has_limits = learned.limits is not None
         if learned.limits is not None:
             self.register_buffer("limits", torch.from_numpy(np.array(learned.limits)))
-        if learned.groups is not None:
-            self._note_labels("by_group", learned.groups)
-            # the code of a group is what a table of codes has at its code
-            code = Code(Column(0, "label"), learned.groups)
-            n_codes = learned.groups.n_codes
+        if learned.categories is not None:
+            self._note_labels("by_category", learned.categories)
+            # the code of a category is what a table of codes has at its code
+            code = Code(Column(0, "label"), learned.categories)
+            n_codes = learned.categories.n_codes
             table = np.roll(np.arange(float(n_codes)), 1)
-            self._groups = Program(Lookup((code,), table), labels_as="positions")
-            for i, constant in enumerate(self._groups.constants):
-                self.register_buffer(f"group{i}", torch.from_numpy(np.array(constant)))
+            self._categories = Program(Lookup((code,), table), labels_as="positions")
+            for i, constant in enumerate(self._categories.constants):
+                self.register_buffer(
+                    f"category{i}", torch.from_numpy(np.array(constant))
+                )
 
     def _note_labels(self, name: str, partition: Any) -> None:
         if isinstance(partition, LabelBins) and partition.are_text:
@@ -89,7 +91,7 @@ class Recalibration(torch.nn.Module):
                 self._buffers[name] = moved if same else buffer.to(moved.device)
         return self
 
-    def forward(self, X: torch.Tensor, by_group: torch.Tensor | None = None) -> Any:
+    def forward(self, X: torch.Tensor, by_category: torch.Tensor | None = None) -> Any:
         """Return recalibrated uncertainties, and limits of errors if there are any."""
         given = [X] if X.ndim == 1 else list(X.unbind(1))
         columns = [each.to(torch.float64).contiguous() for each in given]
@@ -110,15 +112,16 @@ class Recalibration(torch.nn.Module):
         found = torch.where(good, found, torch.nan)
         if not self._has_limits:
             return found.to(dtype)
-        group = torch.zeros_like(u)
-        if self._groups is not None:
-            if by_group is None:
-                msg = "`by_group` must be given: conformalize was called with groups."
+        category = torch.zeros_like(u)
+        if self._categories is not None:
+            if by_category is None:
+                msg = "`by_category` must be given: conformalize was called with it."
                 raise ValueError(msg)
             constants = [
-                getattr(self, f"group{i}") for i in range(len(self._groups.constants))
+                getattr(self, f"category{i}")
+                for i in range(len(self._categories.constants))
             ]
-            labels = by_group.to(torch.float64).contiguous()
-            group = self._groups(_Functions, constants, [labels])
-        limits = self.limits[group.to(torch.int64)] * found[:, None]
+            labels = by_category.to(torch.float64).contiguous()
+            category = self._categories(_Functions, constants, [labels])
+        limits = self.limits[category.to(torch.int64)] * found[:, None]
         return found.to(dtype), limits.to(dtype)

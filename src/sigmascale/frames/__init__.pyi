@@ -1,9 +1,9 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
 from .fitting import fit
-from .parquet import scan, sink
-from .predicting import predict
-from .scoring import local_zms, scorecard, validate
+from .judging import local_zms, scorecard, validate
+from .prediction import predict
+from .sources import scan, sink
 
 __all__ = [
     "fit",

@@ -11,30 +11,21 @@ group them.
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from ..bins.fine_bins import LARGEST_FEATURE, FineBins, Ranks, Tally, round_to
-from .lazy_rows import (
-    Arrays,
-    Frame,
-    LazyRows,
-    collect,
-    sums_of,
-    with_terms,
-)
+from ..bins.fine_bins import FineBins, Ranks, Tally, round_to
+from .lazy import Arrays, Frame, LazyRows, collect, sums_of, with_terms
 
 EXACT_ROWS = 2_000_000  # up to here, every limit gets its exact rank
 SHARE = 2e-4  # of all rows, beyond: a fine bin with a limit at its nearer edge
 FIT_BITS, SCORE_BITS, TIE_BITS = 13, 10, 9
 MORE_BITS = 13  # gained by looking into a fine bin
 FEW_ROWS = 2**18  # so many rows are grouped by their very values
-
-NO_VALUE = 4 * LARGEST_FEATURE  # stands for null where nulls would be dropped
 
 
 @dataclass(frozen=True)
@@ -79,10 +70,9 @@ class Survey:
         taken = {}
         for column, ranks in columns.items():
             mine = found[column]
-            missing = ~(mine["key"].astype(np.float64) < NO_VALUE / 2)
-            n_missing = int(mine["n"][missing].sum())
-            fine = self._fine_bins(mine, column, ~missing, n_missing)
-            if n_missing or not fine.n.size:
+            missing = np.isnan(mine["key"].astype(np.float64))
+            fine = self._fine_bins(mine, column, ~missing)
+            if missing.any() or not fine.n.size:
                 # an unusable error or uncertainty makes u missing
                 rows.refuse(missing_allowed=self.missing_allowed)
             taken[column] = self._resolve(rows, column, fine, ranks)
@@ -90,55 +80,48 @@ class Survey:
 
     def _first_pass(self, rows: LazyRows, columns: list[str]) -> dict[str, Arrays]:
         """Return the sums of the fine bins of all columns."""
+        wanted = {column: self._terms_of(column) for column in columns}
         u_range = self.u_range and columns != ["u"]
         if rows.frame.implementation.is_polars() and not u_range:
-            others = self.terms if self.feature_terms is None else self.feature_terms
-            wanted = {
-                column: self.terms if column == "u" else others for column in columns
-            }
             frame = rows.unchecked.select("e", *{"u": 0, **wanted})
             total = _tallied(frame, Tally(wanted, self.bits, x_range=not self.lean))
             if total.ok:
                 return total.fine_bins()
-        found = collect(self._grouped(rows, columns))
-        if len(columns) == 1:
-            return {columns[0]: found}
         return {
-            column: {name: v[found["column"] == column] for name, v in found.items()}
+            column: self._grouped(
+                rows.frame,
+                column,
+                {"key": round_to(nw.col(column), self.bits)},
+                x_range=not self.lean,
+            )
             for column in columns
         }
 
-    def _grouped(self, rows: LazyRows, columns: list[str]) -> Frame:
-        """Return the query that sums the fine bins of all columns."""
-        frame = with_terms(rows.frame, self.terms)
-        if len(columns) == 1:
-            keyed = frame.with_columns(key=round_to(nw.col(columns[0]), self.bits))
-            wanted = self._aggregates(columns[0], x_range=not self.lean)
-            return keyed.group_by("key").agg(**wanted)
-        # a row for each column, so that one pass is enough, in little memory; DuckDB
-        # would drop the rows of nulls
-        filled = frame.with_columns(nw.col(*columns).fill_null(NO_VALUE))
-        long = filled.unpivot(
-            columns, index=list(self.terms), variable_name="column", value_name="x"
-        )
-        keyed = long.with_columns(key=round_to(nw.col("x"), self.bits))
-        wanted = self._aggregates("x", x_range=not self.lean, u_range=False)
-        return keyed.group_by("column", "key").agg(**wanted)
+    def _terms_of(self, column: str) -> tuple[str, ...]:
+        """Return the terms that are summed by a column."""
+        all_of_them = column == "u" or self.feature_terms is None
+        return self.terms if all_of_them else self.feature_terms or ()
 
-    def _aggregates(
-        self, column: str, *, x_range: bool = True, u_range: bool | None = None
-    ) -> dict[str, nw.Expr]:
-        wanted = sums_of(self.terms)
-        x, u = nw.col(column), nw.col("u")
+    def _grouped(
+        self,
+        frame: Frame,
+        column: str,
+        keys: dict[str, nw.Expr],
+        *,
+        x_range: bool = True,
+        u_range: bool = False,
+    ) -> Arrays:
+        """Return sums of rows, and the ranges of x and u, by some keys."""
+        terms, x, u = self._terms_of(column), nw.col(column), nw.col("u")
+        wanted = sums_of(terms)
         if x_range:
             wanted |= {"low": x.min(), "high": x.max()}
-        if column != "u" and (self.u_range if u_range is None else u_range):
+        if column != "u" and (self.u_range or u_range):
             wanted |= {"u_min": u.min(), "u_max": u.max()}
-        return wanted
+        keyed = with_terms(frame, terms).with_columns(**keys)
+        return collect(keyed.group_by(*keys).agg(**wanted))
 
-    def _fine_bins(
-        self, found: Arrays, column: str, which: Any, n_missing: int = 0
-    ) -> FineBins:
+    def _fine_bins(self, found: Arrays, column: str, which: Any) -> FineBins:
         order = np.flatnonzero(which)
         lows = found["low"] if "low" in found else found["key"]
         order = order[np.argsort(lows[order], kind="stable")]
@@ -154,8 +137,7 @@ class Survey:
             sums |= {"u_min": low, "u_max": high}
         elif "u_min" in found:
             sums |= {name: found[name][order] for name in ("u_min", "u_max")}
-        n = found["n"][order].astype(np.int64)
-        return FineBins.of(low, high, n, sums, n_missing)
+        return FineBins.of(low, high, found["n"][order].astype(np.int64), sums)
 
     def _open(self, fine: FineBins, ranks_of: Ranks) -> npt.NDArray[np.bool_]:
         """Return which fine bins a limit falls into that have too many rows."""
@@ -203,14 +185,9 @@ class Survey:
         finer_bits: int,
     ) -> FineBins:
         """Group the rows of some fine bins by more bits of x."""
-        parents = round_to(fine.low[which], bits).tolist()
-        x = nw.col(column)
-        found = collect(
-            with_terms(rows.frame.filter(round_to(x, bits).is_in(parents)), self.terms)
-            .with_columns(key=round_to(x, finer_bits))
-            .group_by("key")
-            .agg(**self._aggregates(column))
-        )
+        parents, x = round_to(fine.low[which], bits).tolist(), nw.col(column)
+        inside = rows.frame.filter(round_to(x, bits).is_in(parents))
+        found = self._grouped(inside, column, {"key": round_to(x, finer_bits)})
         return self._fine_bins(found, column, found["n"] > 0)
 
     def _tell_apart(
@@ -228,12 +205,8 @@ class Survey:
         if bits:
             ties = round_to(fine.tie_low[which], bits)
             frame = frame.filter(round_to(u, bits).is_in(np.unique(ties).tolist()))
-        found = collect(
-            with_terms(frame, self.terms)
-            .with_columns(tie=round_to(u, finer_bits))
-            .group_by(column, "tie")
-            .agg(**self._aggregates(column, u_range=True))
-        )
+        keys = {"key": x, "tie": round_to(u, finer_bits)}
+        found = self._grouped(frame, column, keys, u_range=True)
         mine = np.ones(found["n"].size, dtype=bool)
         if bits:  # the filters let more than these pairs of x and u pass
             pairs = set(zip(fine.low[which].tolist(), ties.tolist(), strict=True))
@@ -241,14 +214,8 @@ class Survey:
             found_pairs = zip(found["low"].tolist(), theirs, strict=True)
             mine = np.array([pair in pairs for pair in found_pairs], dtype=bool)
         finer = self._fine_bins(found, column, mine)
-        return FineBins(
-            finer.low,
-            finer.high,
-            finer.sums["u_min"],
-            finer.sums["u_max"],
-            finer.n,
-            finer.sums,
-        )
+        u_range = finer.sums["u_min"], finer.sums["u_max"]
+        return replace(finer, tie_low=u_range[0], tie_high=u_range[1])
 
 
 def _tallied(frame: Frame, total: Tally) -> Tally:

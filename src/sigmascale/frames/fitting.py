@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, TypeVar
 
 import narwhals as nw
 import numpy as np
 
 from .._support.checks import check_count
+from .._support.telling import telling_of
 from ..exceptions import InvalidInputError
-from ..maps import Node, Trees
-from ..maps.nodes import in_order
-from ..maps.prediction import rescale
 from ..scaling import VarianceScaler
 from ..targets.recalibrated import RecalibratedTargets
-from .lazy_rows import Frame, LazyRows, collect, read_rows
-from .predicting import with_prediction
-from .sampling import HASH, SAMPLE, Sample, check_weight, draw, in_memory
+from ..targets.tables import TargetRows, check_names, paired
+from .lazy import as_lazy, collect, is_missing, names_of, number, read_rows
+from .prediction import with_prediction
+from .sampling import SAMPLE, Sample, draw
 from .summaries import LazySummaries
-from .targets import fit_targets
 
 Scaler = TypeVar("Scaler", bound=VarianceScaler | RecalibratedTargets)
-PIECE = 2_000_000  # rows that are collected at a time
 PREDICTED = "recalibrated uncertainty"
 
 
@@ -41,8 +36,8 @@ def fit(
     """Fit a recalibrator to a lazy frame: from sums, or from a sample of its rows.
 
     TemperatureScaling, LinearScaling, BinwiseScaling (for the log-likelihood),
-    GroupScaling, IsotonicScaling and RakedScaling are fitted from sums of all rows, in
-    one or two passes over them. The others need rows. The engine draws a sample of
+    CategoryScaling, IsotonicScaling and RakedScaling are fitted from sums of all rows,
+    in one or two passes over them. The others need rows. The engine draws a sample of
     them, by a hash of their numbers, which is the same in all engines and however rows
     are divided; it is fitted in memory. Then the average calibration is set: what was
     learned is multiplied by the root of <Z²> of all rows outside the sample.
@@ -60,12 +55,11 @@ def fit(
     features : list of str, optional
         The columns of features.
     groups : str, optional
-        The column that says which rows belong together, for recalibrators that need
-        rows: whole groups are drawn. Sums know no groups, nor do the folds by which
-        RakedScaling chooses its smoothing.
+        The column that says which rows belong together. Sums know no groups, so that
+        all recalibrators are then fitted to a sample of whole groups.
     sample_weight : str, optional
-        The column of weights, at least 0. Sums know none, so that all recalibrators are
-        then fitted to a sample of rows, and the average is set on all others, weighted.
+        The column of weights, at least 0. Sums know none either: recalibrators are then
+        fitted to a sample of rows, and the average is set on all others, weighted.
     sample : int, default 1000000
         Rows that are drawn where rows are needed; all of them if there are fewer.
 
@@ -85,7 +79,6 @@ def fit(
     >>> ss.frames.fit(scaler, frame, error="E", uncertainty="u").factor_
     2.0
     """
-    most = check_count(sample, "sample", least=100)
     if isinstance(scaler, RecalibratedTargets):
         if sample_weight is not None:
             msg = (
@@ -93,18 +86,7 @@ def fit(
                 "`sample_weight` out, or collect rows and use their own `fit`."
             )
             raise InvalidInputError(msg)
-        found = fit_targets(
-            scaler,
-            frame,
-            error=error,
-            uncertainty=uncertainty,
-            features=features,
-            groups=groups,
-            most=most,
-        )
-        for one, of_all, part in found:
-            if part.outside is not None:
-                one.set_level(_level(one, of_all, part, part.outside))
+        _fit_targets(scaler, frame, error, uncertainty, features, groups, sample)
         return scaler
     if not isinstance(error, str) or not isinstance(uncertainty, str):
         msg = (
@@ -112,72 +94,85 @@ def fit(
             "for RecalibratedTargets."
         )
         raise InvalidInputError(msg)
-    weight = check_weight(sample_weight, (error, uncertainty, groups, *features))
-    columns = features if isinstance(features, str) else [*features, *weight]
-    rows = read_rows(frame, error, uncertainty, columns)
-    if not scaler.needs_rows and not weight:
-        if groups is not None:
-            msg = (
-                f"{type(scaler).__name__} is fitted from sums, which know no `groups`. "
-                "Leave them out, or collect a sample of whole groups and use its own "
-                "`fit`."
-            )
-            raise InvalidInputError(msg)
-        return scaler.fit_sums(LazySummaries(rows))
-    if groups is not None and groups not in rows.names:
-        named = [*rows.names[1:], groups]
-        rows = read_rows(frame, error, uncertainty, named, categorical=[groups])
-    drawn = draw(rows, most, groups)
-    some = drawn.rows.with_features(list(features))
-    for name in weight:
-        some = some.weighted(drawn.rows.numbers(name), "frame")
-    scaler.fit_sample(some, drawn.n_rows, drawn.smallest_uncertainty)
-    if drawn.outside is not None:
-        scaler.set_level(_level(scaler, rows, drawn, drawn.outside, weight))
+    if groups is None and sample_weight is None and not scaler._needs_rows:
+        rows = read_rows(frame, error, uncertainty, features)
+        return scaler._fit_sums(LazySummaries(rows))
+    drawn = draw(
+        frame,
+        error,
+        uncertainty,
+        features,
+        most=sample,
+        groups=groups,
+        weight=sample_weight,
+    )
+    scaler._fit_sample(drawn.rows, drawn.n_rows, drawn.smallest_uncertainty)
+    _set_level(scaler, drawn)
     return scaler
 
 
-def _level(
-    scaler: VarianceScaler,
-    rows: LazyRows,
-    drawn: Sample,
-    outside: Frame,
-    weight: Sequence[str] = (),
-) -> float:
-    """Return the factor that makes <Z²> of all rows outside the sample 1."""
-    names = ["u", *rows.columns[1 : len(scaler.feature_names_in_)]]
-    polars = outside.implementation.is_polars()
-    if not polars and any(isinstance(n, Trees) for n in in_order(scaler.map_)):
-        z2, n = _in_pieces(scaler.map_, rows, drawn, outside, weight)
-    else:
-        frame = with_prediction(
-            outside, scaler.map_, names, scaler.min_uncertainty_, PREDICTED
+def _set_level(scaler: VarianceScaler, drawn: Sample) -> None:
+    """Multiply what was learned so that <Z²> of all rows outside the sample is 1."""
+    if drawn.outside is None:
+        return
+    names = ["u", *(f"x{i}" for i in range(1, len(drawn.rows.names)))]
+    smallest = scaler.min_uncertainty_
+    frame = with_prediction(drawn.outside, scaler.map_, names, smallest, PREDICTED)
+    z = nw.col("e") / nw.col(PREDICTED)
+    wanted = {"z2": (z * z).sum(), "n": nw.len()}
+    if drawn.weight is not None:
+        w = nw.col(drawn.weight)
+        wanted = {"z2": (w * z * z).sum(), "n": w.sum()}
+    found = collect(frame.select(**wanted))
+    z2, n = float(found["z2"][0]), float(found["n"][0])
+    scaler._set_level(float(np.sqrt(z2 / n)) if z2 > 0 else 1.0)
+
+
+def _fit_targets(
+    targets: RecalibratedTargets,
+    frame: Any,
+    error: Any,
+    uncertainty: Any,
+    features: Any,
+    groups: str | None,
+    sample: Any,
+) -> None:
+    """Fit several targets to a sample of the known entries of each."""
+    most = check_count(sample, "sample", least=100)
+    errors, uncertainties, features = list(error), list(uncertainty), names_of(features)
+    if targets.by is not None or len(errors) != len(uncertainties):
+        msg = (
+            "`frame` must be wide: `error` and `uncertainty` are lists of a column for "
+            "each target, in the same order, and there is no `by`."
         )
-        z = nw.col("e") / nw.col(PREDICTED)
-        wanted = {"z2": (z * z).sum(), "n": nw.len()}
-        for name in weight:
-            w = nw.col(rows.columns[rows.names.index(name)])
-            wanted = {"z2": (w * z * z).sum(), "n": w.sum()}
-        found = collect(frame.select(**wanted))
-        z2, n = float(found["z2"][0]), float(found["n"][0])
-    return float(np.sqrt(z2 / n)) if z2 > 0 else 1.0
-
-
-def _in_pieces(
-    root: Node, rows: LazyRows, drawn: Sample, outside: Frame, weight: Sequence[str]
-) -> tuple[float, float]:
-    """Return the sum of z² and the number of rows, of an engine that knows no trees.
-
-    It takes a query for each piece, of which none is larger than memory.
-    """
-    edges = np.linspace(0, 1, 1 + -(-drawn.n_rows // PIECE))
-    z2, n = 0.0, 0.0
-    for low, high in pairwise(edges):
-        inside = (nw.col(HASH) >= float(low)) & (nw.col(HASH) < float(high))
-        some = in_memory(rows, outside.filter(inside))
-        w = np.ones(some.n_rows)
-        for name in weight:
-            w = some.numbers(name)
-        z2 += float(w @ (some.errors / rescale(root, some)) ** 2)
-        n += float(w.sum())
-    return z2, n
+        raise InvalidInputError(msg)
+    names = check_names(targets.names, errors, len(errors))
+    order = paired(errors, uncertainties, "uncertainty")
+    uncertainties = [uncertainties[k] for k in order]
+    lazy = as_lazy(frame)
+    schema = lazy.collect_schema()
+    drawn = []
+    for name, e, u in zip(names, errors, uncertainties, strict=True):
+        if e not in schema:
+            msg = f"`error` must name columns of the frame; there is no {e!r}."
+            raise InvalidInputError(msg)
+        known = lazy.filter(~is_missing(number(schema, e)))
+        share = max(most // len(names), 100)
+        with telling_of(f"target {name!r}"):
+            drawn.append(draw(known, e, u, features, most=share, groups=groups))
+    targets.is_column_ = False
+    targets.uncertainty_columns_ = list(range(len(names)))
+    targets.columns_ = [*uncertainties, *features]
+    targets.n_features_in_ = len(targets.columns_)
+    targets.feature_names_in_ = np.array(targets.columns_, dtype=object)
+    targets.fit_rows(
+        [
+            TargetRows(name, each.rows, np.arange(each.rows.n_rows), each.rows.n_rows)
+            for name, each in zip(names, drawn, strict=True)
+        ]
+    )
+    for scaler, each in zip(targets.scalers_.values(), drawn, strict=True):
+        scaler.min_uncertainty_ = each.smallest_uncertainty
+        if each.outside is not None:
+            scaler.n_sample_, scaler.n_samples_fit_ = each.rows.n_rows, each.n_rows
+        _set_level(scaler, each)

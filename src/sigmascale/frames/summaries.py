@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, Label
@@ -21,17 +22,9 @@ from ..predictions import NamedColumns
 from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import Survey
-from .lazy_rows import (
-    TERMS,
-    Arrays,
-    LazyRows,
-    collect,
-    is_missing,
-    sums_of,
-    with_terms,
-)
-from .lookups import pick_by_label, pick_by_limits
+from .lazy import TERMS, Arrays, LazyRows, collect, sums_of, with_terms
 
+LABEL = "label"  # the key of sums by label
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory
 
 
@@ -91,7 +84,7 @@ class LazySummaries(NamedColumns):
             for column, n in zip(columns, n_bins, strict=True)
         )
         keys = {
-            f"code{k}": pick_by_limits(nw.col(x), each.limits, range(each.n_bins))
+            f"code{k}": _bin_of(nw.col(x), each.limits)
             for k, (x, each) in enumerate(zip(columns, (first, second), strict=True))
         }
         found = self._grouped(self._rows, keys)
@@ -103,10 +96,7 @@ class LazySummaries(NamedColumns):
     def by_labels(self, position: int) -> tuple[tuple[Label, ...], BinSums]:
         """Return the distinct labels of a column, sorted, and the sums of each."""
         rows = self._rows.with_labels([position])
-        found = self._grouped(rows, {"label": nw.col(rows.columns[position])})
-        labels = Categories.of(found.pop("label"))
-        sums = _bin_sums(found).regrouped(labels.codes, len(labels.labels))
-        return labels.labels, sums
+        return by_label(self._grouped(rows, {LABEL: nw.col(rows.columns[position])}))
 
     def variances(self) -> Variances:
         """Return squared errors against squared uncertainties, means of fine bins."""
@@ -177,17 +167,14 @@ class LazySummaries(NamedColumns):
                 f"sums; found up to {min(n_rows, n_cells)}. Use fewer bins or columns."
             )
             raise InvalidInputError(msg)
-        columns = self._rows.columns
+        columns = [nw.col(column) for column in self._rows.columns]
         keys = {
-            f"code{k}": _code(nw.col(column), partition, column in self._rows.text)
-            for k, (column, partition) in enumerate(
-                zip(columns, partitions, strict=True)
-            )
+            f"code{k}": _key(x, partition)
+            for k, (x, partition) in enumerate(zip(columns, partitions, strict=True))
         }
-        keys["fold"] = pick_by_limits(
+        keys["fold"] = _bin_of(
             uniform(totals["e2"] / n_rows, totals["u2"] / n_rows, seed),
             np.arange(1, n_folds) / n_folds,
-            range(n_folds),
         )
         silent = not totals["nonzero"]  # then every z² counts as 1
         nonzero = n_rows if silent else int(totals["nonzero"])
@@ -199,7 +186,7 @@ class LazySummaries(NamedColumns):
         found = collect(frame.group_by(*keys).agg(**sums_of(("z2", "capped"))))
         if silent:
             found |= {"z2": found["n"], "capped": found["n"]}
-        codes = [found[f"code{k}"].astype(np.int64) for k in range(len(columns))]
+        codes = [_codes(found[f"code{k}"], each) for k, each in enumerate(partitions)]
         return CellSums(
             np.column_stack(codes),
             found["fold"].astype(np.int64),
@@ -211,25 +198,37 @@ class LazySummaries(NamedColumns):
         if column in self._rows.labelled:
             msg = (
                 f"`by` must be a column of numbers; {self.names[position]!r} holds "
-                "text. GroupScaling gives each label a factor."
+                "text. CategoryScaling gives each label a factor."
             )
             raise InvalidInputError(msg)
         return column
 
     def _grouped(self, rows: LazyRows, keys: dict[str, nw.Expr]) -> Arrays:
-        """Return the sums of all terms, and the range of u, by some keys."""
-        u = nw.col("u")
-        found = collect(
-            with_terms(rows.frame, TERMS)
-            .with_columns(**keys)
-            .group_by(*keys)
-            .agg(**sums_of(TERMS), x_min=u.min(), x_max=u.max(), usable=u.count())
-        )
-        if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
-            rows.refuse()
+        """Return sums by some keys that something can be learned from."""
+        found = sums_by(rows, keys)
         u_range = float(found["x_min"].min()), float(found["x_max"].max())
         self._seen = int(found["n"].sum()), *u_range
         return _informative(found["n"], found)
+
+
+def sums_by(rows: LazyRows, keys: dict[str, nw.Expr]) -> Arrays:
+    """Return the sums of all terms, and the range of u, by some keys."""
+    u = nw.col("u")
+    found = collect(
+        with_terms(rows.frame, TERMS)
+        .with_columns(**keys)
+        .group_by(*keys)
+        .agg(**sums_of(TERMS), x_min=u.min(), x_max=u.max(), usable=u.count())
+    )
+    if not np.array_equal(found.pop("usable"), found["n"]) or not found["n"].size:
+        rows.refuse()
+    return found
+
+
+def by_label(found: Arrays) -> tuple[tuple[Label, ...], BinSums]:
+    """Return the distinct labels of sums by label, sorted, and the sums of each."""
+    labels = Categories.of(found[LABEL])
+    return labels.labels, _bin_sums(found).regrouped(labels.codes, len(labels.labels))
 
 
 def _bin_sums(found: Arrays) -> BinSums:
@@ -273,13 +272,39 @@ def _quantiles(fine: FineBins, ranks_of: Ranks) -> EqualSizeBins:
     return EqualSizeBins(fine.low[fine.cut(ranks)])
 
 
-def _code(x: nw.Expr, partition: Partition, text: bool) -> nw.Expr:
-    """Return the code of each row; 0 is missing or unknown."""
-    known = range(1, partition.n_codes)
+def _bin_of(x: nw.Expr, limits: Floats) -> nw.Expr:
+    """Return the bin of each row: i where limits[i - 1] <= x < limits[i].
+
+    An engine evaluates all branches of a condition for all rows, so that n bins cost n
+    comparisons a row, however they are nested; a balanced tree is shallow.
+    """
+
+    def among(first: int, last: int) -> nw.Expr:
+        if first == last:
+            return nw.lit(first)
+        middle = (first + last) // 2
+        below, above = among(first, middle), among(middle + 1, last)
+        return nw.when(x < float(limits[middle])).then(below).otherwise(above)
+
+    return among(0, len(limits))
+
+
+def _key(x: nw.Expr, partition: Partition) -> nw.Expr:
+    """Return what rows are grouped by: the bins of numbers, or labels as they are."""
+    if not isinstance(partition, LabelBins):
+        return nw.when(~x.is_null()).then(1 + _bin_of(x, partition.limits))
+    if not partition.rare:
+        return x
+    # one of the rare labels stands for all of them
+    own = x.is_in([label for label in partition.labels if label is not None])
+    return nw.when(own | x.is_null()).then(x).otherwise(nw.lit(partition.rare[0]))
+
+
+def _codes(keys: npt.NDArray[Any], partition: Partition) -> Ints:
+    """Return the code of each key; 0 is missing or unknown."""
     if isinstance(partition, LabelBins):
-        return pick_by_label(x, partition.labels, known, 0, text=text)
-    found = pick_by_limits(x, partition.limits, known)
-    return nw.when(is_missing(x)).then(nw.lit(0)).otherwise(found)
+        return partition.coded(Categories.of(keys))
+    return np.nan_to_num(keys.astype(np.float64)).astype(np.int64)
 
 
 def uniform(e2: float, u2: float, seed: int = 0) -> nw.Expr:

@@ -24,8 +24,7 @@ from ..exceptions import InvalidInputError
 from ..oddities import warn_of_repeats
 from ..predictions import Data, Predictions, read_pair
 from ..scaling import BinwiseScaling, IsotonicScaling, VarianceScaler
-from ..scaling.choice import predict_unseen, rank
-from ..scaling.crossfit import canonical_order, make_folds
+from ..scaling.crossfit import canonical_order, make_folds, predict_unseen, rank
 from .intervals import IntervalMethod
 from .local import LocalZMS, Measured, check_settings, measure
 from .references import ZDistribution, simulate_scores

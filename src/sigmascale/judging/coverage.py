@@ -351,7 +351,8 @@ def _coverage_of(
     confidence: float,
 ) -> LocalCoverage:
     """Return the coverage of each bin, from which errors are inside their limits."""
-    groups, every = rows.group_codes, np.arange(rows.n_rows)
+    groups = rows.group_codes
+    every: Any = slice(None) if rows.weights is None else np.arange(rows.n_rows)
     binned, weights = bins.for_intervals(groups)
     order, n = binned.order, binned.sizes
     correlation = 0.0
@@ -362,7 +363,7 @@ def _coverage_of(
         else:
             correlation = within_groups(inside - inside.mean(), groups)
 
-    def summed(row: Ints, sizes: Ints, weights: Floats | None) -> tuple[Floats, Floats]:
+    def summed(row: Any, sizes: Ints, weights: Floats | None) -> tuple[Floats, Floats]:
         """Return the coverage of bins, and how many rows they count as."""
         pieces = None if weights is None else row  # of weighted rows there may be some
         by_row = GroupSums.of_rows(inside[row], sizes, pieces, weights)
@@ -374,7 +375,7 @@ def _coverage_of(
         return by_row.mean, by_row.n**2 / squares
 
     fraction, trials = summed(order, n, weights)
-    mean, of_all = summed(every, np.array([every.size]), rows.weights)
+    mean, of_all = summed(every, np.array([rows.n_rows]), rows.weights)
     return LocalCoverage.judged(
         clopper_pearson_limits(fraction * trials, trials, confidence),
         bins.first_middle_last(binned),

@@ -379,7 +379,16 @@ def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array
         weights = np.concatenate([each.weights for each in variables])
     entries = np.concatenate([weights, weights * u[rows] ** 2])
     places = np.concatenate([bins, bins + ends[-1]]), np.concatenate([rows, rows])
-    return sparse.csc_array((entries, places), shape=(2 * ends[-1], u.size))
+    return summing(entries, *places, (2 * ends[-1], u.size))
+
+
+def summing(
+    entries: Floats, bins: Ints, rows: Ints, shape: tuple[int, int]
+) -> sparse.csc_array:
+    """Return the matrix that sums values of rows, times its entries, over bins."""
+    small = np.int32 if entries.size < 2**31 else np.int64  # the former is read faster
+    places = bins.astype(small), rows.astype(small)
+    return sparse.csc_array((entries, places), shape=shape)
 
 
 @dataclass(frozen=True)

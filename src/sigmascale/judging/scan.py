@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize, sparse
+from scipy import optimize
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, label_text
@@ -35,7 +35,7 @@ from .._support.weights import mean_of, quantile_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..predictions import Predictions
 from ..scaling.crossfit import make_folds
-from .references import shuffled_rows
+from .references import shuffled_rows, summing
 from .regions import Region, label_words, range_words
 from .validation import BIAS, COVERAGE, JOINT
 
@@ -89,7 +89,8 @@ class ScannedVariable:
         total = total_of(x.size, weights)
         if isinstance(x, np.ndarray):
             n_bins = int(np.clip(total // ROWS_OF_A_BIN, 2, FINE_BINS))
-            codes = EqualSizeBins.quantiles(x, n_bins, weights).codes(x)
+            limits = EqualSizeBins.quantiles(x, n_bins, weights).limits
+            codes = np.searchsorted(limits, x, side="right")
             codes = np.unique(codes, return_inverse=True)[1]
             sizes = np.bincount(codes, weights)
             low, high = np.full(sizes.size, np.inf), np.full(sizes.size, -np.inf)
@@ -252,9 +253,10 @@ class ScannedRows:
         firsts = np.append(0, self._ends[:-1])
         bins = [each.codes + first for each, first in zip(every, firsts, strict=True)]
         weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-        places = np.concatenate(bins), np.tile(np.arange(rows.n_rows), len(every))
-        self._gather = sparse.csc_array(
-            (np.tile(weights, len(every)), places), shape=(self._ends[-1], rows.n_rows)
+        rows_of = np.tile(np.arange(rows.n_rows), len(every))
+        shape = int(self._ends[-1]), rows.n_rows
+        self._gather = summing(
+            np.tile(weights, len(every)), np.concatenate(bins), rows_of, shape
         )
 
     def means(self, z2: Floats) -> Any:

@@ -20,8 +20,7 @@ from .._support.render import Cells, Result
 from .._support.weights import effective_number
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, read_table
-from ..scaling.choice import rank
-from ..scaling.crossfit import make_folds
+from ..scaling.crossfit import make_folds, rank
 from .scan import numeric_table
 
 FEW_ROWS = 100  # in effect, below which little can be learned

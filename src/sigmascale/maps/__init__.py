@@ -1,7 +1,7 @@
 """What a fit has learned: an expression of a few kinds of nodes, as plain data.
 
 Every recalibrator has its map in ``map_`` after `fit`. Predicting is evaluating it:
-:func:`evaluate` does so with NumPy, :mod:`sigmascale.frames` with expressions of lazy
+:func:`evaluate` does so with NumPy, :mod:`sigmascale.frames` in the batches of lazy
 frames, and :func:`sigmascale.save` writes it to a file, node by node.
 """
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,39 +20,48 @@ from .._support.telling import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
-_FINEST = 10**7  # of a level's denominator; more rows than that are never ranked
-_SHOWN = 5  # groups that a warning names
+LEAST = 1e-7  # of a coverage, and of what it leaves out: no set of rows tells less
+_SHOWN = 5  # categories that a warning names
 
 
-def exact_level(coverage: Any) -> Fraction:
-    """Return the fraction that was meant by a floating-point number.
+def check_coverage(coverage: Any) -> float:
+    """Return a coverage between 0 and 1 as a number.
 
-    Ranks are the integers next to (n + 1) × coverage. In floating point, 20 × 0.9 may
-    be 18.000000000000004, whose next integer is 19. Two fractions with denominators up
-    to 10⁷ are at least 10⁻¹⁴ apart, far more than the rounding errors of a number such
-    as 0.9 or 1 - 0.1, so that the nearest one is what was meant.
-
-    >>> exact_level(1.1 - 0.2)
-    Fraction(9, 10)
+    >>> check_coverage(np.float32(0.9))
+    0.9
     """
     check_fraction(coverage, "coverage")
-    # of the shortest decimal, which is what was written for single precision, too
-    level = Fraction(str(coverage)).limit_denominator(_FINEST)
-    if not 0 < level < 1:
+    level = float(str(coverage))  # as it was written, in single precision, too
+    if not LEAST <= level <= 1 - LEAST:
         msg = (
-            f"`coverage` must lie between {1 / _FINEST:g} and 1 - {1 / _FINEST:g}; "
-            f"found {coverage!r}."
+            f"`coverage` must lie between {LEAST:g} and 1 - {LEAST:g}; found "
+            f"{coverage!r}."
         )
         raise InvalidInputError(msg)
     return level
 
 
-def symmetric_rank(n: int, level: Fraction) -> int:
-    """Return which of n sorted sizes |z| is the limit; n + 1 stands for infinity."""
-    return math.ceil((n + 1) * level)
+def symmetric_rank(n: int, level: float) -> int:
+    """Return which of n sorted sizes |z| is the limit; n + 1 stands for infinity.
+
+    Of 20 × 0.9 = 18.000000000000004, the next integer would be 19: it is rounded first.
+    """
+    return math.ceil(round((n + 1) * level, 9))
 
 
-def at_weight(values: Floats, weights: Floats, share: Fraction) -> float:
+def asymmetric_ranks(n: int, level: float) -> tuple[int, int]:
+    """Return which of n sorted z are the limits; 0 and n + 1 stand for infinity."""
+    low = math.floor(round((n + 1) * (1 - level) / 2, 9))
+    return low, n + 1 - low
+
+
+def rows_needed(level: float, *, asymmetric: bool) -> int:
+    """Return the least number of rows that gives finite limits."""
+    tail = (1 - level) / 2 if asymmetric else 1 - level
+    return math.ceil(round(1 / tail, 6)) - 1
+
+
+def at_weight(values: Floats, weights: Floats, share: float) -> float:
     """Return the value up to which rows have a share of all weight, a new row's too.
 
     A new row weighs 1, which is what new rows weigh on average: (Σw² / Σw) in the unit
@@ -61,35 +69,23 @@ def at_weight(values: Floats, weights: Floats, share: Fraction) -> float:
     """
     order = np.argsort(values, kind="stable")
     ends = np.cumsum(weights[order])
-    wanted = float(ends[-1] + 1) * float(share)
+    wanted = float(ends[-1] + 1) * share
     # rounding must not ask for one row more
     rank = int(np.searchsorted(ends, wanted - 1e-9 * wanted))
     return float(values[order[rank]]) if rank < values.size else np.inf
 
 
-def asymmetric_ranks(n: int, level: Fraction) -> tuple[int, int]:
-    """Return which of n sorted z are the limits; 0 and n + 1 stand for infinity."""
-    tail = (1 - level) / 2
-    return math.floor((n + 1) * tail), math.ceil((n + 1) * (1 - tail))
-
-
-def rows_needed(level: Fraction, *, asymmetric: bool) -> int:
-    """Return the least number of rows that gives finite limits."""
-    tail = (1 - level) / 2 if asymmetric else 1 - level
-    return math.ceil(1 / tail) - 1
-
-
 @dataclass(frozen=True)
 class ConformalScores:
-    """The z-scores of held-out rows, sorted, for all rows together or by group.
+    """The z-scores of held-out rows, sorted, for all rows together or by category.
 
     Attributes
     ----------
     z : array of shape (n,)
-        Recalibrated z-scores, those of one group after those of another.
+        Recalibrated z-scores, those of one category after those of another.
     sizes : array of int
-        Rows of each group; one number if there are no groups.
-    groups : LabelBins or None
+        Rows of each category; one number if there are no categories.
+    categories : LabelBins or None
         The labels, in the order of `sizes`.
     weights : array of shape (n,) or None
         Of the rows, in the order of `z`.
@@ -97,7 +93,7 @@ class ConformalScores:
 
     z: Floats
     sizes: Ints
-    groups: LabelBins | None = None
+    categories: LabelBins | None = None
     weights: Floats | None = None
 
     @classmethod
@@ -116,29 +112,31 @@ class ConformalScores:
                 return cls(np.sort(z), np.array([z.size]))
             order = np.argsort(z, kind="stable")
             return cls(z[order], np.array([z.size]), None, weights[order])
-        groups = LabelBins.learn(labels)
-        codes = groups.codes(labels)
-        sizes = BinnedRows.from_codes(codes, len(groups.labels)).sizes
+        categories = LabelBins.learn(labels)
+        codes = categories.codes(labels)
+        sizes = BinnedRows.from_codes(codes, len(categories.labels)).sizes
         order = np.lexsort((z, codes))
-        return cls(z[order], sizes, groups, None if weights is None else weights[order])
+        return cls(
+            z[order], sizes, categories, None if weights is None else weights[order]
+        )
 
     @property
     def is_sound(self) -> bool:
         """Whether the parts fit together, for those that come from a file."""
-        groups: Any = self.groups
+        categories: Any = self.categories
         arrays: tuple[Any, ...] = (self.z, self.sizes)
-        if not isinstance(groups, LabelBins | None) or not all(
+        if not isinstance(categories, LabelBins | None) or not all(
             isinstance(each, np.ndarray) and each.ndim == 1 for each in arrays
         ):
             return False
-        n_groups = 1 if self.groups is None else len(self.groups.labels)
+        n_categories = 1 if self.categories is None else len(self.categories.labels)
         return bool(
             self.z.dtype == np.float64
             and self.sizes.dtype == np.int64
-            and self.sizes.size == n_groups
+            and self.sizes.size == n_categories
             and ((self.sizes > 0) & (self.sizes <= self.z.size)).all()
             and self.sizes.sum() == self.z.size
-            and all((z[1:] >= z[:-1]).all() for z in self._by_group(self.z))
+            and all((z[1:] >= z[:-1]).all() for z in self._by_category(self.z))
             and self._weights_are_sound
         )
 
@@ -152,15 +150,15 @@ class ConformalScores:
             and (np.isfinite(weights) & (weights > 0)).all()
         )
 
-    def _by_group(self, values: Floats) -> list[Floats]:
+    def _by_category(self, values: Floats) -> list[Floats]:
         return np.split(values, np.cumsum(self.sizes)[:-1])
 
     @property
     def counts(self) -> Ints:
-        """Rows of each group; of weighted ones, the sum of their weights."""
+        """Rows of each category; of weighted ones, the sum of their weights."""
         if self.weights is None:
             return self.sizes
-        totals = [each.sum() for each in self._by_group(self.weights)]
+        totals = [each.sum() for each in self._by_category(self.weights)]
         return np.floor(np.array(totals) * (1 + 1e-9)).astype(np.int64)
 
     def interval(
@@ -172,38 +170,38 @@ class ConformalScores:
         labels: Categories | None,
     ) -> Floats:
         """Return the limits of the errors of checked rows, shape (n, 2)."""
-        level = exact_level(coverage)
-        self.refuse_other_groups(labels)
+        level = check_coverage(coverage)
+        self.refuse_other_categories(labels)
         limits = self.limits(level, asymmetric=asymmetric)
-        if self.groups is None or labels is None:
+        if self.categories is None or labels is None:
             codes = np.zeros(uncertainty.size, dtype=np.int64)
         else:
-            codes = self.groups.codes(labels)
+            codes = self.categories.codes(labels)
         self._warn_of_infinite(codes, labels, level, asymmetric=asymmetric)
         with np.errstate(over="ignore"):
             result: Floats = limits[codes] * uncertainty[:, None]
         return result
 
-    def refuse_other_groups(self, labels: Any) -> None:
-        """Refuse labels where there were no groups, and none where there were."""
-        if (labels is None) != (self.groups is None):
+    def refuse_other_categories(self, labels: Any) -> None:
+        """Refuse labels where there were no categories, and none where there were."""
+        if (labels is None) != (self.categories is None):
             had, has = (
                 ("without", "must not be given")
-                if self.groups is None
+                if self.categories is None
                 else ("with", "must be given, one label per row")
             )
             msg = (
-                f"`by_group` {has}: conformalize was called {had} groups. Call "
+                f"`by_category` {has}: conformalize was called {had} categories. Call "
                 "conformalize again, or call both in the same way."
             )
             raise InvalidInputError(msg)
 
-    def limits(self, level: Fraction, *, asymmetric: bool) -> Floats:
-        """Return the limits of z of each group and, last, of labels never seen."""
+    def limits(self, level: float, *, asymmetric: bool) -> Floats:
+        """Return the limits of z of each category and, last, of labels never seen."""
         limits = np.full((self.sizes.size + 1, 2), (-np.inf, np.inf))
         if self.weights is not None:
             parts = zip(
-                self._by_group(self.z), self._by_group(self.weights), strict=True
+                self._by_category(self.z), self._by_category(self.weights), strict=True
             )
             for i, (z, w) in enumerate(parts):
                 if asymmetric:
@@ -213,7 +211,7 @@ class ConformalScores:
                     largest = at_weight(np.abs(z), w, level)
                     limits[i] = -largest, largest
             return limits
-        for i, z in enumerate(self._by_group(self.z)):
+        for i, z in enumerate(self._by_category(self.z)):
             if asymmetric:
                 low, high = asymmetric_ranks(z.size, level)
                 if low >= 1:  # as is then high <= n
@@ -223,14 +221,14 @@ class ConformalScores:
                 limits[i] = -largest, largest
         return limits
 
-    def warn_of_few(self, n: Ints, level: Fraction, *, asymmetric: bool) -> None:
-        """Say how many rows have infinite limits, of `n` rows by group and unseen."""
+    def warn_of_few(self, n: Ints, level: float, *, asymmetric: bool) -> None:
+        """Say how many rows have infinite limits, of `n` by category and unseen."""
         needed = rows_needed(level, asymmetric=asymmetric)
         few = int(n[np.append(self.counts, 0) < needed].sum())
         if few:
             warn(
-                f"An interval with coverage {float(level):g} needs at least {needed} "
-                "held-out rows, of each group if there are any. The limits of "
+                f"An interval with coverage {level:g} needs at least {needed} "
+                "held-out rows, of each category if there are any. The limits of "
                 f"{few} of {n.sum()} rows are infinite. Hold out more rows, or ask for "
                 "less coverage.",
                 InfiniteIntervalWarning,
@@ -241,7 +239,7 @@ class ConformalScores:
         self,
         codes: Ints,
         labels: Categories | None,
-        level: Fraction,
+        level: float,
         *,
         asymmetric: bool,
     ) -> None:
@@ -253,8 +251,7 @@ class ConformalScores:
             return
         kind = "an asymmetric interval" if asymmetric else "an interval"
         message = (
-            f"{kind} with coverage {float(level):g} needs at least {needed} held-out "
-            "rows"
+            f"{kind} with coverage {level:g} needs at least {needed} held-out rows"
         )
         if labels is None:
             message += f"; conformalize was given {self.counts[0]}."
@@ -265,7 +262,7 @@ class ConformalScores:
                 for each, i in zip(which[:_SHOWN], first[:_SHOWN], strict=True)
             ]
             more = [f"and {which.size - _SHOWN} more"] if which.size > _SHOWN else []
-            message += f" of a group; {', '.join([*found, *more])}."
+            message += f" of a category; {', '.join([*found, *more])}."
         warn(
             f"{message[0].upper()}{message[1:]} The limits of {few.size} of "
             f"{codes.size} rows are infinite. Hold out more rows, or ask for less "

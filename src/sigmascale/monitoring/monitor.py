@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import math
 import pathlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Self
 
 import numpy as np
 
 from .._support.checks import (
     Floats,
+    Labels,
     as_array,
     check_column,
     check_count,
     check_fraction,
-    check_pair,
     check_same_length,
 )
 from .._support.files import write_text
@@ -32,15 +32,10 @@ from ..persistence.codec import (
     require_names,
 )
 from ..persistence.files import from_document, read_json, to_document
-from ..predictions import Predictions, fitted_names, with_named_features
-from .alarm import Alarm
-from .arrivals import Arrivals, as_column
-from .bets import WEIGHTS
-from .evidence import Evidence, Path
-from .history import History, plain_time
-from .ranks import Ranks
-from .reference import N_SIZES, Reference
-from .regions import Regions
+from ..predictions import Predictions, as_predictions, fitted_names
+from .alarm import Alarm, History
+from .evidence import Evidence, Path, Regions
+from .reference import N_SIZES, WEIGHTS, Ranks, Reference
 
 BLOCK = 10  # rows between two looks
 LEAST = 20  # rows of a calibration set
@@ -54,6 +49,56 @@ _LOCAL, _LONGER = 3.0, 300  # the same of a region, against a factor for all row
 _LUCK = 0.5  # by which the best of many regions is ahead without being better
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """Some rows of a stream.
+
+    Attributes
+    ----------
+    z : array of shape (n,)
+        Their z-scores.
+    features : dict of str to array
+        The columns of features by name.
+    times : list
+        Numbers or text; None where there are none.
+    """
+
+    z: Floats = field(default_factory=lambda: np.empty(0))
+    features: dict[str, Labels] = field(default_factory=dict)
+    times: list[float | str | None] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.z.size
+
+    def plus(self, later: Arrivals) -> Arrivals:
+        """Return these rows and later ones."""
+        if not len(self):
+            return later
+        together = {
+            name: np.concatenate([column, later.features[name]])
+            for name, column in self.features.items()
+        }
+        z = np.concatenate([self.z, later.z])
+        return Arrivals(z, together, self.times + later.times)
+
+    def split(self, n: int) -> tuple[Arrivals, Arrivals]:
+        """Return the first n rows, and the others."""
+        return self._slice(slice(n)), self._slice(slice(n, None))
+
+    def _slice(self, which: slice) -> Arrivals:
+        features = {name: column[which] for name, column in self.features.items()}
+        return Arrivals(self.z[which], features, self.times[which])
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether columns have the same length, for those that come from a file."""
+        columns = self.features.values()
+        return len(self.times) == len(self) and all(
+            each.shape == self.z.shape == (len(self),) for each in (self.z, *columns)
+        )
 
 
 class Monitor:
@@ -170,7 +215,7 @@ class Monitor:
                 "recalibrator keeps them in another order. Pass error / predict(...)."
             )
             raise InvalidInputError(msg)
-        rows = _read(z, X)
+        rows = as_predictions(z, np.ones(z.size), X)
         self._columns = list(rows.names[1:])
         self._learn_regions(Arrivals(z, _watched(rows)), own=True)
 
@@ -185,14 +230,14 @@ class Monitor:
         return self._reference is not None
 
     def update(
-        self, error: Any, uncertainty: Any, X: Any = None, time: Any = None
+        self, error: Any, uncertainty: Any = None, X: Any = None, time: Any = None
     ) -> Self:
         """Take one more row, or more of them, in the order in which they came.
 
         Parameters
         ----------
-        error : float or array-like of shape (n,)
-            Errors, reference minus prediction.
+        error : float or array-like of shape (n,), or Predictions
+            Errors, reference minus prediction; or Predictions, which hold all the rest.
         uncertainty : float or array-like of shape (n,)
             Their uncertainties, strictly positive; if the monitor was given a
             recalibrator, those that it recalibrates.
@@ -207,16 +252,10 @@ class Monitor:
         -------
         self
         """
-        error, uncertainty = np.atleast_1d(error), np.atleast_1d(uncertainty)
-        e, u = check_pair(error, uncertainty)
-        if X is not None and e.size == 1 and not hasattr(X, "columns"):
-            named = isinstance(X, dict)
-            X = (
-                {name: np.atleast_1d(value) for name, value in X.items()}
-                if named
-                else np.reshape(X, (1, -1))
-            )
-        rows = _read(u, X)
+        if not isinstance(error, Predictions):
+            error, uncertainty = np.atleast_1d(error), np.atleast_1d(uncertainty)
+            X = _one_row(X) if error.size == 1 else X
+        rows = as_predictions(error, uncertainty, X)
         names = list(rows.names[1:])
         if self._columns is None:
             self._columns = names
@@ -224,11 +263,11 @@ class Monitor:
             had, has = (", ".join(each) or "none" for each in (self._columns, names))
             msg = f"`X` must have the same features in all calls; had {had}, has {has}."
             raise InvalidInputError(msg)
-        z = e / (u if self.scaler is None else self._recalibrated(rows))
+        z = rows.z if self.scaler is None else rows.errors / self._recalibrated(rows)
         self.n_rows += z.size
         if self.alarm is None:
-            new = Arrivals(z, _watched(rows), _times(time, e))
-            self._waiting = self._waiting.plus(new)
+            times = _times(rows.time if time is None else time, z)
+            self._waiting = self._waiting.plus(Arrivals(z, _watched(rows), times))
             self._work()
         return self
 
@@ -539,19 +578,31 @@ def _times(time: Any, rows: Floats) -> list[float | str | None]:
     if times.dtype.kind in "biuf":
         floats: list[float | str | None] = times.astype(float).tolist()
         return floats
-    return [plain_time(each) for each in times]
+    return [_plain_time(each) for each in times]
 
 
-def _read(u: Floats, X: Any) -> Predictions:
-    """Return rows with their features, which are checked."""
-    rows = with_named_features(Predictions.of((u,), ("u",)), X)
-    return rows.to_be_judged()
+def _plain_time(time: Any) -> float | str | None:
+    """Return a time as JSON knows it: a number, or text."""
+    if time is None or isinstance(time, str):
+        return time
+    if isinstance(time, (int, float, np.integer, np.floating)):
+        return float(time)
+    return str(time)
+
+
+def _one_row(X: Any) -> Any:
+    """Return the features of one row, which may be plain values, as a table."""
+    if X is None or hasattr(X, "columns"):
+        return X
+    if isinstance(X, dict):
+        return {name: np.atleast_1d(value) for name, value in X.items()}
+    return np.reshape(X, (1, -1))
 
 
 def _watched(rows: Predictions) -> dict[str, Any]:
     """Return the features that are watched: numbers, and labels as text."""
     return {
-        name: as_column([label_text(each) for each in rows.labels(name).values()])
+        name: np.array([label_text(each) for each in rows.labels(name).values()])
         if rows.is_labelled(name)
         else rows.columns[rows.position(name)]
         for name in rows.names[1:]

@@ -1,4 +1,4 @@
-"""The paper's two figures."""
+"""The paper's two figures, and a third of what is beyond it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from .._support.drawing import BLUE, DARK, VERMILION
 from ..judging.bin_numbers import BinScan
 from ..judging.confidence_curves import confidence_curve
-from ..plots import plot_local_zms
-from .study import StudyData, in_notation, measure_set
+from ..judging.intervals import wilson_limits
+from ..plots import plot_local_zms, share_zms_range
+from .study import BINNED, ISOTONIC, JOINT, Beyond, StudyData, in_notation, measure_set
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,7 +84,7 @@ def figure2(scan: BinScan) -> Figure:
     draw(axes[1, 0], "S_cal", "#E69F00", "$S_{cal}$")
     draw(axes[1, 0], "S_tot", DARK, "$S_{tot}/2$", 0.5)
     ax = axes[1, 1]
-    low, high = _perfect_fraction()
+    low, high = wilson_limits(95, 100)  # when 95 of 100 bins are valid
     ax.axhspan(low, high, color="0.85", lw=0)
     ax.axhline(0.95, color=DARK, ls=":", lw=1.3)
     for x, colour in COLOURS.items():
@@ -106,16 +107,27 @@ def figure2(scan: BinScan) -> Figure:
     return figure
 
 
-def _perfect_fraction() -> tuple[float, float]:
-    """Return the interval of the valid fraction when 95 of 100 bins are valid."""
-    from ..judging.intervals import wilson_limits
-
-    return wilson_limits(95, 100)
-
-
 def _explain_lines(ax: Axes) -> None:
     from matplotlib.lines import Line2D
 
     styles = (("-", "bin-wise scaling"), ("--", "isotonic"), (":", "simulated"))
     lines = [Line2D([], [], color=DARK, ls=style, label=name) for style, name in styles]
     ax.legend(handles=lines, frameon=False, fontsize=8, loc="upper right")
+
+
+def figure3(beyond: Beyond) -> Figure:
+    """Draw the local ZMS of the test set: isotonic, bins of u, and the best joint."""
+    from matplotlib.figure import Figure
+
+    test = in_notation(beyond.data.test)
+    figure = Figure(figsize=(11.0, 8.5), layout="constrained")
+    axes = figure.subplots(3, 3)
+    for row, name in zip(axes, (ISOTONIC, BINNED, JOINT), strict=True):
+        u = beyond.uncertainties[name]
+        local = measure_set(test, beyond.seed, u=u, ties=test.uncertainty).local
+        for ax, (x, result) in zip(row, local.items(), strict=True):
+            plot_local_zms(result, ax=ax)
+            ax.set_xlabel(LABELS[x])
+        row[0].set_ylabel(f"{name}\n" + row[0].get_ylabel())
+    share_zms_range(axes.flat)
+    return figure

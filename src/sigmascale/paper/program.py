@@ -9,8 +9,15 @@ from .._support.checks import check_count
 from .._support.files import whole_file, write_text
 from ..datasets import fetch_qm9
 from ..judging.bin_numbers import BinScan, scan_bins
-from . import beyond, deviations, figures, tables
-from .study import StudyData, in_file_order, in_notation, measure_set, run_tables
+from . import figures, pages
+from .study import (
+    StudyData,
+    in_file_order,
+    in_notation,
+    measure_set,
+    run_beyond,
+    run_tables,
+)
 
 
 def isotonic_of_the_paper(scan: BinScan, data: StudyData, seed: int) -> BinScan:
@@ -32,15 +39,15 @@ def run(
     print("Tables I to III: 24 fits, 18 of them optimised ...", flush=True)
     study = run_tables(data, seed=seed, n_draws=n_draws)
     print("Beyond the paper: joint recalibrators ...", flush=True)
-    joint = beyond.run_beyond(data, seed=seed)
+    joint = run_beyond(data, seed=seed)
     written = []
     for name, text in (
-        ("tables.md", tables.to_markdown(study)),
-        ("tables.tex", tables.to_latex(study)),
-        ("tables.csv", tables.to_csv(study)),
-        ("deviations.md", deviations.to_markdown(study)),
-        ("beyond.md", beyond.to_markdown(joint)),
-        ("beyond.csv", beyond.to_csv(joint)),
+        ("tables.md", pages.tables_page(study)),
+        ("tables.tex", pages.tables_latex(study)),
+        ("tables.csv", pages.tables_csv(study)),
+        ("deviations.md", pages.deviations_page(study)),
+        ("beyond.md", pages.beyond_page(joint)),
+        ("beyond.csv", pages.beyond_csv(joint)),
     ):
         write_text(out / name, text)
         written.append(out / name)
@@ -56,7 +63,7 @@ def run(
     for name, figure in (
         ("figure1", figures.figure1(data, seed=seed)),
         ("figure2", figures.figure2(scan)),
-        ("figure3", beyond.figure3(joint)),
+        ("figure3", figures.figure3(joint)),
     ):
         for ending in ("png", "pdf"):
             path = out / f"{name}.{ending}"

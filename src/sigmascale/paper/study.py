@@ -1,4 +1,4 @@
-"""Every row of the paper's three tables, computed and set beside what was published.
+"""Every row of the paper's three tables beside what was published, and what is beyond.
 
 P. Pernot, "Can bin-wise scaling improve consistency and adaptivity of prediction
 uncertainty for machine learning regression?", arXiv:2310.11978 (2023).
@@ -10,6 +10,7 @@ import csv
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,22 @@ import numpy as np
 from .._support.checks import Floats, Ints, rng_from
 from .._support.labels import Categories
 from .._support.progress import track
-from ..bins.partitions import BinnedRows, Cells, EqualSizeBins, LabelBins
+from ..bins.partitions import BinnedRows, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..datasets import QM9, Molecules, make_molecules
 from ..judging.intervals import wilson_limits
 from ..judging.local import Measured, check_settings, measure
 from ..judging.references import ReferenceScores, reference_scores
+from ..judging.verdicts import validate
 from ..predictions import Predictions, as_predictions
-from ..scaling import BinwiseScaling, IsotonicScaling
+from ..scaling import (
+    BinwiseScaling,
+    BoostedScaling,
+    IsotonicScaling,
+    RakedScaling,
+    SelectedScaling,
+    TemperatureScaling,
+)
 
 BIN_NUMBERS = (20, 40, 80)
 LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adaptivity"}
@@ -32,6 +41,7 @@ SCORES = ("NLL", "S_cal", "S_u", "S_X1", "S_X2", "S_tot")
 VALID = tuple(f"fv_{x}_{end}" for x in ("u", "X1", "X2") for end in ("lo", "hi"))
 MIN_GROUP = 10
 SCORE_BINS = 100
+ISOTONIC, BINNED, JOINT = "isotonic", "40 bins of u", "boosted"
 
 Values = dict[str, float]
 Key = tuple[int, str, str, str]
@@ -89,17 +99,17 @@ class StudyRow:
     as_published : dict or None
         What comes out when a slip of the published code is followed; None where
         there is none.
-    published : dict or None
-        The printed values; None when the data are not the paper's.
     deviation : str or None
         The name of the reason why `ours` may differ from `published`.
+    published : dict or None
+        The printed values; None when the data are not the paper's.
     """
 
     key: Key
     ours: Values
     as_published: Values | None = None
-    published: Values | None = None
     deviation: str | None = None
+    published: Values | None = None
 
     def differs(self, name: str) -> bool:
         """Whether our value, printed to two decimals, is not the published one."""
@@ -178,51 +188,38 @@ def run_tables(data: StudyData, *, seed: int = 0, n_draws: int = 1000) -> Study:
         test.uncertainty, test.features, n_draws=n_draws, rng=seed
     )
     losses: dict[Fit, tuple[float, float]] = {}
-    printed = published_rows() if data.published else {}
-    rows = []
-    jobs = [*_unscaled(data, simulated, seed), *_fixed(data, seed)]
-    for key, ours, as_published, deviation in jobs:
-        for n_bins in BIN_NUMBERS if key[0] == 0 else (key[0],):
-            whole = (n_bins, *key[1:])
-            rows.append(
-                StudyRow(whole, ours, as_published, printed.get(whole), deviation)
-            )
-    fits = [
-        (n, by, scaling)
-        for n in BIN_NUMBERS
-        for by in ("u", "X1")
-        for scaling in LOSSES
-    ]
-    for n_bins, by, scaling in track(fits, "fitting bin-wise factors", len(fits)):
-        for row in _binwise(data, n_bins, by, scaling, seed, losses):
-            rows.append(
-                StudyRow(
-                    row.key,
-                    row.ours,
-                    row.as_published,
-                    printed.get(row.key),
-                    row.deviation,
-                )
-            )
-    order = {key: i for i, key in enumerate(published_rows())}
-    rows.sort(key=lambda row: order[row.key])
-    return Study(data, tuple(rows), simulated, losses, seed)
+    rows = [*_unscaled(data, simulated, seed), *_fixed(data, seed)]
+    fits = list(product(BIN_NUMBERS, ("u", "X1"), LOSSES))
+    for fit in track(fits, "fitting bin-wise factors", len(fits)):
+        rows += _binwise(data, fit, seed, losses)
+    order = published_rows()
+    printed = order if data.published else {}
+    found = {r.key: replace(r, published=printed.get(r.key)) for r in rows}
+    return Study(data, tuple(found[key] for key in order), simulated, losses, seed)
 
 
-Job = tuple[Key, Values, Values | None, str | None]
-
-
-def _unscaled(data: StudyData, simulated: ReferenceScores, seed: int) -> Iterator[Job]:
+def _unscaled(
+    data: StudyData, simulated: ReferenceScores, seed: int
+) -> Iterator[StudyRow]:
     test = in_notation(data.test)
     for name, rows in (("training", in_notation(data.training)), ("test", test)):
         u = rows.uncertainty
-        yield (0, "none", name, "none"), evaluate(rows, u, u, seed), None, None
+        values = evaluate(rows, u, u, seed)
+        yield from _repeated(("none", name, "none"), values)
     values = evaluate(test, data.isotonic, in_file_order(data.isotonic), seed)
-    yield (0, "none", "test", "isotonic"), values, None, None
+    yield from _repeated(("none", "test", "isotonic"), values)
     mean = simulated.mean
     values = {name: mean[name] for name in SCORES if name != "NLL"}
     values |= _perfect_fractions(test, seed)
-    yield (0, "none", "test", "simulated"), values, None, "one draw"
+    yield from _repeated(("none", "test", "simulated"), values, "one draw")
+
+
+def _repeated(
+    key: tuple[str, str, str], values: Values, deviation: str | None = None
+) -> Iterator[StudyRow]:
+    """Return a row that all three tables have."""
+    for n_bins in BIN_NUMBERS:
+        yield StudyRow((n_bins, *key), values, None, deviation)
 
 
 def _perfect_fractions(test: Predictions, seed: int, n_draws: int = 20) -> Values:
@@ -242,7 +239,7 @@ def _perfect_fractions(test: Predictions, seed: int, n_draws: int = 20) -> Value
     return values
 
 
-def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
+def _fixed(data: StudyData, seed: int) -> Iterator[StudyRow]:
     """Two-dimensional cells and groups, which the paper has for 20 bins only."""
     # the paper takes every cell's own factor, however few its rows
     cells = BinwiseScaling(20, by=(0, 1), least_rows=0)
@@ -251,7 +248,7 @@ def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
         u = cells.predict(which.X)
         ties = lexicographic_rank(which.mass, which.uncertainty)
         values = evaluate(in_notation(which), u, ties, seed)
-        yield (20, "u&X1", name, "NLL"), values, None, None
+        yield StudyRow((20, "u&X1", name, "NLL"), values)
     groups = LabelBins.learn(Categories.of(data.training.group), min_size=MIN_GROUP)
     last = groups.n_bins - 1
     codes = groups.codes(Categories.of(data.training.group))
@@ -270,7 +267,7 @@ def _fixed(data: StudyData, seed: int) -> Iterator[Job]:
         kept = ~np.isin(codes, lost) & ~extreme
         partly = np.where(known, factors[codes], 1.0) * rows.uncertainty
         theirs = evaluate(rows.take(kept), partly[kept], in_file[kept], seed)
-        yield (20, "OxNy", name, "NLL"), ours, theirs, "groups lost"
+        yield StudyRow((20, "OxNy", name, "NLL"), ours, theirs, "groups lost")
 
 
 def _oxygen_nitrogen(labels: Any) -> Ints:
@@ -297,28 +294,21 @@ def _factors(data: Molecules, codes: Ints, n_bins: int) -> Floats:
     return BinSums.from_rows(rows, data.error, data.uncertainty).scaling_factors()
 
 
-def mapped_by_feature_alone(partition: EqualSizeBins | Cells, x: Floats) -> Ints:
+def mapped_by_feature_alone(partition: EqualSizeBins, x: Floats) -> Ints:
     """Return the bins of new rows as the published code finds them."""
-    if isinstance(partition, Cells):
-        msg = "cells have no second limit to forget"
-        raise TypeError(msg)
     codes: Ints = EqualSizeBins(partition.limits).codes(x)
     return codes
 
 
 def _binwise(
-    data: StudyData,
-    n_bins: int,
-    by: str,
-    scaling: str,
-    seed: int,
-    losses: dict[Fit, tuple[float, float]],
+    data: StudyData, fit: Fit, seed: int, losses: dict[Fit, tuple[float, float]]
 ) -> Iterator[StudyRow]:
+    n_bins, by, scaling = fit
     column = {"u": 0, "X1": 1}[by]
     scaler = BinwiseScaling(
         n_bins, by=column, loss=LOSSES[scaling], least_rows=0, random_state=seed
     ).fit(data.training.X, data.training.error)
-    losses[n_bins, by, scaling] = (scaler.start_loss_, scaler.loss_)
+    losses[fit] = (scaler.start_loss_, scaler.loss_)
     optimised = "optimiser" if scaling != "NLL" else None
     for which, name in ((data.training, "training"), (data.test, "test")):
         rows, u = in_notation(which), which.uncertainty
@@ -328,6 +318,44 @@ def _binwise(
         if by == "X1" and name == "test":
             deviation = optimised or "mapping"
             # The published code finds the bin of a new row from X1 alone.
-            codes = mapped_by_feature_alone(scaler.partition_, which.mass)
+            partition: Any = scaler.partition_
+            codes = mapped_by_feature_alone(partition, which.mass)
             theirs = evaluate(rows, scaler.factors_[codes] * u, ties, seed)
-        yield StudyRow((n_bins, by, name, scaling), ours, theirs, None, deviation)
+        yield StudyRow((n_bins, by, name, scaling), ours, theirs, deviation)
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Scores on the test set, its uncertainties and verdicts, by method."""
+
+    data: StudyData
+    scores: dict[str, Values]
+    uncertainties: dict[str, Floats]
+    verdicts: dict[str, str]
+    chosen: str
+    seed: int
+
+
+def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
+    """Fit each method on the training set with its defaults, and score the test set."""
+    selected = SelectedScaling(random_state=seed)
+    scalers = {
+        "one factor": TemperatureScaling(),
+        BINNED: BinwiseScaling(40),
+        "40 bins of X1": BinwiseScaling(40, by=1),
+        "raked": RakedScaling(random_state=seed),
+        JOINT: BoostedScaling(random_state=seed),
+        "selected": selected,
+    }
+    training, test = data.training, in_notation(data.test)
+    before = test.uncertainty
+    uncertainties = {"none": before, ISOTONIC: data.isotonic}
+    for name, scaler in track(scalers.items(), "beyond the paper", len(scalers)):
+        fitted = scaler.fit(training.X, training.error)
+        uncertainties[name] = fitted.predict(data.test.X)
+    scores, verdicts = {}, {}
+    for name, u in uncertainties.items():
+        scores[name] = evaluate(test, u, before, seed)
+        result = validate(test.with_uncertainty(u), ties=before, rng=seed)
+        verdicts[name] = result.summary
+    return Beyond(data, scores, uncertainties, verdicts, selected.name_, seed)

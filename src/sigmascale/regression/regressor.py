@@ -38,11 +38,22 @@ from .._support.checks import (
 )
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
-from ..predictions import check_labels, check_target, group_codes
+from ..predictions import (
+    check_labels,
+    check_target,
+    group_codes,
+    rows_with_errors,
+)
 from ..scaling import SelectedScaling, VarianceScaler
-from .sources import Uncertainty, check_source, predict_with_std
-from .tables import Features, conditioning_table, some_rows
-from .unseen import calibrate, make_splits, out_of_fold, some_labels
+from .sources import (
+    Features,
+    Uncertainty,
+    check_source,
+    conditioning_table,
+    predict_with_std,
+    some_rows,
+)
+from .unseen import calibrate, make_splits, out_of_fold
 
 
 class RecalibratedRegressor(
@@ -161,7 +172,7 @@ class RecalibratedRegressor(
         X: Any,
         y: Any,
         groups: Any = None,
-        by_group: Any = None,
+        by_category: Any = None,
         sample_weight: Any = None,
         **fit_params: Any,
     ) -> Self:
@@ -175,8 +186,8 @@ class RecalibratedRegressor(
             Target values.
         groups : array-like of shape (n,), optional
             Rows of one group stay together in all cross-validation.
-        by_group : array-like of shape (n,), optional
-            Labels: the coverage of `predict_interval` then holds in every group.
+        by_category : array-like of shape (n,), optional
+            Labels: the coverage of `predict_interval` then holds in every category.
         sample_weight : array-like of shape (n,), optional
             Weights of the rows, at least 0, for the recalibrator and for a regressor
             that takes them. Rows of weight 0 calibrate nothing.
@@ -189,7 +200,11 @@ class RecalibratedRegressor(
         """
         seed = check_count(self.random_state, "random_state", least=0)
         refuse_other_order(
-            X=X, y=y, groups=groups, by_group=by_group, sample_weight=sample_weight
+            X=X,
+            y=y,
+            groups=groups,
+            by_category=by_category,
+            sample_weight=sample_weight,
         )
         validate_data(self, X, skip_check_array=True, reset=True)
         (X,) = indexable(X)
@@ -198,9 +213,9 @@ class RecalibratedRegressor(
         check_source(regressor, self.uncertainty)
         kept_together = group_codes(groups, target, "X")
         labels = None
-        if by_group is not None:
-            labels = check_labels(by_group, target, "by_group").values()
-        weights, known = self._weights(sample_weight, target)
+        if by_category is not None:
+            labels = check_labels(by_category, target, "by_category")
+        weights = self._weights(sample_weight, target)
         routed = self._route(groups, sample_weight, fit_params)
 
         if isinstance(regressor, FrozenEstimator):
@@ -226,23 +241,23 @@ class RecalibratedRegressor(
                 f"{u.size} are 0. Do all members of an ensemble agree?"
             )
             raise InvalidInputError(msg)
-        if known is not None:  # rows without a weight calibrate nothing
-            kept = known[rows]
+        if weights is not None:  # rows without a weight calibrate nothing
+            kept = weights[rows] > 0
             rows, error, u = rows[kept], error[kept], u[kept]
-        kept_together = some_labels(kept_together, rows)
-        if kept_together is None and np.unique(rows).size < rows.size:
-            kept_together = rows.astype(np.float64)  # rows that were tested repeatedly
+        together = None if kept_together is None else kept_together[rows]
+        if together is None and np.unique(rows).size < rows.size:
+            together = rows  # some of which were tested repeatedly
         table = self._table(some_rows(X, rows), u)
         self.calibration_rows_ = rows
         self.calibration_error_ = error
         self.calibration_table_ = table
+        of_rows = None if weights is None else weights[rows]
+        name = type(self).__name__
+        predictions = rows_with_errors(table, error, together, of_rows, name)
         self.scaler_ = calibrate(
             scaler,
-            table,
-            error,
-            kept_together,
-            some_labels(labels, rows),
-            some_labels(weights, rows),
+            predictions,
+            None if labels is None else labels[rows],
             conformal_size=self.conformal_size,
             seed=seed,
         )
@@ -280,7 +295,7 @@ class RecalibratedRegressor(
         coverage: float = 0.9,
         *,
         asymmetric: bool = False,
-        by_group: Any = None,
+        by_category: Any = None,
     ) -> Any:
         """Return limits between which the truth lies with the probability asked for.
 
@@ -292,7 +307,7 @@ class RecalibratedRegressor(
             Probability that the truth lies within its limits.
         asymmetric : bool, default False
             Whether the two limits are quantiles of their own, for skewed errors.
-        by_group : array-like of shape (n,), optional
+        by_category : array-like of shape (n,), optional
             Labels, if `fit` was given some.
 
         Returns
@@ -302,7 +317,7 @@ class RecalibratedRegressor(
         """
         prediction, table = self._predict_raw(X)
         limits = prediction[:, None] + self.scaler_.predict_interval(
-            table, coverage, asymmetric=asymmetric, by_group=by_group
+            table, coverage, asymmetric=asymmetric, by_category=by_category
         )
         adapter = _get_container_adapter("transform", self)
         if adapter is None:
@@ -390,18 +405,14 @@ class RecalibratedRegressor(
         return scaler
 
     @staticmethod
-    def _weights(sample_weight: Any, target: Floats) -> tuple[Any, Any]:
-        """Return the weight of each row, and which rows have one, if not all."""
+    def _weights(sample_weight: Any, target: Floats) -> Floats | None:
+        """Return the weight of each row, 0 of some, or None if all are alike."""
         kept, weights = check_weights(sample_weight, target, "X")
         if kept is None:
-            return weights, None
-        known = np.zeros(target.size, dtype=bool)
-        known[kept] = True
-        if weights is None:
-            return None, known
+            return weights
         of_all = np.zeros(target.size)
-        of_all[kept] = weights
-        return of_all, known
+        of_all[kept] = 1.0 if weights is None else weights
+        return of_all
 
     def _route(
         self, groups: Any, sample_weight: Any, fit_params: dict[str, Any]

@@ -16,15 +16,15 @@ from sklearn.model_selection import (
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_method_params
 
-from .._support.checks import Floats, Ints, Labels, check_count, check_fraction
+from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.labels import Categories
 from .._support.telling import quiet
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
+from ..predictions import Predictions
 from ..scaling import VarianceScaler
 from ..scaling.crossfit import make_folds
-from .sources import Uncertainty, predict_with_std
-from .tables import some_rows
+from .sources import Uncertainty, predict_with_std, some_rows
 
 CONFORMAL_FOLDS = 5
 
@@ -35,7 +35,7 @@ def make_splits(
     cv: Any,
     X: Any,
     y: Floats,
-    groups: Labels | None,
+    groups: Ints | None,
     metadata: dict[str, Any],
     seed: int,
 ) -> Splits:
@@ -98,55 +98,41 @@ def _fit_and_predict(
 
 def calibrate(
     scaler: VarianceScaler,
-    table: Any,
-    error: Floats,
-    groups: Labels | None,
-    by_group: Labels | None,
-    weights: Floats | None,
+    rows: Predictions,
+    labels: Categories | None,
     *,
     conformal_size: float | None,
     seed: int,
 ) -> VarianceScaler:
     """Fit the recalibrator, and find the z-scores that intervals are made from."""
-
-    def fit(scaler: VarianceScaler, rows: Ints) -> VarianceScaler:
-        return scaler.fit(
-            some_rows(table, rows),
-            error[rows],
-            some_labels(groups, rows),
-            some_labels(weights, rows),
-        )
-
+    groups, error = rows.groups, rows.errors
     if conformal_size is not None:
         size = check_fraction(conformal_size, "conformal_size")
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         splitter = kind(1, test_size=size, random_state=seed)
         seen, unseen = next(splitter.split(error, groups=groups))
-        return fit(scaler, seen).conformalize(
-            some_rows(table, unseen),
-            error[unseen],
-            some_labels(by_group, unseen),
-            some_labels(weights, unseen),
+        return scaler.fit(_part(rows, seen)).conformalize(
+            _part(rows, unseen),
+            by_category=None if labels is None else labels[unseen].values(),
         )
-    scaler.fit(table, error, groups, weights)
+    scaler.fit(rows)
     # selecting once is enough: one choice of few cannot fit the rows closely
-    chosen = scaler.chosen
-    predicted = scaler.predict(table)
+    chosen = scaler._chosen
+    predicted = scaler.predict(rows)
     rng = np.random.default_rng(seed)
     n_folds = min(CONFORMAL_FOLDS, error.size)
-    size = np.abs(error) / predicted
-    fold = make_folds(size, n_folds, rng, groups, weights)
+    fold = make_folds(np.abs(error) / predicted, n_folds, rng, groups, rows.weights)
     for k in range(n_folds):
         seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         if seen.size and unseen.size:
             with quiet():  # `fit` has given the warnings that matter
-                fitted = fit(clone(chosen), seen)
-                predicted[unseen] = fitted.predict(some_rows(table, unseen))
-    labels = None if by_group is None else Categories.of(by_group)
-    scaler.conformal_ = ConformalScores.learn(error, predicted, labels, weights)
+                fitted = clone(chosen).fit(_part(rows, seen))
+                predicted[unseen] = fitted.predict(rows.take(unseen))
+    scaler.conformal_ = ConformalScores.learn(error, predicted, labels, rows.weights)
     return scaler
 
 
-def some_labels(labels: Labels | None, rows: Ints) -> Labels | None:
-    """Return some of the labels, or weights, if there are any."""
-    return None if labels is None else labels[rows]
+def _part(rows: Predictions, which: Ints) -> Predictions:
+    """Return some rows, with weights in a unit of their own."""
+    part = rows.take(which)
+    return part.weighted(part.weights)

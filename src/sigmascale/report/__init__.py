@@ -1,7 +1,7 @@
 """A report in one HTML file: verdicts, scores, pictures, methods, and cautions.
 
 The file needs no network and no JavaScript, and can be read on a phone and on paper.
-What it shows is gathered in :mod:`~sigmascale.report.evidence`; the other modules turn
+What it shows is computed in :mod:`~sigmascale.report.results`; the other modules turn
 it into pictures, words and HTML, and compute no statistics.
 """
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from ..judging.scan import FACTORS
 from ..judging.validation import AVERAGE, BIAS
 from ..oddities import Shift
-from .evidence import Evidence
-from .questions import doubt_of_average
-from .text import percent, variable
+from .results import Results
+from .text import doubt_of_average, percent, variable
 
 FEW_ROWS = 1000
 FEW_SHARED = 0.01  # share of rows that two honest sets may have in common by chance
@@ -24,36 +23,36 @@ class Caution:
     text: str
 
 
-def cautions(evidence: Evidence) -> list[Caution]:
+def cautions(results: Results) -> list[Caution]:
     """Return the cautions that apply, the gravest first, and those that always do."""
     return [
-        *_same_rows(evidence),
-        *_shifted(evidence),
-        *_repeats(evidence),
-        *_sampled(evidence),
-        *_few_rows(evidence),
-        *_tails(evidence),
-        *_worse(evidence),
-        *_not_examined(evidence),
-        *_chosen_here(evidence),
+        *_same_rows(results),
+        *_shifted(results),
+        *_repeats(results),
+        *_sampled(results),
+        *_few_rows(results),
+        *_tails(results),
+        *_worse(results),
+        *_not_examined(results),
+        *_chosen_here(results),
         *[
             Caution("That every bin and group was judged.", note)
-            for note in evidence.notes
+            for note in results.notes
         ],
-        *_always(evidence),
+        *_always(results),
     ]
 
 
-def _sampled(evidence: Evidence) -> Iterator[Caution]:
-    words = evidence.final.validation.sampled
+def _sampled(results: Results) -> Iterator[Caution]:
+    words = results.final.validation.sampled
     if words:
         yield Caution("That every row was looked at.", words)
 
 
-def _same_rows(evidence: Evidence) -> Iterator[Caution]:
-    known = evidence.calibration
+def _same_rows(results: Results) -> Iterator[Caution]:
+    known = results.calibration
     if known is None:
-        if evidence.recalibrated:
+        if results.recalibrated:
             yield Caution(
                 "That the recalibration would do as well on other rows.",
                 "This report was not told which rows the recalibrator learned from. If "
@@ -61,7 +60,7 @@ def _same_rows(evidence: Evidence) -> Iterator[Caution]:
                 "good to be true; nor could it check whether both sets are alike.",
             )
         return
-    rows = evidence.error.size
+    rows = results.rows.n_rows
     if known.n_shared > FEW_SHARED * rows:
         which = "All" if known.n_shared == rows else f"{known.n_shared:,} of the"
         yield Caution(
@@ -72,8 +71,8 @@ def _same_rows(evidence: Evidence) -> Iterator[Caution]:
         )
 
 
-def _shifted(evidence: Evidence) -> Iterator[Caution]:
-    known = evidence.calibration
+def _shifted(results: Results) -> Iterator[Caution]:
+    known = results.calibration
     found = [s for s in known.shifts if s.shifted] if known is not None else []
     if found:
         yield Caution(
@@ -97,15 +96,14 @@ def _difference(shift: Shift) -> str:
     return f"{variable(shift.name)} ({', '.join(parts)})"
 
 
-def _few_rows(evidence: Evidence) -> Iterator[Caution]:
+def _few_rows(results: Results) -> Iterator[Caution]:
     """Warn where large faults could hide, with how large they could be."""
-    validation, rows = evidence.final.validation, evidence.error.size
+    validation, rows = results.final.validation, results.rows.n_rows
     seen = {
         name: verdict.seen
         for name, verdict in validation.verdicts.items()
         if name in validation.local and verdict.seen is not None
     }
-    labels = [n for n, x in evidence.features.items() if x.dtype.kind != "f"]
     hidden = any(factor > validation.tolerance for factor in seen.values())
     if rows >= FEW_ROWS and not hidden:
         return
@@ -114,7 +112,7 @@ def _few_rows(evidence: Evidence) -> Iterator[Caution]:
         size = f"nearly a factor of {seen[name]:.3g}"
         if seen[name] > FACTORS[-1]:
             size = f"a factor of {FACTORS[-1]:g} or more"
-        along = "ordered" if name not in labels else "grouped"
+        along = "grouped" if results.rows.is_labelled(name) else "ordered"
         words = (
             f"With {rows:,} rows and errors of this shape, u of a tenth of the rows, "
             f"{along} by {variable(name)}, could be too small by {size}, and "
@@ -126,8 +124,8 @@ def _few_rows(evidence: Evidence) -> Iterator[Caution]:
     yield Caution("That a “yes” rules out large faults.", words)
 
 
-def _tails(evidence: Evidence) -> Iterator[Caution]:
-    final = evidence.final
+def _tails(results: Results) -> Iterator[Caution]:
+    final = results.final
     z, bias = final.z, final.validation.verdicts[BIAS]
     if z.heavy:
         yield Caution(
@@ -151,21 +149,21 @@ def _tails(evidence: Evidence) -> Iterator[Caution]:
         )
 
 
-def _repeats(evidence: Evidence) -> Iterator[Caution]:
-    if evidence.repeats:
+def _repeats(results: Results) -> Iterator[Caution]:
+    if results.repeats:
         yield Caution(
             "That the rows are independent.",
-            f"Rows look like repeats: {evidence.repeats}. No groups were given, so "
+            f"Rows look like repeats: {results.repeats}. No groups were given, so "
             "that each row counts as a new finding: intervals are too narrow, and a "
             "“no” comes too easily. Judge again with groups, the label of the sample, "
             "molecule or trajectory of each row.",
         )
 
 
-def _worse(evidence: Evidence) -> Iterator[Caution]:
-    if not evidence.recalibrated:
+def _worse(results: Results) -> Iterator[Caution]:
+    if not results.recalibrated:
         return
-    before, after = (stage.validation.scores.nll for stage in evidence.stages)
+    before, after = (stage.validation.scores.nll for stage in results.stages)
     if after > before:
         yield Caution(
             "That recalibration made the uncertainties better.",
@@ -174,22 +172,22 @@ def _worse(evidence: Evidence) -> Iterator[Caution]:
         )
 
 
-def _not_examined(evidence: Evidence) -> Iterator[Caution]:
-    if not evidence.features:
+def _not_examined(results: Results) -> Iterator[Caution]:
+    if len(results.rows.names) == 1:
         yield Caution(
             "That uncertainties are right for every kind of input.",
             "No feature was examined. Uncertainties that are consistent can be too "
             "small for some inputs and too large for others.",
         )
-    if evidence.unexamined:
+    if results.unexamined:
         yield Caution(
-            f"Anything about {', '.join(evidence.unexamined)}.",
+            f"Anything about {', '.join(results.unexamined)}.",
             "The recalibrator knows what is not among the features judged here.",
         )
 
 
-def _chosen_here(evidence: Evidence) -> Iterator[Caution]:
-    if evidence.comparison is not None:
+def _chosen_here(results: Results) -> Iterator[Caution]:
+    if results.comparison is not None:
         yield Caution(
             "That the best line of the comparison will be the best elsewhere.",
             "Whoever picks a method by its scores on the judged rows makes these "
@@ -198,8 +196,8 @@ def _chosen_here(evidence: Evidence) -> Iterator[Caution]:
         )
 
 
-def _always(evidence: Evidence) -> Iterator[Caution]:
-    validation = evidence.final.validation
+def _always(results: Results) -> Iterator[Caution]:
+    validation = results.final.validation
     verdict = validation.verdicts["u"]
     share = validation.confidence if verdict.attainable is None else verdict.attainable
     bins = validation.local["u"].n.size
@@ -213,21 +211,21 @@ def _always(evidence: Evidence) -> Iterator[Caution]:
         f"Verdicts are corrected for the {len(validation.verdicts)} questions asked "
         "here, not for other features, methods or data that were looked at before; and "
         "a feature that no one recorded can hide where uncertainties are wrong. "
-        f"{_independence(evidence)} Right uncertainties can still be too large to be "
+        f"{_independence(results)} Right uncertainties can still be too large to be "
         "useful: the likelihood (NLL) and the confidence curve tell.",
     )
 
 
-def _independence(evidence: Evidence) -> str:
+def _independence(results: Results) -> str:
     weighted = ""
-    if evidence.n_effective is not None:
+    if results.n_effective is not None:
         weighted = (
             " Rows were weighted in all but the confidence curve and the statistics of "
             "tails, which take them alike."
         )
-    if evidence.n_groups is None:
+    if results.n_groups is None:
         return f"No groups were given: rows were taken to be independent.{weighted}"
     return (
-        f"Rows of one of the {evidence.n_groups:,} groups were kept together; groups "
+        f"Rows of one of the {results.n_groups:,} groups were kept together; groups "
         f"were taken to be independent.{weighted}"
     )

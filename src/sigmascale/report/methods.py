@@ -27,7 +27,7 @@ from ..judging.scan import FINE_BINS, LEAST_SHARE, POWER, SHUFFLED_ROWS
 from ..judging.validation import JOINT, Validation
 from ..judging.verdicts import AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE
 from ..monitoring.monitor import Monitor
-from .evidence import Evidence
+from .results import Results
 from .text import percent
 
 # How the interval of a bin is made, and whom to cite for it.
@@ -54,14 +54,14 @@ class Citations:
         return f" [{', '.join(map(str, numbers))}]" if numbers else ""
 
 
-def write_methods(evidence: Evidence) -> tuple[list[str], list[str]]:
+def write_methods(results: Results) -> tuple[list[str], list[str]]:
     """Return the paragraphs, and the references that they cite by number."""
     cite = Citations()
-    paragraphs = [_judging(evidence, cite), _scoring(evidence, cite)]
-    if evidence.over_time is not None and evidence.over_time.monitor is not None:
-        paragraphs.append(_watching(evidence.over_time.monitor, cite))
-    if evidence.recalibrated:
-        paragraphs.append(_recalibration(evidence, cite))
+    paragraphs = [_judging(results, cite), _scoring(results, cite)]
+    if results.over_time is not None and results.over_time.monitor is not None:
+        paragraphs.append(_watching(results.over_time.monitor, cite))
+    if results.recalibrated:
+        paragraphs.append(_recalibration(results, cite))
     return paragraphs, cite.references
 
 
@@ -77,24 +77,24 @@ def _watching(monitor: Monitor, cite: Citations) -> str:
     )
 
 
-def _judging(evidence: Evidence, cite: Citations) -> str:
+def _judging(results: Results, cite: Citations) -> str:
     """Return how questions were answered."""
-    final = evidence.final.validation
+    final = results.final.validation
     level = 1 - final.confidence
     seed = "" if final.seed is None else f", seed {final.seed}"
     groups = ""
-    if evidence.n_groups is not None:
+    if results.n_groups is not None:
         groups = (
-            f" Rows came in {evidence.n_groups:,} groups; intervals and tests take "
+            f" Rows came in {results.n_groups:,} groups; intervals and tests take "
             "whole groups as independent, not rows."
         )
-    if evidence.n_effective is not None:
+    if results.n_effective is not None:
         groups += (
             " Rows were weighted: means, bins and tests are weighted ones, and "
-            f"intervals those of {evidence.n_effective:,.0f} rows in effect."
+            f"intervals those of {results.n_effective:,.0f} rows in effect."
         )
     return (
-        f"The standard uncertainties u of {evidence.error.size:,} predictions with "
+        f"The standard uncertainties u of {results.rows.n_rows:,} predictions with "
         "errors E (reference minus prediction) were judged with sigmascale "
         f"{__version__}{seed}, by their z-scores z = E/u.{groups} "
         f"The {len(final.verdicts)} questions share an error rate of {_level(level)}. "
@@ -105,21 +105,21 @@ def _judging(evidence: Evidence, cite: Citations) -> str:
         "fitted to z where its tails reach further. "
         f"A share of {percent(BIAS_SHARE)} is that of bias: errors "
         f"are unbiased on average if the {_level(1 - BIAS_SHARE * level)} interval of "
-        f"the mean of z contains 0. {_tests(evidence, cite)}"
+        f"the mean of z contains 0. {_tests(results, cite)}"
     )
 
 
-def _tests(evidence: Evidence, cite: Citations) -> str:
+def _tests(results: Results, cite: Citations) -> str:
     """Return what shuffled sets have tested, and what a yes is worth."""
-    final = evidence.final.validation
+    final = results.final.validation
     if not final.n_draws:
         return "There were too few rows, or errors, for any other test."
-    names = "u" if not evidence.features else "u and of each feature"
+    names = "u" if len(results.rows.names) == 1 else "u and of each feature"
     sets = "sets"
-    if evidence.error.size > SHUFFLED_ROWS:
+    if results.rows.n_rows > SHUFFLED_ROWS:
         sets = f"sets of {SHUFFLED_ROWS:,} of the rows"
     together = ""
-    if evidence.n_groups is not None:
+    if results.n_groups is not None:
         together = ", in which whole groups were kept together"
     joint = ""
     if JOINT in final.verdicts:
@@ -149,12 +149,13 @@ def _tests(evidence: Evidence, cite: Citations) -> str:
     )
 
 
-def _scoring(evidence: Evidence, cite: Citations) -> str:
+def _scoring(results: Results, cite: Citations) -> str:
     """Return how scores, local intervals and tails were computed."""
-    final = evidence.final.validation
+    final = results.final.validation
     bins = final.local["u"].n.size
-    numbers = [n for n, x in evidence.features.items() if x.dtype.kind == "f"]
-    labels = [n for n in evidence.features if n not in numbers]
+    rows = results.rows
+    labels = [name for name in rows.names[1:] if rows.is_labelled(name)]
+    numbers = [name for name in rows.names[1:] if name not in labels]
     adaptivity = ""
     if numbers or labels:
         where = [f"over {bins} such bins of {_listed(numbers)}"] if numbers else []
@@ -176,14 +177,14 @@ def _scoring(evidence: Evidence, cite: Citations) -> str:
         f"valid bins have Wilson intervals with continuity correction"
         f"{cite(WILSON, NEWCOMBE)}. Attainable values are means over {draws:,} "
         "simulated, perfectly calibrated sets of the same size, with z-scores "
-        f"{pool}.{_tails(evidence, cite)} ENCE and UCE are defined "
+        f"{pool}.{_tails(results, cite)} ENCE and UCE are defined "
         f"in{cite(LEVI, FRENKEL)}, confidence curves and their reference "
         f"in{cite(CURVE)}."
     )
 
 
-def _tails(evidence: Evidence, cite: Citations) -> str:
-    if evidence.final.tails is None:
+def _tails(results: Results, cite: Citations) -> str:
+    if results.final.tails is None:
         return ""
     return (
         " Tails were measured by Student's t fitted to z, by the share of errors "
@@ -210,10 +211,10 @@ def _intervals(validation: Validation, cite: Citations) -> str:
     return f"{words}; for all rows together {whose} closed form{cite(ABC)}"
 
 
-def _recalibration(evidence: Evidence, cite: Citations) -> str:
-    fitted = evidence.fitted
-    known = evidence.calibration
-    count = evidence.n_learned_from
+def _recalibration(results: Results, cite: Citations) -> str:
+    fitted = results.fitted
+    known = results.calibration
+    count = results.n_learned_from
     rows = "" if count is None else f" on {count:,} rows"
     if known is not None:
         rows += (
@@ -229,12 +230,12 @@ def _recalibration(evidence: Evidence, cite: Citations) -> str:
         means = f": {does}{cite(*references)}" if does else ""
         name = parameters(fitted)
         text = f"Uncertainties were recalibrated by {name}, fitted{rows}{means}."
-    if evidence.selection is not None:
-        tried = len(evidence.selection["candidate"])
+    if results.selection is not None:
+        tried = len(results.selection["candidate"])
         text += (
             f" It was selected among {tried} candidates as the simplest within one "
             "standard error of the best likelihood of unseen rows in "
-            f"{evidence.scaler.n_folds}-fold cross-validation."
+            f"{results.scaler.n_folds}-fold cross-validation."
         )
     if known is not None:
         text += (

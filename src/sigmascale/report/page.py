@@ -15,35 +15,26 @@ from .._support.version import __version__
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.validation import Validation
+from ..predictions import Predictions
 from ..scaling.selected import FOOTNOTE
 from .cautions import cautions
-from .evidence import Evidence, Seed, gather
 from .methods import parameters, write_methods
-from .parts import Parts
-from .pictures import (
-    draw_all,
-    plan_curves,
-    plan_errors,
-    plan_factors,
-    plan_local,
-    plan_time,
-    plan_z_scores,
-)
-from .questions import (
+from .pictures import draw, sketches
+from .results import Results, Seed, gather
+from .svg import Parts
+from .text import (
     MARKS,
+    clean,
     doubt_of_average,
     headline,
     meaning_of_answers,
     question_of,
     small_print,
-)
-from .tables import (
+    tabulate_candidates,
     tabulate_comparison,
     tabulate_scores,
-    tabulate_selection,
     tabulate_tails,
 )
-from .text import clean
 
 _LINKS = {
     "https://doi.org/": re.compile(r"doi:(\S+)"),
@@ -52,9 +43,9 @@ _LINKS = {
 
 
 def report_html(
-    validation: Validation,
+    validation: Validation | Predictions,
     *,
-    recalibrated: Validation | None = None,
+    recalibrated: Validation | Predictions | None = None,
     scaler: Any = None,
     calibration: Any = None,
     comparison: Comparison | None = None,
@@ -68,26 +59,28 @@ def report_html(
 
     The page needs no network and no JavaScript, shows all pictures as inline SVG, and
     can be read on a phone, on paper, in light and in dark. The same input gives the
-    same text. Verdicts are those that it is given: it judges nothing itself.
+    same text.
 
     Parameters
     ----------
-    validation : Validation
-        What :func:`sigmascale.validate` returned for the uncertainties as they are.
-    recalibrated : Validation, optional
-        What it returned for the same rows with new uncertainties: the report then shows
-        before and after. Pass the old uncertainties as its `ties`, and the bins of the
-        features are the same in both.
+    validation : Validation or Predictions
+        What :func:`sigmascale.validate` returned for the uncertainties as they are; or
+        Predictions with errors, which are judged with its defaults.
+    recalibrated : Validation or Predictions, optional
+        The same for these rows with new uncertainties: the report then shows before and
+        after. Where verdicts are passed, let the old uncertainties be the `ties` of the
+        new ones, and the bins of the features are the same in both.
     scaler : recalibrator, optional
         What made them, fitted: its factors and, if it selected, its reasons are shown.
-    calibration : pair (X, y), optional
-        Conditioning table and errors of the set it was fitted on, by which the report
-        checks that the judged set is another one, and like it.
+    calibration : pair (X, y) or Predictions, optional
+        The set it was fitted on, conditioning table and errors: the report checks that
+        the judged set is another one, and like it.
     comparison : Comparison, optional
         What :func:`sigmascale.compare` returned, shown as a table.
     time : array-like of shape (n,), optional
         When the judged rows came, numbers or dates: the report then has a section on
-        time, which tells whether calibration has changed, and since when.
+        time, which tells whether calibration has changed, and since when. Predictions
+        bring their own.
     names : mapping of str to str, optional
         Lines about the data for the head of the report, such as
         ``{"judged set": "test.csv", "error": "column E"}``.
@@ -113,7 +106,7 @@ def report_html(
     """
     about = _check_words(title, names)
     _check_packages()
-    evidence = gather(
+    results = gather(
         validation,
         recalibrated=recalibrated,
         scaler=scaler,
@@ -122,40 +115,31 @@ def report_html(
         time=time,
         rng=rng,
     )
-    paragraphs, references = write_methods(evidence)
+    paragraphs, references = write_methods(results)
     folder = None if parts is None else Parts(parts)
-    pictures = draw_all(
-        {
-            "Local calibration": plan_local(evidence),
-            "Over time": plan_time(evidence),
-            "Confidence curve": plan_curves(evidence),
-            "Distribution of z": plan_z_scores(evidence),
-            "Errors against uncertainties": plan_errors(evidence),
-            "Factors": plan_factors(evidence),
-        },
-        None if folder is None else folder.save,
-    )
+    pictures = draw(sketches(results), None if folder is None else folder.save)
     if folder is not None:
         folder.finish(paragraphs, references)
     page: str = _template().render(
         title=title,
         version=__version__,
-        headline=headline(evidence),
-        answer=evidence.final.validation.answer,
-        meanings=meaning_of_answers(evidence.final.validation),
-        facts=[*_facts(evidence), *about],
-        stages=evidence.stages,
-        scores=tabulate_scores(evidence, ("ENCE_", "UCE_"), wanted=False),
-        more_scores=tabulate_scores(evidence, ("ENCE_", "UCE_"), wanted=True),
-        tails=tabulate_tails(evidence),
-        groups=evidence.n_groups,
-        time=_about_time(evidence),
+        headline=headline(results),
+        answer=results.final.validation.answer,
+        meanings=meaning_of_answers(results.final.validation),
+        facts=[*_facts(results), *about],
+        stages=results.stages,
+        scores=tabulate_scores(results, ("ENCE_", "UCE_"), wanted=False),
+        more_scores=tabulate_scores(results, ("ENCE_", "UCE_"), wanted=True),
+        tails=tabulate_tails(results),
+        groups=results.n_groups,
+        time=_about_time(results),
         pictures=pictures,
-        scaler=None if not evidence.recalibrated else _about(evidence),
-        selection=None if evidence.selection is None else tabulate_selection(evidence),
+        scaler=None if not results.recalibrated else _about(results),
+        selection=results.selection
+        and tabulate_candidates(results.selection, getattr(scaler, "name_", None)),
         footnote=FOOTNOTE,
         comparison=None if comparison is None else tabulate_comparison(comparison),
-        cautions=cautions(evidence),
+        cautions=cautions(results),
         methods=paragraphs,
         references=[(text, _link(text)) for text in references],
     )
@@ -163,7 +147,7 @@ def report_html(
 
 
 def write_report(
-    path: str | os.PathLike[str], validation: Validation, **options: Any
+    path: str | os.PathLike[str], validation: Validation | Predictions, **options: Any
 ) -> None:
     """Write the page of :func:`report_html` to a file, whole or not at all.
 
@@ -234,31 +218,31 @@ def _template() -> Any:
     return environment.get_template("page.html.jinja")
 
 
-def _facts(evidence: Evidence) -> list[tuple[str, str]]:
-    local = evidence.final.validation.local["u"]
+def _facts(results: Results) -> list[tuple[str, str]]:
+    local = results.final.validation.local["u"]
     facts = [
-        ("rows judged", f"{evidence.error.size:,}"),
+        ("rows judged", f"{results.rows.n_rows:,}"),
         (
             "bins",
             f"{local.n.size} of each number, about {round(local.n.mean()):,} rows",
         ),
-        ("features", ", ".join(evidence.features) or "none"),
-        ("tolerance", f"a factor of {evidence.final.validation.tolerance:g}"),
+        ("features", ", ".join(results.rows.names[1:]) or "none"),
+        ("tolerance", f"a factor of {results.final.validation.tolerance:g}"),
     ]
-    if evidence.n_groups is not None:
-        facts.insert(1, ("groups of rows", f"{evidence.n_groups:,}"))
-    if evidence.n_effective is not None:
-        facts.insert(1, ("rows in effect, weighted", f"{evidence.n_effective:,.0f}"))
-    if evidence.over_time is not None:
-        times, found = evidence.over_time.local, evidence.over_time
+    if results.n_groups is not None:
+        facts.insert(1, ("groups of rows", f"{results.n_groups:,}"))
+    if results.n_effective is not None:
+        facts.insert(1, ("rows in effect, weighted", f"{results.n_effective:,.0f}"))
+    if results.over_time is not None:
+        times, found = results.over_time.local, results.over_time
         first, last = (
             found.shown(float(each)) for each in (times.x_min[0], times.x_max[-1])
         )
         facts.append(("time", f"{_plain(first)} to {_plain(last)}"))
-    if evidence.n_learned_from is not None:
-        facts.append(("rows learned from", f"{evidence.n_learned_from:,}"))
-    if evidence.scaler is not None:
-        facts.append(("recalibrator", type(evidence.scaler).__name__))
+    if results.n_learned_from is not None:
+        facts.append(("rows learned from", f"{results.n_learned_from:,}"))
+    if results.scaler is not None:
+        facts.append(("recalibrator", type(results.scaler).__name__))
     return facts
 
 
@@ -266,21 +250,21 @@ def _plain(time: Any) -> str:
     return time if isinstance(time, str) else f"{time:.10g}"
 
 
-def _about_time(evidence: Evidence) -> list[str]:
+def _about_time(results: Results) -> list[str]:
     """Return the words of the section on time; none if there is no such section."""
-    found = evidence.over_time
+    found = results.over_time
     if found is None:
         return []
     words = [found.words]
     if found.alarm is not None:
         words.append(found.alarm.suggestion)
-    if evidence.final.rows.weights is not None:
+    if results.rows.weights is not None:
         words.append("Here all rows count the same, whatever their weight.")
     return words
 
 
-def _about(evidence: Evidence) -> dict[str, str]:
-    fitted = evidence.fitted
+def _about(results: Results) -> dict[str, str]:
+    fitted = results.fitted
     if fitted is None:
         return {"name": "", "words": ""}
     # what others have made need not tell what it does

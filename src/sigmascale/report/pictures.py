@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._support.checks import Floats, Labels
+from .._support.checks import Floats
 from .._support.drawing import (
     BLACK,
     BLUE,
@@ -19,9 +19,10 @@ from .._support.drawing import (
     name_ticks,
     variable_label,
 )
+from .._support.labels import label_text
 from .._support.progress import track
 from ..judging.confidence_curves import ConfidenceCurve
-from ..judging.local import LocalZMS
+from ..judging.validation import Validation
 from ..maps import (
     UNCERTAINTY,
     Column,
@@ -41,10 +42,10 @@ from ..plots import (
     plot_z_histogram,
     share_zms_range,
 )
-from .evidence import Evidence, Stage
-from .questions import attainable_score
+from ..predictions import Predictions
+from .results import Results, Stage
 from .svg import drawing, inline_svg
-from .text import number, percent, variable
+from .text import percent, score_words, variable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -70,81 +71,80 @@ class Row:
     pictures: tuple[Picture, ...]
 
 
-@dataclass(frozen=True)
-class Plan:
-    """A row of pictures still to be drawn: the caption and the drawing of each."""
-
-    heading: str
-    parts: tuple[tuple[str, Callable[..., object]], ...]
-    then: Callable[[list[Axes]], object] = list  # does something to all of them
-
-
+Painter = Callable[..., object]  # draws on the axes `ax`
 Save = Callable[[str, "Figure", str], None]  # section and heading; caption
 
 
-def draw_all(
-    sections: dict[str, list[Plan]], save: Save | None = None
+@dataclass(frozen=True)
+class Sketch:
+    """A row of pictures still to be drawn: the caption and the painter of each."""
+
+    heading: str
+    parts: Sequence[tuple[str, Painter]]
+    then: Callable[[list[Axes]], object] = list  # does something to all of them
+
+
+def sketches(results: Results) -> dict[str, list[Sketch]]:
+    """Return what is to be drawn, by section."""
+    return {
+        "Local calibration": _local_calibration(results),
+        "Over time": over_time(results.over_time),
+        "Confidence curve": [Sketch("", _curves(results), _share_range)],
+        "Distribution of z": [Sketch("", _z_scores(results))],
+        "Errors against uncertainties": [Sketch("", _errors(results))],
+        "Factors": _factors(results),
+    }
+
+
+def draw(
+    sections: dict[str, list[Sketch]], save: Save | None = None
 ) -> dict[str, list[Row]]:
-    """Draw what was planned, by section; `save` is called on each figure."""
-    plans = [(section, plan) for section in sections for plan in sections[section]]
+    """Draw sketches, by section; `save` is called on each figure."""
+    every = [(section, sketch) for section in sections for sketch in sections[section]]
     drawn: dict[str, list[Row]] = {section: [] for section in sections}
     with drawing() as new_figure:
-        for number, (section, plan) in enumerate(track(plans, "drawing", len(plans))):
-            pictures = _draw(plan, new_figure, section, f"p{number}", save)
-            drawn[section].append(Row(plan.heading, tuple(pictures)))
+        for number, (section, sketch) in enumerate(track(every, "drawing", len(every))):
+            figures = [new_figure() for _ in sketch.parts]
+            axes = [figure.subplots() for figure in figures]
+            for ax, (_, paint) in zip(axes, sketch.parts, strict=True):
+                paint(ax=ax)
+            sketch.then(axes)
+            title = f"{section}: {sketch.heading}" if sketch.heading else section
+            pictures = []
+            for i, (figure, (caption, _)) in enumerate(
+                zip(figures, sketch.parts, strict=True)
+            ):
+                if save is not None:
+                    save(title, figure, caption)
+                svg = inline_svg(figure, f"p{number}-{i}", title, caption)
+                pictures.append(Picture(svg, caption))
+            drawn[section].append(Row(sketch.heading, tuple(pictures)))
     return drawn
 
 
-def _draw(
-    plan: Plan,
-    new_figure: Callable[[], Figure],
-    section: str,
-    key: str,
-    save: Save | None,
-) -> Iterator[Picture]:
-    figures = [new_figure() for _ in plan.parts]
-    axes = [figure.subplots() for figure in figures]
-    for ax, (_, paint) in zip(axes, plan.parts, strict=True):
-        paint(ax=ax)
-    plan.then(axes)
-    title = f"{section}: {plan.heading}" if plan.heading else section
-    for i, (figure, (caption, _)) in enumerate(zip(figures, plan.parts, strict=True)):
-        if save is not None:
-            save(title, figure, caption)
-        yield Picture(inline_svg(figure, f"{key}-{i}", title, caption), caption)
-
-
-def plan_local(evidence: Evidence) -> list[Plan]:
+def _local_calibration(results: Results) -> list[Sketch]:
     """Local <Z²> of u and of every feature."""
     return [
-        Plan(
+        Sketch(
             "uncertainty u" if name == "u" else name,
-            tuple(
-                (
-                    _local_caption(stage, name),
-                    partial(
-                        _local,
-                        stage.validation.local[name],
-                        stage.validation.tolerance,
-                    ),
-                )
-                for stage in evidence.stages
-            ),
+            [
+                (_local_caption(stage, name), partial(_local, stage.validation, name))
+                for stage in results.stages
+            ],
             share_zms_range,
         )
-        for name in evidence.final.validation.local
+        for name in results.final.validation.local
     ]
 
 
-def plan_time(evidence: Evidence) -> list[Plan]:
+def over_time(found: OverTime | None) -> list[Sketch]:
     """<Z²> and bias over time, and the evidence for a change."""
-    found = evidence.over_time
     if found is None:
         return []
     periods = (
         f"{found.local.n.size} periods of about {round(found.local.n.mean()):,} rows"
     )
-    parts: list[tuple[str, Callable[..., object]]] = [
+    parts: list[tuple[str, Painter]] = [
         (f"⟨Z²⟩ of {periods}; 1 is right.", partial(_over_time, found)),
         (f"Mean of z of {periods}; 0 is right.", partial(_bias_over_time, found)),
     ]
@@ -157,74 +157,66 @@ def plan_time(evidence: Evidence) -> list[Plan]:
     return _in_pairs(parts)
 
 
-def plan_curves(evidence: Evidence) -> list[Plan]:
+def _curves(results: Results) -> list[tuple[str, Painter]]:
     """Confidence curves, with the same range."""
-    parts = tuple(
+    return [
         (
             _curve_caption(stage.name, stage.curve),
             partial(plot_confidence_curve, stage.curve),
         )
-        for stage in evidence.stages
-    )
-    return [Plan("", parts, _share_range)]
+        for stage in results.stages
+    ]
 
 
-def plan_z_scores(evidence: Evidence) -> list[Plan]:
+def _z_scores(results: Results) -> list[tuple[str, Painter]]:
     """Distributions of z."""
-    parts = tuple(
+    return [
         (
             f"{stage.name.capitalize()}: mean {stage.z.mean:+.2f}, root mean square "
             f"{stage.z.rms:.2f}; {percent(stage.z.beyond, 2)} of the rows are beyond "
             f"three times that, against {percent(0.0027, 2)} of normal ones.",
-            partial(plot_z_histogram, evidence.error, stage.uncertainty),
+            partial(plot_z_histogram, stage.rows),
         )
-        for stage in evidence.stages
-    )
-    return [Plan("", parts)]
+        for stage in results.stages
+    ]
 
 
-def plan_errors(evidence: Evidence) -> list[Plan]:
+def _errors(results: Results) -> list[tuple[str, Painter]]:
     """Errors against uncertainties."""
-    parts = tuple(
+    return [
         (
-            f"{stage.name.capitalize()}{_thinned(evidence.error.size)}.",
-            partial(
-                plot_errors,
-                evidence.error,
-                stage.uncertainty,
-                max_points=POINTS,
-                rasterized=False,
-            ),
+            f"{stage.name.capitalize()}{_thinned(stage.rows.n_rows)}.",
+            partial(plot_errors, stage.rows, max_points=POINTS, rasterized=False),
         )
-        for stage in evidence.stages
-    )
-    return [Plan("", parts)]
+        for stage in results.stages
+    ]
 
 
-def plan_factors(evidence: Evidence) -> list[Plan]:
+def _factors(results: Results) -> list[Sketch]:
     """Factors, as they were learned or as they come out for the judged rows."""
-    learned = getattr(evidence.fitted, "map_", None)
-    if not evidence.recalibrated or _is_one_factor(learned):
+    learned = getattr(results.fitted, "map_", None)
+    if not results.recalibrated or _is_one_factor(learned):
         return []
     tables = [] if learned is None else factor_tables(learned)
     if tables:
         # another set than the one fitted on may have been given, with fewer columns
-        known = dict(enumerate(("u", *evidence.columns[1:])))
+        known = dict(enumerate(("u", *results.columns[1:])))
         return _in_pairs(
             [
-                _factor_picture(each, known.get(each.position, f"X{each.position}"))
+                _factor_part(each, known.get(each.position, f"X{each.position}"))
                 for each in tables
             ]
         )
-    before, after = (stage.uncertainty for stage in evidence.stages)
+    before, after = (stage.rows for stage in results.stages)
+    ratio = after.uncertainty / before.uncertainty
     return _in_pairs(
         [
             (
                 f"Recalibrated uncertainty divided by u against {variable(name)}"
-                f"{_thinned(before.size)}.",
-                partial(_ratios, after / before, x, name),
+                f"{_thinned(ratio.size)}.",
+                partial(_ratios, ratio, before, name),
             )
-            for name, x in {"u": before, **evidence.features}.items()
+            for name in before.names
         ]
     )
 
@@ -233,9 +225,7 @@ def _local_caption(stage: Stage, name: str) -> str:
     verdict, local = stage.validation.verdicts[name], stage.validation.local[name]
     parts = []
     if verdict.score is not None:
-        parts.append(
-            f"S = {number(verdict.score)}, attainable {attainable_score(verdict)}"
-        )
+        parts.append(score_words(verdict, verdict.score))
     valid = f"{percent(local.fraction_valid)} of {local.n.size} bins are valid"
     if verdict.attainable is not None:
         valid += f", attainable {percent(verdict.attainable)}"
@@ -271,14 +261,14 @@ def _is_one_factor(learned: Node | None) -> bool:
     )
 
 
-def _factor_picture(table: FactorTable, name: str) -> tuple[str, Callable[..., object]]:
+def _factor_part(table: FactorTable, name: str) -> tuple[str, Painter]:
     idle = " (none: not worth it)" if np.all(table.factors == 1) else ""
     caption = f"Factors of the bins of {variable(name)}{idle}."
-    return caption, partial(_factors, table, name)
+    return caption, partial(_factor_table, table, name)
 
 
-def _in_pairs(parts: list[tuple[str, Callable[..., object]]]) -> list[Plan]:
-    return [Plan("", tuple(parts[i : i + 2])) for i in range(0, len(parts), 2)]
+def _in_pairs(parts: list[tuple[str, Painter]]) -> list[Sketch]:
+    return [Sketch("", parts[i : i + 2]) for i in range(0, len(parts), 2)]
 
 
 def _share_range(axes: list[Axes]) -> None:
@@ -291,9 +281,9 @@ def _label(ax: Axes, name: str) -> None:
     ax.set_xlabel(variable_label(name, LONGEST_LABEL))
 
 
-def _local(local: LocalZMS, tolerance: float, ax: Axes) -> None:
-    plot_local_zms(local, ax=ax, tolerance=tolerance)
-    _label(ax, local.name)
+def _local(validation: Validation, name: str, ax: Axes) -> None:
+    plot_local_zms(validation.local[name], ax=ax, tolerance=validation.tolerance)
+    _label(ax, name)
 
 
 def _over_time(found: OverTime, ax: Axes) -> None:
@@ -331,26 +321,25 @@ def _time_axis(ax: Axes, found: OverTime) -> None:
     ax.set_xlabel("time")
 
 
-def _factors(table: FactorTable, name: str, ax: Axes) -> None:
+def _factor_table(table: FactorTable, name: str, ax: Axes) -> None:
     draw_factors(ax, table)
     _label(ax, name)
 
 
-def _ratios(ratio: Floats, x: Labels, name: str, ax: Axes) -> None:
+def _ratios(ratio: Floats, before: Predictions, name: str, ax: Axes) -> None:
     """Draw ratios of uncertainties against a variable."""
     rng = np.random.default_rng(0)
     rows = np.arange(ratio.size)
     if rows.size > POINTS:
         rows = np.sort(rng.choice(rows, POINTS, replace=False))
     ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
-    values = x
-    if x.dtype.kind != "f":
-        labels, codes = np.unique(x, return_inverse=True)
-        values = codes + rng.uniform(-0.25, 0.25, codes.size)  # side by side
+    x = before.columns[before.position(name)]
+    labelled = before.is_labelled(name)
+    values = x + rng.uniform(-0.25, 0.25, x.size) if labelled else x  # side by side
     look: Look = {"color": BLUE, "alpha": 0.4, "markersize": 2.5, "markeredgewidth": 0}
     ax.plot(values[rows], ratio[rows], "o", **look)
-    if x.dtype.kind != "f":
-        name_ticks(ax, labels)
+    if labelled:
+        name_ticks(ax, map(label_text, before.labels(name).labels))
     elif log_helps(x):
         log_ticks(ax, "x", x.min(), x.max())
     if log_helps(ratio):

@@ -3,21 +3,20 @@
 from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
+from .category import CategoryScaling
 from .component import ComponentScaling
-from .group import GroupScaling
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
-from .none import NoScaling
 from .raked import RakedScaling
 from .registry import methods, register, scaler_of, scalers, unregister
 from .selected import SelectedScaling
-from .temperature import TemperatureScaling
+from .temperature import NoScaling, TemperatureScaling
 
 __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
+    "CategoryScaling",
     "ComponentScaling",
-    "GroupScaling",
     "IsotonicScaling",
     "LinearScaling",
     "NoScaling",

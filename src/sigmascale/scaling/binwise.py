@@ -13,10 +13,9 @@ from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarnin
 from ..maps import UNCERTAINTY, Code, Column, Lookup, Node, scaled
 from ..predictions import Columns, Predictions, fitted_names
 from .base import Distribution, VarianceScaler
-from .kept import KeptSums
-from .losses import LOSSES, ScaledLoss
-from .optimize import minimise
+from .losses import LOSSES, ScaledLoss, minimise
 from .summaries import Summaries
+from .updating import KeptSums
 
 Key = int | str
 
@@ -142,7 +141,7 @@ class BinwiseScaling(VarianceScaler):
         return scaled(self._lookup(positions))
 
     @property
-    def needs_rows(self) -> bool:
+    def _needs_rows(self) -> bool:
         """Whether sums do not do: they give the log-likelihood alone."""
         return self.loss != "nll"
 

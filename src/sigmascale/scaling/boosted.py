@@ -30,8 +30,14 @@ from .crossfit import (
     largest_counted,
     make_folds,
 )
-from .linear import LinearScaling
-from .summaries import Partition, coded, coded_columns, learn_partition
+from .linear import linear_law
+from .summaries import (
+    Partition,
+    RowSummaries,
+    coded,
+    coded_columns,
+    learn_partition,
+)
 from .trees import Forest, Grower, TreeOptions
 
 MAX_BINS = 255  # of a column
@@ -88,8 +94,8 @@ class BoostedScaling(VarianceScaler):
         Trees of each booster; 0 where boosting gains less than its standard error.
     cv_loss_ : array of shape (n_tried + 1,)
         Out-of-fold loss by number of trees.
-    base_ : LinearScaling
-        What the trees multiply.
+    a_, b_ : float
+        Those of the law sqrt(a² u² + b²), which the trees multiply.
     n_boosters_ : int
         Boosters, one for each fold; their trees are in ``map_``.
     scale_ : float
@@ -167,10 +173,9 @@ class BoostedScaling(VarianceScaler):
             rows, set(rows.positions(self.categorical, "categorical"))
         )
         weights = rows.weights
-        self.base_ = LinearScaling(subtract=False).fit(
-            rows.uncertainty, rows.errors, sample_weight=weights
-        )
-        base = rescale(self.base_.map_, rows)
+        law = linear_law(RowSummaries(rows).variances(), subtract=False)
+        self.a_, self.b_ = law.a, law.b
+        base = rescale(law.map, rows)
         z2 = (rows.errors / base) ** 2
         ratio = (z2 / rows.mean(z2) + FLOOR) / (1 + FLOOR)
         if fold is None:
@@ -188,7 +193,7 @@ class BoostedScaling(VarianceScaler):
         unseen: Floats = self.scale_ * np.exp(0.5 * out_of_fold) * base
         self._unseen_z = rows.errors / unseen, weights
         if not self.n_trees_:
-            return Product((Constant(self.scale_), self.base_.map_)), unseen
+            return Product((Constant(self.scale_), law.map)), unseen
         inputs = [
             UNCERTAINTY
             if j == 0
@@ -199,14 +204,14 @@ class BoostedScaling(VarianceScaler):
         learned = trees.first(self.n_trees_)
         mean = Trees(coded_inputs, *learned, divisor=float(self.n_boosters_))
         half = Product((Constant(0.5), Clip(mean, *self.range_)))
-        factors = (Constant(self.scale_), Exponential(half), self.base_.map_)
+        factors = (Constant(self.scale_), Exponential(half), law.map)
         return Product(factors), unseen
 
     def _learned_words(self) -> str:
         return (
             f"{self.n_boosters_} boosters of {self.n_trees_} trees each, on top of "
-            f"sqrt(a² u² + b²) with a = {self.base_.a_:.4g} and "
-            f"b = {self.base_.b_:.4g}; overall factor {self.scale_:.4g}."
+            f"sqrt(a² u² + b²) with a = {self.a_:.4g} and b = {self.b_:.4g}; overall "
+            f"factor {self.scale_:.4g}."
         )
 
     def _boost(

@@ -17,37 +17,65 @@ from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
 from .._support.labels import Categories, Label, in_label_order, numbers_of
 from .._support.telling import warn
 from ..bins.devices import DeviceRows, column_beside
-from ..bins.libraries import Array, Library, library_of
+from ..bins.devices import on_device as on_device
+from ..bins.libraries import Array, Library, library_of, to_numpy
 from ..bins.partitions import EqualSizeBins, LabelBins, find, find_label, most_bins
 from ..bins.quantiles import ready
 from ..bins.sums import BinSums, CellSums
-from ..exceptions import InvalidInputError, UnseenGroupWarning
+from ..exceptions import InvalidInputError, UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
-from ..maps.conformal import ConformalScores, exact_level
+from ..maps.conformal import ConformalScores, check_coverage
 from ..maps.evaluation import Program, label_numbers
 from ..maps.nodes import columns_of
 from ..oddities import warn_of_zero_errors
-from ..predictions import Predictions
+from ..predictions import Predictions, group_codes
 from .crossfit import phase
-from .summaries import Cap, Levels, Partition, RowSummaries, Summaries, Variances
+from .summaries import Cap, Levels, Partition, RowSummaries, Variances
 
 MAX_LEVELS = 2**14  # of u that come to the host: more are pooled
 MAX_CELLS = 20_000_000  # joint cells of raking that may come to the host
 
 
-def fit(rows: DeviceRows, learn: Callable[[Summaries], Node]) -> tuple[Node, Summaries]:
-    """Return the map that sums determine, and what answers for the rows."""
+Scaler = Any  # a recalibrator, whose base imports this module
+
+
+def on_host(*arguments: Any) -> tuple[Any, ...]:
+    """Return arguments in memory, if some of them are on a device."""
+    if not on_device(*arguments):
+        return arguments
+    return tuple(None if each is None else to_numpy(each) for each in arguments)
+
+
+def fit(
+    scaler: Scaler, X: Any, y: Any, groups: Any, sample_weight: Any
+) -> Predictions | None:
+    """Fit rows on a device by their sums; or return them, if these do not do."""
+    rows = DeviceRows.table(X)
+    scaler._compare_columns(X, rows, fitting=True)
     with rows.library.in_64_bits():
+        rows = rows.detached().with_target(y).nonnegative(smallest=None)
+        if groups is not None or sample_weight is not None or scaler._needs_rows:
+            host = rows.to_host()
+            codes = group_codes(groups, host.errors, "X")
+            (weights,) = on_host(sample_weight)
+            return host.changed(groups=codes).weighted(weights)
         rows, all_zero = _informative(rows)
         if all_zero:
             warn_of_zero_errors(rows.n_rows)
-        data = DeviceSummaries(rows)
-        return learn(data), data
+        scaler._learn_sums(DeviceSummaries(rows))
+    return None
 
 
-def score(y: Any, predicted: Array) -> float:
+def predict(scaler: Scaler, X: Any) -> Array:
+    """Return recalibrated uncertainties on the device."""
+    rows = DeviceRows.table(X)
+    scaler._compare_columns(X, rows, fitting=False)
+    return recalibrate(scaler.map_, rows, smallest=scaler.min_uncertainty_)
+
+
+def score(scaler: Scaler, X: Any, y: Any) -> float:
     """Return the mean log-likelihood of errors."""
-    judged = DeviceRows.judged(y, predicted)
+    judged = DeviceRows.judged(y, predict(scaler, X))
     with judged.library.in_64_bits():
         return -judged.sums(("z2", "log_u2")).nll()
 
@@ -260,7 +288,7 @@ def _informative(rows: DeviceRows) -> tuple[DeviceRows, bool]:
     return replace(rows, error=error), False
 
 
-def predict(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
+def recalibrate(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
     """Return recalibrated uncertainties, finite and positive, in the dtype of the rows.
 
     They are computed in float64, with gradients where the library has them.
@@ -305,7 +333,7 @@ def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
                 f"{unseen:.0f} of {rows.n_rows} rows have a label in column "
                 f"{rows.names[node.x.position]!r} that was not seen in fit; they take "
                 "the average factor.",
-                UnseenGroupWarning,
+                UnseenCategoryWarning,
                 stacklevel=4,
             )
 
@@ -316,18 +344,18 @@ def interval(
     coverage: Any,
     *,
     asymmetric: bool,
-    by_group: Any,
+    by_category: Any,
 ) -> Array:
     """Return the limits of the errors of rows on a device, shape (n, 2)."""
     library, xp = library_of(predicted), library_of(predicted).xp
-    level = exact_level(coverage)
-    scores.refuse_other_groups(by_group)
+    level = check_coverage(coverage)
+    scores.refuse_other_categories(by_category)
     with library.in_64_bits():
-        if scores.groups is None:
+        if scores.categories is None:
             codes = xp.astype(xp.zeros_like(predicted), xp.int64)
         else:
-            labels = column_beside(library, by_group, "by_group", predicted)
-            codes = find(find_label(label_numbers(scores.groups)), labels) - 1
+            labels = column_beside(library, by_category, "by_category", predicted)
+            codes = find(find_label(label_numbers(scores.categories)), labels) - 1
             codes = xp.where(codes < 0, 0 * codes + scores.sizes.size, codes)
         n = library.counts(codes, scores.sizes.size + 1)
         scores.warn_of_few(n, level, asymmetric=asymmetric)

@@ -8,7 +8,7 @@ from .._support.checks import Floats, Ints, check_nonnegative
 from .._support.citations import BUSK
 from ..maps import UNCERTAINTY, Interpolation, Node, Product, Root
 from .base import Distribution, VarianceScaler
-from .quick_law import scored_law
+from .linear import scored_law
 from .summaries import Levels, Summaries
 
 PSEUDO_ROWS = 12.0  # rows of the linear law that every step gets: thin steps follow it

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 # The module, beside this one, and the class; simple ones first.
 _METHODS: dict[str, tuple[str, str]] = {
     "auto": ("selected", "SelectedScaling"),
-    "none": ("none", "NoScaling"),
+    "none": ("temperature", "NoScaling"),
     "temperature": ("temperature", "TemperatureScaling"),
     "linear": ("linear", "LinearScaling"),
     "component": ("component", "ComponentScaling"),
     "isotonic": ("isotonic", "IsotonicScaling"),
     "binwise": ("binwise", "BinwiseScaling"),
-    "group": ("group", "GroupScaling"),
+    "category": ("category", "CategoryScaling"),
     "raked": ("raked", "RakedScaling"),
     "boosted": ("boosted", "BoostedScaling"),
 }

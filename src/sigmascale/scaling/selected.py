@@ -6,6 +6,7 @@ from textwrap import shorten, wrap
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import LARGEST_Z, Floats, Ints, check_count
 from .._support.progress import track
@@ -24,15 +25,23 @@ from ..predictions import Predictions
 from .base import Distribution, VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
-from .choice import Ranking, Unseen, judge_unseen, predict_unseen, rank
 from .component import ComponentScaling
-from .crossfit import canonical_order, capped, largest_ratio, make_folds
+from .crossfit import (
+    Ranking,
+    Unseen,
+    canonical_order,
+    capped,
+    judge_unseen,
+    largest_ratio,
+    make_folds,
+    predict_unseen,
+    rank,
+)
 from .isotonic import IsotonicScaling
 from .linear import LinearScaling
-from .none import NoScaling
 from .raked import RakedScaling
 from .summaries import CodedColumn, coded_columns
-from .temperature import TemperatureScaling
+from .temperature import NoScaling, TemperatureScaling
 
 ROWS_PER_BIN = 50  # fewer rows do not determine the factor of a bin
 CALIBRATED = 0.05  # |ln <Z²>| up to which an average is right, and "none" a candidate
@@ -146,6 +155,7 @@ class SelectedScaling(VarianceScaler):
         self.random_state = random_state
         self.distribution = distribution
 
+    scaler_: VarianceScaler
     does = "the simplest recalibrator that is as good as the best is used"
 
     def _learn(self, rows: Predictions) -> Node:
@@ -214,12 +224,11 @@ class SelectedScaling(VarianceScaler):
         normal = self.distribution == "normal"
         self.tails_ = poor_normal(z, rows.weights) if normal else ""
         self.scaler_ = unseen[self.name_].fitted(candidates[self.name_], rows)
-        self.scaler_.min_uncertainty_ = self.min_uncertainty_
-        self.scaler_.n_features_in_ = self.n_features_in_
-        return self.scaler_.map_
+        learned: Node = self.scaler_.map_
+        return learned
 
     @property
-    def chosen(self) -> VarianceScaler:
+    def _chosen(self) -> VarianceScaler:
         """The one that was chosen."""
         return self.scaler_
 
@@ -341,8 +350,6 @@ class SelectedScaling(VarianceScaler):
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
-        from sklearn.utils.validation import check_is_fitted
-
         check_is_fitted(self)
         table = self.cv_results_
         numbers = [

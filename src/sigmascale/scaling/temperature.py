@@ -1,12 +1,12 @@
-"""One factor for all uncertainties."""
+"""One factor for all uncertainties, or none."""
 
 from __future__ import annotations
 
 from .._support.citations import LEVI
-from ..maps import Node, scaled
+from ..maps import UNCERTAINTY, Node, scaled
 from .base import Distribution, VarianceScaler
-from .kept import KeptSums
 from .summaries import Summaries
+from .updating import KeptSums
 
 
 class TemperatureScaling(VarianceScaler):
@@ -55,3 +55,23 @@ class TemperatureScaling(VarianceScaler):
 
     def _learned_words(self) -> str:
         return f"The factor is {self.factor_:.4g}."
+
+
+class NoScaling(VarianceScaler):
+    """Leave uncertainties as they are: the recalibrator to beat.
+
+    Examples
+    --------
+    >>> NoScaling().fit([1.0, 2.0], [3.0, 4.0]).predict([1.0, 2.0])
+    array([1., 2.])
+    """
+
+    sets_average = False
+    does = "uncertainties are left as they are"
+
+    def _learn_from_sums(self, data: Summaries) -> Node:
+        self.sums_ = data.total()
+        return UNCERTAINTY
+
+    def _kept(self) -> KeptSums:
+        return KeptSums(None, (), self.sums_)

@@ -22,7 +22,6 @@ Bools = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 Packed = npt.NDArray[Any]  # a number and a sum in one, see `Grower`
 MISSING_CODE = 0  # of a missing value, or of a label that was not learned
-MAX_CODES = 256  # of a column, so that they fit into a byte
 CHUNK = 8192  # rows at a time, so that they stay in the cache
 
 

@@ -15,8 +15,7 @@ from ..maps.nodes import in_unit
 from ..maps.prediction import in_range, rescale
 from ..predictions import Predictions
 from ..scaling.base import VarianceScaler
-from ..scaling.choice import rank
-from ..scaling.crossfit import canonical_order, capped, largest_ratio, make_folds
+from ..scaling.crossfit import canonical_order, capped, largest_ratio, make_folds, rank
 
 FOLDS = 5
 OWN_ROWS = 20  # fewer than these have no fit of their own
@@ -162,7 +161,7 @@ def _fit(template: VarianceScaler, rows: Predictions) -> Node:
     """Return the map that a template learns."""
     scaler: VarianceScaler = clone(template)
     with quiet():
-        scaler.fit_sample(rows, rows.n_rows, float(rows.uncertainty.min()))
+        scaler._fit_rows(rows)
     return scaler.map_
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args
 
 import numpy as np
@@ -24,13 +23,14 @@ from .._support.telling import quiet, warn
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
-from ..maps.prediction import in_range, recalibrate, rescale
+from ..maps.prediction import in_range, rescale
 from ..oddities import Profile, informative, sample_of, slips_found, warn_of_repeats
 from ..predictions import (
     Predictions,
-    check_nonnegative_uncertainty,
     group_codes,
     read_table,
+    with_checked_uncertainty,
+    with_positive_uncertainty,
 )
 from ..scaling.base import Distribution, VarianceScaler
 from ..scaling.linear import LinearScaling
@@ -328,7 +328,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
-        maps = {name: _predict_of(each) for name, each in self.scalers_.items()}
+        maps = {name: each._predict_rows for name, each in self.scalers_.items()}
         targets = split_targets(
             table, list(maps), by=self.by, order=self.uncertainty_columns_
         )
@@ -363,7 +363,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             if not rows.n_rows:
                 continue
             with target.told():
-                e, u = check_pair(rows.errors, _predict_of(scaler)(rows))
+                e, u = check_pair(rows.errors, scaler._predict_rows(rows))
             if hasattr(scaler, "law_"):
                 loss = rows.mean(scaler.law_.losses(e / u) + np.log(u))
             else:
@@ -580,8 +580,7 @@ def _positive(target: TargetRows) -> Predictions:
         msg = f"target {target.name!r} has no known error. Leave it out."
         raise InvalidInputError(msg)
     with target.told():
-        u = check_nonnegative_uncertainty(target.rows.numbers(0), smallest=None)
-        rows = target.rows.with_uncertainty(u)
+        rows = with_positive_uncertainty(with_checked_uncertainty(target.rows))
         for words, kind in slips_found(rows, sample_of(rows)):
             warn(words, kind, stacklevel=4)
     return rows
@@ -595,17 +594,6 @@ def _informative(targets: list[Predictions]) -> list[Predictions]:
         each.changed(error=part)
         for each, part in zip(targets, np.split(errors, ends), strict=True)
     ]
-
-
-def _predict_of(scaler: TargetScaling) -> Callable[[Predictions], Floats]:
-    """Return what predicts rows that have the right columns."""
-    return partial(
-        recalibrate,
-        scaler.map_,
-        smallest=scaler.min_uncertainty_,
-        seen=getattr(scaler, "seen_", None),
-        n_fit=scaler.n_samples_fit_,
-    )
 
 
 def _learn_law(scalers: list[TargetScaling], targets: list[Predictions]) -> None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import narwhals as nw
-import numpy as np
 import numpy.typing as npt
 
-from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, from_series
+from .._support.labels import label_array
 from ..bins.fine_bins import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
 from ..predictions import NamedColumns
@@ -56,8 +56,8 @@ class LazyRows(NamedColumns):
         These columns.
     names : tuple of str
         What the caller calls u, x1, x2, ...
-    labelled, text : frozenset of str
-        The columns, among x1, x2, ..., that hold labels, and those that hold text.
+    labelled : frozenset of str
+        The columns, among x1, x2, ..., that hold labels.
     source : LazyFrame
         The caller's frame.
     error : str
@@ -69,7 +69,6 @@ class LazyRows(NamedColumns):
     frame: Frame
     names: tuple[str, ...]
     labelled: frozenset[str]
-    text: frozenset[str]
     source: Frame
     error: str
     unchecked: Frame
@@ -88,9 +87,9 @@ class LazyRows(NamedColumns):
         """The columns: u, x1, x2, ..."""
         return ["u", *(f"x{i}" for i in range(1, len(self.names)))]
 
-    def name(self, column: str) -> str:
-        """Return what the caller calls a column."""
-        return self.names[self.columns.index(column)]
+    def column(self, name: str) -> str:
+        """Return the column that the caller calls by a name."""
+        return self.columns[self.names.index(name)]
 
     def refuse(self, *, missing_allowed: bool = False) -> None:
         """Raise an error that counts what is wrong with the rows, by column.
@@ -159,7 +158,7 @@ def read_rows(
 ) -> LazyRows:
     """Return the named columns of a lazy frame; `categorical` numbers are labels."""
     source = as_lazy(frame)
-    names = (uncertainty, *_names(features))
+    names = (uncertainty, *names_of(features))
     schema = source.collect_schema()
     _check_names(schema, error, names)
     e, u = (number(schema, name) for name in (error, uncertainty))
@@ -175,14 +174,10 @@ def read_rows(
     usable = usable & (e >= -bound) & (e <= bound)
     columns = [e.alias("e"), nw.when(usable).then(u).alias("u")]
     unchecked = [e.alias("e"), u.alias("u")]
-    labelled, text = set(), set()
+    labelled = set()
     for i, name in enumerate(names[1:], start=1):
-        if is_text(schema[name]):
-            x = nw.col(name).cast(nw.String)
-            labelled.add(f"x{i}")
-            text.add(f"x{i}")
-        elif name in categorical:
-            x = number(schema, name)
+        if is_text(schema[name]) or name in categorical:
+            x = _labels(schema, name)
             labelled.add(f"x{i}")
         else:
             x = number(schema, name)
@@ -194,7 +189,6 @@ def read_rows(
         source.select(*columns),
         names,
         frozenset(labelled),
-        frozenset(text),
         source,
         error,
         source.select(*unchecked),
@@ -212,6 +206,16 @@ def number(schema: nw.Schema, name: str) -> nw.Expr:
         )
         raise NotANumberError(msg)
     return nw.col(name).cast(nw.Float64)
+
+
+def _labels(schema: nw.Schema, name: str) -> nw.Expr:
+    """Return a column of labels: text, whole numbers as they are, or other numbers."""
+    if is_text(schema[name]):
+        return nw.col(name).cast(nw.String)
+    if schema[name].is_integer():  # float64 would take some of them for the same
+        return nw.col(name)
+    x = number(schema, name)
+    return nw.when(~is_missing(x)).then(x)
 
 
 def label(frame: Frame, schema: nw.Schema, name: str) -> nw.Expr:
@@ -277,7 +281,8 @@ def is_text(dtype: nw.dtypes.DType) -> bool:
     return dtype in (nw.String, nw.Categorical, nw.Enum, nw.Object)
 
 
-def _names(features: Any) -> list[str]:
+def names_of(features: Any) -> list[str]:
+    """Return the names of features, which must be a list of them."""
     if isinstance(features, str) or not isinstance(features, Iterable):
         msg = f"`features` must be a list of the names of columns; found {features!r}."
         raise InvalidInputError(msg)
@@ -323,4 +328,15 @@ def collect(frame: Frame) -> Arrays:
     polars = frame.implementation.is_polars()
     streaming: Any = {"engine": "streaming"} if polars else {}
     table = frame.collect(**streaming)
-    return {name: np.asarray(table[name].to_numpy()) for name in table.columns}
+    return {name: values_of(table[name]) for name in table.columns}
+
+
+def values_of(series: nw.Series[Any]) -> npt.NDArray[Any]:
+    """Return the values of a column in memory: numbers, of which NaN, or objects.
+
+    Whole numbers stay whole, even if some are missing, so that labels stay apart.
+    """
+    if series.dtype.is_integer() and series.is_null().any():
+        return label_array(series.to_list())
+    values: npt.NDArray[Any] = from_series(series.to_native())
+    return values

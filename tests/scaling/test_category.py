@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 import sigmascale as ss
-from sigmascale.exceptions import InvalidInputError, UnseenGroupWarning
+from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
 
 PHASES = np.array(["gas", "liquid", "solid"])
 
@@ -37,26 +37,26 @@ def test_factors_are_those_of_a_plain_loop(data, min_size):
     u, phase, error = data
     factors, average = expected_factors(u, phase, error, min_size)
     X = pl.DataFrame({"u": u, "phase": phase})
-    scaler = ss.GroupScaling(by="phase", min_size=min_size).fit(X, error)
+    scaler = ss.CategoryScaling(by="phase", min_size=min_size).fit(X, error)
     expected = u * [factors[p] for p in phase]
     np.testing.assert_allclose(scaler.predict(X), expected, rtol=1e-12)
     assert scaler.factors_[-1] == pytest.approx(average, rel=1e-12)
     with_own = [p for p in factors if min_size <= 4 or p != "plasma"]
-    assert list(scaler.groups_.labels) == sorted(with_own)
+    assert list(scaler.categories_.labels) == sorted(with_own)
     assert scaler.sums_.n.sum() == u.size
 
 
 def test_every_large_group_is_calibrated_on_the_calibration_set(data):
     u, phase, error = data
     X = pd.DataFrame({"u": u, "phase": phase})
-    predicted = ss.GroupScaling().fit(X, error).predict(X)
+    predicted = ss.CategoryScaling().fit(X, error).predict(X)
     for p in PHASES:
         assert ss.zms(error[phase == p], predicted[phase == p]) == pytest.approx(1)
 
 
 def test_labels_never_seen_take_the_average_factor_with_a_warning_that_counts(data):
     u, phase, error = data
-    scaler = ss.GroupScaling().fit(pl.DataFrame({"u": u, "phase": phase}), error)
+    scaler = ss.CategoryScaling().fit(pl.DataFrame({"u": u, "phase": phase}), error)
     factors, average = expected_factors(u, phase, error)
     new = pl.DataFrame(
         {"u": np.full(5, 2.0), "phase": ["ice", "gas", "plasma", "", "zebra"]}
@@ -64,7 +64,7 @@ def test_labels_never_seen_take_the_average_factor_with_a_warning_that_counts(da
     message = (
         "^3 of 5 rows have a label in column 'phase' that was not seen in fit; they"
     )
-    with pytest.warns(UnseenGroupWarning, match=message):
+    with pytest.warns(UnseenCategoryWarning, match=message):
         predicted = scaler.predict(new)
     expected = [average, factors["gas"], average, average, average]
     np.testing.assert_allclose(predicted, 2 * np.array(expected), rtol=1e-12)
@@ -111,7 +111,7 @@ def test_a_missing_label_is_a_label_of_its_own_in_tables_of_all_kinds(data):
     factors, _ = expected_factors(u, phase, error)
     expected = u * [factors[p] for p in phase]
     for kind, table in missing_label_tables(u, phase).items():
-        predicted = ss.GroupScaling().fit(table, error).predict(table)
+        predicted = ss.CategoryScaling().fit(table, error).predict(table)
         np.testing.assert_allclose(predicted, expected, rtol=1e-12, err_msg=kind)
 
 
@@ -122,7 +122,7 @@ def test_a_list_of_rows_may_mix_numbers_and_text(data):
     as_text = np.array(rows)  # NumPy makes text of it all
     assert as_text.dtype.kind == "U"
     for table in (rows, as_text):
-        predicted = ss.GroupScaling().fit(table, error).predict(table)
+        predicted = ss.CategoryScaling().fit(table, error).predict(table)
         np.testing.assert_allclose(predicted, u * [factors[p] for p in phase])
 
 
@@ -131,10 +131,10 @@ def test_text_that_writes_numbers_is_the_same_label_in_tables_of_all_kinds(data)
     text = np.where(phase == "gas", "1", "2.50")
     rows = [[float(a), str(b)] for a, b in zip(u, text, strict=True)]
     frame = pl.DataFrame({"u": u, "label": text})
-    expected = ss.GroupScaling().fit(frame, error).predict(frame)
+    expected = ss.CategoryScaling().fit(frame, error).predict(frame)
     for table in (rows, np.array(rows, dtype=object), frame.to_arrow()):
-        scaler = ss.GroupScaling().fit(table, error)
-        assert list(scaler.groups_.labels) == ["1", "2.50"]
+        scaler = ss.CategoryScaling().fit(table, error)
+        assert list(scaler.categories_.labels) == ["1", "2.50"]
         np.testing.assert_array_equal(scaler.predict(table), expected)
 
 
@@ -146,18 +146,20 @@ def test_numbers_and_truth_values_can_be_labels_and_dates_cannot(data):
     days = np.where(solid, np.datetime64("2024-02-01"), np.datetime64("2024-01-01"))
     for column in (solid, np.where(solid, 1e9, -2.5)):
         X = pd.DataFrame({"u": u, "label": column})
-        np.testing.assert_allclose(ss.GroupScaling().fit(X, error).predict(X), expected)
+        np.testing.assert_allclose(
+            ss.CategoryScaling().fit(X, error).predict(X), expected
+        )
     X = pd.DataFrame({"u": u, "label": days.astype("M8[us]")})
     with pytest.raises(InvalidInputError, match=r"label.*dates or times\. Convert"):
-        ss.GroupScaling().fit(X, error)
+        ss.CategoryScaling().fit(X, error)
 
 
 def test_a_number_is_not_taken_for_the_text_that_writes_it(data):
     u, phase, error = data
     text = pl.DataFrame({"u": u, "label": np.where(phase == "gas", "1", "2")})
-    scaler = ss.GroupScaling().fit(text, error)
+    scaler = ss.CategoryScaling().fit(text, error)
     _, average = expected_factors(u, phase, error)
-    with pytest.warns(UnseenGroupWarning, match="^2 of 2 rows"):
+    with pytest.warns(UnseenCategoryWarning, match="^2 of 2 rows"):
         predicted = scaler.predict(pl.DataFrame({"u": [1.0, 3.0], "label": [1, 2]}))
     np.testing.assert_allclose(predicted, [average, 3 * average], rtol=1e-12)
 
@@ -166,7 +168,7 @@ def test_a_group_of_only_zero_errors_takes_the_average_factor(data):
     u, phase, error = data
     error = np.where(phase == "gas", 0, error)
     X = pl.DataFrame({"u": u, "phase": phase})
-    predicted = ss.GroupScaling().fit(X, error).predict(X)
+    predicted = ss.CategoryScaling().fit(X, error).predict(X)
     average = np.sqrt(np.mean((error / u) ** 2))
     gas = phase == "gas"
     np.testing.assert_allclose(predicted[gas], average * u[gas], rtol=1e-12)
@@ -175,7 +177,7 @@ def test_a_group_of_only_zero_errors_takes_the_average_factor(data):
 def test_only_small_groups_leave_one_factor_for_all(data):
     u, phase, error = data
     X = pl.DataFrame({"u": u, "phase": phase})
-    scaler = ss.GroupScaling(min_size=301).fit(X, error)
+    scaler = ss.CategoryScaling(min_size=301).fit(X, error)
     single = ss.TemperatureScaling().fit(u, error)
     np.testing.assert_allclose(scaler.factors_, [single.factor_], rtol=1e-12)
     np.testing.assert_allclose(scaler.predict(X), single.predict(u), rtol=1e-12)
@@ -184,6 +186,6 @@ def test_only_small_groups_leave_one_factor_for_all(data):
 def test_ten_rows_are_enough_for_a_factor_unless_said_otherwise():
     label = np.repeat(["nine", "ten", "many"], [9, 10, 30])
     X = pl.DataFrame({"u": np.ones(49), "label": label})
-    scaler = ss.GroupScaling().fit(X, np.repeat([3.0, 2.0, 1.0], [9, 10, 30]))
-    assert scaler.groups_.labels == ("many", "ten")
+    scaler = ss.CategoryScaling().fit(X, np.repeat([3.0, 2.0, 1.0], [9, 10, 30]))
+    assert scaler.categories_.labels == ("many", "ten")
     np.testing.assert_allclose(scaler.factors_[:2], [1, 2], rtol=1e-12)

@@ -1,4 +1,4 @@
-"""All results that a report shows, computed once and gathered in one place."""
+"""All that a report shows, computed once: rows, verdicts, curves, tails, shifts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Labels
-from .._support.labels import label_array, label_text
 from .._support.progress import track
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
 from ..judging.tails import TailStatistics, tails
 from ..judging.validation import Validation
+from ..judging.verdicts import validate
 from ..monitoring.over_time import OverTime, over_time
 from ..oddities import (
     Shift,
@@ -57,10 +56,16 @@ class Stage:
     z: ZScores
     tails: TailStatistics | None
 
-    @property
-    def uncertainty(self) -> Floats:
-        """The uncertainties of this stage."""
-        return self.rows.uncertainty
+    @classmethod
+    def of(cls, name: str, validation: Validation, rng: Seed) -> Stage:
+        """Return what is known of rows that were judged."""
+        rows, found = _rows(validation), None
+        alike = rows.changed(weights=None)  # curves and tails take all rows alike
+        if rows.n_rows >= TAIL_ROWS and rows.errors.any():
+            found = tails(alike, confidence=validation.confidence, rng=rng)
+        shape = z_scores(rows.errors, rows.uncertainty)
+        curve = confidence_curve(alike, rng=rng)
+        return cls(name, rows, validation, curve, shape, found)
 
 
 @dataclass(frozen=True)
@@ -79,9 +84,30 @@ class Calibration:
     n_shared: int
     shifts: tuple[Shift, ...]
 
+    @classmethod
+    def of(
+        cls, learned_from: Predictions, columns: tuple[str, ...], judged: Predictions
+    ) -> Calibration:
+        """Compare both sets; `columns` are the names of those learned from."""
+        shared = [name for name in columns[1:] if name in judged.names[1:]]
+        pairs = [("u", 0, 0)]
+        pairs += [(x, columns.index(x), judged.names.index(x)) for x in shared]
+        shifts = [
+            compare_distributions(x, _values(learned_from, old), _values(judged, new))
+            for x, old, new in pairs
+        ]
+        n_shared = count_shared_rows(learned_from, judged)
+        return cls(learned_from.n_rows, n_shared, tuple(shifts))
+
+
+def _values(rows: Predictions, position: int) -> Any:
+    if rows.is_labelled(position):
+        return rows.labels(position)
+    return rows.columns[position]
+
 
 @dataclass(frozen=True)
-class Evidence:
+class Results:
     """All results of a report.
 
     Attributes
@@ -111,25 +137,24 @@ class Evidence:
     over_time: OverTime | None = None
 
     @property
-    def error(self) -> Floats:
-        """The errors of the judged rows."""
-        return self.final.rows.errors
+    def final(self) -> Stage:
+        """The uncertainties that the report is about."""
+        return self.stages[-1]
 
     @property
-    def features(self) -> dict[str, Labels]:
-        """The features of the judged rows, by name."""
-        rows = self.final.rows
-        return {
-            name: label_array(map(label_text, rows.labels(name).values()))
-            if rows.is_labelled(name)
-            else column
-            for name, column in rows.features.items()
-        }
+    def rows(self) -> Predictions:
+        """The judged rows, with these uncertainties."""
+        return self.final.rows
+
+    @property
+    def recalibrated(self) -> bool:
+        """Whether there is a before and an after."""
+        return len(self.stages) == 2
 
     @property
     def n_groups(self) -> int | None:
         """Groups of rows that belong together, if they were given."""
-        groups = self.final.rows.groups
+        groups = self.rows.groups
         return None if groups is None else int(np.unique(groups).size)
 
     @property
@@ -146,7 +171,7 @@ class Evidence:
     @property
     def fitted(self) -> Any:
         """The recalibrator that made the new uncertainties."""
-        return getattr(self.scaler, "chosen", self.scaler)
+        return getattr(self.scaler, "_chosen", self.scaler)
 
     @property
     def selection(self) -> dict[str, list[Any]] | None:
@@ -163,19 +188,9 @@ class Evidence:
         return getattr(self.scaler, "n_samples_fit_", None)
 
     @property
-    def recalibrated(self) -> bool:
-        """Whether there is a before and an after."""
-        return len(self.stages) == 2
-
-    @property
-    def final(self) -> Stage:
-        """The uncertainties that the report is about."""
-        return self.stages[-1]
-
-    @property
     def unexamined(self) -> tuple[str, ...]:
         """Columns that the recalibrator knows, but that were not judged."""
-        return tuple(name for name in self.columns[1:] if name not in self.features)
+        return tuple(x for x in self.columns[1:] if x not in self.rows.names[1:])
 
 
 def gather(
@@ -187,14 +202,14 @@ def gather(
     comparison: Any = None,
     time: Any = None,
     rng: Seed = 0,
-) -> Evidence:
+) -> Results:
     """Check that verdicts belong together, and return them with all other results."""
-    before = _judged(validation, "validation")
-    stages = {"as they are": (validation, before)}
+    judged = {"as they are": _judged(validation, "validation")}
+    before = _rows(judged["as they are"])
     if recalibrated is not None:
-        after = _judged(recalibrated, "recalibrated")
-        _check_same_rows(before, after)
-        stages = {"before": (validation, before), "after": (recalibrated, after)}
+        after = _judged(recalibrated, "recalibrated", before)
+        _check_same_rows(before, _rows(after))
+        judged = {"before": judged["as they are"], "after": after}
     _check_scaler(scaler, recalibrated)
     if comparison is not None and not isinstance(comparison, Comparison):
         found = type(comparison).__name__
@@ -207,56 +222,50 @@ def gather(
         columns = _renamed(learned_from.names, before)
     elif scaler is not None:
         columns = _renamed(fitted_names(scaler), before)
-    results = [
-        Stage(
-            name,
-            rows,
-            judged,
-            confidence_curve(rows.errors, rows.uncertainty, rng=rng),
-            z_scores(rows.errors, rows.uncertainty),
-            _tails_of(rows, judged.confidence, rng),
-        )
-        for name, (judged, rows) in track(stages.items(), "pruning", len(stages))
+    stages = [
+        Stage.of(name, each, rng)
+        for name, each in track(judged.items(), "pruning", len(judged))
     ]
-    return Evidence(
-        stages=tuple(results),
+    final = stages[-1]
+    when = before.time if time is None else time
+    return Results(
+        stages=tuple(stages),
         scaler=scaler,
         columns=columns,
         calibration=None
         if learned_from is None
-        else _compare_sets(learned_from, columns, before),
+        else Calibration.of(learned_from, columns, before),
         comparison=comparison,
         repeats="" if before.groups is not None else repeats_found(before),
-        over_time=None if time is None else _over_time(results[-1], time),
+        over_time=None
+        if when is None
+        else over_time(final.rows, when, confidence=final.validation.confidence),
     )
 
 
-def _over_time(stage: Stage, time: Any) -> OverTime:
-    return over_time(stage.rows, time, confidence=stage.validation.confidence)
-
-
-def _tails_of(rows: Predictions, confidence: float, rng: Seed) -> TailStatistics | None:
-    if rows.n_rows < TAIL_ROWS or not rows.errors.any():
-        return None
-    return tails(rows.errors, rows.uncertainty, confidence=confidence, rng=rng)
-
-
-def _judged(validation: Any, name: str) -> Predictions:
-    """Return the rows that were judged."""
-    if not isinstance(validation, Validation):
+def _judged(given: Any, name: str, before: Predictions | None = None) -> Validation:
+    """Return verdicts as they were given, or those on predictions."""
+    if isinstance(given, Predictions):
+        return validate(given, ties=None if before is None else before.uncertainty)
+    if not isinstance(given, Validation):
         msg = (
-            f"`{name}` must be what `validate` returns; found "
-            f"{type(validation).__name__}. Call ss.validate(error, uncertainty, "
-            "features) first, and pass its result."
+            f"`{name}` must be Predictions, or what `validate` returns; found "
+            f"{type(given).__name__}. Call ss.validate(error, uncertainty, features) "
+            "first, and pass its result."
         )
         raise InvalidInputError(msg)
-    if validation.rows is None:
+    if given.rows is None:
         msg = (
             f"`{name}` must have its rows in memory, to be drawn; found verdicts on a "
             "lazy frame. Collect some of its rows and call ss.validate(error, "
             "uncertainty, features) on them."
         )
         raise InvalidInputError(msg)
+    return given
+
+
+def _rows(validation: Validation) -> Predictions:
+    assert validation.rows is not None
     return validation.rows
 
 
@@ -314,25 +323,3 @@ def _renamed(columns: tuple[str, ...], judged: Predictions) -> tuple[str, ...]:
     if numbered and len(judged.names) == len(columns):
         return (columns[0], *judged.names[1:])
     return columns
-
-
-def _compare_sets(
-    learned_from: Predictions, columns: tuple[str, ...], judged: Predictions
-) -> Calibration:
-    old, new = learned_from.uncertainty, judged.uncertainty
-    shifts = [compare_distributions("u", old, new)]
-    for position, name in enumerate(columns[1:], start=1):
-        if name in judged.names[1:]:
-            both = [
-                rows.labels(key) if rows.is_labelled(key) else rows.columns[key]
-                for rows, key in (
-                    (learned_from, position),
-                    (judged, judged.names.index(name)),
-                )
-            ]
-            shifts.append(compare_distributions(name, *both))
-    return Calibration(
-        n_rows=learned_from.n_rows,
-        n_shared=count_shared_rows(learned_from, judged),
-        shifts=tuple(shifts),
-    )

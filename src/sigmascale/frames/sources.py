@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from glob import glob
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any, Literal, get_args
 from .._support.checks import check_choice
 from .._support.files import as_pattern, is_utf8, whole_file_or_folder
 from ..exceptions import InvalidInputError
-from .lazy_rows import as_lazy
+from .lazy import as_lazy
 
 Engine = Literal["polars", "duckdb", "dask", "spark"]
 
@@ -78,6 +80,8 @@ def scan(
     builder = SparkSession.builder.appName("sigmascale")
     if scheduler is not None:
         builder = builder.master(scheduler)
+    else:  # workers on this machine run this Python, which has all that they need
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return builder.getOrCreate().read.parquet(*files)
 
 
@@ -137,6 +141,8 @@ def _write(lazy: Any, path: str) -> None:
     if lazy.implementation.is_polars():
         # twice as fast as Polars' own choice, zstd, for files a tenth larger
         lazy.to_native().sink_parquet(path, compression="lz4")
+    elif lazy.implementation.is_duckdb():
+        lazy.to_native().write_parquet(path)
     elif lazy.implementation.is_dask():
         lazy.to_native().to_parquet(path, write_index=False)  # or it is a column, too
     else:

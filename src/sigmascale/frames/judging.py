@@ -1,37 +1,29 @@
-"""Scores and verdicts from the sums of a lazy frame."""
+"""Scores and verdicts on a lazy frame, from sums or from a sample of its rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import (
-    Floats,
-    Ints,
-    Labels,
-    check_count,
-    refuse_reserved,
-)
-from .._support.labels import Categories
+from .._support.checks import Labels, refuse_reserved
+from .._support.labels import label_array
 from ..bins.fine_bins import FineBins, equal_size_ranks
 from ..bins.partitions import bins_of, cut_positions, feasible_bins
 from ..bins.sums import BinSums
 from ..judging.intervals import MIN_ROWS
-from ..judging.local import BinSettings, LocalZMS, check_settings, local_zms_of_sums
+from ..judging.local import LocalZMS, check_settings, local_zms_of_sums
 from ..judging.local import local_zms as local_zms_of_rows
 from ..judging.scores import Scorecard
 from ..judging.scores import scorecard as score_rows
 from ..judging.validation import Validation
 from ..judging.verdicts import validate as validate_rows
-from ..predictions import Predictions
 from .fine_bins import SCORE_BITS, Survey
-from .grouping import local_zms_of_groups
-from .lazy_rows import TERMS, LazyRows, collect, read_rows, sums_of, with_terms
-from .sampling import SAMPLE, check_weight, draw
+from .lazy import TERMS, LazyRows, collect, names_of, read_rows
+from .sampling import SAMPLE, draw
+from .summaries import LABEL, by_label, sums_by
 
 SHARE = 2e-3  # of all rows in a fine bin, whose sums bins share evenly
 
@@ -87,23 +79,19 @@ def scorecard(
     >>> ss.frames.scorecard(frame, error="E", uncertainty="u", n_bins=2)["S_u"]
     0.0
     """
+    names = names_of(features)
+    refuse_reserved(names)
     if sample_weight is not None:
-        names = list(_scored(features))
-        found, weights = _weighted(
-            frame, error, uncertainty, names, None, sample_weight, sample
+        drawn = draw(
+            frame, error, uncertainty, names, most=sample, weight=sample_weight
         )
-        return score_rows(
-            found.errors,
-            found.uncertainty,
-            _columns(found, names),
-            n_bins=n_bins,
-            sample_weight=weights,
-        )
-    rows = read_rows(frame, error, uncertainty, _scored(features))
+        return score_rows(drawn.rows, n_bins=n_bins)
+    rows = read_rows(frame, error, uncertainty, names)
     count = _bins_of(n_bins, rows)
     terms = ("z2", "e2", "u2", "log_u2")
     binned = _bin(rows, rows.columns, count, terms, lean=True)
-    return _scorecard(binned, count, ["u", *rows.names[1:]])
+    sums = (each.sums for each in binned.values())
+    return Scorecard.from_sums(dict(zip(["u", *names], sums, strict=True)), count)
 
 
 def local_zms(
@@ -132,7 +120,8 @@ def local_zms(
         The column to bin by; by default the uncertainty.
     groups : str, optional
         The column of labels that rows which belong together have in common. Intervals
-        then count groups rather than rows; sums by bin and group come into memory.
+        then count groups rather than rows, and the bins are those of a sample of whole
+        groups.
     n_bins : int, optional
         Number of bins; groups ignore it. By default bins have 30 rows or more, and
         there are at most 100.
@@ -157,32 +146,30 @@ def local_zms(
     array([1.4])
     """
     features = [] if by is None or by == uncertainty else [by]
-    if sample_weight is not None:
-        found, weights = _weighted(
-            frame, error, uncertainty, features, groups, sample_weight, sample
+    name = "by" if features else "u"
+    if groups is not None or sample_weight is not None:
+        drawn = draw(
+            frame,
+            error,
+            uncertainty,
+            features,
+            most=sample,
+            groups=groups,
+            weight=sample_weight,
         )
         return local_zms_of_rows(
-            found.errors,
-            found.uncertainty,
-            by=found.columns[1] if features else None,
-            groups=found.groups,
+            drawn.rows.changed(names=("u", "by")[: 1 + len(features)]),
+            by=name,
             n_bins=n_bins,
             method="moments",
             confidence=confidence,
-            sample_weight=weights,
         )
-    together = [] if groups is None else [groups]
-    rows = read_rows(
-        frame, error, uncertainty, [*features, *together], categorical=together
-    )
-    count = _bins_of(n_bins, rows)
-    settings = check_settings(count, "moments", confidence, 1500)
-    if groups is not None:
-        column, group = rows.columns[-2:]
-        return local_zms_of_groups(rows, column, group, settings)
+    rows = read_rows(frame, error, uncertainty, features)
+    settings = check_settings(_bins_of(n_bins, rows), "moments", confidence, 1500)
     column = rows.columns[-1]
     binned = _bin(rows, [column], settings.n_bins, TERMS, min_size=MIN_ROWS)[column]
-    return _local("by" if features else "u", binned, settings)
+    values = binned.low, binned.middle, binned.high
+    return local_zms_of_sums(name, binned.sums, values, settings)
 
 
 def validate(
@@ -238,25 +225,19 @@ def validate(
     >>> ss.frames.validate(frame, error="E", uncertainty="u").answer
     'yes'
     """
-    names = list(_scored(features)) if not isinstance(features, str) else features
-    if sample_weight is not None:
-        found, weights = _weighted(
-            frame, error, uncertainty, list(names), groups, sample_weight, sample
-        )
-        some = found.with_features(list(names)).weighted(weights, "error")
-        return validate_rows(some, rng=rng, **options)
-    together = [] if groups is None or groups in names else [groups]
-    rows = read_rows(
+    names = names_of(features)
+    refuse_reserved(names)
+    drawn = draw(
         frame,
         error,
         uncertainty,
-        names if isinstance(names, str) else [*names, *together],
-        categorical=together,
+        names,
+        most=sample,
+        groups=groups,
+        weight=sample_weight,
     )
-    drawn = draw(rows, check_count(sample, "sample", least=100), groups)
-    found = drawn.rows
-    judged = validate_rows(found.with_features(list(names)), rng=rng, **options)
-    if drawn.outside is None:
+    judged = validate_rows(drawn.rows, rng=rng, **options)
+    if drawn.outside is None or sample_weight is not None:
         return judged
     whole = scorecard(
         frame,
@@ -268,47 +249,12 @@ def validate(
     return replace(judged, scores=whole)
 
 
-def _columns(rows: Predictions, names: Iterable[str]) -> dict[str, Labels]:
-    """Return some columns of rows by name."""
-    return {name: rows.columns[rows.names.index(name)] for name in names}
-
-
-def _weighted(
-    frame: Any,
-    error: str,
-    uncertainty: str,
-    names: list[str],
-    groups: str | None,
-    sample_weight: str,
-    sample: Any,
-) -> tuple[Predictions, Floats]:
-    """Return a sample of rows of a frame, and their weights."""
-    together = [] if groups is None or groups in names else [groups]
-    weight = check_weight(sample_weight, [error, uncertainty, *names, *together])
-    rows = read_rows(
-        frame,
-        error,
-        uncertainty,
-        [*names, *together, *weight],
-        categorical=together,
-    )
-    drawn = draw(rows, check_count(sample, "sample", least=100), groups).rows
-    return drawn, drawn.numbers(sample_weight)
-
-
 def _bins_of(n_bins: Any, rows: LazyRows) -> int:
     """Return the number of bins; rows are counted only if nobody asks for one."""
     n_rows = 0
     if n_bins is None:
         n_rows = int(collect(rows.frame.select(n=nw.len()))["n"][0])
     return bins_of(n_bins, n_rows)
-
-
-def _scored(features: Any) -> Any:
-    """Return the names of features, of which none may be the name of a score."""
-    if not isinstance(features, str):
-        refuse_reserved(features)
-    return features
 
 
 def _bin(
@@ -336,49 +282,18 @@ def _bin(
     binned = {}
     for column in columns:
         if column in rows.labelled:
-            binned[column] = _groups(rows, column, terms)
+            found, sums = by_label(sums_by(rows, {LABEL: nw.col(column)}))
+            labels = label_array(found)
+            binned[column] = _Binned(sums, labels, labels, labels)
         else:
             feasible = feasible_bins(taken[column].n_rows, n_bins, min_size)
-            binned[column] = equal_bins(taken[column], feasible)
+            binned[column] = _equal_bins(taken[column], feasible)
     return binned
 
 
-def equal_bins(fine: FineBins, n_bins: int) -> _Binned:
+def _equal_bins(fine: FineBins, n_bins: int) -> _Binned:
     """Return the sums of equal-size bins, with the range and the middle of each."""
     ranks = cut_positions(fine.n_rows, n_bins)
     sums = fine.even_sums(ranks)
     middle = fine.values_at(ranks + sums.n - (sums.n + 1) // 2)
     return _Binned(sums, sums.x_min, middle, sums.x_max)
-
-
-def _groups(rows: LazyRows, column: str, terms: tuple[str, ...]) -> _Binned:
-    found = collect(
-        with_terms(rows.frame, terms)
-        .group_by(column)
-        .agg(**sums_of(terms), usable=nw.col("u").count())
-    )
-    if not np.array_equal(found["usable"], found["n"]) or not found["n"].size:
-        rows.refuse()
-    categories = Categories.of(found[column])
-    order = np.argsort(categories.codes, kind="stable")
-    labels = categories.values()[order]
-    sums = {name: found[name][order] for name in terms}
-    none = np.zeros(labels.size)
-    n = found["n"][order].astype(np.int64)
-    return _Binned(_complete(n, sums, none, none), labels, labels, labels)
-
-
-def _complete(n: Ints, sums: dict[str, Floats], low: Floats, high: Floats) -> BinSums:
-    """Return bin sums; terms that were not asked for are 0."""
-    none = {name: np.zeros(n.size) for name in TERMS}
-    return BinSums(n=n, x_min=low, x_max=high, **(none | sums))
-
-
-def _scorecard(binned: dict[str, _Binned], n_bins: int, names: list[str]) -> Scorecard:
-    sums = dict(zip(names, (each.sums for each in binned.values()), strict=True))
-    return Scorecard.from_sums(sums, n_bins)
-
-
-def _local(name: str, binned: _Binned, settings: BinSettings) -> LocalZMS:
-    values = binned.low, binned.middle, binned.high
-    return local_zms_of_sums(name, binned.sums, values, settings)

@@ -1,4 +1,4 @@
-"""One factor per named group."""
+"""One factor per category."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..exceptions import InvalidInputError
 from ..maps import Code, Column, Lookup, Node, scaled
 from ..predictions import Columns, fitted_names
 from .base import Distribution, VarianceScaler
-from .kept import KeptSums, joined, taken, united
 from .summaries import Summaries
+from .updating import KeptSums, joined, taken, united
 
 
-class GroupScaling(VarianceScaler):
-    """Multiply the uncertainties of each named group by the group's own factor.
+class CategoryScaling(VarianceScaler):
+    """Multiply the uncertainties of each category by a factor of its own.
 
     Parameters
     ----------
@@ -24,8 +24,8 @@ class GroupScaling(VarianceScaler):
         The column of X that holds the labels: strings, or numbers taken as labels. A
         missing label is a label of its own.
     min_size : int, default 10
-        Groups with fewer rows in `fit` take the factor of all rows, as do labels never
-        seen in `fit` (these with a warning).
+        Categories with fewer rows in `fit` take the factor of all rows, as do labels
+        never seen in `fit` (these with a warning).
     distribution : {"normal", "student"}, default "normal"
         The law of errors. With "student", the scale and the degrees of freedom of
         Student's t are learned, too: `predict` returns its standard deviation, and
@@ -33,9 +33,9 @@ class GroupScaling(VarianceScaler):
 
     Attributes
     ----------
-    groups_ : LabelBins
+    categories_ : LabelBins
         The labels with a factor of their own.
-    factors_ : array of shape (n_groups + 1,)
+    factors_ : array of shape (n_categories + 1,)
         Their factors; the last one is the average factor for all other labels.
     sums_ : BinSums
         Summary of the calibration set, in the same order.
@@ -49,7 +49,7 @@ class GroupScaling(VarianceScaler):
     >>> table = {"u": np.ones(40), "phase": ["gas"] * 20 + ["solid"] * 20}
     >>> import polars as pl
     >>> X = pl.DataFrame(table)
-    >>> scaler = GroupScaling(by="phase").fit(X, np.repeat([1.0, 3.0], 20))
+    >>> scaler = CategoryScaling(by="phase").fit(X, np.repeat([1.0, 3.0], 20))
     >>> scaler.predict(X)[[0, -1]]
     array([1., 3.])
     """
@@ -65,7 +65,7 @@ class GroupScaling(VarianceScaler):
         self.min_size = min_size
         self.distribution = distribution
 
-    does = "uncertainties are multiplied by a factor for their group"
+    does = "uncertainties are multiplied by a factor for their category"
     references = (FRENKEL, SCORES)
 
     def _learn_from_sums(self, data: Summaries) -> Node:
@@ -79,24 +79,26 @@ class GroupScaling(VarianceScaler):
         min_size = check_count(self.min_size, "min_size")
         labels, sums = data.by_labels(position)
         frequent = sums.n >= min_size
-        self.groups_ = LabelBins.of_counts(labels, frequent)
-        self.sums_ = sums.regrouped(self.groups_.bins_of(labels), self.groups_.n_bins)
+        self.categories_ = LabelBins.of_counts(labels, frequent)
+        self.sums_ = sums.regrouped(
+            self.categories_.bins_of(labels), self.categories_.n_bins
+        )
         self.rare_sums_ = taken(sums, ~frequent)
         self.factors_ = self.sums_.scaling_factors()
         self.factors_[-1] = self.sums_.total.scaling_factors()[0]
-        code = Code(Column(position, "label"), self.groups_)
+        code = Code(Column(position, "label"), self.categories_)
         return scaled(Lookup((code,), np.roll(self.factors_, 1)))
 
     def _kept(self) -> KeptSums:
         own = taken(self.sums_, slice(-1))
-        labels = LabelBins(united(self.groups_.labels, self.groups_.rare))
-        place = labels.bins_of((*self.groups_.labels, *self.groups_.rare))
+        labels = LabelBins(united(self.categories_.labels, self.categories_.rare))
+        place = labels.bins_of((*self.categories_.labels, *self.categories_.rare))
         sums = taken(joined([own, self.rare_sums_]), np.argsort(place))
         position = Columns(fitted_names(self)).position(self.by)
         return KeptSums(labels, (position,), sums)
 
     def _learned_words(self) -> str:
         return (
-            f"{self.factors_.size - 1} groups have a factor of their own, all others "
-            f"{self.factors_[-1]:.3g}."
+            f"{self.factors_.size - 1} categories have a factor of their own, all "
+            f"others {self.factors_[-1]:.3g}."
         )
