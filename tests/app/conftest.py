@@ -34,11 +34,11 @@ class Server:
 
     @property
     def files(self):
-        """What is in it."""
+        """What is in it, but for links to tables."""
         return sorted(
             str(path.relative_to(self.folder))
             for path in self.folder.rglob("*")
-            if path.is_file()
+            if path.is_file() and not path.is_symlink()
         )
 
 

@@ -141,11 +141,11 @@ PATHS = [
     "files//etc/passwd",
     "files/%2fetc%2fpasswd",
     "files/secret_name.csv",
-    "files/work/secret_name.csv",
+    "files/uploads/secret_name.csv",
     "files/./secret_name.csv",
     "files/secret_name.csv%00.html",
     "files/",
-    "static/%2e%2e/%2e%2e/desk.py",
+    "static/%2e%2e/%2e%2e/session.py",
     "files/..",
     "static/words.json/../app.js",
     "..",
@@ -361,8 +361,8 @@ def test_names_of_files_cannot_leave_the_folder_nor_be_imported(server):
     for name in NAMES:
         status, _, _ = put(server, "other", GOOD, name, **own(server))
         assert status == 200
-        (found,) = [f for f in server.files if f not in ("work/secret_name.csv",)]
-        assert found.startswith("work/")
+        (found,) = [f for f in server.files if f not in ("uploads/secret_name.csv",)]
+        assert found.startswith("uploads/")
         assert found.count("/") == 1
         assert len(found) < 100
         everything = json.loads(
@@ -404,7 +404,7 @@ def test_the_folder_is_private_and_gone_at_the_end(start, tmp_path):
     with start(tmp_path) as server:
         assert oct(server.folder.stat().st_mode)[-3:] == "700"
         put(server, "table", GOOD, **own(server))
-        assert server.files == ["work/a.csv"]
+        assert server.files == ["uploads/a.csv"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -420,7 +420,7 @@ def test_what_a_killed_server_leaves_is_removed_by_the_next_one(start, tmp_path)
         server.process.send_signal(signal.SIGKILL)
         server.process.wait(10)
         left = server.folder
-        assert (left / "work" / "a.csv").exists()
+        assert (left / "uploads" / "a.csv").exists()
         stop = time.monotonic() + 10  # the worker ends with its server
         while any(Path(f"/proc/{child}").exists() for child in children):
             assert time.monotonic() < stop
@@ -478,7 +478,7 @@ def test_a_port_that_is_taken_is_told(server, sigmascale):
 
 def test_the_server_itself_loads_no_table_and_no_statistics():
     code = (
-        "import sys, sigmascale.app.serving; "
+        "import sys, sigmascale.app.server; "
         "print(*{'polars', 'scipy', 'sklearn', 'numpy', 'matplotlib'} & {*sys.modules})"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}

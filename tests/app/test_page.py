@@ -100,7 +100,7 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
     typed.mkdir()
     monkeypatch.chdir(typed)
     for name in ("calibration.csv", "test.csv"):
-        shutil.copy(person.server.folder / "work" / name, name)
+        shutil.copy(person.server.folder / "uploads" / name, name)
     told, _, both, *_ = run_commands(sigmascale, lines_of(person, 0).splitlines())
     made = contents(typed)
     taken = contents(downloaded)
@@ -326,7 +326,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     commands = lines_of(person, 0).splitlines()
     assert not any(" divide " in line for line in commands)
     run_commands(sigmascale, [line for line in commands if " check " not in line])
-    work = person.server.folder / "work"
+    work = person.server.folder / "made"
     made = "first_recalibrated.parquet"
     assert (work / made).read_bytes() == (tmp_path / made).read_bytes()
     assert (

@@ -20,9 +20,9 @@ from starlette.routing import Route
 from .._support.version import __version__
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
-from .child import CancelledWork
-from .desk import SLOTS, BusyError, Desk
-from .uploads import LargeBodyError, SlowBodyError, receive
+from .session import SLOTS, BusyError, Session
+from .uploads import LargeBodyError, SlowBodyError, pieces, receive
+from .worker import CancelledWork
 
 PAGE = Path(__file__).parent / "page"
 REPORT_STYLE = Path(__file__).parents[1] / "report" / "page.css"
@@ -30,22 +30,26 @@ STATIC = {path.name: path for path in PAGE.iterdir() if path.suffix in (".css", 
 STATIC["report.css"] = REPORT_STYLE
 STATIC["words.json"] = PAGE / "words.json"
 LARGEST_ORDER = 1 << 20  # bytes of JSON
-PATIENCE = 10.0  # seconds that it may take to arrive
 # The report runs nothing and loads nothing; its own styles are all that it needs.
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-STATUS = {BusyError: 409, LargeBodyError: 413, SlowBodyError: 408}
+STATUS = {
+    BusyError: 409,
+    CancelledWork: 409,
+    LargeBodyError: 413,
+    SlowBodyError: 408,
+}
 Answer = Callable[[Request], Awaitable[Response]]
 
 
-def make_site(desk: Desk) -> Starlette:
+def make_site(session: Session) -> Starlette:
     """Return the application, without its guard."""
     uploading: set[str] = set()
 
     async def page(_: Request) -> Response:
-        warm = asyncio.create_task(_warm(desk))
+        warm = asyncio.create_task(_warm(session))
         tasks.add(warm)
         warm.add_done_callback(tasks.discard)
         return FileResponse(PAGE / "page.html")
@@ -56,68 +60,64 @@ def make_site(desk: Desk) -> Starlette:
 
     async def state(_: Request) -> Response:
         about = {"version": __version__, "methods": methods()}
-        return JSONResponse(desk.state() | about)
+        return JSONResponse(session.state() | about)
 
     async def everything(_: Request) -> Response:
-        return JSONResponse(desk.everything())
+        return JSONResponse(session.everything())
 
-    async def upload(request: Request) -> Response:
-        slot = request.path_params["slot"]
-        if slot not in SLOTS:
-            return Response(status_code=404)
+    def then_state(act: Callable[[Request], Awaitable[None]]) -> Answer:
+        async def answer(request: Request) -> Response:
+            await act(request)
+            return JSONResponse(session.state())
+
+        return answer
+
+    async def upload(request: Request) -> None:
+        slot = _slot(request)
         if slot in uploading:
             msg = "Another file is on its way."
             raise BusyError(msg)
         uploading.add(slot)
-        incoming = desk.incoming / secrets.token_hex(8)
+        incoming = session.incoming / secrets.token_hex(8)
         try:
-            await receive(request, incoming, desk.largest)
-            await desk.idle()
-            name = desk.name_for(slot, request.query_params.get("name", ""))
-            desk.take(slot, incoming, name)
+            await receive(request, incoming, session.largest)
+            await session.idle()
+            name = session.name_for(slot, request.query_params.get("name", ""))
+            session.take(slot, incoming, name)
         finally:
             uploading.discard(slot)
             incoming.unlink(missing_ok=True)
-        await desk.examine(slot, {})
-        return JSONResponse(desk.state())
+        await session.examine(slot, {})
 
-    async def settings(request: Request) -> Response:
-        await desk.examine(request.path_params["slot"], await _order(request))
-        return JSONResponse(desk.state())
+    async def settings(request: Request) -> None:
+        wanted = await _order(request)
+        await session.examine(_slot(request), wanted)
 
-    async def clear(request: Request) -> Response:
-        if request.path_params["slot"] not in SLOTS:
-            return Response(status_code=404)
-        await desk.idle()
-        desk.clear(request.path_params["slot"])
-        return JSONResponse(desk.state())
+    async def clear(request: Request) -> None:
+        slot = _slot(request)
+        await session.idle()
+        session.clear(slot)
 
-    async def demo(_: Request) -> Response:
-        await desk.idle()
-        await desk.demo()
-        return JSONResponse(desk.state())
+    async def demo(_: Request) -> None:
+        await session.idle()
+        await session.demo()
 
-    async def same(_: Request) -> Response:
-        await desk.idle()
-        desk.copy_table("other")
-        await desk.examine("other", {})
-        return JSONResponse(desk.state())
+    async def same(_: Request) -> None:
+        await session.idle()
+        session.copy_table("other")
+        await session.examine("other", {})
 
-    async def judge(request: Request) -> Response:
-        desk.judge(request.path_params["slot"])
-        return JSONResponse(desk.state(), 202)
+    async def judge(request: Request) -> None:
+        session.judge(_slot(request))
 
-    async def report(request: Request) -> Response:
-        desk.report(request.path_params["slot"])
-        return JSONResponse(desk.state(), 202)
+    async def report(request: Request) -> None:
+        session.report(_slot(request))
 
-    async def recalibrate(request: Request) -> Response:
-        desk.recalibrate(await _order(request))
-        return JSONResponse(desk.state(), 202)
+    async def recalibrate(request: Request) -> None:
+        session.recalibrate(await _order(request))
 
-    async def cancel(_: Request) -> Response:
-        desk.cancel()
-        return JSONResponse(desk.state())
+    async def cancel(_: Request) -> None:
+        session.cancel()
 
     async def bins(request: Request) -> Response:
         wanted = await _order(request)
@@ -125,13 +125,13 @@ def make_site(desk: Desk) -> Starlette:
         if type(n_bins) is not int or not 1 <= n_bins <= 1000:
             msg = "The number of bins must be a whole number from 1 to 1000."
             raise InvalidInputError(msg)
-        stage = desk.stage(str(wanted.get("result")), wanted.get("after") is True)
-        local, _ = await desk.ask("binning", "table", "local", **stage, bins=n_bins)
+        stage = session.stage(str(wanted.get("result")), wanted.get("after") is True)
+        local, _ = await session.ask("binning", "table", "local", **stage, bins=n_bins)
         return JSONResponse(local)
 
     async def rows(request: Request) -> Response:
         wanted = await _order(request)
-        stage = desk.stage(str(wanted.get("result")), wanted.get("after") is True)
+        stage = session.stage(str(wanted.get("result")), wanted.get("after") is True)
         limits = {name: wanted.get(name) for name in ("low", "high")}
         if not all(
             isinstance(x, (int, float, str, type(None))) for x in limits.values()
@@ -139,13 +139,13 @@ def make_site(desk: Desk) -> Starlette:
             msg = "The limits of a region must be numbers or a label."
             raise InvalidInputError(msg)
         variable = str(wanted.get("variable"))
-        found, _ = await desk.ask(
+        found, _ = await session.ask(
             "looking up rows", "table", "rows", **stage, variable=variable, **limits
         )
         return JSONResponse(found)
 
     async def archive(_: Request) -> Response:
-        path = await asyncio.to_thread(desk.archive)
+        path = await asyncio.to_thread(session.archive)
         return FileResponse(
             path,
             filename="sigmascale.zip",
@@ -155,7 +155,7 @@ def make_site(desk: Desk) -> Starlette:
 
     async def download(request: Request) -> Response:
         name = request.path_params["name"]
-        path = desk.path_of(name)
+        path = session.path_of(name)
         if path is None:
             return Response(status_code=404)
         found = path.stat()  # or a new result has just replaced it
@@ -173,26 +173,26 @@ def make_site(desk: Desk) -> Starlette:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
-        for slot in list(desk.slots):  # a file that was named at the start
-            first = asyncio.create_task(desk.examine(slot, {}))
+        for slot in list(session.slots):  # a file that was named at the start
+            first = asyncio.create_task(session.examine(slot, {}))
             tasks.add(first)
         yield
-        await desk.end()
+        await session.end()
 
     routes: list[tuple[str, Answer, str]] = [
         ("/", page, "GET"),
         ("/static/{name}", static, "GET"),
         ("/api/state", state, "GET"),
         ("/api/everything", everything, "GET"),
-        ("/api/table/{slot}", upload, "PUT"),
-        ("/api/table/{slot}", clear, "DELETE"),
-        ("/api/settings/{slot}", settings, "POST"),
-        ("/api/demo", demo, "POST"),
-        ("/api/same", same, "POST"),
-        ("/api/judge/{slot}", judge, "POST"),
-        ("/api/report/{slot}", report, "POST"),
-        ("/api/recalibrate", recalibrate, "POST"),
-        ("/api/cancel", cancel, "POST"),
+        ("/api/table/{slot}", then_state(upload), "PUT"),
+        ("/api/table/{slot}", then_state(clear), "DELETE"),
+        ("/api/settings/{slot}", then_state(settings), "POST"),
+        ("/api/demo", then_state(demo), "POST"),
+        ("/api/same", then_state(same), "POST"),
+        ("/api/judge/{slot}", then_state(judge), "POST"),
+        ("/api/report/{slot}", then_state(report), "POST"),
+        ("/api/recalibrate", then_state(recalibrate), "POST"),
+        ("/api/cancel", then_state(cancel), "POST"),
         ("/api/bins", bins, "POST"),
         ("/api/rows", rows, "POST"),
         ("/all.zip", archive, "GET"),
@@ -204,7 +204,6 @@ def make_site(desk: Desk) -> Starlette:
         ],
         exception_handlers={
             InvalidInputError: _refuse,
-            CancelledWork: _stopped,
             ClientDisconnect: _gone,
             FileNotFoundError: _missing,
             Exception: _broken,
@@ -213,9 +212,16 @@ def make_site(desk: Desk) -> Starlette:
     )
 
 
-async def _warm(desk: Desk) -> None:
-    with contextlib.suppress(InvalidInputError, CancelledWork):
-        await desk.child.warm_up()
+async def _warm(session: Session) -> None:
+    with contextlib.suppress(InvalidInputError):
+        await session.worker.warm_up()
+
+
+def _slot(request: Request) -> str:
+    slot: str = request.path_params["slot"]
+    if slot not in SLOTS:
+        raise FileNotFoundError
+    return slot
 
 
 async def _order(request: Request) -> dict[str, Any]:
@@ -224,18 +230,8 @@ async def _order(request: Request) -> dict[str, Any]:
         msg = "An order must be JSON."
         raise InvalidInputError(msg)
     body = b""
-    stream = request.stream().__aiter__()
-    while True:
-        try:
-            body += await asyncio.wait_for(anext(stream), PATIENCE)
-        except StopAsyncIteration:
-            break
-        except TimeoutError as problem:
-            msg = "The order did not arrive."
-            raise SlowBodyError(msg) from problem
-        if len(body) > LARGEST_ORDER:
-            msg = "The order is too long."
-            raise LargeBodyError(msg)
+    async for piece in pieces(request, LARGEST_ORDER, "The order"):
+        body += piece
     try:
         found = json.loads(body)
     except (ValueError, RecursionError) as problem:
@@ -251,10 +247,6 @@ async def _refuse(_: Request, problem: Exception) -> Response:
     status = next((s for k, s in STATUS.items() if isinstance(problem, k)), 400)
     headers = {"connection": "close"} if status in (408, 413) else {}
     return JSONResponse({"problem": str(problem)}, status, headers)
-
-
-async def _stopped(_: Request, problem: Exception) -> Response:
-    return JSONResponse({"problem": "Stopped."}, 409)
 
 
 async def _gone(_: Request, problem: Exception) -> Response:

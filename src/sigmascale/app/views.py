@@ -1,12 +1,15 @@
-"""Results as the page shows them: the words and numbers of the report, as JSON."""
+"""Tables and results as the page shows them, with the words of the report, as JSON."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import polars as pl
+
+from ..cli.columns import MISSING_TEXTS, Columns
 from ..report.text import (
     MARKS,
-    TableView,
     clean,
     meaning_of,
     meaning_of_answers,
@@ -22,11 +25,18 @@ if TYPE_CHECKING:
     from ..judging.local import LocalZMS
     from ..judging.validation import Validation, Verdict
 
+HEAD_ROWS, BAD_ROWS = 8, 20
+MOST_VALUES = 20  # of a column that may divide the table
+MOST_SHOWN = 60  # columns
+LONGEST_CELL = 200  # letters
+
+
+# -- results ------------------------------------------------------------------------
+
 
 def validation_view(found: Validation) -> dict[str, Any]:
     """Return verdicts, scores and local calibration of one set of uncertainties."""
     return {
-        "answer": found.answer,
         "verdicts": [_verdict(each, found) for each in found.verdicts.values()],
         "meanings": meaning_of_answers(found),
         "marks": MARKS,
@@ -35,7 +45,6 @@ def validation_view(found: Validation) -> dict[str, Any]:
             name: local_view(each, found.tolerance)
             for name, each in found.local.items()
         },
-        "notes": list(found.notes),
     }
 
 
@@ -58,28 +67,18 @@ def _verdict(verdict: Verdict, found: Validation) -> dict[str, Any]:
 
 
 def _scores(found: Validation) -> list[dict[str, str]]:
-    rows = []
-    for name in found.scores.to_dict():
-        value, attainable = (cell.text for cell in score_cells(found, name))
-        rows.append(
-            {
-                "name": short(name),
-                "meaning": meaning_of(name),
-                "value": value,
-                "attainable": attainable,
-            }
-        )
-    for name in found.local:
-        value, attainable = (cell.text for cell in valid_cells(found, name))
-        rows.append(
-            {
-                "name": f"valid bins of {short(name)}",
-                "meaning": "",
-                "value": value,
-                "attainable": attainable,
-            }
-        )
-    return rows
+    rows = [
+        (short(name), meaning_of(name), score_cells(found, name))
+        for name in found.scores.to_dict()
+    ]
+    rows += [
+        (f"valid bins of {short(name)}", "", valid_cells(found, name))
+        for name in found.local
+    ]
+    return [
+        {"name": name, "meaning": words, "value": x.text, "attainable": best.text}
+        for name, words, (x, best) in rows
+    ]
 
 
 def local_view(local: LocalZMS, tolerance: float) -> dict[str, Any]:
@@ -92,11 +91,7 @@ def candidates_view(told: dict[str, Any]) -> dict[str, Any] | None:
     """Return the candidates of a selection, with the reason of the choice."""
     if "candidates" not in told:
         return None
-    return table_view(tabulate_candidates(told["candidates"], told["chosen"]))
-
-
-def table_view(table: TableView) -> dict[str, Any]:
-    """Return a table of the report."""
+    table = tabulate_candidates(told["candidates"], told["chosen"])
     return {
         "header": table.header,
         "rows": [
@@ -106,6 +101,108 @@ def table_view(table: TableView) -> dict[str, Any]:
     }
 
 
-def text_of(value: Any) -> str:
-    """Return a cell of a table as text."""
-    return "" if value is None else clean(str(value))[:200]
+# -- tables -------------------------------------------------------------------------
+
+
+def problem_view(problem: Exception | None) -> dict[str, Any]:
+    """Return what is wrong: a sentence, and for the page's own words a code."""
+    if problem is None:
+        return {"problem": ""}
+    words = " ".join(str(problem).split())
+    if isinstance(problem, OSError) and problem.strerror:
+        words = f"{problem.filename}: {problem.strerror}"
+    code, fields = getattr(problem, "code", ""), getattr(problem, "fields", {})
+    return {"problem": words, "code": code, "fields": fields}
+
+
+def columns_view(raw: Columns, roles: dict[str, str]) -> dict[str, Any]:
+    """Return the columns of a table, its first rows, and those that cannot be used."""
+    frame = raw.frame
+    bad = _bad_cells(raw, roles)
+    head = frame.head(HEAD_ROWS)
+    return {
+        "rows": frame.height,
+        "columns": [
+            _column(raw, name, role, bad.get(name)) for name, role in roles.items()
+        ],
+        "head": rows_view(head, np.arange(head.height)),
+        "bad": _bad_rows(frame, bad),
+    }
+
+
+def rows_view(frame: pl.DataFrame, places: Any) -> dict[str, Any]:
+    """Return rows as text, with their place in the file, from 1."""
+    shown = frame.select(frame.columns[:MOST_SHOWN])
+    return {
+        "columns": shown.columns,
+        "places": [int(place) + 1 for place in places],
+        "cells": [
+            ["" if cell is None else clean(str(cell))[:LONGEST_CELL] for cell in row]
+            for row in shown.rows()
+        ],
+    }
+
+
+def _column(
+    raw: Columns, name: str, role: str, bad: pl.Series | None
+) -> dict[str, Any]:
+    column = raw.frame[name]
+    kind = column.dtype
+    missing = column.is_null()
+    if kind == pl.String:
+        missing |= column.str.strip_chars().str.to_lowercase().is_in(MISSING_TEXTS)
+    values = None
+    if not _is_odd(kind) and role != "feature":
+        distinct = column.unique().drop_nulls()
+        if 1 < distinct.len() <= MOST_VALUES:
+            values = sorted(map(str, distinct.to_list()))
+    called = "text" if kind == pl.String else str(kind).lower()
+    return {
+        "name": name,
+        "role": role,
+        "type": "number" if raw.is_numeric(name) else called,
+        "numeric": kind.is_numeric(),
+        "missing": int(missing.sum()),
+        "bad": 0 if bad is None else int(bad.sum()),
+        "values": values,
+    }
+
+
+def _is_odd(kind: pl.DataType) -> bool:
+    return kind.is_nested() or kind in (pl.Binary, pl.Object)
+
+
+def _bad_cells(raw: Columns, roles: dict[str, str]) -> dict[str, pl.Series]:
+    """Return where the columns that are used hold what cannot be used."""
+    found = {}
+    for name, role in roles.items():
+        column = raw.frame[name]
+        if role == "ignored" or _is_odd(column.dtype):
+            continue
+        if role in ("label", "groups") or (
+            role == "feature" and not raw.is_numeric(name)
+        ):
+            found[name] = column.is_null()
+            continue
+        if column.dtype == pl.String:
+            values = raw.parse(column.str.strip_chars())
+        elif column.dtype.is_numeric() or column.dtype == pl.Boolean:
+            values = column.cast(pl.Float64)
+        else:
+            continue
+        bad = ~values.is_finite().fill_null(False)
+        if role in ("uncertainty", "variance"):
+            bad |= (values <= 0).fill_null(False)
+        found[name] = bad
+    return found
+
+
+def _bad_rows(frame: pl.DataFrame, bad: dict[str, pl.Series]) -> dict[str, Any]:
+    """Return how many rows cannot be used, and the first of them."""
+    anywhere = np.zeros(frame.height, dtype=bool)
+    for each in bad.values():
+        anywhere |= each.to_numpy()
+    places = np.flatnonzero(anywhere)[:BAD_ROWS]
+    kept = frame[places.tolist()].select(list(bad))
+    marks = [[bool(bad[name][int(i)]) for name in kept.columns] for i in places]
+    return {"count": int(anywhere.sum()), "marks": marks, **rows_view(kept, places)}

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WIDTH = 79
 NARROWEST = 20  # characters in a line, however narrow the terminal says that it is
 MARKS = {"yes": ("✓", "green"), "no": ("✗", "red"), "cannot tell": ("?", "yellow")}
-_results: ContextVar[list[dict[str, Any]] | None] = ContextVar("results", default=None)
+_results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
 # What the process ends with; 2 is what Typer has for wrong options, too.
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
 
@@ -140,6 +140,15 @@ def result_of(arguments: Sequence[str]) -> tuple[int, dict[str, Any]]:
     InvalidInputError
         Where the command line would print one; also if an option is wrong.
     """
+    code, found = run(arguments)
+    return code, _as_dict(found)
+
+
+def run(arguments: Sequence[str]) -> tuple[int, Any]:
+    """Run a command in this process; return its exit code, and what it has found.
+
+    That is what `--json` would print, or an object whose `to_dict` returns that.
+    """
     with collected() as results:
         try:
             code = app([*arguments, "--json"], standalone_mode=False)
@@ -197,22 +206,25 @@ def say(words: Any = "") -> None:
     print(visible(str(words)))
 
 
-def show_json(result: dict[str, Any], *, to_stderr: bool = False) -> None:
-    """Print a result for machines, or keep it for those who asked for it."""
+def show_json(result: Any, *, to_stderr: bool = False) -> None:
+    """Print a result for machines, or keep it for those who asked for it.
+
+    It is a dict, or has `to_dict`.
+    """
     kept = _results.get()
     if kept is not None:
-        kept.append(finite(result))
+        kept.append(result)
         return
-    text = json.dumps(finite(result), indent=1, ensure_ascii=False)
+    text = json.dumps(_as_dict(result), indent=1, ensure_ascii=False)
     # what JSON leaves of control characters, and bytes that are no text
     safe = INVISIBLE.sub(lambda found: _escaped(found[0]), text)
     print(safe, file=sys.stderr if to_stderr else sys.stdout)
 
 
 @contextmanager
-def collected() -> Iterator[list[dict[str, Any]]]:
+def collected() -> Iterator[list[Any]]:
     """Keep results for machines in a list instead of printing them."""
-    results: list[dict[str, Any]] = []
+    results: list[Any] = []
     token = _results.set(results)
     try:
         yield results
@@ -239,6 +251,10 @@ def tell_written(report: Path | None) -> None:
     """Print where the report is."""
     if report is not None:
         say(f"\nReport: {report}")
+
+
+def _as_dict(result: Any) -> Any:
+    return finite(result if isinstance(result, dict) else result.to_dict())
 
 
 def finite(value: Any) -> Any:

@@ -47,7 +47,7 @@ def browse(
     private folder that is removed at the end.
     """
     try:
-        from ..app.serving import serve
+        from ..app.server import serve
     except ModuleNotFoundError as problem:
         if problem.name not in ("starlette", "uvicorn"):
             raise

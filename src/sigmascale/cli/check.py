@@ -184,7 +184,7 @@ def check(
     if report is not None:
         written = judged.write_report(report, calibration=learned_from, parts=parts)
     if as_json:
-        show_json(judged.to_dict())
+        show_json(judged)
     elif format in (TableFormat.markdown, TableFormat.latex):
         show_table(judged.final, format)
     else:

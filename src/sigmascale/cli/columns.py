@@ -205,17 +205,17 @@ class Columns:
             )
 
     def _parsed(self, column: pl.Series) -> pl.Series:
-        values = self._cast(column)
+        values = self.parse(column)
         odd = values.is_null() & column.is_not_null()
         if odd.any():
             text = column.str.strip_chars()
-            values = self._cast(text)
+            values = self.parse(text)
             bad = values.is_null() & text.is_not_null()
             bad &= ~text.str.to_lowercase().is_in(MISSING_TEXTS)
             self.refuse(bad, column, *self._hint(column.filter(bad)))
         return values
 
-    def _cast(self, text: pl.Series) -> pl.Series:
+    def parse(self, text: pl.Series) -> pl.Series:
         """Return text as numbers, and null where it is no number."""
         import polars as pl
 

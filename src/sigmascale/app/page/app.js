@@ -153,32 +153,28 @@ const failure = (name) => problem(failures[name] || (state.problems[name] !== "S
 const stopped = (name) => state.problems[name] === "Stopped." && el("p.hint", { role: "status" }, "Stopped. Start it again when you like.");
 const ready = (slot) => full.tables[slot] && !full.tables[slot].problem && full.tables[slot].columns.length;
 
+// What a click can do about a problem, by its code: other settings, and how they are called.
+const commas = "Read commas as decimal marks";
 const REMEDIES = {
-  separator: (v) => `Read it with ${v === "\t" ? "tabs" : `“${v}”`} between columns`,
-  decimal: () => "Read commas as decimal marks",
-  drop_missing: () => "Leave out rows with missing values",
+  separator: ({ separator, decimal }) => {
+    const words = `Read it with ${separator === "\t" ? "tabs" : `“${separator}”`} between columns`;
+    return decimal === "," ? [{ separator, decimal }, `${words}, ${commas}`] : [{ separator }, words];
+  },
+  "decimal-comma": () => [{ decimal: "," }, commas],
+  "missing-values": () => [{ drop_missing: true }, "Leave out rows with missing values"],
 };
 
 function openedTable(slot) {
   const found = state.slots[slot] && full.tables[slot];
   if (!found) return [failure(slot), stopped(slot)];
-  const fixes = Object.entries(found.remedies || {});
+  const [change, words] = found.code in REMEDIES ? REMEDIES[found.code](found.fields) : [];
   return [
     failure(slot),
     stopped(slot),
     el("p", {}, el("strong", {}, state.slots[slot].file), `: ${count(found.rows, "row")}, ${bytes(state.slots[slot].size)}.`),
     problem(
       found.problem,
-      fixes.length > 0 &&
-        el(
-          "p",
-          {},
-          el(
-            "button.primary",
-            { type: "button", "data-key": `fix ${slot}`, onclick: () => settle(slot, found.remedies) },
-            fixes.map(([name, value]) => REMEDIES[name](value)).join(", "),
-          ),
-        ),
+      change && el("p", {}, el("button.primary", { type: "button", "data-key": `fix ${slot}`, onclick: () => settle(slot, change) }, words)),
     ),
     unusable(found),
     slot === "table"

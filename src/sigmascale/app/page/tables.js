@@ -32,7 +32,7 @@ export function dropZone({ slot, title, largest, small, send, more }) {
     },
     el("label", { for: `file-${slot}` }, el("strong", {}, title), small ? "" : " or choose a file"),
     input,
-    !small && el("p.hint", {}, `CSV, TSV, Parquet, Feather, JSON lines or NPZ; up to ${bytes(largest)}.`),
+    !small && el("p.hint", {}, `CSV, TSV, Parquet, Feather, JSON lines or Excel; up to ${bytes(largest)}.`),
     more,
   );
 }
@@ -120,7 +120,7 @@ export function readingOf(slot, found, settle) {
       "div.options",
       {},
       el("label", {}, el("input", { type: "checkbox", checked: now.drop_missing, "data-key": `drop ${slot}`, "data-setting": "drop_missing", onchange: (event) => settle(slot, { drop_missing: event.target.checked }) }), " Leave out rows with missing values"),
-      text("where", "Only rows where", "split == 'test' and mass < 120", true),
+      text("where", "Only rows where", "split = 'test' AND mass < 120", true),
       text("separator", "Between columns", ","),
       text("decimal", "Decimal mark", "."),
     ),

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from ..exceptions import InvalidInputError
-from .child import CancelledWork, Child
-from .plan import Plan
-from .settings import TableSettings
+from .commands import Plan, TableSettings, free_stem
 from .uploads import safe_name
+from .worker import Worker
 
 SLOTS = ("table", "other", "known")
 LONGEST_JOB = 3600.0  # seconds
-CANCELLED = "Stopped."
 
 
 class BusyError(InvalidInputError):
@@ -48,24 +46,26 @@ class Job:
     progress: str = ""
 
 
-class Desk:
+class Session:
     """The tables, the results and the work of one person.
 
     Parameters
     ----------
     folder : Path
-        The private folder; files are in `work` below it.
+        The private folder. Below it, what is on its way is in `incoming`, what has
+        arrived in `uploads`, and what commands make in `made`: no upload is replaced.
     largest : int
         Bytes that a file may have.
     """
 
     def __init__(self, folder: Path, largest: int) -> None:
-        self.work = folder / "work"
-        self.work.mkdir(mode=0o700)
-        self.incoming = folder / "incoming"
-        self.incoming.mkdir(mode=0o700)
+        self.incoming, self.uploads, self.made = (
+            folder / name for name in ("incoming", "uploads", "made")
+        )
+        for path in (self.incoming, self.uploads, self.made):
+            path.mkdir(mode=0o700)
         self.largest = largest
-        self.child = Child(self.work, largest)
+        self.worker = Worker(self.made, largest)
         self.slots: dict[str, Slot] = {}
         self.results: dict[str, Any] = {}
         self.plan: dict[str, Any] = {}
@@ -109,7 +109,7 @@ class Desk:
 
     def path_of(self, name: str) -> Path | None:
         """Return where a file for download is, if it is one."""
-        path = self.work / name
+        path = self.made / name
         return path if name in self._downloads() and path.is_file() else None
 
     def archive(self) -> Path:
@@ -121,7 +121,7 @@ class Desk:
                 entry = zipfile.ZipInfo(name)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 with (
-                    (self.work / name).open("rb") as source,
+                    (self.made / name).open("rb") as source,
                     archive.open(entry, "w", force_zip64=True) as target,
                 ):
                     shutil.copyfileobj(source, target, 1 << 20)
@@ -144,35 +144,34 @@ class Desk:
 
     def name_for(self, slot: str, name: str) -> str:
         """Return what a new file in a slot will be called."""
-        if slot not in SLOTS:
-            msg = f"A file goes to one of {', '.join(SLOTS)}."
-            raise InvalidInputError(msg)
         taken = {each.file for key, each in self.slots.items() if key != slot}
-        return safe_name(name, taken | self._made())
+        if slot != "table":  # with which everything goes that was made
+            taken |= set(self._made())
+        return safe_name(name, taken)
 
-    def _made(self) -> set[str]:
-        """Return the files that were made here, and that no upload may replace."""
-        made = self.results.get("recalibrated", {}).get("files", {})
-        return set(made.values())
+    def _made(self) -> dict[str, Path]:
+        """Return what commands have made: all but the links to tables."""
+        tables = {slot.file for slot in self.slots.values()}
+        return {x.name: x for x in self.made.iterdir() if x.name not in tables}
 
     def take(self, slot: str, incoming: Path, name: str) -> None:
         """Put a file that has arrived into a slot, instead of the one there."""
         for other in [name for name, each in self.slots.items() if each.is_demo]:
             self.clear(other)  # it belongs to the demo's own table
         self.clear(slot)
-        size = incoming.stat().st_size
-        target = self.work / name
-        incoming.replace(target)
-        self.slots[slot] = Slot(name, size)
-        self._changed()
+        incoming.replace(self.uploads / name)
+        self.link(slot, self.uploads / name)
 
     def link(self, slot: str, path: Path) -> None:
-        """Put a file of this machine into a slot, where it stays."""
+        """Put a file of this machine into a slot, where it stays.
+
+        Commands find it by its name, where they work.
+        """
         name = self.name_for(slot, path.name)
         try:
-            (self.work / name).symlink_to(path)
+            (self.made / name).symlink_to(path)
         except OSError:  # a system without links
-            shutil.copyfile(path, self.work / name)
+            shutil.copyfile(path, self.made / name)
         self.slots[slot] = Slot(name, path.stat().st_size)
         self._changed()
 
@@ -180,20 +179,20 @@ class Desk:
         """Put the table into another slot as well, to be read otherwise."""
         table = self._slot("table")
         incoming = self.incoming / secrets.token_hex(8)
-        shutil.copyfile(self.work / table.file, incoming)
+        shutil.copyfile(self.made / table.file, incoming)
         self.take(slot, incoming, self.name_for(slot, table.file))
 
     def clear(self, slot: str) -> None:
         """Forget a table, and all that was found out about it."""
         old = self.slots.pop(slot, None)
+        if old is not None:
+            (self.made / old.file).unlink(missing_ok=True)
+            (self.uploads / old.file).unlink(missing_ok=True)
+        self.results.pop(slot, None)
         if slot == "table":
             self.results.clear()
-            for path in self.work.iterdir():
-                if path.name not in {each.file for each in self.slots.values()}:
-                    shutil.rmtree(path) if path.is_dir() else path.unlink()
-        elif old is not None:
-            self.results.pop(slot, None)
-            (self.work / old.file).unlink(missing_ok=True)
+            for path in self._made().values():
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
         for key in (slot, "recalibrated"):
             self.problems.pop(key, None)
         self._changed()
@@ -211,7 +210,7 @@ class Desk:
         return self.job
 
     async def ask(self, what: str, slot: str, order: str, **options: Any) -> Any:
-        """Let the child do something, and wait for its result and warnings."""
+        """Let the worker do something, and wait for its result and warnings."""
         return await self._run(self._begin(what, slot), order, **options)
 
     async def _run(self, job: Job, order: str, **options: Any) -> Any:
@@ -219,26 +218,25 @@ class Desk:
             job.progress = words
 
         try:
-            done = self.child.do(order, tell, **options)
+            done = self.worker.do(order, tell, **options)
             return await asyncio.wait_for(done, LONGEST_JOB)
         except TimeoutError as problem:
-            self.child.stop()
+            self.worker.stop()
             msg = f"It was stopped after {LONGEST_JOB / 60:.0f} minutes."
             raise InvalidInputError(msg) from problem
         finally:
             self.job = None
 
-    def start(self, name: str, what: str, order: str, **options: Any) -> None:
-        """Let the child do something, and keep the result under a name."""
+    def _start(self, name: str, what: str, order: str, **options: Any) -> None:
+        """Let the worker do something, and keep the result under a name."""
         job = self._begin(what, name)
         self.problems.pop(name, None)
 
         async def work() -> None:
             try:
                 result, warned = await self._run(job, order, **options)
-                self.results[name] = self._merged(name, order, result, warned)
-            except CancelledWork:
-                self.problems[name] = CANCELLED
+                old = self.results.get(name, {}) if order == "report" else {}
+                self.results[name] = {"warnings": warned} | old | result
             except InvalidInputError as problem:
                 self.problems[name] = str(problem)
             self._changed()
@@ -247,24 +245,17 @@ class Desk:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def _merged(self, name: str, order: str, result: Any, warned: list[str]) -> Any:
-        if order == "report":  # belongs to the verdict
-            return self.results.get(name, {}) | result
-        return result | {"warnings": warned}
-
     async def examine(self, slot: str, settings: dict[str, Any]) -> None:
         """Look at a table again, with other settings."""
         table = self._slot(slot)
-        checked = TableSettings.parse(table.file, settings).to_dict()
+        order = self._table(slot) | {"settings": settings}
+        TableSettings.parse(**order)  # before anything is stopped
         await self.idle()
         try:
-            found, _ = await self.ask(
-                "reading the table", slot, "examine", file=table.file, settings=checked
-            )
+            what = "reading the table"
+            found, _ = await self.ask(what, slot, "examine", table=order)
             table.examined, table.settings = found, found["settings"]
             self.problems.pop(slot, None)
-        except CancelledWork:
-            self.problems[slot] = CANCELLED
         except InvalidInputError as problem:
             self.problems[slot] = str(problem)
         self.results.pop(slot, None)
@@ -274,46 +265,35 @@ class Desk:
 
     def judge(self, slot: str) -> None:
         """Start to judge a table."""
-        table = self._slot(slot)
-        options = {"file": table.file, "settings": table.settings}
-        self.start(slot, "judging the uncertainties", "judge", **options)
+        table = self._usable(slot)
+        self._start(slot, "judging the uncertainties", "judge", table=table)
 
     def report(self, slot: str) -> None:
         """Start to draw the pictures of a table, and its report."""
-        table = self._slot(slot)
-        options = {"file": table.file, "settings": table.settings}
-        self.start(slot, "drawing the pictures", "report", **options)
+        table = self._usable(slot)
+        self._start(slot, "drawing the pictures", "report", table=table)
 
     def recalibrate(self, plan: Any) -> None:
         """Start to recalibrate the table."""
-        table, known = self._slot("table"), self.slots.get("known")
-        settings = TableSettings.parse(table.file, table.settings)
-        second = (
-            None if known is None else TableSettings.parse(known.file, known.settings)
-        )
-        Plan.parse(settings, second, plan)
+        table = self._usable("table")
+        known = self._table("known") if "known" in self.slots else None
+        second = None if known is None else TableSettings.parse(**known)
+        if Plan.parse(TableSettings.parse(**table), second, plan).known is not None:
+            self._usable("known")
         self.plan = plan
         self.results.pop("recalibrated", None)
-        self.start(
-            "recalibrated",
-            "recalibrating",
-            "recalibrate",
-            file=table.file,
-            settings=table.settings,
-            known=None if known is None else (known.file, known.settings),
-            plan=plan,
-        )
+        orders = {"table": table, "known": known, "plan": plan}
+        self._start("recalibrated", "recalibrating", "recalibrate", **orders)
 
     def stage(self, name: str, after: bool) -> dict[str, Any]:
-        """Return the file, settings and recalibrator of what is shown."""
+        """Return the table and the recalibrator of what is shown."""
         if name in ("table", "other"):
-            slot = self._slot(name)
-            return {"file": slot.file, "settings": slot.settings, "scaler": None}
+            return {"table": self._usable(name), "scaler": None}
         result = self.results.get("recalibrated")
         if name != "recalibrated" or result is None:
             msg = "There is no such result yet."
             raise InvalidInputError(msg)
-        return {**result["test"], "scaler": result["scaler"] if after else None}
+        return {"table": result["test"], "scaler": result["scaler"] if after else None}
 
     async def idle(self) -> None:
         """Stop what is going on, and wait until it has ended."""
@@ -324,7 +304,7 @@ class Desk:
     def cancel(self) -> None:
         """Stop what is going on."""
         if self.job is not None:
-            self.child.stop()
+            self.worker.stop()
 
     def _slot(self, name: str) -> Slot:
         if name not in self.slots:
@@ -332,21 +312,35 @@ class Desk:
             raise InvalidInputError(msg)
         return self.slots[name]
 
+    def _table(self, name: str) -> dict[str, Any]:
+        """Return a table as orders name it."""
+        slot = self._slot(name)
+        stem = free_stem(slot.file, (each.file for each in self.slots.values()))
+        return {"file": slot.file, "stem": stem, "settings": slot.settings}
+
+    def _usable(self, name: str) -> dict[str, Any]:
+        """Return a table as orders name it, if it was read and nothing is wrong."""
+        examined = self._slot(name).examined
+        if examined is None or examined["problem"]:
+            msg = "The table was not read." if examined is None else examined["problem"]
+            raise InvalidInputError(msg)
+        return self._table(name)
+
     async def demo(self) -> None:
         """Make the tables of the demo."""
         for slot in SLOTS:
             self.clear(slot)
-        files, _ = await self.ask("making the demo", "table", "demo")
+        folder = str(self.incoming)
+        files, _ = await self.ask("making the demo", "table", "demo", folder=folder)
         for slot, file in files.items():
-            size = (self.work / file).stat().st_size
-            self.slots[slot] = Slot(file, size, is_demo=slot == "known")
-        self._changed()
-        for slot in ("known", "table"):
+            self.take(slot, self.incoming / file, file)
+        self.slots["known"].is_demo = True
+        for slot in files:
             await self.examine(slot, {})
 
     async def end(self) -> None:
         """Stop all work."""
-        await self.child.end()
+        await self.worker.end()
         for task in list(self._tasks):
             with suppress(Exception):
                 await asyncio.wait_for(task, 1)

@@ -1,21 +1,29 @@
-"""A server on this machine, for as long as someone wants it."""
+"""A server on this machine, for as long as someone wants it, with a private folder."""
 
 from __future__ import annotations
 
+import os
 import secrets
+import shutil
 import socket
+import tempfile
 import webbrowser
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
 
 from ..exceptions import InvalidInputError
-from .desk import Desk
-from .folder import private_folder
 from .guard import Guard
+from .session import Session
 from .site import make_site
 
+HAS_LOCKS: bool = os.name == "posix"
+if HAS_LOCKS:
+    import fcntl
+
+PREFIX = "sigmascale-app-"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]", "*")
 
@@ -49,11 +57,11 @@ def serve(
         number = listener.getsockname()[1]
         names = LOOPBACK if host in LOOPBACK else (host,)
         token = secrets.token_urlsafe(24)
-        desk = Desk(folder, largest)
+        session = Session(folder, largest)
         if file is not None:
-            desk.link("table", file.resolve())
+            session.link("table", file.resolve())
         hosts = {f"{name}:{number}".lower() for name in names}
-        site = Guard(make_site(desk), hosts, token)
+        site = Guard(make_site(session), hosts, token)
         address = f"http://{host}:{number}/{token}/"
         print(address, flush=True)
         print(
@@ -96,3 +104,39 @@ def _listening(host: str, port: int) -> socket.socket:
         raise InvalidInputError(msg) from problem
     listener.listen(128)
     return listener
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Yield a folder that only this user can look into, and remove it at the end.
+
+    Folders that killed servers have left are removed first: nobody holds their lock.
+    """
+    _remove_abandoned(Path(tempfile.gettempdir()))
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    handle = os.open(folder, os.O_RDONLY) if HAS_LOCKS else None
+    try:
+        if handle is not None:
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    if not HAS_LOCKS:
+        return
+    for left in parent.glob(f"{PREFIX}*"):
+        with suppress(OSError):
+            about = left.lstat()
+            if about.st_uid != os.getuid() or left.is_symlink():
+                continue
+            handle = os.open(left, os.O_RDONLY)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left)
+            finally:
+                os.close(handle)

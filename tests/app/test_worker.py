@@ -2,16 +2,16 @@
 
 import asyncio
 
-from sigmascale.app.child import Child
+from sigmascale.app.worker import Worker
 
 
 def test_a_process_that_was_stopped_after_its_answer_is_replaced(tmp_path):
     async def stop_too_late():
-        child = Child(tmp_path, largest=1 << 20)
-        await child.warm_up()
-        child.stop()
-        files, _ = await child.do("demo")
-        await child.end()
+        worker = Worker(tmp_path, largest=1 << 20)
+        await worker.warm_up()
+        worker.stop()
+        files, _ = await worker.do("demo", folder=".")
+        await worker.end()
         return files
 
     files = asyncio.run(stop_too_late())
