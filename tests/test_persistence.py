@@ -208,7 +208,7 @@ def _change_scores(field, change):
             _change_scores("sizes", lambda n: n["values"].__setitem__(0, -1)),
             "not whole, sorted",
         ),
-        (lambda d: _scores(d).update(groups=None), "not whole, sorted"),
+        (lambda d: _scores(d).update(categories=None), "not whole, sorted"),
         (lambda d: _scores(d).update(extra=1.0), "missing or unknown: extra"),
         (lambda d: _scores(d).pop("weights"), "missing or unknown: weights"),
         (

@@ -395,23 +395,24 @@ def judge_table(
 
     table: Any = data  # in memory
     maps = load_saved(scaler).maps
-    warn_of_shared(table.shared(maps), f"{scaler} was fitted on", SCORED)
+    warn_of_shared(
+        table.shared(maps),
+        scaler,
+        "those to be judged, where it is better than on new ones. Judge it on other "
+        "rows",
+    )
     new = table.validate(table.recalibrated(maps), groups=groups, **options)
     return Judged(data, found, new, load(scaler), seed, times)
 
 
-SCORED = (
-    "those to be judged, where it is better than on new ones. Judge it on other rows"
-)
-
-
-def warn_of_shared(share: float, what: str, which: str) -> None:
+def warn_of_shared(share: float, scaler: str, which: str) -> None:
     """Warn if a share of what a recalibrator was fitted on is among new rows."""
     from .._support.telling import warn
 
     if share >= SHARED:
         warn(
-            f"About {share:.0%} of the rows that {what} are among {which}.",
+            f"About {share:.0%} of the rows that {scaler} was fitted on are among "
+            f"{which}.",
             SharedRowsWarning,
             stacklevel=2,
         )

@@ -50,7 +50,7 @@ CALIBRATION = "sigmascale fit demo-output/calibration.csv"
     epilog=example(
         f"{CALIBRATION} --all-features -o scaler.json",
         f"{CALIBRATION} --method binwise --bins 9 -o b.json",
-        f"{CALIBRATION} --method category --by OxNy -o g.json",
+        "sigmascale fit demo-output/test.csv --method category --by OxNy -o g.json",
         f"{CALIBRATION} --conformal-share 0.2 -o c.json",
         f"{CALIBRATION} --weight mass -o w.json",
     )

@@ -90,7 +90,7 @@ def update(
     data = Table.open(files, reading, expected)
     warn_of_shared(
         data.shared(saved.maps),
-        f"{scaler} was fitted on",
+        scaler,
         "the new ones, and count twice. Pass rows that are new",
     )
     rows, before = fitted.n_samples_fit_, _factors(fitted, data)

@@ -101,7 +101,35 @@ class Arrivals:
         )
 
 
-class Monitor:
+@dataclass(eq=False, repr=False)
+class _State:
+    """What a monitor remembers beside its recalibrator, which is what a file has."""
+
+    confidence: float
+    burn_in: int
+    alarm: Alarm | None = None
+    n_rows: int = 0
+    history: History = field(default_factory=History)
+    _log_evidence: float = 0.0
+    _worked_on: int = 0  # rows; the others wait
+    _crossed: int | None = None  # the row at which a change was plain
+    _waiting: Arrivals = field(default_factory=Arrivals)
+    _columns: list[str] | None = None  # of features; None before all rows
+    _first: Arrivals = field(default_factory=Arrivals)  # of the burn-in, with features
+    _start_times: dict[int, float | str | None] = field(default_factory=dict)
+    _reference: Reference | None = None
+    _overall: Evidence | None = None  # before all rows
+    _regions: list[Regions] | None = None
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether evidence is that of all kinds of change, and rows are counted."""
+        shape = None if self._overall is None else self._overall.stakes.shape
+        known = shape == (_SHARES.size, N_SIZES) and self._reference is not None
+        return min(self.n_rows, self._worked_on) >= 0 and (shape is None or known)
+
+
+class Monitor(_State):
     """Watch whether errors still go with their uncertainties as they used to.
 
     Rows or batches of rows arrive through :meth:`update`. At any time, `alarm` is None,
@@ -179,24 +207,13 @@ class Monitor:
         burn_in: int = 200,
         random_state: int = 0,
     ) -> None:
-        self.confidence = check_fraction(confidence, "confidence")
-        self.burn_in = check_count(burn_in, "burn_in", least=LEAST)
+        super().__init__(
+            check_fraction(confidence, "confidence"),
+            check_count(burn_in, "burn_in", least=LEAST),
+        )
         seed = check_count(random_state, "random_state", least=0)
         self._rng = np.random.default_rng(seed)
         self.scaler = calibration if hasattr(calibration, "predict") else None
-        self.alarm: Alarm | None = None
-        self.n_rows = 0
-        self.history = History()
-        self._log_evidence = 0.0
-        self._worked_on = 0  # rows; the others wait
-        self._crossed: int | None = None  # the row at which a change was plain
-        self._waiting = Arrivals()
-        self._columns: list[str] | None = None  # of features; None before all rows
-        self._first = Arrivals()  # the rows of the burn-in, if there are features
-        self._start_times: dict[int, float | str | None] = {}
-        self._reference: Reference | None = None
-        self._overall: Evidence | None = None  # before all rows
-        self._regions: list[Regions] | None = None
         z = calibration
         if self.scaler is not None:
             if not hasattr(self.scaler, "map_"):
@@ -533,37 +550,6 @@ class Monitor:
         found = read_json(path)
         with place(str(path)):
             return cls.from_dict(found)
-
-
-@dataclass
-class _State:
-    """What a monitor remembers beside its recalibrator, under the names it has there.
-
-    The attributes of :class:`Monitor` say what each is.
-    """
-
-    confidence: float
-    burn_in: int
-    alarm: Alarm | None
-    n_rows: int
-    history: History
-    _log_evidence: float
-    _worked_on: int
-    _crossed: int | None
-    _waiting: Arrivals
-    _columns: list[str] | None
-    _first: Arrivals
-    _start_times: dict[int, float | str | None]
-    _reference: Reference | None
-    _overall: Evidence | None
-    _regions: list[Regions] | None
-
-    @property
-    def is_sound(self) -> bool:
-        """Whether evidence is that of all kinds of change, and rows are counted."""
-        shape = None if self._overall is None else self._overall.stakes.shape
-        known = shape == (_SHARES.size, N_SIZES) and self._reference is not None
-        return min(self.n_rows, self._worked_on) >= 0 and (shape is None or known)
 
 
 _PARTS = (Alarm, Arrivals, Evidence, History, Ranks, Reference, Regions)
