@@ -659,8 +659,10 @@ def read_table(X: Any) -> Predictions:
     """Return the rows of a conditioning table, an array or any data frame."""
     if isinstance(X, Predictions):
         return X
-    frame = as_frame(X, "X")
-    if frame is not None:
+    if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim in (1, 2) and X.size:
+        columns = [X] if X.ndim == 1 else list(X.T)  # the most common, and quickly told
+        names = default_names(len(columns))
+    elif (frame := as_frame(X, "X")) is not None:
         if not frame.columns or not len(frame):
             msg = (
                 f"X has {len(frame)} sample(s) and {len(frame.columns)} feature(s) "
@@ -775,18 +777,10 @@ def check_target(
             f"None. Pass the {what} of the calibration set."
         )
         raise InvalidInputError(msg)
-    from sklearn.utils import column_or_1d
-
-    array = as_array(y, "y")
-    if array.dtype.kind == "c":
-        msg = f"Complex data not supported: y must hold real {what}."
-        raise InvalidInputError(msg)
-    try:
-        array = column_or_1d(array, warn=True)
-    except ValueError as problem:
-        msg = f"{problem} Pass one column of {what}."
-        raise InvalidInputError(msg) from problem
-    column = as_floats(array, "y")
+    if type(y) is np.ndarray and y.dtype == np.float64 and y.ndim == 1:
+        column: Floats = y
+    else:
+        column = _target_column(y, what)
     bad = ~np.isfinite(column)
     if bad.any():
         # The first sentence is the one that scikit-learn's own checks look for.
@@ -806,6 +800,21 @@ def check_target(
         )
         raise InvalidInputError(msg)
     return column
+
+
+def _target_column(y: Any, what: str) -> Floats:
+    from sklearn.utils import column_or_1d
+
+    array = as_array(y, "y")
+    if array.dtype.kind == "c":
+        msg = f"Complex data not supported: y must hold real {what}."
+        raise InvalidInputError(msg)
+    try:
+        array = column_or_1d(array, warn=True)
+    except ValueError as problem:
+        msg = f"{problem} Pass one column of {what}."
+        raise InvalidInputError(msg) from problem
+    return as_floats(array, "y")
 
 
 def with_checked_uncertainty(rows: Predictions) -> Predictions:

@@ -146,7 +146,7 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
 
 
 def as_column(values: Any, name: str) -> npt.NDArray[Any]:
-    array = as_array(values, name)
+    array = values if type(values) is np.ndarray else as_array(values, name)
     if array.ndim != 1:
         msg = (
             f"`{name}` must be one-dimensional; found shape {array.shape}. "
