@@ -245,11 +245,13 @@ class Person:
 
     def outside(self):
         """Return requests that went elsewhere."""
+        own = f"http://127.0.0.1:{self.server.port}/"
         found = [
             each["request"]["url"]
             for each in self.browser.of_kind("Network.requestWillBeSent")
+            # the page before may have asked its own server while it was left
+            if each["documentURL"].startswith(own)
         ]
-        own = f"http://127.0.0.1:{self.server.port}/"
         assert any(each.startswith(own) for each in found)
         return [each for each in found if not each.startswith((own, "data:,"))]
 

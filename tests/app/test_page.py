@@ -287,7 +287,7 @@ def test_a_second_table_and_another_uncertainty_stand_beside_the_first(
     split = np.where(np.arange(500) % 3, "learn", "judge")
     first = first.with_columns(std=pl.col("u") * 0.6, split=split)
     first.write_parquet("first.parquet")
-    second.rename({"u": "sigma"}).write_parquet("second.parquet")
+    second.write_parquet("second.parquet")
     person.open()
     person.choose_file("table", tmp_path / "first.parquet")
     person.wait("document.querySelector('#table .columns')")

@@ -21,7 +21,7 @@ from ..cli.fit import range_in_words
 from ..cli.methods import load_saved
 from ..cli.table import Table, read_columns
 from ..datasets import make_molecules
-from ..exceptions import ColumnError, InvalidInputError
+from ..exceptions import InvalidInputError
 from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..predictions import as_predictions
@@ -35,6 +35,7 @@ from .views import (
     local_view,
     problem_view,
     rows_view,
+    unclear_columns,
     validation_view,
 )
 
@@ -92,7 +93,7 @@ class Orders:
             roles, unclear = guess(raw)
             settings = replace(settings, roles=roles)
             if unclear:
-                wrong = ColumnError(" ".join(map(str, unclear)))
+                wrong = unclear_columns(unclear, raw.names)
         try:
             self._table(settings).refuse_zeros()
         except InvalidInputError as problem:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from ..cli.columns import MISSING_TEXTS, Columns
+from ..exceptions import ColumnError
 from ..report.text import (
     MARKS,
     clean,
@@ -20,6 +22,7 @@ from ..report.text import (
     tabulate_candidates,
     valid_cells,
 )
+from ..roles import listed
 
 if TYPE_CHECKING:
     from ..judging.local import LocalZMS
@@ -113,6 +116,21 @@ def problem_view(problem: Exception | None) -> dict[str, Any]:
         words = f"{problem.filename}: {problem.strerror}"
     code, fields = getattr(problem, "code", ""), getattr(problem, "fields", {})
     return {"problem": words, "code": code, "fields": fields}
+
+
+def unclear_columns(
+    problems: Sequence[ColumnError], names: Sequence[str]
+) -> ColumnError:
+    """Return what cannot be told of columns as the page says it: a click mends it."""
+    words = []
+    for each in problems:
+        if len(each.columns) > 1:
+            several = listed(each.columns)
+            words.append(f"Several columns could be the {each.role}: {several}.")
+        else:
+            words.append(f"No column is plainly the {each.role}.")
+    words.append(f"Choose below. The columns are: {listed(names)}.")
+    return ColumnError(" ".join(words))
 
 
 def columns_view(raw: Columns, roles: dict[str, str]) -> dict[str, Any]:
