@@ -108,7 +108,7 @@ def test_the_tables_name_everything_public_that_takes_data():
     others = {"picp", "interval_scores"}
     others |= {"normal_interval", "sharpness", "load", "save"}
     others |= {"RecalibratedRegressor"}  # takes what its regressor takes
-    others |= {"Predictions"}  # tests/test_predictions.py
+    others |= {"Predictions"}  # tests/predictions
     # of tables with gaps: tests/targets
     others |= {"RecalibratedTargets", "validate_targets"}
     others |= {"shift_weights"}  # of two tables: tests/test_weights.py

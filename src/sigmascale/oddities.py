@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ._support.bits import float_bits, label_bits, mixed, rough_key
 from ._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Ints, largest_size
 from ._support.labels import Categories, label_text
-from ._support.telling import warn
+from ._support.notices import warn
 from .exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,

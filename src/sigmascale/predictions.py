@@ -36,7 +36,7 @@ from ._support.checks import (
     refuse_values,
 )
 from ._support.labels import Categories, Label
-from ._support.telling import warn
+from ._support.notices import warn
 from ._support.weights import check_weights, mean_of, total_of
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 

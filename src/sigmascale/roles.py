@@ -744,7 +744,7 @@ def find_columns(
     Those of numbers that are no features, because they count rows for example, are
     told in a warning.
     """
-    from ._support.telling import warn
+    from ._support.notices import warn
 
     table = _FrameColumns(frame)
     for name, role in ((groups, "groups"), (time, "time")):

@@ -19,7 +19,7 @@ from .._support.checks import (
     SMALLEST,
     refuse_reserved,
 )
-from .._support.telling import warn
+from .._support.notices import warn
 from ..exceptions import InvalidInputError, ZeroUncertaintyWarning
 from ..predictions import NamedColumns, Predictions, default_names
 from .libraries import Array, Library, is_device_array, library_of

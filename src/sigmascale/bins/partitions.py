@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, check_count
 from .._support.labels import Categories, Label, are_ordered_labels
-from .._support.telling import warn
+from .._support.notices import warn
 from .._support.weights import total_of
 from ..exceptions import FewerBinsWarning
 from .libraries import Array, Library, hashed, library_of, reduce_runs

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
-from .._support.telling import warn
+from .._support.notices import warn
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from .libraries import Array, library_of
 from .partitions import BinnedRows, sum_by_code

@@ -407,7 +407,7 @@ def judge_table(
 
 def warn_of_shared(share: float, scaler: str, which: str) -> None:
     """Warn if a share of what a recalibrator was fitted on is among new rows."""
-    from .._support.telling import warn
+    from .._support.notices import warn
 
     if share >= SHARED:
         warn(

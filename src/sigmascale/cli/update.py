@@ -146,7 +146,7 @@ def _range(factors: dict[str, float]) -> str:
 
 def _factors(fitted: VarianceScaler, data: Table) -> dict[str, float]:
     """Return what new rows are multiplied by; new labels are no surprise."""
-    from .._support.telling import noted, quiet, warn
+    from .._support.notices import noted, quiet, warn
     from ..exceptions import UnseenCategoryWarning
 
     with quiet(), noted() as told:

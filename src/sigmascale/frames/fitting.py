@@ -8,7 +8,7 @@ import narwhals as nw
 import numpy as np
 
 from .._support.checks import check_count
-from .._support.telling import telling_of
+from .._support.notices import about_subject
 from ..exceptions import InvalidInputError
 from ..scaling import VarianceScaler
 from ..targets.recalibrated import RecalibratedTargets
@@ -158,7 +158,7 @@ def _fit_targets(
             raise InvalidInputError(msg)
         known = lazy.filter(~is_missing(number(schema, e)))
         share = max(most // len(names), 100)
-        with telling_of(f"target {name!r}"):
+        with about_subject(f"target {name!r}"):
             drawn.append(draw(known, e, u, features, most=share, groups=groups))
     targets.is_column_ = False
     targets.uncertainty_columns_ = list(range(len(names)))

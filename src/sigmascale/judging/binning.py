@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, Labels, check_column, check_same_length
 from .._support.labels import Label, label_array
-from .._support.telling import warn
+from .._support.notices import warn
 from .._support.weights import total_of
 from ..bins.partitions import (
     BinnedRows,

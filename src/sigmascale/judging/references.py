@@ -24,8 +24,8 @@ from .._support.checks import (
     check_uncertainty,
     rng_from,
 )
+from .._support.notices import warn
 from .._support.render import Cells, Result
-from .._support.telling import warn
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning

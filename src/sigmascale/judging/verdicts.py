@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction, rng_from
-from .._support.telling import noted, warn
+from .._support.notices import noted, warn
 from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import (

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, check_fraction
 from .._support.labels import Categories, label_text
-from .._support.telling import warn
+from .._support.notices import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 

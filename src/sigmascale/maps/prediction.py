@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import LARGEST, SMALLEST, Floats
-from .._support.telling import warn
+from .._support.notices import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenCategoryWarning
 from ..oddities import Profile

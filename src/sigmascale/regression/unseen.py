@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_method_params
 
 from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.labels import Categories
-from .._support.telling import quiet
+from .._support.notices import quiet
 from ..exceptions import InvalidInputError
 from ..maps.conformal import ConformalScores
 from ..predictions import Predictions

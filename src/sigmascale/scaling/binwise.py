@@ -6,7 +6,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, check_choice, check_count
 from .._support.citations import FRENKEL, SCORES
-from .._support.telling import warn
+from .._support.notices import warn
 from ..bins.partitions import Cells, EqualSizeBins
 from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarning

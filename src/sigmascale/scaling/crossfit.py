@@ -11,7 +11,7 @@ import numpy.typing as npt
 from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats, Ints, Labels
-from .._support.telling import noted, quiet, warn
+from .._support.notices import noted, quiet, warn
 from .._support.weights import mean_of, total_of
 from ..bins.quantiles import in_order
 from ..maps import multiplied

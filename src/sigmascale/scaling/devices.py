@@ -15,7 +15,7 @@ import numpy as np
 
 from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
 from .._support.labels import Categories, Label, in_label_order, numbers_of
-from .._support.telling import warn
+from .._support.notices import warn
 from ..bins.devices import DeviceRows, column_beside
 from ..bins.devices import on_device as on_device
 from ..bins.libraries import Array, Library, library_of, to_numpy

@@ -17,7 +17,7 @@ from .._support.checks import (
     refuse_other_order,
 )
 from .._support.labels import Categories
-from .._support.telling import warn
+from .._support.notices import warn
 from ..exceptions import HeavyTailsWarning, InvalidInputError
 from ..maps import Node, multiplied
 from ..maps.conformal import ConformalScores

@@ -12,8 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._support.checks import Floats, Ints, check_count
 from .._support.citations import RAKING
+from .._support.notices import warn
 from .._support.progress import track
-from .._support.telling import warn
 from ..bins.partitions import EqualSizeBins, LabelBins, sum_by_code
 from ..bins.sums import CellSums, with_joint_codes
 from ..exceptions import InvalidInputError

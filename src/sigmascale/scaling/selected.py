@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import LARGEST_Z, Floats, Ints, check_count
+from .._support.notices import warn
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
-from .._support.telling import warn
 from ..bins.sums import nll_from
 from ..exceptions import (
     AverageOffWarning,

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Label, in_label_order
-from .._support.telling import warn
+from .._support.notices import warn
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from .._support.checks import LARGEST_Z, Floats
-from .._support.telling import quiet
+from .._support.notices import quiet
 from ..maps import Constant, Hypotenuse, Node, Product, multiplied
 from ..maps.nodes import in_unit
 from ..maps.prediction import in_range, rescale

@@ -17,9 +17,9 @@ from .._support.checks import (
     check_pair,
     refuse_other_order,
 )
+from .._support.notices import quiet, warn
 from .._support.progress import working
 from .._support.render import TableFormat, as_table, html_table, shorten
-from .._support.telling import quiet, warn
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError

@@ -26,7 +26,7 @@ from .._support.checks import (
     refuse_lazy,
 )
 from .._support.labels import label_text
-from .._support.telling import telling_of
+from .._support.notices import about_subject
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions
@@ -57,7 +57,7 @@ class TargetRows:
     def told(self) -> Iterator[None]:
         """Name the target in warnings and errors."""
         some = " (known entries)" if self.places.size < self.n_table else ""
-        with telling_of(f"target {self.name!r}{some}"):
+        with about_subject(f"target {self.name!r}{some}"):
             yield
 
 

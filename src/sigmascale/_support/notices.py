@@ -64,10 +64,10 @@ def noted() -> Iterator[list[Warning]]:
 
 
 @contextmanager
-def telling_of(subject: str) -> Iterator[None]:
+def about_subject(subject: str) -> Iterator[None]:
     """Put what it is about in front of warnings, and of errors in the input.
 
-    >>> with quiet(), noted() as notes, telling_of("target 'energy'"):
+    >>> with quiet(), noted() as notes, about_subject("target 'energy'"):
     ...     warn("All 3 errors are 0.", UserWarning)
     >>> notes
     [UserWarning("target 'energy': All 3 errors are 0.")]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
-from sigmascale._support.telling import noted, quiet, warn
+from sigmascale._support.notices import noted, quiet, warn
 from sigmascale.exceptions import FewerBinsWarning
 
 
