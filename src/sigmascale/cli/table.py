@@ -450,7 +450,7 @@ class Table:
         write_table(frame, output, separator=style.separator, decimal=style.decimal)
         return {"rows": self.n_rows, "dropped": self.dropped}
 
-    # -- telling --------------------------------------------------------------------
+    # -- words -----------------------------------------------------------------------
 
     def __str__(self) -> str:
         """Return what was taken from the file, in words."""

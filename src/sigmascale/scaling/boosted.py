@@ -238,7 +238,7 @@ class BoostedScaling(VarianceScaler):
             grower = Grower(codes, partitions, seen, options, weights=weights)
             if len(partitions) > MOST_COLUMNS:
                 gains = grower.first_gains(current, cap)
-                allowed = _telling(gains, ratio, cap, weights)
+                allowed = _allowed_columns(gains, ratio, cap, weights)
                 grower = Grower(codes, partitions, seen, options, allowed, weights)
         grown = Forest(max(partition.n_codes for partition in partitions))
         out = np.zeros(ratio.size)
@@ -274,7 +274,7 @@ class BoostedScaling(VarianceScaler):
         return grown, best_out
 
 
-def _telling(
+def _allowed_columns(
     gains: Floats, ratio: Floats, cap: float, weights: Floats | None
 ) -> npt.NDArray[np.bool_]:
     """Return which of very many columns each booster looks at.

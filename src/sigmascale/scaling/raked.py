@@ -213,7 +213,7 @@ class RakedScaling(VarianceScaler):
         """Learn the factors; return the map, and the same without each of the folds."""
         cells = cells.with_pairs(self.pairs_, self.n_codes_)
         pseudo, pseudo_of_folds = self._choose(cells)
-        active = telling(cells, self.n_codes_)
+        active = active_variables(cells, self.n_codes_)
         pseudo = tuple(k if a else np.inf for k, a in zip(pseudo, active, strict=True))
         raking = rake(cells, self.n_codes_, pseudo, tolerance=TOLERANCE)
         self.n_iter_ = raking.n_sweeps
@@ -420,7 +420,7 @@ class CrossRaking:
             ]
         else:  # nothing is unseen
             self._parts = [(cells, cells)]
-        self._telling = [telling(rest, n_codes) for rest, _ in self._parts]
+        self._active = [active_variables(rest, n_codes) for rest, _ in self._parts]
 
     def judge(
         self,
@@ -436,7 +436,7 @@ class CrossRaking:
         self.rakings = []
         found = []
         for (rest, unseen), active, start, pseudo in zip(
-            self._parts, self._telling, starts, pseudo_rows, strict=True
+            self._parts, self._active, starts, pseudo_rows, strict=True
         ):
             raking = rake(
                 rest,
@@ -478,7 +478,7 @@ class UnseenSums:
         return float(np.log(capped / share) + log_factor / share)
 
 
-def telling(cells: CellSums, n_codes: Sequence[int]) -> list[bool]:
+def active_variables(cells: CellSums, n_codes: Sequence[int]) -> list[bool]:
     """Return which variables are raked: of very many, those whose bins differ most."""
     if len(n_codes) <= MOST_VARIABLES:
         return [True] * len(n_codes)
