@@ -381,7 +381,7 @@ INF, NAN = ({"is": "number", "value": value} for value in ("inf", "nan"))
         ("temperature", _learned("sums_", [1.0]), "sums are not those of its bins"),
         ("temperature", _summed("z2", [-1.0]), "its BinSums are not whole"),
         ("temperature", _summed("n", [NAN]), "holds a number that is not one"),
-        ("group", _learned("rare_sums_", "abc"), "sums are a str"),
+        ("category", _learned("rare_sums_", "abc"), "sums are a str"),
         ("binwise", _learned("partition_", None), "sums are not those of its bins"),
         (
             "temperature",
@@ -443,9 +443,9 @@ def test_arrays_take_no_more_memory_than_the_file_has_values_for(
     saved, tmp_path, extra
 ):
     path = tmp_path / "scaler.json"
-    path.write_text(saved["group"], encoding="utf-8")
+    path.write_text(saved["category"], encoding="utf-8")
     load(path)  # what is imported is not counted
-    document = json.loads(saved["group"])
+    document = json.loads(saved["category"])
     document["recalibrator"]["learned"]["extra_"] = extra
     path.write_text(with_checksum(document), encoding="utf-8")
     del document
