@@ -166,7 +166,7 @@ def _sentinel(name: str, x: Floats) -> str:
         size = abs(value)
         # errors are the sentinel minus a prediction
         near = 0.05 * size if name == "error" else 1e-9 * size
-        if not any(abs(size - each) <= near for each in _SENTINELS):
+        if size == np.inf or not any(abs(size - each) <= near for each in _SENTINELS):
             continue
         like = np.abs(x - value) <= near
         others = x[~like & np.isfinite(x)]

@@ -481,6 +481,7 @@ class Predictions(NamedColumns):
                 f"as {names[0]!r}. Convert it, or leave it out."
             )
             raise NotANumberError(msg)
+        _refuse_infinite(self.columns[position], self._shown(position))
         return self.columns[position]
 
     def variable(self, key: int | str) -> Column:
@@ -511,27 +512,43 @@ def fitted_names(estimator: Any) -> tuple[str, ...]:
     return default_names(getattr(estimator, "n_features_in_", 1))
 
 
-def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
-    """Return a feature as numbers, or as the codes of labels and these."""
+def _typed(
+    values: Any, name: str, *, used: bool = True
+) -> tuple[Column, tuple[Label, ...] | None]:
+    """Return a feature as numbers, or as the codes of labels and these.
+
+    One that may not be `used` may hold anything: dates are labels, numbers infinite.
+    """
     column = as_column(values, name)
+    dates = column.dtype.kind in "mM"
     if column.dtype.kind == "O":
         kinds = {type(value) for value in column}
         if any(issubclass(kind, str) for kind in kinds):
             return _labelled(column)
-        if any(issubclass(kind, _TIMES) for kind in kinds):
-            raise NotANumberError(no_dates(name))
-    if column.dtype.kind in "UST" or (
-        # float64 would take different whole numbers for the same
-        column.dtype.kind in "iu"
-        and column.size
-        and max(int(column.max()), -int(column.min())) > EXACT
-        and (column.astype(np.float64).astype(object) != column).any()
+        dates = any(issubclass(kind, _TIMES) for kind in kinds)
+    if dates and used:
+        raise NotANumberError(no_dates(name))
+    if (
+        dates
+        or column.dtype.kind in "UST"
+        or (
+            # float64 would take different whole numbers for the same
+            column.dtype.kind in "iu"
+            and column.size
+            and max(int(column.max()), -int(column.min())) > EXACT
+            and (column.astype(np.float64).astype(object) != column).any()
+        )
     ):
         return _labelled(column)
     numbers = as_floats(column, name)
-    infinite = "finite, not inf|Drop or repair these rows."
-    refuse_values(np.isinf(numbers), numbers, name, infinite)
+    if used:
+        _refuse_infinite(numbers, name)
     return numbers, None
+
+
+def _refuse_infinite(numbers: Floats, name: str) -> None:
+    must = "finite, not inf|Drop or repair these rows."
+    refuse_values(np.isinf(numbers), numbers, name, must)
 
 
 def _labelled(column: npt.NDArray[Any]) -> tuple[Column, tuple[Label, ...]]:
@@ -679,7 +696,7 @@ def read_table(X: Any) -> Predictions:
         names = default_names(len(columns))
     u = as_floats(columns[0], f"X[:, {names[0]}]")
     typed = [
-        _typed(column, f"X[:, {name}]")
+        _typed(column, f"X[:, {name}]", used=False)
         for name, column in zip(names[1:], columns[1:], strict=True)
     ]
     return Predictions.of(
