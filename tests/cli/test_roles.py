@@ -202,7 +202,7 @@ def test_a_formula_gives_features_that_can_be_binned_by(roles, refusal):
     by = ("--method", "category", "--by", "OxNy")
     found = roles(FRAME, "--formula", "formula", *by)
     assert (found["formula"], found["numbers"], found["labels"]) == ("formula", [], [])
-    assert "4 groups" in ss.load("s.json").describe()
+    assert "4 categories" in ss.load("s.json").describe()
     # a column and a derived feature cannot share a name
     assert refusal(FRAME, "--formula", "formula", "--label", "mass").says("'mass'")
 

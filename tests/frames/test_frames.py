@@ -249,7 +249,7 @@ def test_thousands_of_labels_are_looked_up(engine, tmp_path):
     X = table.select("u", "kind")
     groups = frames.fit(ss.CategoryScaling("kind"), lazy, features=["kind"], **NAMES)
     expected = ss.CategoryScaling("kind").fit(X, table["E"])
-    assert groups.groups_.labels == expected.groups_.labels
+    assert groups.categories_.labels == expected.categories_.labels
     found = collected(frames.predict(groups, lazy))
     np.testing.assert_allclose(
         found["u_recalibrated"],
@@ -274,7 +274,7 @@ def test_null_and_text_that_says_missing_are_two_labels(engine, tmp_path):
     table.write_parquet(tmp_path / "labels.parquet")
     lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
     scaler = frames.fit(ss.CategoryScaling("kind"), lazy, features=["kind"], **NAMES)
-    assert scaler.groups_.labels == ("None", "missing", "nan", None)
+    assert scaler.categories_.labels == ("None", "missing", "nan", None)
     found = collected(frames.predict(scaler, lazy))
     np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
 
@@ -289,10 +289,10 @@ def test_missing_categories_are_missing_labels():
     for column in (pd.Categorical(kind), pd.array(kind, dtype="string"), kind):
         frame["kind"] = column
         scaler = ss.CategoryScaling("kind").fit(frame[["u", "kind"]], frame["E"])
-        assert scaler.groups_.labels == ("gas", "solid", None)
+        assert scaler.categories_.labels == ("gas", "solid", None)
         lazy = dd.from_pandas(frame, npartitions=2)
         again = frames.fit(ss.CategoryScaling("kind"), lazy, features=["kind"], **NAMES)
-        assert again.groups_.labels == ("gas", "solid", None)
+        assert again.categories_.labels == ("gas", "solid", None)
         new = frames.predict(scaler, lazy).compute()["u_recalibrated"]
         np.testing.assert_allclose(new, expected, rtol=1e-12)
 
@@ -312,7 +312,7 @@ def test_large_whole_numbers_are_labels_that_stay_apart(engine, tmp_path, holes)
     lazy = frames.scan(tmp_path / "labels.parquet", engine=engine)
     scaler = frames.fit(ss.CategoryScaling("run"), lazy, features=["run"], **NAMES)
     expected = (*numbers[:-1], None) if holes else tuple(numbers)
-    assert scaler.groups_.labels == expected
+    assert scaler.categories_.labels == expected
     found = collected(frames.predict(scaler, lazy))
     np.testing.assert_allclose(found["u_recalibrated"], found["E"].abs())
     if not holes:

@@ -519,7 +519,7 @@ def test_no_name_becomes_an_element_or_a_template(nasty_page):
         (ss.BinwiseScaling(5), "The factors of 5 bins", 1),
         (ss.BinwiseScaling(3, by=("u", "mass")), "The factors of 9 bins", 3),
         (ss.BinwiseScaling(5, by="mass"), "The factors of 5 bins", 1),
-        (ss.CategoryScaling(by="phase"), "2 groups have a factor", 1),
+        (ss.CategoryScaling(by="phase"), "2 categories have a factor", 1),
         (ss.RakedScaling(5, pairs=[(0, 1)], shrinkage=5.0), "joint bins: u & mass", 3),
         (ss.BoostedScaling(max_trees=5), "boosters of", 3),
     ],
