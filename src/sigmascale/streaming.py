@@ -7,10 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from ._support.bits import ordered_bits
 from ._support.checks import Floats, Ints, check_column
 from .bins.devices import DeviceRows, on_device
 from .bins.fine_bins import FineBins
-from .bins.libraries import library_of, ordered_bits
+from .bins.libraries import library_of
 from .bins.partitions import EqualSizeBins, bins_of, cut_positions
 from .bins.sums import BinSums
 from .exceptions import InvalidInputError

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sigmascale._support.bits import hashed
 from sigmascale._support.labels import Categories
-from sigmascale.bins.libraries import hashed
 from sigmascale.bins.partitions import (
     BinnedRows,
     Cells,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._support.bits import MAGNITUDE
 from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Ints
-from .libraries import MAGNITUDE
 from .partitions import (
     EqualSizeBins,
     cut_positions,

@@ -24,7 +24,6 @@ from .._support.checks import Floats, Ints
 
 Array = Any  # of whatever library
 
-MAGNITUDE = 2**63 - 1  # all bits of a 64-bit number but the sign
 _CLASSES = {"torch": "Tensor", "cupy": "ndarray"}  # which lack __array_namespace__
 
 
@@ -45,42 +44,6 @@ def to_numpy(values: Any) -> Any:
     library = library_of(values)
     with library.in_64_bits():
         return library.to_host(library.floats(library.detached(values)))
-
-
-def ordered_bits(bits: Array) -> Array:
-    """Return the bits of float64 as integers in the order of the numbers, and back."""
-    return bits ^ ((bits >> 63) & MAGNITUDE)
-
-
-def mixed(x: Array) -> Array:
-    """Return other bits for each integer: the finaliser of splitmix64.
-
-    Integers are unsigned in NumPy. In other libraries, which lack such, they are signed
-    and in the same order.
-    """
-
-    def constant(value: int) -> Any:
-        if isinstance(x, np.ndarray):
-            return np.uint64(value)
-        return value - 2**64 if value >= 2**63 else value
-
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ _shifted(x, shift)) * constant(factor)
-    x = x ^ _shifted(x, 31)
-    return x if isinstance(x, np.ndarray) else x ^ constant(2**63)
-
-
-def hashed(positions: Array) -> Array:
-    """Return numbers in random order, which never change, for some whole numbers."""
-    if isinstance(positions, np.ndarray):
-        return mixed(positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    return mixed(positions * (0x9E3779B97F4A7C15 - 2**64))
-
-
-def _shifted(x: Array, shift: int) -> Array:
-    if isinstance(x, np.ndarray):
-        return x >> np.uint64(shift)
-    return (x >> shift) & (2 ** (64 - shift) - 1)  # no sign comes in from the left
 
 
 class _Functions:

@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._support.bits import hashed
 from .._support.checks import Floats, Ints, check_count
 from .._support.labels import Categories, Label, are_ordered_labels
 from .._support.notices import warn
 from .._support.weights import total_of
 from ..exceptions import FewerBinsWarning
-from .libraries import Array, Library, hashed, library_of, reduce_runs
+from .libraries import Array, Library, library_of, reduce_runs
 from .quantiles import (
     Grid,
     Limits,
