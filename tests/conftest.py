@@ -237,6 +237,13 @@ def chromium(folder):
             process.wait()
 
 
+@pytest.fixture
+def own_browser(tmp_path_factory):
+    """A browser that no other test has used: it has downloaded nothing yet."""
+    with chromium(tmp_path_factory.mktemp("chromium")) as page:
+        yield page
+
+
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     with chromium(tmp_path_factory.mktemp("chromium")) as page:

@@ -298,6 +298,18 @@ def demo(browser, tmp_path_factory):
 
 
 @pytest.fixture
+def finished_alone(demo, own_browser):
+    """The page of the demo in a browser of its own."""
+    person = Person(own_browser, demo.server)
+    person.open()
+    person.wait("document.querySelector('#recalibrate .card')")
+    person.idle()
+    yield person
+    assert person.complaints() == []
+    assert person.outside() == []
+
+
+@pytest.fixture
 def finished(demo):
     """The page of the demo, wherever the browser has been since."""
     if demo.run("location.href") != demo.server.address:

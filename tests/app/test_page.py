@@ -81,9 +81,9 @@ def assert_scores(shown, told, column=0):
 
 
 def test_the_demo_from_the_first_look_to_the_download_of_everything(
-    finished, tmp_path, sigmascale, monkeypatch
+    finished_alone, tmp_path, sigmascale, monkeypatch
 ):
-    person = finished
+    person = finished_alone
     assert "test.csv: 2,000 rows" in person.text("#table")
     text = person.text("#recalibrate")
     assert re.search("from 2,000 rows, .* 2,000 other rows", text)
