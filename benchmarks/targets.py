@@ -5,7 +5,7 @@ sigma = level * hypot(u, floor); `RecalibratedTargets` against separate fits of 
 template and against one factor for all, by the mean NLL of new rows. The second: force
 components of atoms, perfectly calibrated, whose errors have a part in common with the
 other atoms of the structure and with the other components; how often
-`validate_targets` finds fault with any component, by structures and by atoms.
+`validate` finds fault with any component, by structures and by atoms.
 
     python benchmarks/targets.py
 
@@ -104,7 +104,7 @@ def false_alarms(of_atoms, of_components, n_sets):
         rng = np.random.default_rng(seed)
         error, u, structure = calibrated_forces(of_atoms, of_components, rng)
         for i, groups in enumerate((structure, None)):
-            answer = ss.validate_targets(error, u, groups=groups).answer
+            answer = ss.validate(ss.split_targets(error, u, groups=groups)).answer
             found[i] += answer == "no"
     return found / n_sets
 

@@ -77,4 +77,4 @@ for name, squares in distance.items():
 rng = np.random.default_rng(99)
 u_new = rng.lognormal(0, 0.5, (300, 12)) * np.median(u, axis=0)
 error_new = rng.normal(scale=u_new * true)
-print(ss.validate_targets(error_new, targets.predict(u_new), names=names))
+print(ss.validate(ss.split_targets(error_new, targets.predict(u_new), names=names)))

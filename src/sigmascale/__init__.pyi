@@ -57,7 +57,7 @@ from .scaling import (
 )
 from .streaming import RunningScores
 from .targets.recalibrated import RecalibratedTargets
-from .targets.validation import validate_targets
+from .targets.tables import split_targets
 
 __all__ = [
     "BinwiseScaling",
@@ -112,9 +112,9 @@ __all__ = [
     "scorecard",
     "sharpness",
     "shift_weights",
+    "split_targets",
     "tails",
     "uce",
     "validate",
-    "validate_targets",
     "zms",
 ]

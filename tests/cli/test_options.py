@@ -504,12 +504,12 @@ def test_check_judges_once_and_hands_the_verdicts_to_the_report(
 ):
     judged = []
 
-    def validate(*arguments, **options):
-        judged.append(arguments)
-        return real(*arguments, **options)
+    def note_rows(error, **options):
+        judged.extend([] if isinstance(error, dict) else [error])
+        return real(error, **options)
 
     real = ss.validate
-    monkeypatch.setattr("sigmascale.judging.verdicts.validate", validate)
+    monkeypatch.setattr("sigmascale.judging.verdicts.validate", note_rows)
     check = ("check", "test.csv", "--error", "E", "--feature", "mass")
     done = sigmascale(*check, "--report", "a.html", "--seed", "3")
     assert done.out.endswith("\nReport: a.html\n")

@@ -211,8 +211,8 @@ def test_columns_are_paired_by_their_names_whatever_their_order(prefix, of_error
     assert targets.score(X, turned) == score
     again = loads(dumps(targets))
     np.testing.assert_array_equal(again.predict(X), targets.predict(X))
-    verdicts = ss.validate_targets(error, X.iloc[:, :3], joint=False, n_bins=2)
-    zms = [each.zms for each in verdicts.scores.values()]
+    judged = ss.split_targets(error, X.iloc[:, :3])
+    zms = [ss.zms(each) for each in judged.values()]
     np.testing.assert_allclose(zms, [1.0, 4.0, 16.0], rtol=0.2)
 
 

@@ -134,7 +134,7 @@ class Orders:
         judged = self._run(settings.check(report=False))
         return {
             "told": str(judged.data),
-            "found": validation_view(judged.found),
+            "found": validation_view(judged.found.targets[""]),
             "command": line(settings.check(report=True)),
             **_numbers_of_bins(judged),
         }
@@ -167,8 +167,8 @@ class Orders:
             if "factors" in learned
             else "",
             "candidates": candidates_view(learned),
-            "before": validation_view(judged.found),
-            "after": validation_view(judged.recalibrated),
+            "before": validation_view(judged.found.targets[""]),
+            "after": validation_view(judged.recalibrated.targets[""]),
             **_numbers_of_bins(judged),
             "test": {"file": test.file, "stem": "", "settings": test.to_dict()},
             "scaler": files["scaler"],
@@ -241,7 +241,7 @@ def _uncertainty(data: Table, scaler: str | None) -> Any:
 
 def _numbers_of_bins(judged: Any) -> dict[str, int]:
     most = max(2, min(MOST_BINS, judged.data.n_rows // MIN_ROWS))
-    return {"bins": judged.found.local["u"].n.size, "most_bins": most}
+    return {"bins": judged.found.targets[""].local["u"].n.size, "most_bins": most}
 
 
 def _contents(report: str, parts: str) -> dict[str, Any]:

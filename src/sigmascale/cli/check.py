@@ -47,6 +47,7 @@ from .options import (
 )
 
 if TYPE_CHECKING:
+    from ..judging.validation import Validations
     from ..monitoring.over_time import OverTime
     from ..roles import Choice, Expected
     from .lazy_table import LazyTable
@@ -153,7 +154,7 @@ def check(
         if value is not None and other is None:
             msg = f"{option} is for {needs}; pass that, too."
             raise InvalidInputError(msg)
-    expected, several = choice, choice.names_several
+    expected, several, saved = choice, choice.names_several, None
     if scaler is not None:
         saved = load_saved(scaler)
         expected = expected_by(scaler, saved, choice)
@@ -163,34 +164,38 @@ def check(
             parts=parts, calibration=calibration, sample=sample, time=time
         )
     data = open_table(files, reading, expected, sample)
-    if scaler is not None:
+    if saved is not None:
         data.require_memory("--scaler", "Judge some of them")
     learned_from = None
     if report is not None:
         _report_paths(report, data.roles)  # are checked before anything is judged
         if calibration is not None:
             learned_from = Table.open([calibration], reading, expected)
-    judged = judge_table(
-        data,
-        scaler=scaler,
-        groups=groups,
-        bins=bins,
-        seed=seed,
-        time=time,
-        tolerance=tolerance,
-        confidence=confidence,
-    )
+    options: dict[str, Any] = {"tolerance": tolerance, "confidence": confidence}
+    options |= {"groups": groups, "n_bins": bins, "rng": seed}
+    times = None if time is None else data.times(time)
+    found = data.validate(**options)
+    recalibrated = None
+    if saved is not None and isinstance(data, Table):
+        warn_of_shared(
+            data.shared(saved.maps),
+            str(scaler),
+            "those to be judged, where it is better than on new ones. Judge it on "
+            "other rows",
+        )
+        recalibrated = data.validate(data.recalibrated(saved.maps), **options)
+    judged = Judged(data, found, recalibrated, scaler, seed, times)
     written = []
     if report is not None:
         written = judged.write_report(report, calibration=learned_from, parts=parts)
     if as_json:
         show_json(judged)
     elif format in (TableFormat.markdown, TableFormat.latex):
-        show_table(judged.final, format)
+        show_table(judged.final.targets.get("", judged.final), format)
     else:
         tell_guesses(choice, data)
         say()
-        _tell_several(judged) if data.is_several else _tell_one(judged)
+        _tell(judged)
         say(f"\n{CLOSING[judged.final.answer]}")
         if written:
             what = "Reports" if data.is_several else "Report"
@@ -198,26 +203,29 @@ def check(
     raise typer.Exit(_exit_code(judged.final.answer, tolerate))
 
 
-def _tell_one(judged: Judged) -> None:
-    """Print the verdicts on one target, sentence by sentence."""
+def _tell(judged: Judged) -> None:
+    """Print the verdicts: on one target in sentences, of several a line on each."""
+    several, final = judged.data.is_several, judged.final
+    stages = {"": final}
     if judged.recalibrated is not None:
-        show_verdicts(judged.found, "Before")
+        stages = {"Before": judged.found, "After": final}
+    for title, each in stages.items():
+        if title == "After":
+            say()
+        if several:
+            say(f"{title}\n{each.to_table()}" if title else each.to_table())
+        else:
+            show_verdicts(each.targets[""], title)
+    if several:
         say()
-    show_verdicts(judged.final, "After" if judged.recalibrated else "")
-    say("\n" + str(judged.final).split("\n\n", 1)[1])
+        show_words(*final.summary.splitlines())
+        return
+    one = final.targets[""]
+    say("\n" + str(one).split("\n\n", 1)[1])
     in_time = "" if judged.over_time is None else judged.over_time.words
-    for words in (judged.final.sampled, judged.final.tails, in_time):
+    for words in (one.sampled, one.tails, in_time):
         if words:
             show_words(words)
-
-
-def _tell_several(judged: Judged) -> None:
-    """Print the verdicts on several targets, a line for each."""
-    if judged.recalibrated is not None:
-        say(f"Before\n{judged.found.to_table()}\n\nAfter")
-    say(judged.final.to_table())
-    say()
-    show_words(*judged.final.summary.splitlines())
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:
@@ -240,12 +248,12 @@ class Judged:
     ----------
     data : Table or LazyTable
         The table.
-    found : Validation or TargetsValidation
-        The verdicts on its uncertainties as they are.
-    recalibrated : Validation, TargetsValidation or None
+    found : Validations
+        The verdicts on its uncertainties as they are, by target.
+    recalibrated : Validations or None
         Those on what a recalibrator makes of them.
-    scaler : recalibrator or None
-        That recalibrator.
+    scaler : str or None
+        The file of that recalibrator.
     seed : int
         The seed of all random numbers.
     times : array or None
@@ -253,28 +261,28 @@ class Judged:
     """
 
     data: Table | LazyTable
-    found: Any
-    recalibrated: Any
-    scaler: Any
+    found: Validations
+    recalibrated: Validations | None
+    scaler: str | None
     seed: int
     times: Any = None
 
     @property
-    def final(self) -> Any:
+    def final(self) -> Validations:
         """The verdicts that decide: on new uncertainties, if there are any."""
         return self.found if self.recalibrated is None else self.recalibrated
 
     @cached_property
     def over_time(self) -> OverTime | None:
         """How calibration runs over time, if it is known when rows came."""
-        if self.times is None or self.final.rows is None:
+        if self.times is None:
             return None
         from ..monitoring.over_time import over_time
 
+        judged, level = self.final.targets[""].rows, self.final.confidence
+        assert judged is not None
         with about(self.data.file):
-            return over_time(
-                self.final.rows, self.times, confidence=self.final.confidence
-            )
+            return over_time(judged, self.times, confidence=level)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
@@ -295,19 +303,25 @@ class Judged:
         """Write a report on each target, and its parts to a folder if there is one."""
         from ..report import write_report
 
-        after = {} if self.recalibrated is None else _by_target(self.recalibrated)
-        scalers = getattr(self.scaler, "scalers_", {"": self.scaler})
+        after: dict[str, Any] = {}
+        scalers: dict[str, Any] = {}
+        if self.recalibrated is not None:
+            from ..persistence import load
+
+            scaler = load(str(self.scaler))
+            after = self.recalibrated.targets
+            scalers = getattr(scaler, "scalers_", {"": scaler})
         paths = _report_paths(path, self.data.roles)
         of = f"of {self.data.file}"
         if calibration is not None:
             of += f", recalibrated with {calibration.file}"
-        for name, found in _by_target(self.found).items():
+        for name, found in self.found.targets.items():
             with working("writing the report"):
                 write_report(
                     paths[name],
                     found,
                     recalibrated=after.get(name),
-                    scaler=scalers.get(name) if after else None,
+                    scaler=scalers.get(name),
                     calibration=None
                     if calibration is None
                     else (calibration.X, calibration.error),
@@ -319,10 +333,6 @@ class Judged:
                     rng=self.seed,
                 )
         return list(paths.values())
-
-
-def _by_target(found: Any) -> dict[str, Any]:
-    return getattr(found, "targets", {"": found})
 
 
 def _report_paths(report: Path, targets: Any) -> dict[str, Path]:
@@ -345,17 +355,18 @@ def _report_paths(report: Path, targets: Any) -> dict[str, Path]:
     return paths
 
 
-def _in_full(found: Any) -> dict[str, Any]:
+def _in_full(found: Validations) -> dict[str, Any]:
     """Return verdicts; on one target with all scores, and what is attainable."""
-    told: dict[str, Any] = found.to_dict()
-    if hasattr(found, "targets"):
-        return told
-    scores, reference = found.scores.to_dict(), found.reference
+    one = found.targets.get("")
+    if one is None:
+        return found.to_dict()
+    scores, reference = one.scores.to_dict(), one.reference
     attainable = {
         name: {"mean": reference.mean[name], "sd": reference.sd[name]}
         for name in scores
     }
-    return {**told, "scores": scores, "attainable": attainable, "tails": found.tails}
+    told = {"scores": scores, "attainable": attainable, "tails": one.tails}
+    return {**one.to_dict(), **told}
 
 
 def expected_by(scaler: str, saved: Saved, choice: Choice) -> Expected:
@@ -370,39 +381,6 @@ def expected_by(scaler: str, saved: Saved, choice: Choice) -> Expected:
         )
         raise InvalidInputError(msg)
     return Expected(saved.roles, choice, with_error=True)
-
-
-def judge_table(
-    data: Table | LazyTable,
-    *,
-    scaler: str | None = None,
-    groups: str | None = None,
-    bins: int | None = None,
-    seed: int = 0,
-    time: str | None = None,
-    **options: Any,
-) -> Judged:
-    """Judge the uncertainties of a table, and those that a recalibrator makes.
-
-    `time` is the column that says when rows came.
-    """
-    options |= {"n_bins": bins, "rng": seed}
-    times = None if time is None else data.times(time)
-    found = data.validate(groups=groups, **options)
-    if scaler is None:
-        return Judged(data, found, None, None, seed, times)
-    from ..persistence import load
-
-    table: Any = data  # in memory
-    maps = load_saved(scaler).maps
-    warn_of_shared(
-        table.shared(maps),
-        scaler,
-        "those to be judged, where it is better than on new ones. Judge it on other "
-        "rows",
-    )
-    new = table.validate(table.recalibrated(maps), groups=groups, **options)
-    return Judged(data, found, new, load(scaler), seed, times)
 
 
 def warn_of_shared(share: float, scaler: str, which: str) -> None:

@@ -248,8 +248,8 @@ def judge_recalibrators(
         rng=seed,
     )
     before, after = (
-        judged.validate(u, groups=groups, n_bins=bins, rng=seed)
-        for u in (judged.uncertainty, auto.predict(judged.X))
+        judged.validate(u, groups=groups, n_bins=bins, rng=seed).targets[""]
+        for u in (None, auto.predict(judged.X))
     )
     return Recalibrators(data, judged, auto, table, before, after)
 
@@ -329,7 +329,7 @@ def judge_columns(
     return SideBySide(
         tables[names[0]],
         {
-            name: table.validate(groups=groups, n_bins=bins, rng=seed)
+            name: table.validate(groups=groups, n_bins=bins, rng=seed).targets[""]
             for name, table in tables.items()
         },
     )

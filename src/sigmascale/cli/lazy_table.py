@@ -16,6 +16,7 @@ from .. import frames
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..frames.lazy import difference, is_missing, label, number
+from ..judging.validation import Validations
 from ..roles import Choice, Expected, Roles, new_names
 from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
@@ -131,15 +132,13 @@ class LazyTable:
             frames.fit(scaler, groups=groups, **rows)
         self.n_rows = scaler.n_samples_fit_
 
-    def validate(
-        self, uncertainty: None = None, *, groups: str | None, **options: Any
-    ) -> Any:
+    def validate(self, *, groups: str | None, **options: Any) -> Validations:
         """Judge the uncertainties by a sample; rows with equal `groups` go together."""
         rows = self._judged_rows()
         with self._querying("judging the uncertainties"):
             found = frames.validate(groups=groups, **rows, **options)
         self.n_rows = found.scores.n_rows
-        return found
+        return Validations({"": found}, found.confidence, found.tolerance)
 
     def _judged_rows(self) -> dict[str, Any]:
         """Return what is fitted or judged: standard deviations, labels and errors."""

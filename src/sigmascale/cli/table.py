@@ -16,7 +16,7 @@ import numpy as np
 from .._support.checks import Floats
 from .._support.progress import working
 from ..exceptions import InvalidInputError
-from ..predictions import read_table
+from ..predictions import Predictions, as_predictions, read_table
 from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
 from .columns import Columns
 from .files import (
@@ -35,6 +35,7 @@ from .options import Engine, Reading
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..judging.validation import Validations
     from ..persistence import SavedMap
     from .lazy_table import LazyTable
 
@@ -333,34 +334,50 @@ class Table:
 
     # -- judging --------------------------------------------------------------------
 
-    def validate(
-        self, uncertainty: Floats | None = None, *, groups: str | None, **options: Any
-    ) -> Any:
-        """Judge uncertainties: those of the table, or what has become of them.
+    def judged_rows(
+        self, uncertainty: Floats | None = None, groups: str | None = None
+    ) -> dict[str, Predictions]:
+        """Return the rows of each target whose errors are known, to be judged.
 
-        Rows with equal `groups` belong together.
+        Uncertainties are those of the table, or what has become of them. Rows with
+        equal `groups` belong together.
         """
-        judge: Any
-        if self.is_several:
-            from ..targets.validation import validate_targets as judge
+        import polars as pl
 
-            options["names"] = list(self.roles)
-        else:
-            from ..judging.verdicts import validate as judge
-
-            if uncertainty is not None:
-                options["ties"] = self.uncertainty
-        if uncertainty is None:
-            self.refuse_zeros()
-        options["groups"] = self.groups(groups)
-        with about(self.file), working("judging the uncertainties"):
-            return judge(
-                self.error,
-                self.uncertainty if uncertainty is None else uncertainty,
-                self.features,
-                sample_weight=self.weights,
-                **options,
+        assert self.errors is not None
+        u = self.uncertainty if uncertainty is None else uncertainty
+        u, labels = u.reshape(self.n_rows, -1), self.groups(groups)
+        found = {}
+        for k, target in enumerate(self.roles):
+            known = ~np.isnan(self.errors[:, k])
+            found[target] = as_predictions(
+                self.errors[known, k],
+                u[known, k],
+                self.X.filter(pl.Series(known))[:, len(self.roles) :],
+                None if labels is None else labels[known],
+                None if self.weights is None else self.weights[known],
             )
+        return found
+
+    def validate(
+        self,
+        uncertainty: Floats | None = None,
+        *,
+        groups: str | None = None,
+        **options: Any,
+    ) -> Validations:
+        """Judge uncertainties: those of the table, or what has become of them."""
+        from ..judging.verdicts import validate
+
+        with about(self.file), working("judging the uncertainties"):
+            if uncertainty is None:
+                self.refuse_zeros()
+            else:  # rows that a recalibrator makes equal stay in the order of u
+                before = self.judged_rows()
+                options["ties"] = {name: p.uncertainty for name, p in before.items()}
+            rows = self.judged_rows(uncertainty, groups)
+            found: Validations = validate(rows, **options)
+        return found
 
     # -- recalibrating --------------------------------------------------------------
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from .._support.render import Cells, Result, shorten
+from .._support.render import Cells, Result, shorten, text_table
 from .._support.weights import effective_number
 from ..maps.laws import poor_normal
 from ..predictions import Predictions
@@ -19,6 +20,12 @@ Answer = Literal["yes", "no", "cannot tell"]
 AVERAGE, UNCERTAINTY = "average", "u"
 BIAS, JOINT, COVERAGE = "bias", "joint", "coverage"
 OTHERS = (BIAS, AVERAGE, UNCERTAINTY, JOINT, COVERAGE)  # questions that no feature is
+
+
+def worst(answers: Iterable[Answer]) -> Answer:
+    """Return "no" before "cannot tell" before "yes"."""
+    found = set(answers)
+    return next(each for each in ("no", "cannot tell", "yes") if each in found)
 
 
 @dataclass(frozen=True)
@@ -141,13 +148,17 @@ class Validation(Result):
     @property
     def answer(self) -> Answer:
         """The worst answer: "no" before "cannot tell" before "yes"."""
-        answers = {verdict.answer for verdict in self.verdicts.values()}
-        return next(each for each in ("no", "cannot tell", "yes") if each in answers)
+        return worst(verdict.answer for verdict in self.verdicts.values())
 
     @property
     def passed(self) -> bool:
         """Whether every answer is "yes"."""
         return self.answer == "yes"
+
+    @property
+    def failures(self) -> list[str]:
+        """The questions that were answered by "no"."""
+        return [name for name, each in self.verdicts.items() if each.answer == "no"]
 
     @property
     def calibrated(self) -> bool:
@@ -235,3 +246,75 @@ class Validation(Result):
             )
         sentences = [verdict.sentence for verdict in self.verdicts.values()]
         return "\n".join([*sentences, "", self.to_table(), note])
+
+
+@dataclass(frozen=True)
+class Validations(Result):
+    """Verdicts on several targets, which share one error rate.
+
+    Attributes
+    ----------
+    targets : dict of str to Validation
+        The verdicts on each, by its name.
+    confidence : float
+        One minus the chance that perfect targets get a "no" to anything.
+    tolerance : float
+        The factor by which u of a tenth of the rows may be too small unseen.
+    """
+
+    targets: dict[str, Validation] = field(repr=False)
+    confidence: float
+    tolerance: float
+
+    @property
+    def answer(self) -> Answer:
+        """The worst answer: "no" before "cannot tell" before "yes"."""
+        return worst(each.answer for each in self.targets.values())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every answer is "yes"."""
+        return self.answer == "yes"
+
+    @property
+    def summary(self) -> str:
+        """What was found, in plain words: how many targets pass, and what fails."""
+        answers = [each.answer for each in self.targets.values()]
+        words = [
+            f"{len(answers)} targets: {answers.count('yes')} right, "
+            f"{answers.count('no')} not right, {answers.count('cannot tell')} of which "
+            "one cannot tell."
+        ]
+        for name, each in self.targets.items():
+            words += [f"{name}: {each.verdicts[x].sentence}" for x in each.failures]
+        return "\n".join(words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdicts on all targets, and what they rest on."""
+        return {
+            "answer": self.answer,
+            "passed": self.passed,
+            "summary": self.summary,
+            "confidence": self.confidence,
+            "tolerance": self.tolerance,
+            "targets": {
+                name: each.to_dict() | {"scores": each.scores.to_dict()}
+                for name, each in self.targets.items()
+            },
+        }
+
+    def _cells(self) -> Cells:
+        rows = []
+        for name, each in self.targets.items():
+            interval = each.verdicts[AVERAGE].interval
+            assert interval is not None
+            zms, low, high = interval
+            size, nll = str(each.scores.n_rows), f"{each.scores.nll:.3f}"
+            average = f"{zms:.2f} [{low:.2f}, {high:.2f}]"
+            fails = shorten(", ".join(each.failures) or "-", 24)
+            rows.append((shorten(name, 24), size, average, nll, each.answer, fails))
+        return ("target", "rows", "<Z²>", "NLL", "answer", "fails"), rows
+
+    def __str__(self) -> str:
+        """Return the table of targets, and what fails in words."""
+        return f"{text_table(*self._cells())}\n\n{self.summary}"

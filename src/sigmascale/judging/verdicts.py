@@ -10,13 +10,15 @@ dilutes neither. Each answer is yes, no, or cannot tell.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
 from .._support.checks import Floats, check_count, check_fraction, rng_from
-from .._support.notices import noted, warn
+from .._support.notices import about_subject, noted, warn
 from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import (
@@ -53,6 +55,7 @@ from .validation import (
     UNCERTAINTY,
     Answer,
     Validation,
+    Validations,
     Verdict,
 )
 
@@ -66,6 +69,11 @@ AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE = 0.2, 0.05, 0.6
 _ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 
 
+@overload
+def validate(error: Mapping[str, Predictions], **options: Any) -> Validations: ...
+
+
+@overload
 def validate(
     error: Any,
     uncertainty: Any = None,
@@ -82,7 +90,26 @@ def validate(
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = 0,
     sample_weight: Any = None,
-) -> Validation:
+) -> Validation: ...
+
+
+def validate(  # type: ignore[misc]  # options of the first are those of the second
+    error: Any,
+    uncertainty: Any = None,
+    features: Any = None,
+    *,
+    groups: Any = None,
+    tolerance: float = 2.0,
+    joint: bool = True,
+    n_bins: int | None = None,
+    method: IntervalMethod = "bca",
+    ties: Any = None,
+    confidence: float = 0.95,
+    n_resamples: int = 1500,
+    n_draws: int | None = None,
+    rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
+) -> Validation | Validations:
     """Return verdicts: are uncertainties right, on average and everywhere.
 
     Questions are whether errors are unbiased ("bias"), whether <Z²> is 1 ("average"),
@@ -101,8 +128,10 @@ def validate(
 
     Parameters
     ----------
-    error : array-like of shape (n,), or Predictions
+    error : array-like of shape (n,), Predictions, or a dict of these
         Errors, reference minus prediction; or Predictions, which hold all of the rows.
+        A dict has the Predictions of each of several targets, by its name; see
+        :func:`split_targets`.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
     features : data frame, dict or array of shape (n, n_features), optional
@@ -122,7 +151,8 @@ def validate(
         How the intervals of the bins are made, see :func:`local_zms`.
     ties : array-like of shape (n,), optional
         Orders rows with equal values of a variable, for scores and local intervals. By
-        default the uncertainty. Verdicts never part equal values.
+        default the uncertainty. Verdicts never part equal values. Of several targets, a
+        dict of these.
     confidence : float, default 0.95
         Coverage of the intervals, and one minus the error rate of all questions.
     n_resamples : int, default 1500
@@ -139,6 +169,11 @@ def validate(
     Returns
     -------
     Validation
+        Of several targets :class:`~sigmascale.judging.validation.Validations`, which
+        share the error rate: each has all of it, divided by the number of targets that
+        have enough rows to be judged (Bonferroni). So the chance that any of them gets
+        a "no", if all are right, is that of one, however much they have in common, such
+        as the components of a force.
 
     References
     ----------
@@ -159,6 +194,10 @@ def validate(
     >>> verdicts.verdicts["average"].answer, verdicts.verdicts["u"].answer
     ('no', 'yes')
     """
+    if isinstance(error, Mapping):
+        options = {"joint": joint, "n_bins": n_bins, "method": method, "rng": rng}
+        options |= {"n_resamples": n_resamples, "n_draws": n_draws}
+        return _validate_each(error, ties or {}, confidence, tolerance, options)
     rows = as_predictions(error, uncertainty, features, groups, sample_weight)
     order = check_ties(ties, rows)
     count = bins_of(n_bins, rows.total)
@@ -213,6 +252,31 @@ def validate(
         n_resamples=settings.n_resamples if settings.is_resampled else None,
         notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
     )
+
+
+def _validate_each(
+    targets: Mapping[str, Predictions],
+    ties: Mapping[str, Any],
+    confidence: Any,
+    tolerance: Any,
+    options: dict[str, Any],
+) -> Validations:
+    """Judge several targets with one error rate; a table of one has an empty name."""
+    plan = Plan.of(confidence, tolerance, None)
+    if not targets or not all(isinstance(p, Predictions) for p in targets.values()):
+        msg = "A dict must have the Predictions of each target, of one at least."
+        raise InvalidInputError(msg)
+    # those that are too few get no "no", and need no part of the error rate
+    judged = sum(number_of_units(rows) >= FEWEST for rows in targets.values())
+    level = plan.confidence
+    if judged > 1:
+        level = 1 - (1 - level) / judged
+    options |= {"confidence": level, "tolerance": plan.tolerance}
+    found = {}
+    for name, rows in targets.items():
+        with about_subject(f"target {name!r}") if name else nullcontext():
+            found[name] = validate(rows, ties=ties.get(name), **options)
+    return Validations(found, plan.confidence, plan.tolerance)
 
 
 def _warn_of_dominant(rows: Predictions) -> None:

@@ -33,7 +33,7 @@ from ..maps.prediction import recalibrate
 from ..maps.ranges import check_map
 from ..oddities import Profile
 from ..predictions import Columns, Predictions, default_names
-from ..targets.tables import predict_targets, split_targets
+from ..targets.tables import predict_targets, target_rows
 from .codec import (
     Decoder,
     Encoder,
@@ -189,7 +189,7 @@ class SavedTargets:
 
     def predict(self, table: Predictions) -> Floats:
         """Return the recalibrated uncertainties of a table with the right columns."""
-        targets = split_targets(table, [*self.maps], by=self.by, order=self.order)
+        targets = target_rows(table, [*self.maps], by=self.by, order=self.order)
         predict = {name: each.predict for name, each in self.maps.items()}
         found = predict_targets(targets, predict, wide=self.by is None)
         return found.ravel() if self.is_column else found

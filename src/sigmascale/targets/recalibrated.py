@@ -42,7 +42,7 @@ from .tables import (
     paired,
     predict_targets,
     read_columns,
-    split_targets,
+    target_rows,
     weights_of,
 )
 
@@ -183,7 +183,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     See Also
     --------
-    validate_targets : verdicts on several targets, with one error rate.
+    validate : verdicts on several targets, with one error rate; see `split_targets`.
 
     References
     ----------
@@ -329,7 +329,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
         maps = {name: each._predict_rows for name, each in self.scalers_.items()}
-        targets = split_targets(
+        targets = target_rows(
             table, list(maps), by=self.by, order=self.uncertainty_columns_
         )
         found = predict_targets(targets, maps, wide=self.by is None)
@@ -505,7 +505,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_infinite(
             errors, names if self.by is None and names else "y", table.n_rows
         )
-        return split_targets(
+        return target_rows(
             table,
             names or None,
             by=self.by,

@@ -22,6 +22,7 @@ from .._support.checks import (
     as_array,
     as_floats,
     as_frame,
+    check_pair,
     from_series,
     refuse_lazy,
 )
@@ -29,7 +30,7 @@ from .._support.labels import label_text
 from .._support.notices import about_subject
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
-from ..predictions import Predictions
+from ..predictions import Predictions, check_labels, group_codes, with_named_features
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +154,7 @@ def _distinctive(names: Sequence[str]) -> list[str]:
     return found
 
 
-def split_targets(
+def target_rows(
     table: Predictions,
     names: Sequence[str] | None,
     *,
@@ -234,6 +235,102 @@ def split_targets(
             rows = rows.take(places)
         targets.append(TargetRows(name, rows, places, table.n_rows))
     return targets
+
+
+def split_targets(
+    error: Any,
+    uncertainty: Any,
+    features: Any = None,
+    *,
+    labels: Any = None,
+    names: list[str] | None = None,
+    groups: Any = None,
+    sample_weight: Any = None,
+) -> dict[str, Predictions]:
+    """Return the known entries of each target, to be judged by :func:`validate`.
+
+    Parameters
+    ----------
+    error : array-like or data frame of shape (n, n_targets)
+        Errors, reference minus prediction; entries that are missing (NaN) are left out.
+    uncertainty : array-like or data frame of shape (n, n_targets)
+        Standard uncertainties, strictly positive where there is an error.
+    features : data frame, dict or array of shape (n, n_features), optional
+        Input features, which all targets share.
+    labels : array-like of shape (n,), optional
+        The targets of a long table: error and uncertainty are one column then.
+    names : list of str, optional
+        The names of the targets; by default the columns of `error`, or y0, y1, ...
+    groups : array-like of shape (n,), optional
+        Labels of rows that belong together: atoms of a structure, repeats of a sample.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows, at least 0.
+
+    Returns
+    -------
+    dict of str to Predictions
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, (1000, 2))
+    >>> error = rng.normal(scale=u * [1.0, 1.3])
+    >>> targets = split_targets(error, u, names=["gap", "dipole"])
+    >>> print(ss.validate(targets).to_table())
+    target  rows               <Z²>    NLL  answer    fails
+    -------------------------------------------------------
+    gap     1000  1.01 [0.90, 1.16]  1.815     yes        -
+    dipole  1000  1.65 [1.46, 1.89]  2.123      no  average
+    """
+    errors, found = read_columns(error, "error")
+    u, called = read_columns(uncertainty, "uncertainty")
+    if u.shape != errors.shape:
+        msg = (
+            "`error` and `uncertainty` must have the same shape, a column for each "
+            f"target; found {errors.shape} and {u.shape}."
+        )
+        raise InvalidInputError(msg)
+    n_rows, n_targets = errors.shape
+    together = group_codes(groups, errors, "error")
+    table = Predictions.of(list(u.T), ["u"] * n_targets)
+    table = with_named_features(table, features)
+    by, order, known = None, None, None
+    if labels is not None:
+        if n_targets != 1 or names is not None:
+            msg = (
+                "`labels` are for long tables, whose errors are one column: leave "
+                "`names` out."
+            )
+            raise InvalidInputError(msg)
+        by, told = len(table.columns), check_labels(labels, errors, "labels")
+        table = table.changed(
+            columns=(*table.columns, told.codes),
+            names=(*table.names, "labels"),
+            categories=(*table.categories, told.labels),
+        )
+    else:
+        known = check_names(names, found or called, n_targets)
+        if found and called:
+            order = paired(found, called, "uncertainty")
+    check_infinite(errors, known or ("error",), n_rows)
+    targets = target_rows(
+        table,
+        known,
+        by=by,
+        order=order,
+        errors=errors,
+        groups=together,
+        weights=weights_of(sample_weight, n_rows, "error"),
+    )
+    judged = {}
+    for target in targets:
+        with target.told():
+            e, u = check_pair(target.rows.errors, target.rows.uncertainty)
+        rows = target.rows.changed(error=e, weights=None).with_uncertainty(u)
+        judged[target.name] = rows.weighted(target.rows.weights, "error")
+    return judged
 
 
 def weights_of(sample_weight: Any, n_rows: int, rows_name: str = "X") -> Floats | None:
