@@ -33,7 +33,6 @@ from ..maps.prediction import recalibrate
 from ..maps.ranges import check_map
 from ..oddities import Profile
 from ..predictions import Columns, Predictions, default_names
-from ..targets.tables import predict_targets, target_rows
 from .codec import (
     Decoder,
     Encoder,
@@ -186,13 +185,6 @@ class SavedTargets:
                 own = None if self.columns is None else tuple(rest)
                 if saved.n_columns != len(rest) or saved.columns != own:
                     refuse(f"those of target {target!r} are not those of the table.")
-
-    def predict(self, table: Predictions) -> Floats:
-        """Return the recalibrated uncertainties of a table with the right columns."""
-        targets = target_rows(table, [*self.maps], by=self.by, order=self.order)
-        predict = {name: each.predict for name, each in self.maps.items()}
-        found = predict_targets(targets, predict, wide=self.by is None)
-        return found.ravel() if self.is_column else found
 
 
 _Saved = TypeVar("_Saved", SavedMap, SavedTargets)
