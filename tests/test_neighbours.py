@@ -85,6 +85,15 @@ def test_sharpness_crps_and_nll_are_those_of_uncertainty_toolbox(uct):
     assert ss.nll(E, U) == pytest.approx(uct.nll_gaussian(*rows), abs=1e-6)
 
 
+def test_metrics_under_their_names_are_those_of_uncertainty_toolbox(uct):
+    import sigmascale.compat.uncertainty_toolbox as ours
+
+    rows = (PREDICTION, U, TRUTH)
+    found, theirs = (each.get_all_metrics(*rows, verbose=False) for each in (ours, uct))
+    for group in ("accuracy", "avg_calibration", "sharpness", "scoring_rule"):
+        assert found[group] == pytest.approx(theirs[group], abs=1e-9)
+
+
 def interval_score(level):
     interval = ss.normal_interval(U, level)
     return ss.interval_scores(E, interval, coverage=level).interval_score

@@ -21,6 +21,7 @@ from .judging.metrics import (
     sharpness,
 )
 from .judging.references import reference_scores
+from .judging.reliability import calibration_curve, pit_histogram
 from .judging.scores import (
     calibration_error,
     ence,
@@ -79,6 +80,7 @@ __all__ = [
     "Validation",
     "__version__",
     "adversarial_group_calibration",
+    "calibration_curve",
     "calibration_error",
     "chemistry",
     "choose_n_bins",
@@ -102,6 +104,7 @@ __all__ = [
     "nll",
     "normal_interval",
     "picp",
+    "pit_histogram",
     "plots",
     "reference_scores",
     "relative_calibration_error",

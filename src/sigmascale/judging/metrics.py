@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import special
 
 from .._support.checks import (
     Floats,
@@ -22,13 +21,11 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.render import Cells, Result
-from .._support.weights import total_of
 from ..exceptions import InvalidInputError
 from ..maps.laws import NORMAL, StudentLaw
 from ..predictions import Predictions, as_predictions
 from .binning import unweighted
-
-Curve = Literal["interval", "quantile"]
+from .reliability import Curve, depths_of, fractions_within
 
 
 def crps(
@@ -231,12 +228,7 @@ def miscalibration_area(
     0.102
     """
     deviation = _deviation(error, uncertainty, n_levels, kind, sample_weight)
-    left, right = deviation[:-1], deviation[1:]
-    both = np.abs(left) + np.abs(right)
-    # two triangles of heights |left| and |right| share the width as their heights do
-    crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
-    heights = np.where(left * right < 0, crossing, both)
-    return float(np.sum(heights) / (2 * (deviation.size - 1)))
+    return area_between(deviation)
 
 
 @dataclass(frozen=True)
@@ -326,7 +318,7 @@ def adversarial_group_calibration(
     """
     rows = unweighted(error, uncertainty)
     kind_ = check_choice(kind, "kind", ("mean absolute", "root mean square"))
-    levels = check_count(n_levels, "n_levels", least=2)
+    levels = np.linspace(0, 1, check_count(n_levels, "n_levels", least=2))
     trials = check_count(n_trials, "n_trials", least=2)
     groups = check_count(n_groups, "n_groups")
     fraction = np.linspace(0, 1, check_count(n_sizes, "n_sizes", least=2))
@@ -335,15 +327,15 @@ def adversarial_group_calibration(
     if n_rows < 2:
         msg = "A group needs at least 2 rows; found n_samples = 1."
         raise InvalidInputError(msg)
-    first = _first_level(rows, levels)
+    depths = depths_of(rows, "interval")
     size = np.maximum(np.round(n_rows * fraction).astype(np.int64), 2)
     worst = np.empty((fraction.size, trials))
     for i, trial in np.ndindex(worst.shape):
         drawn = [
-            first[generator.choice(n_rows, size[i], replace=False)]
+            depths[generator.choice(n_rows, size[i], replace=False)]
             for _ in range(groups)
         ]
-        deviations = np.abs([_deviation_from(each, levels) for each in drawn])
+        deviations = np.abs([fractions_within(levels, each) - levels for each in drawn])
         worst[i, trial] = (
             deviations.mean(axis=1)
             if kind_ == "mean absolute"
@@ -359,24 +351,18 @@ def _deviation(
 ) -> Floats:
     """Return observed minus expected fractions at levels from 0 to 1."""
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    levels = check_count(n_levels, "n_levels", least=2)
-    if check_choice(kind, "kind", get_args(Curve)) == "quantile":
-        first = np.searchsorted(special.ndtri(np.linspace(0, 1, levels)), rows.z)
-    else:
-        first = _first_level(rows, levels)
-    return _deviation_from(first, levels, rows.weights)
+    levels = np.linspace(0, 1, check_count(n_levels, "n_levels", least=2))
+    counted = check_choice(kind, "kind", get_args(Curve))
+    depths = depths_of(rows, counted)  # type: ignore[arg-type]
+    deviation: Floats = fractions_within(levels, depths, rows.weights) - levels
+    return deviation
 
 
-def _first_level(rows: Predictions, n_levels: int) -> Ints:
-    """Return the first level whose interval holds each error; the last holds all."""
-    reach = special.ndtri(0.5 + np.linspace(0, 1, n_levels) / 2)
-    return np.searchsorted(reach, np.abs(rows.z))
-
-
-def _deviation_from(
-    first_level: Ints, n_levels: int, weights: Floats | None = None
-) -> Floats:
-    inside = np.cumsum(np.bincount(first_level, weights, minlength=n_levels))
-    total = total_of(first_level.size, weights)
-    result: Floats = inside / total - np.linspace(0, 1, n_levels)
-    return result
+def area_between(deviation: Floats) -> float:
+    """Return the area between a curve and the diagonal, from its distances."""
+    left, right = deviation[:-1], deviation[1:]
+    both = np.abs(left) + np.abs(right)
+    # two triangles of heights |left| and |right| share the width as their heights do
+    crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
+    heights = np.where(left * right < 0, crossing, both)
+    return float(np.sum(heights) / (2 * (deviation.size - 1)))

@@ -1,0 +1,1 @@
+"""Our numbers under the names of other libraries; each is imported by its own name."""
