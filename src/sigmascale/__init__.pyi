@@ -3,6 +3,7 @@
 from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import compare
+from .distributions import Distributions
 from .judging.bin_numbers import choose_n_bins, scan_bins
 from .judging.confidence_curves import confidence_curve
 from .judging.coverage import (
@@ -39,10 +40,10 @@ from .judging.tails import (
 )
 from .judging.validation import Validation
 from .judging.verdicts import validate
-from .maps.laws import StudentLaw
 from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .predictions import Predictions
+from .recalibrator import Recalibrator
 from .regression.regressor import RecalibratedRegressor
 from .scaling import (
     BinwiseScaling,
@@ -65,6 +66,7 @@ __all__ = [
     "BoostedScaling",
     "CategoryScaling",
     "ComponentScaling",
+    "Distributions",
     "IsotonicScaling",
     "LinearScaling",
     "Monitor",
@@ -73,9 +75,9 @@ __all__ = [
     "RakedScaling",
     "RecalibratedRegressor",
     "RecalibratedTargets",
+    "Recalibrator",
     "RunningScores",
     "SelectedScaling",
-    "StudentLaw",
     "TemperatureScaling",
     "Validation",
     "__version__",

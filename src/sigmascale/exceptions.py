@@ -71,8 +71,12 @@ class ZeroErrorBinWarning(UserWarning):
     """All errors of a bin are exactly 0, so that its log score is infinite."""
 
 
-class HeavyTailsWarning(UserWarning):
-    """Errors follow a law that has no standard deviation."""
+class FewRowsWarning(UserWarning):
+    """Rows are too few for the law of errors, or for a quantile so far out."""
+
+
+class AbsurdScaleWarning(UserWarning):
+    """Uncertainties are far larger than any error: a few rows decide on <Z²>."""
 
 
 class CandidateDroppedWarning(UserWarning):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -39,6 +39,10 @@ from ._support.labels import Categories, Label
 from ._support.notices import warn
 from ._support.weights import check_weights, mean_of, total_of
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+
+if TYPE_CHECKING:
+    from .distributions import Distributions
+    from .maps.laws import Law
 
 EXACT = 2**53  # up to which float64 tells all whole numbers apart
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
@@ -133,6 +137,8 @@ class Predictions(NamedColumns):
         Positive weights, in a unit in which they count rows.
     places : array of int or None
         Where rows were in the table, if those of weight 0 were left out.
+    law : NormalLaw or EmpiricalLaw, or None
+        The distribution of z, if a recalibrator has learned it; None stands for normal.
 
     Examples
     --------
@@ -146,7 +152,7 @@ class Predictions(NamedColumns):
 
     _FIELDS: ClassVar[tuple[str, ...]] = (
         *("columns", "names", "categories", "error", "groups", "weights", "places"),
-        *("y_pred", "time"),
+        *("y_pred", "time", "law"),
     )
 
     columns: tuple[Column, ...]
@@ -158,6 +164,7 @@ class Predictions(NamedColumns):
     places: Ints | None
     y_pred: Floats | None
     time: npt.NDArray[Any] | None
+    law: Law | None
 
     def __init__(
         self,
@@ -331,6 +338,7 @@ class Predictions(NamedColumns):
             places=None,
             y_pred=None,
             time=None,
+            law=None,
         )
         return new
 
@@ -391,6 +399,24 @@ class Predictions(NamedColumns):
         """The squares of the z-scores."""
         squares: Floats = self.z**2
         return squares
+
+    @property
+    def distributions(self) -> Distributions:
+        """The predictive distributions: of the truth, or of errors without predictions.
+
+        They are normal, unless a recalibrator has learned another law
+        (:meth:`sigmascale.Recalibrator.apply`).
+        """
+        from .distributions import Distributions
+        from .maps.laws import NORMAL
+
+        location = np.zeros(self.n_rows) if self.y_pred is None else self.y_pred
+        return Distributions.of(location, self.uncertainty, self.law or NORMAL)
+
+    @property
+    def truth(self) -> Floats:
+        """What `distributions` are of: true values, or errors without predictions."""
+        return self.errors if self.y_pred is None else self.y_pred + self.errors
 
     @cached_property
     def group_codes(self) -> Ints | None:

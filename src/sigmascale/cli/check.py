@@ -310,7 +310,7 @@ class Judged:
 
             scaler = load(str(self.scaler))
             after = self.recalibrated.targets
-            scalers = getattr(scaler, "scalers_", {"": scaler})
+            scalers = getattr(scaler, "recalibrators_", {"": scaler})
         paths = _report_paths(path, self.data.roles)
         of = f"of {self.data.file}"
         if calibration is not None:

@@ -201,7 +201,7 @@ class Learned:
                     "factor": each.factor_,
                     "own_weight": each.own_weight_,
                 }
-                for name, each in self.scaler.scalers_.items()
+                for name, each in self.scaler.scalings.items()
             }
             return told
         factors = self.data.factors(self.scaler)

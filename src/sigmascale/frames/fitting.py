@@ -20,6 +20,7 @@ from .summaries import LazySummaries
 
 Scaler = TypeVar("Scaler", bound=VarianceScaler | RecalibratedTargets)
 PREDICTED = "recalibrated uncertainty"
+LAW_SAMPLE = 100_000  # rows that the law of errors is learned from
 
 
 def fit(
@@ -40,7 +41,8 @@ def fit(
     in one or two passes over them. The others need rows. The engine draws a sample of
     them, by a hash of their numbers, which is the same in all engines and however rows
     are divided; it is fitted in memory. Then the average calibration is set: what was
-    learned is multiplied by the root of <Z²> of all rows outside the sample.
+    learned is multiplied by the root of <Z²> of all rows outside the sample. The law of
+    a Recalibrator is learned from a sample, too.
 
     Parameters
     ----------
@@ -94,9 +96,14 @@ def fit(
             "for RecalibratedTargets."
         )
         raise InvalidInputError(msg)
-    if groups is None and sample_weight is None and not scaler._needs_rows:
+    # a recalibrator without a shift has its scale from sums, if these determine it
+    scaling = scaler._by_sums
+    if groups is None and sample_weight is None and scaling is not None:
         rows = read_rows(frame, error, uncertainty, features)
-        return scaler._fit_sums(LazySummaries(rows))
+        scaling._fit_sums(LazySummaries(rows))
+        if scaling is scaler:
+            return scaler
+        sample = min(sample, LAW_SAMPLE)
     drawn = draw(
         frame,
         error,
@@ -107,7 +114,10 @@ def fit(
         weight=sample_weight,
     )
     scaler._fit_sample(drawn.rows, drawn.n_rows, drawn.smallest_uncertainty)
-    _set_level(scaler, drawn)
+    if scaling is not None and groups is None and sample_weight is None:
+        scaler._scale_by(scaling)
+    else:
+        _set_level(scaler, drawn)
     return scaler
 
 
@@ -171,7 +181,7 @@ def _fit_targets(
             for name, each in zip(names, drawn, strict=True)
         ]
     )
-    for scaler, each in zip(targets.scalers_.values(), drawn, strict=True):
+    for scaler, each in zip(targets.recalibrators_.values(), drawn, strict=True):
         scaler.min_uncertainty_ = each.smallest_uncertainty
         if each.outside is not None:
             scaler.n_sample_, scaler.n_samples_fit_ = each.rows.n_rows, each.n_rows

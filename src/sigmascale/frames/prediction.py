@@ -123,7 +123,7 @@ def predict(
 def _targets_of(scaler: Any) -> dict[str, Any] | None:
     """Return the recalibrators of several targets by name; None if it is but one."""
     targets: dict[str, Any] | None = getattr(
-        scaler, "scalers_", getattr(scaler, "maps", None)
+        scaler, "recalibrators_", getattr(scaler, "maps", None)
     )
     if targets is not None and scaler.by is not None:
         msg = (

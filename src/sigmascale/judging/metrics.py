@@ -22,7 +22,7 @@ from .._support.checks import (
 )
 from .._support.render import Cells, Result
 from ..exceptions import InvalidInputError
-from ..maps.laws import NORMAL, StudentLaw
+from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions
 from .binning import unweighted
 from .reliability import Curve, depths_of, fractions_within
@@ -32,13 +32,14 @@ def crps(
     error: Any,
     uncertainty: Any = None,
     *,
-    law: StudentLaw | None = None,
     sample_weight: Any = None,
 ) -> float:
     """Return the mean continuous ranked probability score; lower is better.
 
-    For normal errors it is u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π], with z = error / u, in
-    the unit of the error. It rewards what NLL does, and forgives large errors more.
+    Predictions that carry a law (:meth:`sigmascale.Recalibrator.apply`) are judged by
+    it. For normal errors it is u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π], with z = error /
+    u, in the unit of the error. It rewards what NLL does, and forgives large errors
+    more.
 
     Parameters
     ----------
@@ -46,27 +47,22 @@ def crps(
         Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
-    law : StudentLaw, optional
-        The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0; only their ratios matter.
 
     References
     ----------
     T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 359 (2007),
-    doi:10.1198/016214506000001437; of Student's t: A. Jordan, F. Krüger and S. Lerch,
-    J. Stat. Softw. 90 (12) (2019), doi:10.18637/jss.v090.i12
+    doi:10.1198/016214506000001437
 
     Examples
     --------
     >>> round(crps([0.0, 2.0], [1.0, 1.0]), 4)
     0.8432
-    >>> import sigmascale as ss
-    >>> round(crps([0.0, 2.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
-    0.8603
     """
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    return rows.mean(rows.uncertainty * (law or NORMAL).ranked_scores(rows.z))
+    u, law = rows.uncertainty, rows.law or NORMAL
+    return rows.mean(u * law.ranked_scores(rows.z, law.codes(u)))
 
 
 def sharpness(uncertainty: Any, *, sample_weight: Any = None) -> float:

@@ -29,7 +29,6 @@ from .._support.render import Cells, Result
 from ..bins.partitions import bins_of
 from ..bins.sums import nll_from
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
-from ..maps.laws import StudentLaw
 from ..predictions import (
     Predictions,
     as_predictions,
@@ -41,6 +40,7 @@ from .binning import VariableBins, bin_variables, check_ties
 from .intervals import GroupSums, within_groups
 from .local import BinSettings, LocalZMS
 from .scores import named_scores
+from .student import StudentLaw
 
 Distribution = Literal["normal", "student_t", "empirical", "normal_inverse_gamma"]
 Sources = npt.NDArray[np.uint32]  # which row's z-score each row gets

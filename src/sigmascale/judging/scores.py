@@ -11,14 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from .._support.render import Cells, Result
 from ..bins.devices import DeviceRows, on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
-from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
 from .binning import VariableBins, bin_variables, check_ties, judged_by
 
@@ -90,12 +87,11 @@ def nll(
     error: Any,
     uncertainty: Any = None,
     *,
-    law: StudentLaw | None = None,
     sample_weight: Any = None,
 ) -> float:
-    """Return the mean negative log-likelihood of the errors; lower is better.
+    """Return the mean negative log-likelihood of normal errors; lower is better.
 
-    For normal errors, NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that
+    NLL = (<Z²> + <ln u²> + ln 2π) / 2. It rewards uncertainties that
     are right on average and, among these, the sharp ones.
 
     Parameters
@@ -104,8 +100,6 @@ def nll(
         Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
-    law : StudentLaw, optional
-        The law of the errors, such as ``law_`` of a recalibrator; normal if not given.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0; only their ratios matter.
 
@@ -113,13 +107,7 @@ def nll(
     --------
     >>> round(nll([1.0, -1.0], [1.0, 1.0]), 4)
     1.4189
-    >>> import sigmascale as ss
-    >>> round(nll([1.0, -1.0], [1.0, 1.0], law=ss.StudentLaw(3.0, 0.6)), 4)
-    1.8009
     """
-    if law is not None:
-        rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-        return rows.mean(law.losses(rows.z) + np.log(rows.uncertainty))
     return _global_sums(error, uncertainty, sample_weight, "z2", "log_u2").nll()
 
 

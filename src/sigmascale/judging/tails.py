@@ -18,11 +18,11 @@ from .._support.render import Cells, Result
 from .._support.weights import effective_number
 from ..bins.partitions import cut_positions, rank_bins
 from ..exceptions import InvalidInputError
-from ..maps.laws import StudentLaw
 from ..predictions import Predictions, as_predictions
 from .binning import unweighted
 from .confidence_curves import area_to_oracle
 from .intervals import Estimate, bca_of_means, wilson_limits
+from .student import StudentLaw
 
 SKEWED_U2 = 0.6  # skewness of u² above which the mean of u² says little
 SKEWED_E2 = 0.8  # the same of E²

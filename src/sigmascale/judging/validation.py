@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from .._support.render import Cells, Result, shorten, text_table
 from .._support.weights import effective_number
-from ..maps.laws import poor_normal
 from ..predictions import Predictions
 from .local import LocalZMS
 from .references import ReferenceScores
 from .regions import Region
 from .scores import Scorecard
+from .student import poor_normal
 
 Answer = Literal["yes", "no", "cannot tell"]
 AVERAGE, UNCERTAINTY = "average", "u"

@@ -14,31 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, check_fraction
+from .._support.checks import Floats, Ints
 from .._support.labels import Categories, label_text
 from .._support.notices import warn
 from ..bins.partitions import BinnedRows, LabelBins
 from ..exceptions import InfiniteIntervalWarning, InvalidInputError
 
-LEAST = 1e-7  # of a coverage, and of what it leaves out: no set of rows tells less
 _SHOWN = 5  # categories that a warning names
-
-
-def check_coverage(coverage: Any) -> float:
-    """Return a coverage between 0 and 1 as a number.
-
-    >>> check_coverage(np.float32(0.9))
-    0.9
-    """
-    check_fraction(coverage, "coverage")
-    level = float(str(coverage))  # as it was written, in single precision, too
-    if not LEAST <= level <= 1 - LEAST:
-        msg = (
-            f"`coverage` must lie between {LEAST:g} and 1 - {LEAST:g}; found "
-            f"{coverage!r}."
-        )
-        raise InvalidInputError(msg)
-    return level
 
 
 def symmetric_rank(n: int, level: float) -> int:
@@ -75,6 +57,20 @@ def at_weight(values: Floats, weights: Floats, share: float) -> float:
     return float(values[order[rank]]) if rank < values.size else np.inf
 
 
+def weights_in_groups(groups: Ints, weights: Floats | None) -> Floats:
+    """Return weights of rows of which each group has that of one row.
+
+    A group of weighted rows has the mean weight of its rows, in a unit in which a new
+    group weighs 1 on average.
+    """
+    _, codes = np.unique(groups, return_inverse=True)
+    w = np.ones(codes.size) if weights is None else weights
+    totals, sizes = np.bincount(codes, w), np.bincount(codes)
+    means = totals / sizes
+    unit = means.sum() / np.sum(means**2)
+    return np.asarray(w * (unit * means / totals)[codes])
+
+
 @dataclass(frozen=True)
 class ConformalScores:
     """The z-scores of held-out rows, sorted, for all rows together or by category.
@@ -103,10 +99,14 @@ class ConformalScores:
         uncertainty: Floats,
         labels: Categories | None,
         weights: Floats | None = None,
+        groups: Ints | None = None,
     ) -> ConformalScores:
-        """Gather the z-scores of checked rows."""
+        """Gather the z-scores of checked rows; those of a group count as one row."""
         with np.errstate(over="ignore"):  # an infinite score is a score like any other
             z = error / uncertainty
+        if groups is not None:
+            inside = groups if labels is None else groups + labels.codes * groups.max()
+            weights = weights_in_groups(inside, weights)
         if labels is None:
             if weights is None:
                 return cls(np.sort(z), np.array([z.size]))
@@ -164,13 +164,12 @@ class ConformalScores:
     def interval(
         self,
         uncertainty: Floats,
-        coverage: Any,
+        level: float,
         *,
         asymmetric: bool,
         labels: Categories | None,
     ) -> Floats:
         """Return the limits of the errors of checked rows, shape (n, 2)."""
-        level = check_coverage(coverage)
         self.refuse_other_categories(labels)
         limits = self.limits(level, asymmetric=asymmetric)
         if self.categories is None or labels is None:

@@ -1,173 +1,325 @@
-"""The law of errors beyond their size: Student's t, which has tails of any weight."""
+"""The law of z: how errors are distributed beside their shift and their scale.
+
+A law is normal, or *empirical*: a table of quantiles of the z-scores of rows that a fit
+has not seen, linear between them. Of n rows, the i-th z-score stands for the level
+i / (n + 1), and what lies beyond the first and the last is at these. Everything about a
+table is exact: its mean, its spread, its cumulative distribution, its ranked score.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats
-from .._support.weights import mean_of, quantile_of, spread_of, total_of
+from .._support.checks import Floats, Ints
+from .._support.notices import warn
+from ..bins.partitions import EqualSizeBins
+from ..exceptions import FewRowsWarning
+from .nodes import Code, Constant, Lookup, Node
 
-_LEAST_DF, _MOST_DF = 0.1, 1000.0  # Student's t with more is normal
-ENOUGH = 0.05  # by which the log score of a law must be higher to be worth words
-TAIL = 0.01  # share of the errors that words about tails speak of
-COVERAGE = 0.9  # of the intervals that they compare
+MOST_QUANTILES = 1001  # of all tables of a law together
 
 
 @dataclass(frozen=True)
-class StudentLaw:
-    """Errors are `scale` times u times a number from Student's t.
+class NormalLaw:
+    """Errors are normal, with the scale for their standard deviation."""
+
+    words = "normal"
+
+    def codes(self, scale: Floats) -> Ints:
+        """Return which table is whose: there is none but one."""
+        return np.zeros(scale.shape, dtype=np.int64)
+
+    def quantiles(self, levels: Floats, codes: Ints) -> Floats:
+        """Return quantiles of z, a row for each code."""
+        from scipy import special
+
+        found: Floats = special.ndtri(levels)
+        return np.broadcast_to(found, (codes.size, found.size))
+
+    def draws(self, levels: Floats, codes: Ints) -> Floats:
+        """Return the quantiles at levels of each row's own, shape (n, k)."""
+        from scipy import special
+
+        return np.asarray(special.ndtri(levels))
+
+    def quantile_node(self, scale: Node, level: float) -> Node:
+        """Return the map of a quantile of z."""
+        from scipy import special
+
+        return Constant(float(special.ndtri(level)))
+
+    def cdf(self, z: Floats, codes: Ints) -> Floats:
+        """Return the probability of what is at most z."""
+        from scipy import special
+
+        return np.asarray(special.ndtr(z))
+
+    def below(self, z: Floats, codes: Ints) -> Floats:
+        """Return the probability of what is less than z."""
+        return self.cdf(z, codes)
+
+    def ranked_scores(self, z: Floats, codes: Ints) -> Floats:
+        """Return the continuous ranked probability scores of z."""
+        from scipy import special
+
+        density = np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+        # 2 Φ(z) − 1 is erf(z / √2), which does not cancel near 0
+        parts = z * special.erf(z / np.sqrt(2)) + 2 * density - 1 / np.sqrt(np.pi)
+        return np.asarray(parts)
+
+    def mean(self, codes: Ints) -> Floats:
+        """Return the mean of z."""
+        return np.zeros(codes.shape)
+
+    def std(self, codes: Ints) -> Floats:
+        """Return the standard deviation of z."""
+        return np.ones(codes.shape)
+
+
+@dataclass(frozen=True)
+class QuantileTable:
+    """A distribution by some of its quantiles, linear between them.
 
     Attributes
     ----------
-    df : float
-        Degrees of freedom, ν; infinite for normal errors.
-    scale : float
-        The scale in units of the uncertainty u. Where the standard deviation is u,
-        which takes more than 2 degrees of freedom, it is sqrt((ν − 2) / ν).
-
-    Examples
-    --------
-    >>> law = StudentLaw(df=3.0, scale=0.5)
-    >>> law.quantiles([0.05, 0.95]).round(3)
-    array([-1.177,  1.177])
+    levels : array of shape (k,)
+        Probabilities, ascending.
+    values : array of shape (k,)
+        The quantiles; what lies beyond the outermost levels is at the outermost values.
     """
 
-    df: float
-    scale: float
+    levels: Floats
+    values: Floats
 
     @property
     def is_sound(self) -> bool:
-        """Whether the numbers make a law, for those that come from a file."""
-        both: tuple[Any, ...] = (self.df, self.scale)
-        return all(isinstance(each, float) and each > 0 for each in both) and bool(
-            np.isfinite(self.scale)
+        """Whether these are quantiles, for those that come from a file."""
+        p, q = self.levels, self.values
+        return bool(
+            p.ndim == 1
+            and p.shape == q.shape
+            and p.size > 0
+            and np.isfinite(q).all()
+            and (np.diff(q) >= 0).all()
+            and (np.diff(p) > 0).all()
+            and p[0] > 0
+            and p[-1] < 1
         )
 
     @classmethod
-    def learn(cls, z: Floats, weights: Floats | None = None) -> StudentLaw:
-        """Return the law of the highest likelihood for z-scores that are not all 0."""
-        from scipy import optimize, special
+    def learn(cls, z: Floats, weights: Floats | None, most: int) -> QuantileTable:
+        """Return the table of z-scores; of more than `most`, of so many quantiles.
 
-        unit = float(np.abs(z).max())  # of which squares neither overflow nor vanish
-        z2 = (z / unit) ** 2
-        mean = mean_of(z2, weights)
-        z2 = z2 / mean
-        # with fewer degrees of freedom, errors of exactly 0 would have all the
-        # likelihood
-        nonzero = total_of(int(np.count_nonzero(z2)), _some(weights, z2 != 0))
-        least = max(_LEAST_DF, 1.1 * (total_of(z2.size, weights) / nonzero - 1))
-
-        def slope(log_df: float) -> float:
-            """Return the slope of the log-likelihood by df, with the best scale."""
-            df = float(np.exp(log_df))
-            expected = special.digamma((df + 1) / 2) - special.digamma(df / 2)
-            scale2 = _best_scale2(z2, df, weights)
-            return float(expected - mean_of(np.log1p(z2 / (df * scale2)), weights))
-
-        if least >= _MOST_DF or slope(np.log(_MOST_DF)) >= 0:
-            return cls(float("inf"), unit * float(np.sqrt(mean)))
-        df = least
-        if slope(np.log(least)) > 0:
-            bounds = np.log(least), np.log(_MOST_DF)
-            df = float(np.exp(optimize.brentq(slope, *bounds, xtol=1e-13)))
-        return cls(df, unit * float(np.sqrt(mean * _best_scale2(z2, df, weights))))
-
-    def quantiles(self, levels: Any) -> Floats:
-        """Return quantiles of the error in units of u.
-
-        Parameters
-        ----------
-        levels : array-like
-            Probabilities between 0 and 1.
+        These are closer to each other in the tails, where a line between two of them
+        would say least.
         """
-        from scipy import special
-
-        p = np.asarray(levels, dtype=np.float64)
-        unit = special.ndtri(p) if np.isinf(self.df) else special.stdtrit(self.df, p)
-        return np.asarray(self.scale * unit)
-
-    def losses(self, z: Floats) -> Floats:
-        """Return the negative logarithm of the density of z-scores."""
-        from scipy import special
-
-        t = z / self.scale
-        if np.isinf(self.df):
-            unit = 0.5 * t**2 + 0.5 * np.log(2 * np.pi)
+        if weights is None:
+            values = np.sort(z)
+            levels = np.arange(1.0, z.size + 1) / (z.size + 1)
         else:
-            half = 0.5 * (self.df + 1)
-            log_norm = special.gammaln(half) - special.gammaln(0.5 * self.df)
-            log_norm -= 0.5 * np.log(self.df * np.pi)
-            unit = half * np.log1p(t**2 / self.df) - log_norm
-        return np.asarray(unit + np.log(self.scale))
+            order = np.argsort(z, kind="stable")
+            values, w = z[order], weights[order]
+            levels = (np.cumsum(w) - w / 2 + 0.5) / (w.sum() + 1)
+        if z.size > most:
+            part = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
+            wanted = levels[0] + (levels[-1] - levels[0]) * part
+            values, levels = np.interp(wanted, levels, values), wanted
+        return cls(levels, values)
 
-    def ranked_scores(self, z: Floats) -> Floats:
-        """Return the continuous ranked probability score of z-scores, in units of u.
+    def quantiles(self, levels: Floats) -> Floats:
+        """Return the quantiles at some levels."""
+        return np.interp(levels, self.levels, self.values)
 
-        It is infinite for 1 degree of freedom or less, where no mean exists.
+    @cached_property
+    def _with_ends(self) -> tuple[Floats, Floats]:
+        """Levels from 0 to 1, and the values there."""
+        q = self.values
+        return np.concatenate([[0.0], self.levels, [1.0]]), q[[0, *range(q.size), -1]]
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean."""
+        p, q = self._with_ends
+        return float(np.diff(p) @ (q[1:] + q[:-1]) / 2)
+
+    @cached_property
+    def std(self) -> float:
+        """The standard deviation."""
+        p, q = self._with_ends
+        a, b = q[:-1] - self.mean, q[1:] - self.mean
+        return float(np.sqrt(np.diff(p) @ (a * a + a * b + b * b) / 3))
+
+    @cached_property
+    def _mean_difference(self) -> float:
+        """The mean of (X − X')⁺ of two draws: the integral of (2p − 1) Q(p)."""
+        p, q = self._with_ends
+        middle, half, step = (p[1:] + p[:-1]) / 2, np.diff(p) / 2, np.diff(q)
+        inner = (2 * middle - 1) * (q[1:] + q[:-1]) / 2 + half * step / 3
+        return float(np.diff(p) @ inner)
+
+    @cached_property
+    def _areas(self) -> Floats:
+        """The area below the cumulative distribution, up to each value."""
+        p, q = self.levels, self.values
+        return np.concatenate([[0.0], np.cumsum(np.diff(q) * (p[1:] + p[:-1]) / 2)])
+
+    def _segment(self, x: Floats, side: Any = "right") -> tuple[Ints, Floats]:
+        """Return the last value up to x, or -1, and the level there or beyond it."""
+        p, q = self.levels, self.values
+        at = np.searchsorted(q, x, side=side) - 1
+        left = np.clip(at, 0, max(0, q.size - 2))
+        right = np.minimum(left + 1, q.size - 1)
+        width = q[right] - q[left]
+        share = np.divide(x - q[left], width, out=np.zeros(x.shape), where=width > 0)
+        level = p[left] + np.clip(share, 0, 1) * (p[right] - p[left])
+        return at, level
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return the probability of what is at most x."""
+        at, level = self._segment(x)
+        return np.where(at < 0, 0.0, np.where(at >= self.values.size - 1, 1.0, level))
+
+    def below(self, x: Floats) -> Floats:
+        """Return the probability of what is less than x."""
+        at, level = self._segment(x, "left")
+        return np.where(at < 0, 0.0, np.where(at >= self.values.size - 1, 1.0, level))
+
+    def ranked_scores(self, x: Floats) -> Floats:
+        """Return the continuous ranked probability scores of x.
+
+        It is E abs(X − x) − E abs(X − X') / 2, and E abs(X − x) follows from the area
+        below the cumulative distribution, up to x.
         """
-        from scipy import special
-
-        t, df = z / self.scale, self.df
-        if np.isinf(df):
-            density = np.exp(-(t**2) / 2) / np.sqrt(2 * np.pi)
-            # 2 Φ(t) − 1 is erf(t / √2), which does not cancel near 0
-            parts = t * special.erf(t / np.sqrt(2)) + 2 * density - 1 / np.sqrt(np.pi)
-            return np.asarray(self.scale * parts)
-        if df <= 1:
-            return np.full(t.shape, np.inf)
-        density = self.scale * np.exp(-self.losses(z))
-        parts = t * (2 * special.stdtr(df, t) - 1)
-        parts += 2 * density * (df + t**2) / (df - 1)
-        log_beta = special.betaln(0.5, df - 0.5) - 2 * special.betaln(0.5, df / 2)
-        parts -= 2 * np.sqrt(df) / (df - 1) * np.exp(log_beta)
-        return np.asarray(self.scale * parts)
+        at, level = self._segment(x)
+        first = np.maximum(at, 0)
+        beyond = x - self.values[first]
+        inside = at < self.values.size - 1
+        height = np.where(inside, (self.levels[first] + level) / 2, 1.0)
+        area = np.where(at < 0, 0.0, self._areas[first] + beyond * height)
+        return 2 * area + (self.mean - x) - self._mean_difference
 
 
-NORMAL = StudentLaw(float("inf"), 1.0)
+@dataclass(frozen=True)
+class EmpiricalLaw:
+    """Errors are distributed as the z-scores of rows that the fit has not seen.
 
-
-def poor_normal(z: Floats, weights: Floats | None = None) -> str:
-    """Return why a normal law describes z-scores poorly, in words; or nothing.
-
-    The z-scores are E / u, with u right on average.
+    Attributes
+    ----------
+    tables : tuple of QuantileTable
+        One, or one for each bin of the scale.
+    bins : EqualSizeBins
+        The bins of the scale.
+    n_rows : int
+        Rows that the smallest table was learned from.
     """
-    if z.size < 2 or not np.any(z):
-        return ""
-    z = z / np.sqrt(mean_of(z**2, weights))
-    with np.errstate(over="ignore", invalid="ignore"):  # one z among tiny ones
-        law = StudentLaw.learn(z, weights)
-        gain = NORMAL.losses(z) - law.losses(z)
-        error = spread_of(gain, weights) / np.sqrt(total_of(z.size, weights))
-    if not mean_of(gain, weights) > max(ENOUGH, 2 * error):
-        return ""
-    beyond = quantile_of(np.abs(z), 1 - TAIL, weights)
-    level = 0.5 + COVERAGE / 2
-    width = float(law.quantiles(level) / NORMAL.quantiles(level))
-    return (
-        f"A normal law is a poor description: {100 * TAIL:g} % of the errors are "
-        f"beyond {beyond:.2g} u; intervals of {100 * COVERAGE:g} % from Student's t "
-        f"with ν = {law.df:.2g} are {width:.2g} times as wide "
-        '(distribution="student").'
-    )
+
+    tables: tuple[QuantileTable, ...]
+    bins: EqualSizeBins
+    n_rows: int
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether there is a table for each bin, for those that come from a file."""
+        return len(self.tables) == self.bins.n_bins and self.n_rows > 0
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        n = len(self.tables)
+        where = f", in {n} bins of the uncertainty" if n > 1 else ""
+        return f"empirical: the z-scores of unseen rows{where}"
+
+    @classmethod
+    def learn(
+        cls, z: Floats, scale: Floats, weights: Floats | None, n_bins: int
+    ) -> EmpiricalLaw:
+        """Return the law of z-scores, by bins of the scale."""
+        bins = EqualSizeBins(np.empty(0))
+        if n_bins > 1:
+            bins = EqualSizeBins.quantiles(scale, n_bins, weights)
+        codes = bins.codes(scale)
+        tables, sizes = [], []
+        for code in range(bins.n_bins):
+            own = codes == code
+            w = None if weights is None else weights[own]
+            tables.append(QuantileTable.learn(z[own], w, MOST_QUANTILES // n_bins))
+            sizes.append(int(np.count_nonzero(own) if w is None else w.sum()))
+        return cls(tuple(tables), bins, max(1, min(sizes)))
+
+    def codes(self, scale: Floats) -> Ints:
+        """Return which table is whose."""
+        if len(self.tables) == 1:
+            return np.zeros(scale.shape, dtype=np.int64)
+        return np.asarray(self.bins.codes(scale))
+
+    def _by_table(self, name: str, codes: Ints, *values: Floats) -> Floats:
+        """Return what a method of each table says of the rows that are its own."""
+        if len(self.tables) == 1:
+            return np.asarray(getattr(self.tables[0], name)(*values))
+        found = np.empty(values[0].shape)
+        for code, table in enumerate(self.tables):
+            own = np.flatnonzero(codes == code)
+            found[own] = getattr(table, name)(*(each[own] for each in values))
+        return found
+
+    def quantiles(self, levels: Floats, codes: Ints) -> Floats:
+        """Return quantiles of z, a row for each code."""
+        self._warn_of_few(levels)
+        found = np.array([table.quantiles(levels) for table in self.tables])
+        return found[codes]
+
+    def draws(self, levels: Floats, codes: Ints) -> Floats:
+        """Return the quantiles at levels of each row's own, shape (n, k)."""
+        return self._by_table("quantiles", codes, levels)
+
+    def quantile_node(self, scale: Node, level: float) -> Node:
+        """Return the map of a quantile of z, by the bins of a map of the scale."""
+        levels = np.array([level])
+        self._warn_of_few(levels)
+        values = [float(table.quantiles(levels)[0]) for table in self.tables]
+        if len(values) == 1:
+            return Constant(values[0])
+        # the first entry is that of a scale which is missing, and there is none
+        return Lookup((Code(scale, self.bins),), np.array([values[0], *values]))
+
+    def _warn_of_few(self, levels: Floats) -> None:
+        """Say which levels lie beyond what rows can tell, and how many could."""
+        tail = float(np.minimum(levels, 1 - levels).min(initial=0.5))
+        needed = math.ceil(round(1 / tail, 6)) - 1
+        if self.n_rows < needed:
+            warn(
+                f"Quantiles at the level {tail:.3g}, or {1 - tail:.6g}, lie beyond "
+                f"what {self.n_rows} rows can tell: the outermost z-score is taken "
+                f"for them. They need {needed} rows; fit with more, or ask for less.",
+                FewRowsWarning,
+                stacklevel=4,
+            )
+
+    def cdf(self, z: Floats, codes: Ints) -> Floats:
+        """Return the probability of what is at most z."""
+        return self._by_table("cdf", codes, z)
+
+    def below(self, z: Floats, codes: Ints) -> Floats:
+        """Return the probability of what is less than z."""
+        return self._by_table("below", codes, z)
+
+    def ranked_scores(self, z: Floats, codes: Ints) -> Floats:
+        """Return the continuous ranked probability scores of z."""
+        return self._by_table("ranked_scores", codes, z)
+
+    def mean(self, codes: Ints) -> Floats:
+        """Return the mean of z."""
+        return np.array([table.mean for table in self.tables])[codes]
+
+    def std(self, codes: Ints) -> Floats:
+        """Return the standard deviation of z."""
+        return np.array([table.std for table in self.tables])[codes]
 
 
-def _some(weights: Floats | None, which: Any) -> Floats | None:
-    return None if weights is None else weights[which]
-
-
-def _best_scale2(z2: Floats, df: float, weights: Floats | None) -> float:
-    """Return the squared scale of Student's t with the highest likelihood."""
-    from scipy import optimize
-
-    def slope(log_scale2: float) -> float:
-        shares = (df + 1) * z2 / (df * np.exp(log_scale2) + z2)
-        return mean_of(shares, weights) - 1
-
-    high = np.log((df + 1) / df * mean_of(z2, weights))
-    low = high - 1
-    while slope(low) < 0:
-        low -= 2 * (high - low)
-    return float(np.exp(optimize.brentq(slope, low, high, xtol=1e-14)))
+Law = NormalLaw | EmpiricalLaw
+NORMAL = NormalLaw()

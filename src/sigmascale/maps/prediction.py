@@ -51,9 +51,15 @@ def recalibrate(
 def rescale(root: Node, rows: Predictions) -> Floats:
     """Return the recalibrated uncertainties of rows whose uncertainties are positive.
 
-    Other columns are checked for what the map takes them. Nothing is said about labels
-    that were never seen.
+    Nothing is said about labels that were never seen.
     """
+    # what leaves the range of numbers is brought back into it
+    result = value_of(root, rows)
+    return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
+
+
+def value_of(root: Node, rows: Predictions) -> Floats:
+    """Return the value of a map; columns are checked for what it takes them."""
     columns: list[Any] = [rows.uncertainty, *[None] * (len(rows.columns) - 1)]
     for column in columns_of(root):
         position = column.position
@@ -63,9 +69,7 @@ def rescale(root: Node, rows: Predictions) -> Floats:
             columns[position] = rows.numbers_or_missing(position)
         elif position:
             columns[position] = rows.numbers(position)
-    # what leaves the range of numbers is brought back into it
-    result = evaluate(root, columns, rows.n_rows)
-    return np.clip(result, _FLOAT.tiny, _FLOAT.max, out=result)
+    return evaluate(root, columns, rows.n_rows)
 
 
 def in_range(u: Floats) -> Floats:

@@ -40,7 +40,7 @@ _UNDERFLOW, _OVERFLOW = -700.0, 700.0  # of exponents, with room for rounding
 _ROUNDING = 1e-9  # far more than functions are off by
 
 
-def check_map(root: Node, n_columns: int) -> None:
+def check_map(root: Node, n_columns: int, *, signed: bool = False) -> None:
     """Refuse a map that does not predict finite positive numbers for every row.
 
     Parameters
@@ -49,6 +49,8 @@ def check_map(root: Node, n_columns: int) -> None:
         The map.
     n_columns : int
         The number of columns of the conditioning table.
+    signed : bool
+        Whether its numbers may be of either sign, as those of a shift are.
     """
     kinds: dict[int, str] = {0: "number"}
     ranges: dict[int, Range] = {}
@@ -79,7 +81,7 @@ def check_map(root: Node, n_columns: int) -> None:
     require(id(root) in ranges and not _may_be_missing(root), "a map must give numbers")
     low, high = ranges[id(root)]
     require(
-        low >= 0 and high > 0,
+        signed or (low >= 0 and high > 0),
         f"uncertainties must be positive; those of the map lie between {low:g} and "
         f"{high:g}",
     )

@@ -27,12 +27,13 @@ from ..bins.sums import BinSums
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node
 from ..maps.conformal import ConformalScores
-from ..maps.laws import StudentLaw
+from ..maps.laws import EmpiricalLaw, NormalLaw, QuantileTable
 from ..oddities import Profile
 from ..scaling.registry import scaler_named
 
 PARTS: tuple[type, ...] = (
-    *(BinSums, Cells, ConformalScores, EqualSizeBins, LabelBins, Profile, StudentLaw),
+    *(BinSums, Cells, ConformalScores, EmpiricalLaw, EqualSizeBins, LabelBins),
+    *(NormalLaw, Profile, QuantileTable),
 )
 _DTYPES = {"f": np.float64, "i": np.int64, "b": np.bool_, "O": np.object_}
 _ALLOWED = {"f": (int, float), "i": (int,), "O": (str,)}
@@ -70,6 +71,10 @@ def estimator_named(name: str) -> type[Any] | None:
 
         found: type[Any] = getattr(recalibrated, name)
         return found
+    if name == "Recalibrator":
+        from ..recalibrator import Recalibrator
+
+        return Recalibrator
     return scaler_named(name)
 
 

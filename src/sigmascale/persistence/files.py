@@ -23,13 +23,17 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from .._support.checks import Floats
 from .._support.files import write_text
 from .._support.version import __version__
+from ..distributions import Distributions
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
-from ..maps.prediction import recalibrate
+from ..maps.laws import NORMAL, EmpiricalLaw, NormalLaw
+from ..maps.prediction import recalibrate, value_of
 from ..maps.ranges import check_map
 from ..oddities import Profile
 from ..predictions import Columns, Predictions, default_names
@@ -71,8 +75,12 @@ class SavedMap:
         Rows that it was fitted on.
     seen : Profile or None
         What new rows are compared with.
+    law : NormalLaw, EmpiricalLaw or None
+        The law of errors; None stands for a normal one.
+    shift : Node or None
+        What predictions are off by on average, as a map.
     conformal : ConformalScores or None
-        What prediction intervals are made from.
+        What prediction intervals with a guarantee are made from.
     words : str
         What it does, and what it has learned.
     method : str
@@ -89,6 +97,8 @@ class SavedMap:
     smallest_uncertainty: float
     n_rows: int
     seen: Profile | None
+    law: NormalLaw | EmpiricalLaw | None
+    shift: Node | None
     conformal: ConformalScores | None
     words: str
     method: str
@@ -106,6 +116,9 @@ class SavedMap:
             refuse("what was seen is not that of its columns.")
         with place("the map"):
             check_map(self.root, self.n_columns)
+        if self.shift is not None:
+            with place("the shift"):
+                check_map(self.shift, self.n_columns, signed=True)
 
     @property
     def named(self) -> bool:
@@ -126,6 +139,17 @@ class SavedMap:
             seen=self.seen,
             n_fit=self.n_rows,
         )
+
+    def shift_of(self, rows: Predictions) -> Floats:
+        """Return what predictions are off by on average; 0 without a shift."""
+        if self.shift is None:
+            return np.zeros(rows.n_rows)
+        return value_of(self.shift, rows)
+
+    def distributions(self, rows: Predictions, prediction: Floats) -> Distributions:
+        """Return the distributions around predictions, of 0 for those of errors."""
+        location = prediction + self.shift_of(rows)
+        return Distributions.of(location, self.predict(rows), self.law or NORMAL)
 
 
 @dataclass(frozen=True)
@@ -244,7 +268,7 @@ def load_map(path: str | Path) -> SavedMap:
     if isinstance(saved, SavedTargets):
         msg = (
             f"{path}: it holds {len(saved.maps)} targets, and here one is needed. Save "
-            "that alone: save(targets.scalers_[NAME], PATH)."
+            "that alone: save(targets.recalibrators_[NAME], PATH)."
         )
         raise InvalidInputError(msg)
     return saved
@@ -299,7 +323,7 @@ def to_document(scaler: Any, source: Any = None) -> dict[str, Any]:
     if estimator_named(name) is not type(scaler):
         msg = f"`scaler` must be a registered recalibrator; found {name}."
         raise InvalidInputError(msg)
-    if not hasattr(scaler, "map_") and not hasattr(scaler, "scalers_"):
+    if not hasattr(scaler, "map_") and not hasattr(scaler, "recalibrators_"):
         msg = f"`scaler` must be fitted before it is saved; this {name} is not."
         raise InvalidInputError(msg)
     if scaler.n_features_in_ > MOST_COLUMNS:
@@ -320,7 +344,7 @@ def from_document(document: Any) -> Any:
     document = _checked(document)
     decode = Decoder(document["nodes"], check=_check_fitted)
     found = decode(document["recalibrator"])
-    if not hasattr(found, "map_") and not hasattr(found, "scalers_"):
+    if not hasattr(found, "map_") and not hasattr(found, "recalibrators_"):
         refuse("it holds no recalibrator.")
     if hasattr(found, "explain"):
         found.explain()
@@ -352,6 +376,8 @@ _LEARNED = {
     "n_rows": "n_samples_fit_",
     "seen": "seen_",
     "conformal": "conformal_",
+    "law": "law_",
+    "shift": "shift_",
     "order": "uncertainty_columns_",
     "is_column": "is_column_",
 }
@@ -366,7 +392,7 @@ def _saved(
     if entry["is"] != "RecalibratedTargets":
         return _of_learned(SavedMap, learned, method=entry["is"], **about)
     maps: dict[str, Any] = {}
-    for name, one in entry["learned"]["scalers_"]["items"]:
+    for name, one in entry["learned"]["recalibrators_"]["items"]:
         with place(f"target {name!r}"):
             if name in maps:
                 refuse("it is there twice.")
@@ -391,10 +417,10 @@ def _of_learned(cls: type[_Saved], learned: Mapping[str, Any], **others: Any) ->
 def _check_fitted(found: Any, words: Any) -> None:
     """Refuse an estimator that could not do what fitted ones do."""
     about = {"words": words, "source": None, "library": "", "method": ""}
-    if hasattr(found, "scalers_"):
+    if hasattr(found, "recalibrators_"):
         maps = {
             name: _of_learned(SavedMap, vars(each), **about | {"words": ""})
-            for name, each in found.scalers_.items()
+            for name, each in found.recalibrators_.items()
         }
         del about["method"]
         _of_learned(SavedTargets, vars(found), maps=maps, by=found.by, **about)

@@ -37,6 +37,7 @@ from .._support.checks import (
     refuse_other_order,
 )
 from .._support.weights import check_weights
+from ..distributions import Distributions
 from ..exceptions import InvalidInputError
 from ..predictions import (
     check_labels,
@@ -44,7 +45,7 @@ from ..predictions import (
     group_codes,
     rows_with_errors,
 )
-from ..scaling import SelectedScaling, VarianceScaler
+from ..recalibrator import Recalibrator
 from .sources import (
     Features,
     Uncertainty,
@@ -72,8 +73,9 @@ class RecalibratedRegressor(
     ----------
     regressor : estimator, optional
         The regressor, which may be a pipeline; by default ``BayesianRidge()``.
-    scaler : recalibrator, optional
-        By default ``SelectedScaling()``.
+    recalibrator : Recalibrator, optional
+        By default ``Recalibrator()``. Its shift, if it learns one, moves the centre of
+        distributions and intervals, and not the predictions.
     cv : int, splitter or iterable of (train, test), default 5
         The folds. A number means shuffled folds, of whole groups where `fit` gets
         `groups`. Splits that leave rows out, or test them repeatedly, are allowed: the
@@ -93,8 +95,8 @@ class RecalibratedRegressor(
         less than 0.01, and choosing a recalibrator takes eight times as long.
     conformal_size : float, optional
         The share of rows that only set the width of `predict_interval`, and that the
-        recalibrator does not see. By default none are set aside: the rows' z-scores
-        come from recalibrators fitted without them, in five folds.
+        recalibrator does not see. By default none are set aside: intervals are those of
+        the distribution.
     n_jobs : int, optional
         Number of folds that are fitted at a time.
     random_state : int, default 0
@@ -104,8 +106,8 @@ class RecalibratedRegressor(
     ----------
     regressor_ : estimator
         The regressor, fitted on all rows.
-    scaler_ : recalibrator
-        The recalibrator, which :func:`sigmascale.save` can keep.
+    recalibrator_ : Recalibrator
+        The fitted one, which :func:`sigmascale.save` can keep.
     calibration_rows_ : array of int
         The rows that calibrated, in the order of the next two.
     calibration_error_ : array
@@ -119,8 +121,7 @@ class RecalibratedRegressor(
     guarantee of split conformal prediction: they cover a new row from the same source
     with at least the probability asked for. Otherwise it holds approximately: the
     regressor that predicts has seen more rows than those whose errors set the width,
-    which makes intervals rather too wide, and without `conformal_size` the last
-    recalibrator has seen all rows, and so has the choice of ``SelectedScaling``.
+    which makes intervals rather too wide.
 
     *Weights.* The recalibrator weighs rows by `sample_weight`, and so does a regressor
     whose `fit` takes it; with metadata routing, one that requests it. Further
@@ -149,7 +150,7 @@ class RecalibratedRegressor(
     def __init__(
         self,
         regressor: Any = None,
-        scaler: VarianceScaler | None = None,
+        recalibrator: Recalibrator | None = None,
         *,
         cv: Any = 5,
         uncertainty: Uncertainty = "auto",
@@ -159,7 +160,7 @@ class RecalibratedRegressor(
         random_state: int = 0,
     ) -> None:
         self.regressor = regressor
-        self.scaler = scaler
+        self.recalibrator = recalibrator
         self.cv = cv
         self.uncertainty = uncertainty
         self.features = features
@@ -209,7 +210,7 @@ class RecalibratedRegressor(
         validate_data(self, X, skip_check_array=True, reset=True)
         (X,) = indexable(X)
         target = check_target(y, _num_samples(X), type(self).__name__, what="targets")
-        regressor, scaler = self._regressor(), self._scaler()
+        regressor, recalibrator = self._regressor(), self._recalibrator()
         check_source(regressor, self.uncertainty)
         kept_together = group_codes(groups, target, "X")
         labels = None
@@ -254,8 +255,8 @@ class RecalibratedRegressor(
         of_rows = None if weights is None else weights[rows]
         name = type(self).__name__
         predictions = rows_with_errors(table, error, together, of_rows, name)
-        self.scaler_ = calibrate(
-            scaler,
+        self.recalibrator_ = calibrate(
+            recalibrator,
             predictions,
             None if labels is None else labels[rows],
             conformal_size=self.conformal_size,
@@ -287,7 +288,7 @@ class RecalibratedRegressor(
             self._check_columns(X)
             return self.regressor_.predict(X)
         prediction, table = self._predict_raw(X)
-        return prediction, self.scaler_.predict(table)
+        return prediction, self.recalibrator_.predict(table)
 
     def predict_interval(
         self,
@@ -316,13 +317,30 @@ class RecalibratedRegressor(
             Limits "low" and "high"; a data frame if `set_output` asks for one.
         """
         prediction, table = self._predict_raw(X)
-        limits = prediction[:, None] + self.scaler_.predict_interval(
+        limits = prediction[:, None] + self.recalibrator_.predict_interval(
             table, coverage, asymmetric=asymmetric, by_category=by_category
         )
         adapter = _get_container_adapter("transform", self)
         if adapter is None:
             return limits
         return adapter.create_container(limits, X, columns=["low", "high"])
+
+    def predict_distribution(self, X: Any) -> Distributions:
+        """Return the recalibrated predictive distributions of the truth.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            With the columns seen in `fit`.
+
+        Returns
+        -------
+        Distributions
+        """
+        prediction, table = self._predict_raw(X)
+        of_error = self.recalibrator_.predict_distribution(table)
+        location = prediction + of_error.location
+        return Distributions.of(location, of_error.scale, of_error.law)
 
     def transform(self, X: Any) -> Floats:
         """Return predictions and recalibrated uncertainties as one table.
@@ -393,16 +411,18 @@ class RecalibratedRegressor(
             regressor.set_fit_request(sample_weight=True)
         return regressor
 
-    def _scaler(self) -> VarianceScaler:
-        given: Any = SelectedScaling() if self.scaler is None else self.scaler
-        if not isinstance(given, VarianceScaler):
+    def _recalibrator(self) -> Recalibrator:
+        if self.recalibrator is None:
+            return Recalibrator()
+        given: Any = self.recalibrator
+        if not isinstance(given, Recalibrator):
             msg = (
-                "`scaler` must be a recalibrator such as SelectedScaling(); found "
-                f"{given!r}."
+                "`recalibrator` must be a Recalibrator, such as "
+                f"Recalibrator(TemperatureScaling()); found {given!r}."
             )
             raise InvalidInputError(msg)
-        scaler: VarianceScaler = clone(given)
-        return scaler
+        found: Recalibrator = clone(given)
+        return found
 
     @staticmethod
     def _weights(sample_weight: Any, target: Floats) -> Floats | None:

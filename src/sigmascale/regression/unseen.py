@@ -18,15 +18,10 @@ from sklearn.utils.validation import _check_method_params
 
 from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.labels import Categories
-from .._support.notices import quiet
 from ..exceptions import InvalidInputError
-from ..maps.conformal import ConformalScores
 from ..predictions import Predictions
-from ..scaling import VarianceScaler
-from ..scaling.crossfit import make_folds
+from ..recalibrator import Recalibrator
 from .sources import Uncertainty, predict_with_std, some_rows
-
-CONFORMAL_FOLDS = 5
 
 Splits = list[tuple[Ints, Ints]]
 
@@ -97,39 +92,31 @@ def _fit_and_predict(
 
 
 def calibrate(
-    scaler: VarianceScaler,
+    recalibrator: Recalibrator,
     rows: Predictions,
     labels: Categories | None,
     *,
     conformal_size: float | None,
     seed: int,
-) -> VarianceScaler:
-    """Fit the recalibrator, and find the z-scores that intervals are made from."""
+) -> Recalibrator:
+    """Fit the recalibrator, and set rows aside for intervals if that is asked for."""
     groups, error = rows.groups, rows.errors
     if conformal_size is not None:
         size = check_fraction(conformal_size, "conformal_size")
         kind = ShuffleSplit if groups is None else GroupShuffleSplit
         splitter = kind(1, test_size=size, random_state=seed)
         seen, unseen = next(splitter.split(error, groups=groups))
-        return scaler.fit(_part(rows, seen)).conformalize(
+        return recalibrator.fit(_part(rows, seen)).conformalize(
             _part(rows, unseen),
             by_category=None if labels is None else labels[unseen].values(),
         )
-    scaler.fit(rows)
-    # selecting once is enough: one choice of few cannot fit the rows closely
-    chosen = scaler._chosen
-    predicted = scaler.predict(rows)
-    rng = np.random.default_rng(seed)
-    n_folds = min(CONFORMAL_FOLDS, error.size)
-    fold = make_folds(np.abs(error) / predicted, n_folds, rng, groups, rows.weights)
-    for k in range(n_folds):
-        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
-        if seen.size and unseen.size:
-            with quiet():  # `fit` has given the warnings that matter
-                fitted = clone(chosen).fit(_part(rows, seen))
-                predicted[unseen] = fitted.predict(rows.take(unseen))
-    scaler.conformal_ = ConformalScores.learn(error, predicted, labels, rows.weights)
-    return scaler
+    if labels is not None:
+        msg = (
+            "`by_category` needs rows that set the width of each category's interval: "
+            "pass conformal_size, such as 0.2, to RecalibratedRegressor."
+        )
+        raise InvalidInputError(msg)
+    return recalibrator.fit(rows)
 
 
 def _part(rows: Predictions, which: Ints) -> Predictions:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._support.checks import Floats, Ints, check_choice
+from .._support.checks import Floats, Ints
 from .._support.progress import working
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps import Constant, Node, Product
-from ..maps.prediction import in_range, recalibrate, rescale
+from ..maps.prediction import in_range, recalibrate
 from ..oddities import Profile, informative, warn_of_oddities
 from ..predictions import (
     Predictions,
@@ -26,7 +26,6 @@ from ..predictions import (
 )
 from . import devices
 from .devices import on_device, on_host
-from .intervals import Intervals
 from .summaries import RowSummaries, Summaries
 from .updating import Updating
 
@@ -34,12 +33,10 @@ if TYPE_CHECKING:
     from sklearn.utils import Tags
 
 
-Distribution = Literal["normal", "student"]
 MANY = 100_000  # rows; fewer take no time, or have a bar of their own
-UnseenZ = tuple[Floats, Floats | None]  # z-scores of unseen rows, and their weights
 
 
-class VarianceScaler(RegressorMixin, Updating, Intervals):
+class VarianceScaler(RegressorMixin, Updating):
     """A recalibrator: learns from errors how to rescale uncertainties.
 
     ``X`` is the conditioning table. Its first column is the uncertainty, the others
@@ -67,7 +64,6 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
     seen_: Profile
     column_numbers_: list[int]
     n_effective_: float
-    distribution: Distribution = "normal"
 
     def _learn(self, rows: Predictions) -> Node:
         """Return the map that was learned from rows, and keep what else is of interest.
@@ -75,6 +71,13 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         Rows are checked, their uncertainties positive, and their errors not all 0.
         """
         return self._learn_from_sums(RowSummaries(rows))
+
+    def _learn_unseen(self, rows: Predictions) -> tuple[Node, Floats | None]:
+        """Return the map, and what rows would get from fits that have not seen them.
+
+        The latter are there if the method cross-fits anyway.
+        """
+        return self._learn(rows), None
 
     def _learn_in_folds(
         self, rows: Predictions, fold: Ints
@@ -94,8 +97,12 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
     @property
     def _needs_rows(self) -> bool:
         """Whether sums do not do, so that lazy frames are fitted by a sample."""
-        by_rows = type(self)._learn_from_sums is VarianceScaler._learn_from_sums
-        return by_rows or self.distribution == "student"
+        return type(self)._learn_from_sums is VarianceScaler._learn_from_sums
+
+    @property
+    def _by_sums(self) -> VarianceScaler | None:
+        """What sums can fit: itself, or nothing."""
+        return None if self._needs_rows else self
 
     def _learned_words(self) -> str:
         """Return what was learned in a sentence or two; nothing if it is too much."""
@@ -175,26 +182,26 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
     def _set_level(self, level: float) -> None:
         """Multiply what was learned by a factor that all other rows want."""
         self.level_ = level
-        if self.distribution == "normal":  # of a law, the sample has the average, too
-            self.map_ = Product((Constant(level), self.map_))
+        self.map_ = Product((Constant(level), self.map_))
 
     def _fit_rows(self, rows: Predictions) -> Self:
-        """Fit checked rows, with what would trip every method out of the way."""
-        check_choice(self.distribution, "distribution", get_args(Distribution))
+        """Fit checked rows."""
+        self._fit_unseen(rows)
+        return self
+
+    def _fit_unseen(self, rows: Predictions) -> Floats | None:
+        """Fit checked rows, with what would trip every method out of the way.
+
+        Returns what rows would get from fits that have not seen them, if there is that.
+        """
         self._keep_size(rows)
         rows = rows.with_uncertainty(in_range(rows.uncertainty))
         # sums that are kept must be those of the errors, even if all of them are 0
         rows = informative(rows, replaced=not self.is_updatable)
         if rows.weights is not None:
             self.n_effective_ = effective_number(rows.weights)
-        self.map_ = self._learn(rows)
-        # those of rows that a cross-fit has not seen, where there are any
-        unseen: UnseenZ | None = self.__dict__.pop("_unseen_z", None)
-        if self.distribution == "student":
-            if unseen is None:
-                unseen = rows.errors / rescale(self.map_, rows), rows.weights
-            self._learn_law(*unseen)
-        return self
+        self.map_, unseen = self._learn_unseen(rows)
+        return unseen
 
     def _fit_in_folds(self, rows: Predictions, fold: Ints) -> Floats | None:
         """Fit checked rows, and return what rows of each fold get without them.
@@ -206,7 +213,6 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
             return None
         self._keep_size(rows)
         self.map_, unseen = found
-        self.__dict__.pop("_unseen_z", None)
         return unseen
 
     def _keep_size(self, rows: Predictions) -> None:
@@ -215,8 +221,8 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         self.min_uncertainty_ = float(rows.uncertainty.min())
 
     def _forget(self) -> None:
-        """Forget what not every fit has, such as z-scores that guarantee nothing."""
-        for name in ("conformal_", "n_sample_", "level_", "law_", "n_effective_"):
+        """Forget what not every fit has."""
+        for name in ("n_sample_", "level_", "n_effective_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -268,7 +274,7 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
         """
         check_is_fitted(self)
         does = f"{self.does[0].upper()}{self.does[1:]}."
-        words = [does, self._learned_words(), self._law_words()]
+        words = [does, self._learned_words()]
         words += [self._sampled(), self._weighted()]
         return " ".join(filter(None, words))
 
@@ -310,8 +316,6 @@ class VarianceScaler(RegressorMixin, Updating, Intervals):
             X, y, sample_weight = on_host(X, y, sample_weight)
         rows = self._with_errors(X, y, sample_weight)
         e, u = rows.errors, self._predict_rows(rows)
-        if hasattr(self, "law_"):
-            return -rows.mean(self.law_.losses(e / u) + np.log(u))
         return -BinSums.of_all(e, u, rows.weights).nll()
 
     def _read(self, X: Any) -> Predictions:

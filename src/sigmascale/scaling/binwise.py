@@ -12,7 +12,7 @@ from ..bins.sums import nll_from
 from ..exceptions import DegenerateFitWarning, InvalidInputError, ThinBinsWarning
 from ..maps import UNCERTAINTY, Code, Column, Lookup, Node, scaled
 from ..predictions import Columns, Predictions, fitted_names
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .losses import LOSSES, ScaledLoss, minimise
 from .summaries import Summaries
 from .updating import KeptSums
@@ -47,10 +47,6 @@ class BinwiseScaling(VarianceScaler):
         How often the loss may be evaluated.
     random_state : int, default 0
         Seed of the optimisation.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -105,7 +101,6 @@ class BinwiseScaling(VarianceScaler):
         least_rows: int = LEAST_ROWS,
         max_evaluations: int = 15_000,
         random_state: int = 0,
-        distribution: Distribution = "normal",
     ) -> None:
         self.n_bins = n_bins
         self.by = by
@@ -113,7 +108,6 @@ class BinwiseScaling(VarianceScaler):
         self.least_rows = least_rows
         self.max_evaluations = max_evaluations
         self.random_state = random_state
-        self.distribution = distribution
 
     does = "uncertainties are multiplied by a factor for their bin"
     references = (FRENKEL, SCORES)

@@ -3,52 +3,24 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from .._support.checks import Floats, Ints, check_count, check_fraction
 from .._support.citations import BOOSTING
-from .._support.progress import track
-from .._support.weights import mean_of, spread_of, total_of
+from .._support.weights import mean_of
 from ..exceptions import InvalidInputError
-from ..maps import (
-    UNCERTAINTY,
-    Clip,
-    Code,
-    Column,
-    Constant,
-    Exponential,
-    Node,
-    Product,
-    Trees,
-)
+from ..maps import Clip, Constant, Exponential, Node, Product
 from ..maps.prediction import rescale
 from ..predictions import Predictions
-from .base import Distribution, VarianceScaler
-from .crossfit import (
-    canonical_order,
-    capped,
-    largest_counted,
-    make_folds,
-)
+from .base import VarianceScaler
+from .boosting import BinnedTable, boost
+from .crossfit import canonical_order, capped, largest_counted, make_folds
 from .linear import linear_law
-from .summaries import (
-    Partition,
-    RowSummaries,
-    coded,
-    coded_columns,
-    learn_partition,
-)
-from .trees import Forest, Grower, TreeOptions
+from .summaries import RowSummaries, coded_columns
+from .trees import GammaLeaves, TreeOptions
 
-MAX_BINS = 255  # of a column
-LEAST_BINS = 64
-ROWS_PER_BIN = 100  # where there are rows enough: finer limits tell nothing
-MOST_COLUMNS = 30  # that a booster looks at; of more, those that tell most
 PSEUDO_ROWS = 20.0  # rows with <Z²> = 1 that every leaf gets: thin leaves change little
 FLOOR = 0.01  # share of the average z² added to each: bounds factors from below
 MAX_DEPTH = 10  # 1024 leaves: far more than any sensible model has
-PATIENCE = 30  # trees without improvement before growing stops
-STANDARD_ERRORS = 1.0  # of out-of-fold gain without which no trees are kept
 
 
 class BoostedScaling(VarianceScaler):
@@ -83,10 +55,6 @@ class BoostedScaling(VarianceScaler):
         Numeric columns of X whose values are labels. Text columns always are.
     random_state : int, default 0
         Seed of the folds.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -126,7 +94,6 @@ class BoostedScaling(VarianceScaler):
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
-        distribution: Distribution = "normal",
     ) -> None:
         self.max_trees = max_trees
         self.learning_rate = learning_rate
@@ -135,7 +102,6 @@ class BoostedScaling(VarianceScaler):
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
-        self.distribution = distribution
 
     does = (
         "uncertainties are multiplied by a smooth factor of u and the features, "
@@ -143,13 +109,16 @@ class BoostedScaling(VarianceScaler):
     )
     references = (BOOSTING,)
 
-    def _learn(self, rows: Predictions) -> Node:
+    def _learn_unseen(self, rows: Predictions) -> tuple[Node, Floats]:
         columns = coded_columns(
             rows, set(rows.positions(self.categorical, "categorical"))
         )
         values = [column.order for column in columns]
         order = canonical_order(values, rows.errors, rows.weights)
-        return self._learn_in_folds(rows.take(order), None)[0]
+        learned, found = self._learn_in_folds(rows.take(order), None)
+        unseen = np.empty_like(found)
+        unseen[order] = found
+        return learned, unseen
 
     def _learn_in_folds(
         self, rows: Predictions, fold: Ints | None
@@ -165,13 +134,10 @@ class BoostedScaling(VarianceScaler):
             min_rows=int(np.clip(rows.total / 50, 20, 50))
             if self.min_rows is None
             else check_count(self.min_rows, "min_rows"),
-            pseudo_rows=PSEUDO_ROWS,
             rate=check_fraction(self.learning_rate, "learning_rate"),
         )
         seed = check_count(self.random_state, "random_state", least=0)
-        columns = coded_columns(
-            rows, set(rows.positions(self.categorical, "categorical"))
-        )
+        labelled = set(rows.positions(self.categorical, "categorical"))
         weights = rows.weights
         law = linear_law(RowSummaries(rows).variances(), subtract=False)
         self.a_, self.b_ = law.a, law.b
@@ -181,28 +147,28 @@ class BoostedScaling(VarianceScaler):
         if fold is None:
             rng = np.random.default_rng(seed)
             fold = make_folds(ratio, n_folds, rng, rows.groups, weights)
-        n_bins = int(np.clip(rows.total // ROWS_PER_BIN, LEAST_BINS, MAX_BINS))
-        partitions = [learn_partition(c, n_bins, MAX_BINS, weights) for c in columns]
-        codes = coded(partitions, columns)
-        trees, out_of_fold = self._boost(
-            codes, partitions, ratio, weights, fold, max_trees, options
+        table = BinnedTable.of(rows, labelled)
+        cap = largest_counted(ratio, weights)
+        found = boost(
+            table,
+            ratio,
+            lambda out: _centred(ratio, out, cap, weights),
+            leaves=GammaLeaves(PSEUDO_ROWS, cap),
+            options=options,
+            max_trees=max_trees,
+            fold=fold,
+            weights=weights,
         )
+        self.n_boosters_, self.n_trees_ = found.n_boosters, found.n_trees
+        self.cv_loss_ = found.path
+        out_of_fold = found.unseen
         self.range_ = (float(out_of_fold.min()), float(out_of_fold.max()))
         # the plain mean: a capped one would leave heavy-tailed errors uncovered
         self.scale_ = float(np.sqrt(rows.mean(z2 * np.exp(-out_of_fold))))
         unseen: Floats = self.scale_ * np.exp(0.5 * out_of_fold) * base
-        self._unseen_z = rows.errors / unseen, weights
         if not self.n_trees_:
             return Product((Constant(self.scale_), law.map)), unseen
-        inputs = [
-            UNCERTAINTY
-            if j == 0
-            else Column(j, "label" if column.labelled else "optional")
-            for j, column in enumerate(columns)
-        ]
-        coded_inputs = tuple(map(Code, inputs, partitions))
-        learned = trees.first(self.n_trees_)
-        mean = Trees(coded_inputs, *learned, divisor=float(self.n_boosters_))
+        mean = found.mean(table.inputs)
         half = Product((Constant(0.5), Clip(mean, *self.range_)))
         factors = (Constant(self.scale_), Exponential(half), law.map)
         return Product(factors), unseen
@@ -213,80 +179,6 @@ class BoostedScaling(VarianceScaler):
             f"sqrt(a² u² + b²) with a = {self.a_:.4g} and b = {self.b_:.4g}; overall "
             f"factor {self.scale_:.4g}."
         )
-
-    def _boost(
-        self,
-        codes: Ints,
-        partitions: list[Partition],
-        ratio: Floats,
-        weights: Floats | None,
-        fold: Ints,
-        max_trees: int,
-        options: TreeOptions,
-    ) -> tuple[Forest, Floats]:
-        """Grow the boosters in step; return them and the unseen rows' log factors."""
-        cap = largest_counted(ratio, weights)
-        present = np.unique(fold)
-        unseen = [np.flatnonzero(fold == k) for k in present if present.size > 1]
-        self.n_boosters_ = len(unseen)
-        seen = np.ones((len(unseen), fold.size), dtype=bool)
-        for own, rows in zip(seen, unseen, strict=True):
-            own[rows] = False
-        current = np.tile(ratio, (len(unseen), 1))
-        grower = None
-        if unseen:
-            grower = Grower(codes, partitions, seen, options, weights=weights)
-            if len(partitions) > MOST_COLUMNS:
-                gains = grower.first_gains(current, cap)
-                allowed = _allowed_columns(gains, ratio, cap, weights)
-                grower = Grower(codes, partitions, seen, options, allowed, weights)
-        grown = Forest(max(partition.n_codes for partition in partitions))
-        out = np.zeros(ratio.size)
-        losses = _centred(ratio, out, cap, weights)
-        start, best_losses, best_out, best = losses, losses, out, 0
-        path = [mean_of(losses, weights)]
-        for count in track(range(1, max_trees + 1), "boosting", max_trees):
-            if grower is None:
-                break
-            trees = grower.grow(current, cap)
-            if not trees.value.any():
-                break
-            out = out.copy()
-            for own, value, leaf, rows in zip(
-                current, trees.value, trees.leaf, unseen, strict=True
-            ):
-                own *= np.exp(-value)[leaf]
-                out[rows] += value[leaf[rows]]
-            grown.add(trees)
-            losses = _centred(ratio, out, cap, weights)
-            path.append(mean_of(losses, weights))
-            if path[-1] < path[best]:
-                best, best_losses, best_out = count, losses, out
-            if count - best >= PATIENCE:
-                break
-        gain = start - best_losses
-        n_rows = total_of(gain.size, weights)
-        enough = STANDARD_ERRORS * spread_of(gain, weights) / np.sqrt(n_rows)
-        if mean_of(gain, weights) < enough:
-            best, best_out = 0, np.zeros(ratio.size)
-        self.cv_loss_ = np.array(path)
-        self.n_trees_ = best
-        return grown, best_out
-
-
-def _allowed_columns(
-    gains: Floats, ratio: Floats, cap: float, weights: Floats | None
-) -> npt.NDArray[np.bool_]:
-    """Return which of very many columns each booster looks at.
-
-    The first split of a column of noise gains half the variance of the ratios times a
-    chi-squared number, and the largest of p such numbers is about 2 ln(p).
-    """
-    counted = np.minimum(ratio, cap)
-    variance = spread_of(counted / mean_of(counted, weights), weights) ** 2
-    chance = variance * np.log(gains.shape[1])
-    least = np.sort(gains, axis=1)[:, -MOST_COLUMNS, None]
-    return np.asarray(gains >= np.maximum(least, chance))
 
 
 def _centred(

@@ -10,7 +10,7 @@ from ..bins.partitions import LabelBins
 from ..exceptions import InvalidInputError
 from ..maps import Code, Column, Lookup, Node, scaled
 from ..predictions import Columns, fitted_names
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .summaries import Summaries
 from .updating import KeptSums, joined, taken, united
 
@@ -26,10 +26,6 @@ class CategoryScaling(VarianceScaler):
     min_size : int, default 10
         Categories with fewer rows in `fit` take the factor of all rows, as do labels
         never seen in `fit` (these with a warning).
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -59,11 +55,9 @@ class CategoryScaling(VarianceScaler):
         by: int | str = 1,
         *,
         min_size: int = 10,
-        distribution: Distribution = "normal",
     ) -> None:
         self.by = by
         self.min_size = min_size
-        self.distribution = distribution
 
     does = "uncertainties are multiplied by a factor for their category"
     references = (FRENKEL, SCORES)

@@ -13,7 +13,7 @@ from .._support.weights import mean_of
 from ..exceptions import InvalidInputError
 from ..maps import Clip, Column, Constant, Node, Product, Root, Sum
 from ..predictions import Predictions
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 
 LEAST = 1e-2  # of the smallest variance seen, which new rows get at least
 STEPS, HALVINGS = 200, 30
@@ -34,10 +34,6 @@ class ComponentScaling(VarianceScaler):
     components : list of int or str, optional
         The columns of X that are uncertainties, each at least 0. By default the first
         alone, which always is one.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -66,11 +62,8 @@ class ComponentScaling(VarianceScaler):
     def __init__(
         self,
         components: list[int | str] | None = None,
-        *,
-        distribution: Distribution = "normal",
     ) -> None:
         self.components = components
-        self.distribution = distribution
 
     does = (
         "several uncertainties are each multiplied by a factor of their own, squared "

@@ -18,6 +18,7 @@ from ..maps import multiplied
 from ..maps.prediction import rescale
 from ..predictions import Predictions
 
+SAME = 1e-9  # of a mean loss; what differs by less is the same
 Scaler = Any  # a recalibrator, whose base imports this module
 
 
@@ -239,7 +240,7 @@ class Ranking:
 
     def is_as_good(self, name: str) -> bool:
         """Return whether a candidate is within one standard error of the best."""
-        return self.difference[name] <= self.standard_error[name]
+        return self.difference[name] <= max(self.standard_error[name], SAME)
 
 
 def rank(

@@ -24,7 +24,7 @@ from ..bins.quantiles import ready
 from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError, UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
-from ..maps.conformal import ConformalScores, check_coverage
+from ..maps.conformal import ConformalScores
 from ..maps.evaluation import Program, label_numbers
 from ..maps.nodes import columns_of
 from ..oddities import warn_of_zero_errors
@@ -341,14 +341,13 @@ def _warn_of_unseen(root: Node, rows: DeviceRows) -> None:
 def interval(
     scores: ConformalScores,
     predicted: Array,
-    coverage: Any,
+    level: float,
     *,
     asymmetric: bool,
     by_category: Any,
 ) -> Array:
     """Return the limits of the errors of rows on a device, shape (n, 2)."""
     library, xp = library_of(predicted), library_of(predicted).xp
-    level = check_coverage(coverage)
     scores.refuse_other_categories(by_category)
     with library.in_64_bits():
         if scores.categories is None:

@@ -7,7 +7,7 @@ import numpy as np
 from .._support.checks import Floats, Ints, check_nonnegative
 from .._support.citations import BUSK
 from ..maps import UNCERTAINTY, Interpolation, Node, Product, Root
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .linear import scored_law
 from .summaries import Levels, Summaries
 
@@ -28,10 +28,6 @@ class IsotonicScaling(VarianceScaler):
     pseudo_rows : float, default 12
         How many rows of the linear law each step gets. 0 is the isotonic fit alone, in
         which steps of only zero errors are raised to the next one.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -72,11 +68,8 @@ class IsotonicScaling(VarianceScaler):
     array([1.86, 2.81])
     """
 
-    def __init__(
-        self, *, pseudo_rows: float = PSEUDO_ROWS, distribution: Distribution = "normal"
-    ) -> None:
+    def __init__(self, *, pseudo_rows: float = PSEUDO_ROWS) -> None:
         self.pseudo_rows = pseudo_rows
-        self.distribution = distribution
 
     does = "every u² is replaced by an isotonic fit of the squared errors"
     references = (BUSK,)

@@ -8,7 +8,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from ..maps import UNCERTAINTY, Clip, Constant, Hypotenuse, Node, Product, Root, Sum
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .summaries import Summaries, Variances
 
 SMALL = 0.05  # share of the uncertainties that count as small
@@ -32,10 +32,6 @@ class LinearScaling(VarianceScaler):
     ----------
     subtract : bool, default True
         Whether b² may be subtracted.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -56,11 +52,8 @@ class LinearScaling(VarianceScaler):
     (2.0, 0.5)
     """
 
-    def __init__(
-        self, *, subtract: bool = True, distribution: Distribution = "normal"
-    ) -> None:
+    def __init__(self, *, subtract: bool = True) -> None:
         self.subtract = subtract
-        self.distribution = distribution
 
     does = (
         "every u is replaced by sqrt(a² u² + b²), or sqrt(a² u² - b²) where the errors "

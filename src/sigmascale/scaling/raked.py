@@ -30,7 +30,7 @@ from ..maps import (
 )
 from ..maps.prediction import rescale
 from ..predictions import Predictions
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .crossfit import largest_counted, largest_ratio_of
 from .linear import linear_law
 from .summaries import Cap, RowSummaries, Summaries, coded
@@ -72,10 +72,6 @@ class RakedScaling(VarianceScaler):
         Numeric columns of X whose values are labels.
     random_state : int, default 0
         Seed of the folds.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -120,7 +116,6 @@ class RakedScaling(VarianceScaler):
         shrinkage: float | Literal["auto"] = "auto",
         categorical: list[int | str] | None = None,
         random_state: int = 0,
-        distribution: Distribution = "normal",
     ) -> None:
         self.n_bins = n_bins
         self.base = base
@@ -128,7 +123,6 @@ class RakedScaling(VarianceScaler):
         self.shrinkage = shrinkage
         self.categorical = categorical
         self.random_state = random_state
-        self.distribution = distribution
 
     does = (
         "uncertainties are multiplied by factors for their bin of u and of every "
@@ -141,8 +135,8 @@ class RakedScaling(VarianceScaler):
         """Whether sums do not do: those of z² need another scale than u."""
         return self.base == "linear" or super()._needs_rows
 
-    def _learn(self, rows: Predictions) -> Node:
-        return self._learn_in_folds(rows, None)[0]
+    def _learn_unseen(self, rows: Predictions) -> tuple[Node, Floats]:
+        return self._learn_in_folds(rows, None)
 
     def _learn_from_sums(self, data: Summaries) -> Node:
         cells = self._sum(data, _times_the_mean)
@@ -199,7 +193,6 @@ class RakedScaling(VarianceScaler):
             out = np.flatnonzero(fold == k)
             f = raking.log_variance_factor(codes[out]) - raking.log_mean
             predicted[out] *= np.exp(0.5 * f)
-        self._unseen_z = rows.errors / predicted, rows.weights
         return node, predicted
 
     def _positions(self, data: Summaries, pair: Any) -> tuple[int, int]:

@@ -20,9 +20,8 @@ from ..exceptions import (
     InvalidInputError,
 )
 from ..maps import Node
-from ..maps.laws import StudentLaw, poor_normal
 from ..predictions import Predictions
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .binwise import BinwiseScaling
 from .boosted import BoostedScaling
 from .component import ComponentScaling
@@ -49,7 +48,6 @@ DIVERGED = 10.0  # times the largest ratio of an unseen error that one factor me
 ABSURD = 1e150  # no uncertainty is that large
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 FOOTNOTE = "Loss: NLL of unseen rows in which an enormous error counts up to a cap."
-STUDENT_FOOTNOTE = "Loss: NLL of unseen rows by Student's t; NLL: by a normal law."
 RANKED_ROWS = 2000  # whose ranks are compared to find copies of columns
 COPIES = 0.9999  # correlation of the ranks of columns that say the same
 DISAGREES = 0.02  # of the NLL, for a word on it
@@ -105,10 +103,6 @@ class SelectedScaling(VarianceScaler):
         Numeric columns of X whose values are labels. Text columns always are.
     random_state : int, default 0
         Seed of the folds.
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -121,8 +115,6 @@ class SelectedScaling(VarianceScaler):
         ranked, the "difference" to the best and its "standard_error", the plain "nll",
         the "average" <Z²> that it would have without a correction, and the "verdict"
         in words.
-    tails_ : str
-        Why a normal law is a poor description of the errors, if it is.
     column_notes_ : list of str
         Which columns are constant, identifiers or copies of others, in words.
     decisive_rows_ : list of int
@@ -146,19 +138,17 @@ class SelectedScaling(VarianceScaler):
         n_folds: int = 5,
         categorical: list[int | str] | None = None,
         random_state: int = 0,
-        distribution: Distribution = "normal",
     ) -> None:
         self.candidates = candidates
         self.components = components
         self.n_folds = n_folds
         self.categorical = categorical
         self.random_state = random_state
-        self.distribution = distribution
 
     scaler_: VarianceScaler
     does = "the simplest recalibrator that is as good as the best is used"
 
-    def _learn(self, rows: Predictions) -> Node:
+    def _learn_unseen(self, rows: Predictions) -> tuple[Node, Floats]:
         seed = check_count(self.random_state, "random_state", least=0)
         n_folds = check_count(self.n_folds, "n_folds", least=2)
         # what is wrong with the columns is the caller's to mend, not a candidate's
@@ -216,16 +206,14 @@ class SelectedScaling(VarianceScaler):
         names = list(candidates)
         self._choose(names, unseen, verdicts, rows)
         z = rows.errors / unseen[self.name_].shape
-        self._unseen_z = z, rows.weights
         if n_folds > 1:  # or there are no unseen rows
             _warn_of_average(self.name_, rows.mean(z**2))
         places = order if rows.places is None else rows.places
         self._find_decisive(z, rows, places)
-        normal = self.distribution == "normal"
-        self.tails_ = poor_normal(z, rows.weights) if normal else ""
         self.scaler_ = unseen[self.name_].fitted(candidates[self.name_], rows)
-        learned: Node = self.scaler_.map_
-        return learned
+        predicted = np.empty(rows.n_rows)
+        predicted[order] = unseen[self.name_].shape
+        return self.scaler_.map_, predicted
 
     @property
     def _chosen(self) -> VarianceScaler:
@@ -233,8 +221,7 @@ class SelectedScaling(VarianceScaler):
         return self.scaler_
 
     def _learned_words(self) -> str:
-        words = f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
-        return f"{words} {self.tails_}".strip()
+        return f"Chosen is {self.name_!r}: {self.scaler_.describe()}"
 
     def _drop_diverged(
         self,
@@ -286,32 +273,22 @@ class SelectedScaling(VarianceScaler):
         ranked = [name for name in names if name in shapes and name not in verdicts]
         cap = largest_ratio(error, weights)
         half = {name: np.log(shapes[name]) for name in ranked}
-        if self.distribution == "student":
-            z = {name: error / shapes[name] for name in ranked}
-            laws = {name: StudentLaw.learn(z[name], weights) for name in ranked}
-            ranking = rank(
-                {name: half[name] + laws[name].losses(z[name]) for name in ranked},
-                groups,
-                weights=weights,
-            )
-        else:
-            ranking = rank(
-                {name: half[name] + 0.5 * capped(z2[name], cap) for name in ranked},
-                groups,
-                {name: half[name] + 0.5 * z2[name] for name in ranked},
-                weights,
-            )
+        ranking = rank(
+            {name: half[name] + 0.5 * capped(z2[name], cap) for name in ranked},
+            groups,
+            {name: half[name] + 0.5 * z2[name] for name in ranked},
+            weights,
+        )
         nll = {
             name: float(nll_from(rows.mean(z2[name] + 2 * np.log(shapes[name]))))
             for name in shapes
         }
-        constant = 0.0 if self.distribution == "student" else HALF_LOG_2_PI
         self.best_name_ = ranking.best
         self.name_ = next(name for name in ranked if ranking.is_as_good(name))
         self.cv_results_: dict[str, list[Any]] = {
             "candidate": names,
             "loss": [
-                None if n not in ranking.loss else ranking.loss[n] + constant
+                None if n not in ranking.loss else ranking.loss[n] + HALF_LOG_2_PI
                 for n in names
             ],
             "difference": [ranking.difference.get(n) for n in names],
@@ -367,7 +344,7 @@ class SelectedScaling(VarianceScaler):
         ]
         lines = [
             text_table(("candidate", "loss", "NLL", "verdict"), rows),
-            FOOTNOTE if self.distribution == "normal" else STUDENT_FOOTNOTE,
+            FOOTNOTE,
         ]
         if self.decisive_rows_:
             shown = ", ".join(map(str, self.decisive_rows_[:5]))
@@ -379,7 +356,7 @@ class SelectedScaling(VarianceScaler):
                 "says little. Look at them.",
                 WIDTH,
             )
-        for words in (self.tails_, *self.column_notes_):
+        for words in self.column_notes_:
             lines += wrap(words, WIDTH)
         return "\n".join(lines)
 

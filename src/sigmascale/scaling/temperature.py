@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .._support.citations import LEVI
 from ..maps import UNCERTAINTY, Node, scaled
-from .base import Distribution, VarianceScaler
+from .base import VarianceScaler
 from .summaries import Summaries
 from .updating import KeptSums
 
@@ -13,13 +13,6 @@ class TemperatureScaling(VarianceScaler):
     """Multiply all uncertainties by one factor, s = sqrt(<Z²>).
 
     This makes them right on average, and changes nothing else.
-
-    Parameters
-    ----------
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors. With "student", the scale and the degrees of freedom of
-        Student's t are learned, too: `predict` returns its standard deviation, and
-        `predict_scale`, `predict_quantiles` and `predict_interval` what else it says.
 
     Attributes
     ----------
@@ -38,9 +31,6 @@ class TemperatureScaling(VarianceScaler):
     >>> scaler.predict([1.0, 3.0])
     array([2., 6.])
     """
-
-    def __init__(self, *, distribution: Distribution = "normal") -> None:
-        self.distribution = distribution
 
     does = "all uncertainties are multiplied by one factor"
     references = (LEVI,)

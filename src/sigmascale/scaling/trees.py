@@ -1,4 +1,4 @@
-"""Small regression trees of binned columns, grown for a gamma deviance with log link.
+"""Small regression trees of binned columns, grown for a loss with two sums a leaf.
 
 Boosters that learn from different rows of one table grow in step, a tree each at a
 time. The histograms of all of them come from one product of sparse matrices: a row has
@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats, Ints
+from .._support.weights import mean_of, spread_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 
 Bools = npt.NDArray[np.bool_]
@@ -35,16 +36,119 @@ class TreeOptions:
         Number of levels of splits.
     min_rows : int
         Least number of rows in a leaf.
-    pseudo_rows : float
-        Strength of the shrinkage: rows with a ratio of 1 that each leaf gets for free.
     rate : float
         Share of the best step that a leaf takes.
     """
 
     depth: int
     min_rows: int
-    pseudo_rows: float
     rate: float
+
+
+@dataclass(frozen=True)
+class GammaLeaves:
+    """Leaves of ratios of z² to their mean, under the gamma deviance with a log link.
+
+    A leaf's step is ln((Σ ratio + k) / (n + k)), of ratios whose mean is 1: the
+    maximum-likelihood step, shrunk towards 0, and finite when all ratios are 0.
+
+    Attributes
+    ----------
+    pseudo_rows : float
+        Strength of the shrinkage: rows with a ratio of 1 that each leaf gets for free.
+    cap : float
+        Up to which a ratio counts.
+    """
+
+    pseudo_rows: float
+    cap: float
+
+    def counted(self, ratio: Floats, seen: Bools, weights: Floats | None) -> Floats:
+        """Return what counts of ratios that were seen, in units of their mean."""
+        counted = np.minimum(ratio, self.cap)
+        counted *= seen
+        total = counted.sum() if weights is None else weights @ counted
+        n_seen = seen.sum() if weights is None else weights @ seen
+        counted /= (total / n_seen) or 1.0
+        return counted
+
+    def steps(self, count: Floats, total: Floats) -> Floats:
+        """Return the best steps of leaves."""
+        k = self.pseudo_rows
+        return np.asarray(np.log((total + k) / (count + k)))
+
+    def gains(self, count: Floats, total: Floats) -> Floats:
+        """Return by how much leaves reduce the deviance, but for Σ - n.
+
+        With q = (n + k) / (Σ + k), it is k q + n ln q, less k.
+        """
+        k = self.pseudo_rows
+        q = count + k
+        q /= total + k
+        gain: Floats = np.log(q)
+        gain *= count
+        q *= k
+        gain += q
+        gain -= k
+        return gain
+
+    def left_over(self, ratio: Floats, steps: Floats, leaf: Any) -> Floats:
+        """Return the ratios that are left after the step of their leaf."""
+        return np.asarray(ratio * np.exp(-steps)[leaf])
+
+    def chance(self, ratio: Floats, weights: Floats | None) -> float:
+        """Return what a split by chance gains, in units of a chi-squared number."""
+        counted = np.minimum(ratio, self.cap)
+        return spread_of(counted / mean_of(counted, weights), weights) ** 2 / 2
+
+
+@dataclass(frozen=True)
+class SquaredLeaves:
+    """Leaves of numbers of either sign, under squared differences.
+
+    A leaf's step is Σ / (n + k). What is summed is positive, as packed sums must be:
+    numbers between -cap and cap, brought to the range from 0 to 1.
+
+    Attributes
+    ----------
+    pseudo_rows : float
+        Strength of the shrinkage: rows of 0 that each leaf gets for free.
+    cap : float
+        Up to which size a number counts.
+    """
+
+    pseudo_rows: float
+    cap: float
+
+    def counted(self, numbers: Floats, seen: Bools, weights: Floats | None) -> Floats:
+        """Return what counts of numbers that were seen, from 0 to 1."""
+        counted = np.clip(numbers / (2 * self.cap), -0.5, 0.5)
+        counted += 0.5
+        counted *= seen
+        return counted
+
+    def steps(self, count: Floats, total: Floats) -> Floats:
+        """Return the best steps of leaves."""
+        means = (total - 0.5 * count) / (count + self.pseudo_rows)
+        return np.asarray(2 * self.cap * means)
+
+    def gains(self, count: Floats, total: Floats) -> Floats:
+        """Return by how much leaves reduce the sum of squares."""
+        sums = total - 0.5 * count
+        sums *= sums
+        sums /= count + self.pseudo_rows
+        return sums
+
+    def left_over(self, numbers: Floats, steps: Floats, leaf: Any) -> Floats:
+        """Return the numbers that are left after the step of their leaf."""
+        return np.asarray(numbers - steps[leaf])
+
+    def chance(self, numbers: Floats, weights: Floats | None) -> float:
+        """Return what a split by chance gains, in units of a chi-squared number."""
+        return spread_of(np.clip(numbers / (2 * self.cap), -0.5, 0.5), weights) ** 2
+
+
+Leaves = GammaLeaves | SquaredLeaves
 
 
 @dataclass(frozen=True)
@@ -106,6 +210,8 @@ class Grower:
         The rows that each booster learns from.
     options : TreeOptions
         How trees grow.
+    leaves : GammaLeaves or SquaredLeaves
+        What a leaf gains, and its step.
     allowed : array of bool, shape (n_boosters, n_columns), optional
         The columns that each booster may look at; all if not given.
     weights : array of shape (n_rows,), optional
@@ -118,12 +224,13 @@ class Grower:
         columns: Sequence[EqualSizeBins | LabelBins],
         seen: Bools,
         options: TreeOptions,
+        leaves: Leaves,
         allowed: Bools | None = None,
         weights: Floats | None = None,
     ) -> None:
         from scipy.sparse import csc_array
 
-        self._options = options
+        self._options, self._leaves = options, leaves
         self._n_columns = len(columns)
         self._n_codes = max(column.n_codes for column in columns)
         if allowed is None:
@@ -145,8 +252,8 @@ class Grower:
         self._weights = weights
         self._n_seen = seen.sum(axis=1) if weights is None else seen @ weights
         # Sums of whole numbers are exact, and one number holds two of them: rows count
-        # 2^shift each, and a ratio as the nearest multiple of 2^-digits. Of weighted
-        # rows it is a complex number: weights count in its real part, ratios in the
+        # 2^shift each, and a number as the nearest multiple of 2^-digits. Of weighted
+        # rows it is a complex number: weights count in its real part, numbers in the
         # other.
         n_bits = int(self._n_seen.max()).bit_length()
         self._digits = 52 - 2 * n_bits
@@ -166,25 +273,19 @@ class Grower:
             )
             self._chunks.append((rows, one_hot))
 
-    def grow(self, ratio: Floats, cap: float = np.inf) -> TreesInStep:
-        """Grow a tree of each booster on its ratios of z² to their mean.
-
-        A leaf's value is rate × ln((Σ ratio + k) / (n + k)), of ratios whose mean is 1:
-        the maximum-likelihood step, shrunk towards 0, and finite when all ratios are 0.
-        Splits maximise the reduction of the gamma deviance by such leaves.
+    def grow(self, current: Floats) -> TreesInStep:
+        """Grow a tree of each booster on what is left; splits maximise the gain.
 
         Parameters
         ----------
-        ratio : array of shape (n_boosters, n_rows)
-            At least 0; those that a booster has not seen do not count.
-        cap : float, optional
-            Up to which a ratio counts.
+        current : array of shape (n_boosters, n_rows)
+            What leaves are about; rows that a booster has not seen do not count.
 
         Returns
         -------
         TreesInStep
         """
-        n_boosters, n_rows = ratio.shape
+        n_boosters, n_rows = current.shape
         depth = self._options.depth
         n_nodes = 2**depth - 1
         trees = TreesInStep(
@@ -195,7 +296,7 @@ class Grower:
         )
         if not self._chunks:
             return trees
-        packed = self._pack(ratio, cap)
+        packed = self._pack(current)
         whole = self._histograms(packed)
         sums = whole[:, :, 0].sum(axis=2)  # by booster and node
         for level in range(depth):
@@ -214,29 +315,26 @@ class Grower:
                 children[right] = children[right][:, ::-1]
                 whole = children.reshape(n_boosters, -1, *whole.shape[2:])
         count, total = self._unpack(sums)
-        k = self._options.pseudo_rows
-        value = self._options.rate * np.log((total + k) / (count + k))
+        value = self._options.rate * self._leaves.steps(count, total)
         trees.value[is_split] = value[is_split]
         return trees
 
-    def first_gains(self, ratio: Floats, cap: float) -> Floats:
-        """Return by how much the best first split of each column reduces the deviance.
+    def first_gains(self, current: Floats) -> Floats:
+        """Return how much the best first split of each column gains.
 
         Parameters
         ----------
-        ratio : array of shape (n_boosters, n_rows)
+        current : array of shape (n_boosters, n_rows)
             As in :meth:`grow`.
-        cap : float
-            Up to which a ratio counts.
 
         Returns
         -------
         array of shape (n_boosters, n_columns)
             Of all columns; 0 of those that cannot be split.
         """
-        gains = np.zeros((ratio.shape[0], self._n_columns))
+        gains = np.zeros((current.shape[0], self._n_columns))
         if self._chunks:
-            whole = self._histograms(self._pack(ratio, cap))
+            whole = self._histograms(self._pack(current))
             cuts = self._cuts(whole, whole[:, :, 0].sum(axis=2))
             width = len(self._used)
             best = cuts.gain.reshape(*cuts.gain.shape[:2], -1, self._n_codes - 1)
@@ -246,18 +344,15 @@ class Grower:
             gains[:, with_missing] = np.maximum(gains[:, with_missing], best[:, width:])
         return np.maximum(gains, 0.0)
 
-    def _pack(self, ratio: Floats, cap: float) -> Packed:
-        """Return what is summed: of each row and booster, the count and the ratio."""
+    def _pack(self, current: Floats) -> Packed:
+        """Return what is summed: of each row and booster, the count and the number."""
         weights = self._weights
         packed: Packed = np.empty(
-            ratio.shape[::-1], dtype=float if weights is None else complex
+            current.shape[::-1], dtype=float if weights is None else complex
         )
-        for k, (own, seen) in enumerate(zip(ratio, self._seen, strict=True)):
-            counted = np.minimum(own, cap)
-            counted *= seen
-            total = counted.sum() if weights is None else weights @ counted
-            mean = total / self._n_seen[k]
-            counted *= 2.0**self._digits / (mean or 1.0)
+        for k, (own, seen) in enumerate(zip(current, self._seen, strict=True)):
+            counted = self._leaves.counted(own, seen, weights)
+            counted *= 2.0**self._digits
             np.rint(counted, out=counted)
             if weights is None:
                 packed[:, k] = counted + seen * 2.0**self._shift
@@ -266,7 +361,7 @@ class Grower:
         return packed
 
     def _unpack(self, sums: Packed) -> tuple[Floats, Floats]:
-        """Return numbers of rows and sums of ratios."""
+        """Return numbers of rows, and sums of what counts of them."""
         if self._weights is not None:
             return sums.real.copy(), sums.imag.copy()
         count = np.floor(sums * 2.0**-self._shift)
@@ -304,12 +399,7 @@ class Grower:
         return by_booster.reshape(n_boosters, n_wanted, width, self._n_codes)
 
     def _cuts(self, whole: Packed, sums: Packed) -> _Cuts:
-        """Return every split of each node, and by how much it reduces the deviance.
-
-        With q = (n + k) / (Σ + k), a leaf reduces the deviance by Σ - n - k + k q +
-        n ln q; the first three are the same for every split.
-        """
-        k = self._options.pseudo_rows
+        """Return every split of each node, and how much it gains."""
         n_boosters, n_nodes = whole.shape[:2]
         missing, present = whole[..., :1], whole[..., 1:]
         order = None
@@ -317,7 +407,8 @@ class Grower:
             # the best split of labels is among those that keep the order of their means
             labels = present[:, :, self._labelled]
             count, total = self._unpack(labels)
-            order = np.argsort((total + k) / (count + k), axis=3, kind="stable")
+            steps = self._leaves.steps(count, total)
+            order = np.argsort(steps, axis=3, kind="stable")
             present = present.copy()
             present[:, :, self._labelled] = np.take_along_axis(labels, order, axis=3)
         left = np.cumsum(present, axis=3)
@@ -331,10 +422,10 @@ class Grower:
         left = left.reshape(n_boosters, n_nodes, -1)
         n_left, t_left = self._unpack(left)
         n_all, t_all = self._unpack(sums[:, :, None])
-        gain = self._reduction(n_left, t_left)
+        gain = self._leaves.gains(n_left, t_left)
         n_right, t_right = n_all - n_left, np.subtract(t_all, t_left, out=t_left)
-        gain += self._reduction(n_right, t_right)
-        gain -= k + self._reduction(n_all, t_all)
+        gain += self._leaves.gains(n_right, t_right)
+        gain -= self._leaves.gains(n_all, t_all)
         gain[np.minimum(n_left, n_right) < self._options.min_rows] = -np.inf
         if not allowed.all():
             refused = np.repeat(~allowed, present.shape[3], axis=1)
@@ -376,17 +467,6 @@ class Grower:
             splits.column[node] = column
             splits.left_sums[node] = left[best]
         return splits
-
-    def _reduction(self, count: Floats, total: Floats) -> Floats:
-        """Return by how much a leaf reduces the deviance, but for Σ - n - k."""
-        k = self._options.pseudo_rows
-        q = count + k
-        q /= total + k
-        reduction: Floats = np.log(q)
-        reduction *= count
-        q *= k
-        reduction += q
-        return reduction
 
     def _descend(self, trees: TreesInStep, splits: _Splits, level: int) -> None:
         """Keep the splits of a level, and send all rows to its children."""

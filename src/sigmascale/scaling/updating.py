@@ -39,7 +39,6 @@ NOTHING = 1e-100  # rows; what has faded so far is forgotten
 class Updating(BaseEstimator):
     """The part of a recalibrator that learns from more rows, or from another fit."""
 
-    distribution: str
     n_samples_fit_: int
     min_uncertainty_: float
     seen_: Profile
@@ -47,8 +46,7 @@ class Updating(BaseEstimator):
     @property
     def is_updatable(self) -> bool:
         """Whether `update` and `merge` can go on from a fit: sums say all of it."""
-        keeps_sums = type(self)._kept is not Updating._kept
-        return keeps_sums and self.distribution == "normal"
+        return type(self)._kept is not Updating._kept
 
     def _kept(self) -> KeptSums:
         """Return the sums that determine what was learned, for `update`."""
@@ -56,8 +54,6 @@ class Updating(BaseEstimator):
 
     def _why_not_updatable(self) -> str:
         """Return why sums do not do; a clause without a full stop."""
-        if self.distribution == "student":
-            return "the law of Student's t follows from all z-scores, not from sums"
         return "what it learns follows from all rows, not from sums by fixed bins"
 
     def update(

@@ -100,22 +100,23 @@ def lean(targets: Sequence[Predictions], template: VarianceScaler) -> list[Leani
 
 def choose_half_way(
     targets: Sequence[Predictions], template: VarianceScaler, seed: int
-) -> float:
-    """Return at how many rows a target's own fit shall weigh a half.
+) -> tuple[float, list[Floats] | None]:
+    """Return at how many rows a target's own fit shall weigh a half, and unseen scales.
 
     It is the largest number within one standard error of the best for rows that were
     not seen; infinity leaves own fits out. Groups, such as the entries of one row of a
-    table, stay together.
+    table, stay together. Unseen scales are what rows of each target get from fits that
+    have not seen them; there are none where rows are too few to hold any back.
     """
-    if not any(each.n_rows >= OWN_ROWS for each in targets) or len(targets) < 2:
-        return float(HALF_WAYS[0])
+    own_fits = any(each.n_rows >= OWN_ROWS for each in targets) and len(targets) > 1
+    half_ways = HALF_WAYS if own_fits else HALF_WAYS[:1]
     together = all_rows(targets)
     errors, u = together.errors, together.uncertainty
     target = np.repeat(np.arange(len(targets)), [each.n_rows for each in targets])
     units = np.arange(u.size) if together.groups is None else together.groups
     n_folds = min(FOLDS, np.unique(units).size)
     if n_folds < 2:
-        return float(HALF_WAYS[0])
+        return half_ways[0], None
     # folds depend neither on the order of rows nor on their labels
     weights = together.weights
     order = canonical_order([u, target.astype(np.float64)], errors, weights)
@@ -145,16 +146,18 @@ def choose_half_way(
                 own[places] = rescale(each.own, rows)
                 n_own[places] = each.n_rows
     cap = largest_ratio(errors, weights)
-    losses, in_full = {}, {}
-    for half_way in HALF_WAYS:
+    losses, in_full, unseen = {}, {}, {}
+    for half_way in half_ways:
         weight = n_own / (n_own + half_way)
         values = np.hypot(np.sqrt(1 - weight) * shared, np.sqrt(weight) * own)
+        unseen[half_way] = values
         v = np.maximum(values, np.abs(errors) / LARGEST_Z)
         z2 = (errors / v) ** 2
         in_full[str(half_way)] = np.log(v) + 0.5 * z2
         losses[str(half_way)] = np.log(v) + 0.5 * capped(z2, cap)
     ranking = rank(losses, units, in_full, weights)
-    return next(float(h) for h in HALF_WAYS if ranking.is_as_good(str(h)))
+    chosen = next(h for h in half_ways if ranking.is_as_good(str(h)))
+    return chosen, np.split(unseen[chosen], ends[1:-1])
 
 
 def _fit(template: VarianceScaler, rows: Predictions) -> Node:

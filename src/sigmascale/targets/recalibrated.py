@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin, clone
+from sklearn.base import BaseEstimator, MultiOutputMixin, RegressorMixin
 
 from .._support.checks import (
     Floats,
     as_array,
     as_frame,
-    check_choice,
     check_count,
     check_pair,
     refuse_other_order,
 )
-from .._support.notices import quiet, warn
+from .._support.notices import warn
 from .._support.progress import working
 from .._support.render import TableFormat, as_table, html_table, shorten
 from .._support.weights import effective_number
@@ -32,8 +31,10 @@ from ..predictions import (
     with_checked_uncertainty,
     with_positive_uncertainty,
 )
-from ..scaling.base import Distribution, VarianceScaler
+from ..recalibrator import LawKind, Recalibrator
+from ..scaling.base import VarianceScaler
 from ..scaling.linear import LinearScaling
+from ..scaling.shift import ShiftKind
 from .leaning import all_rows, choose_half_way, lean
 from .tables import (
     TargetRows,
@@ -51,15 +52,9 @@ if TYPE_CHECKING:
 
 
 class TargetScaling(VarianceScaler):
-    """The recalibrator of one target, which leans on those of the others.
+    """The scale of one target, which leans on those of the others.
 
-    :class:`~sigmascale.RecalibratedTargets` makes one for each of its targets. It is a
-    recalibrator like all others: it predicts, can be saved, watched and exported.
-
-    Parameters
-    ----------
-    distribution : {"normal", "student"}, default "normal"
-        The law of errors.
+    :class:`~sigmascale.RecalibratedTargets` makes one for each of its targets.
 
     Attributes
     ----------
@@ -80,13 +75,10 @@ class TargetScaling(VarianceScaler):
     >>> u = rng.uniform(1, 2, (500, 2))
     >>> error = rng.normal(scale=u * [2.0, 3.0])
     >>> targets = ss.RecalibratedTargets(names=["gap", "dipole"]).fit(u, error)
-    >>> scaler = targets.scalers_["dipole"]
-    >>> round(scaler.factor_, 1), scaler.predict(u[:2, 1]).shape
+    >>> dipole = targets.recalibrators_["dipole"]
+    >>> round(dipole.scaling_.factor_, 1), dipole.predict(u[:2, 1]).shape
     (3.1, (2,))
     """
-
-    def __init__(self, *, distribution: Distribution = "normal") -> None:
-        self.distribution = distribution
 
     does = (
         "uncertainties of one target of several are recalibrated by what all targets "
@@ -137,9 +129,13 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Parameters
     ----------
-    scaler : recalibrator, optional
-        What is fitted, to all targets together and to each; any recalibrator, by
-        default ``LinearScaling()``.
+    scaling : recalibrator of uncertainties, optional
+        What learns the scale of all targets together and of each; by default
+        ``LinearScaling()``.
+    law : {"empirical", "normal"}, default "empirical"
+        The law of errors; each target has its own.
+    shift : {None, "constant", "auto"}, default None
+        Whether predictions are shifted; each target has its own shift.
     by : int or str, optional
         The column of X that holds the labels of targets, if the table is a *long* one
         with a row for each entry. By default it is a *wide* one, with a column for
@@ -152,9 +148,9 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
 
     Attributes
     ----------
-    scalers_ : dict of str to recalibrator
+    recalibrators_ : dict of str to Recalibrator
         The recalibrator of each target, by its name; each can predict, be saved,
-        watched and exported alone.
+        watched and exported alone. Only scales lean on each other.
     half_way_ : float
         The number of rows k at which a target's own fit and what all share weigh the
         same; infinite if what all share does for all.
@@ -212,20 +208,24 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
     # groups keep together what belongs together, here as in every splitter of groups
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"groups": True}
 
-    scalers_: dict[str, TargetScaling]
+    recalibrators_: dict[str, Recalibrator]
     half_way_: float
     uncertainty_columns_: list[int] | None
     columns_: list[str] | None
 
     def __init__(
         self,
-        scaler: VarianceScaler | None = None,
+        scaling: VarianceScaler | None = None,
         *,
+        law: LawKind = "empirical",
+        shift: ShiftKind | None = None,
         by: int | str | None = None,
         names: list[str] | None = None,
         random_state: int = 0,
     ) -> None:
-        self.scaler = scaler
+        self.scaling = scaling
+        self.law = law
+        self.shift = shift
         self.by = by
         self.names = names
         self.random_state = random_state
@@ -285,28 +285,44 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         learning = _informative(
             [each.with_uncertainty(in_range(each.uncertainty)) for each in positive]
         )
+        found = [
+            Recalibrator(
+                TargetScaling(), law=self.law, shift=self.shift, random_state=seed
+            )
+            for _ in targets
+        ]
         with working("fitting RecalibratedTargets"):
-            self.half_way_ = choose_half_way(learning, template, seed)
+            categorical = getattr(template, "categorical", None)
+            learning = [
+                each._learn_shift(rows, categorical)
+                for each, rows in zip(found, learning, strict=True)
+            ]
+            self.half_way_, unseen = choose_half_way(learning, template, seed)
             leanings = lean(learning, template)
-        scalers = {}
-        for target, rows, leaning in zip(targets, positive, leanings, strict=True):
-            scaler = TargetScaling(distribution=self._distribution)
-            scaler.target_ = target.name
-            scaler.map_ = leaning.root(self.half_way_)
-            scaler.own_factor_, scaler.factor_ = leaning.own_factor, leaning.factor
-            scaler.own_weight_ = leaning.weight(self.half_way_)
-            scaler.n_samples_fit_ = rows.n_rows
-            if rows.weights is not None:
-                scaler.n_effective_ = effective_number(rows.weights)
-            scaler.min_uncertainty_ = float(rows.uncertainty.min())
-            scaler.seen_ = Profile.of(rows)
-            scaler.n_features_in_ = len(rows.columns)
-            if hasattr(self, "feature_names_in_"):
-                scaler.feature_names_in_ = np.array(rows.names, dtype=object)
-            scalers[target.name] = scaler
-        if self._distribution == "student":
-            _learn_law(list(scalers.values()), learning)
-        self.scalers_ = scalers
+        for k, (target, rows, leaning) in enumerate(
+            zip(targets, positive, leanings, strict=True)
+        ):
+            scaling = TargetScaling()
+            scaling.target_ = target.name
+            scaling.own_factor_, scaling.factor_ = leaning.own_factor, leaning.factor
+            scaling.own_weight_ = leaning.weight(self.half_way_)
+            found[k].scaling_ = scaling
+            for each in (scaling, found[k]):
+                each.map_ = leaning.root(self.half_way_)
+                each.n_samples_fit_ = rows.n_rows
+                if rows.weights is not None:
+                    each.n_effective_ = effective_number(rows.weights)
+                each.min_uncertainty_ = float(rows.uncertainty.min())
+                each.seen_ = Profile.of(rows)
+                each.n_features_in_ = len(rows.columns)
+                if hasattr(self, "feature_names_in_"):
+                    each.feature_names_in_ = np.array(rows.names, dtype=object)
+            scale = rescale(scaling.map_, learning[k]) if unseen is None else unseen[k]
+            with target.told():
+                found[k]._complete(learning[k], scale)
+        self.recalibrators_ = {
+            target.name: each for target, each in zip(targets, found, strict=True)
+        }
         return self
 
     def predict(self, X: Any) -> Floats:
@@ -328,7 +344,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         table = read_table(X)
         self._compare_columns(X, table, fitting=False)
-        maps = {name: each._predict_rows for name, each in self.scalers_.items()}
+        maps = {name: each._predict_rows for name, each in self.recalibrators_.items()}
         targets = target_rows(
             table, list(maps), by=self.by, order=self.uncertainty_columns_
         )
@@ -359,16 +375,13 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         self._compare_columns(X, table, fitting=False)
         total, n = 0.0, 0.0
         for target in self._targets(table, y, None, sample_weight, fitting=False):
-            scaler, rows = self.scalers_[target.name], target.rows
+            recalibrator, rows = self.recalibrators_[target.name], target.rows
             if not rows.n_rows:
                 continue
             with target.told():
-                e, u = check_pair(rows.errors, scaler._predict_rows(rows))
-            if hasattr(scaler, "law_"):
-                loss = rows.mean(scaler.law_.losses(e / u) + np.log(u))
-            else:
-                loss = BinSums.of_all(e, u, rows.weights).nll()
-            total -= rows.total * loss
+                left = rows.errors - recalibrator._shift_of(rows)
+                e, u = check_pair(left, recalibrator._predict_rows(rows))
+            total -= rows.total * BinSums.of_all(e, u, rows.weights).nll()
             n += rows.total
         if not n:
             msg = "`y` must have an error that is known; all are missing."
@@ -385,8 +398,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         from sklearn.utils.validation import check_is_fitted
 
         check_is_fitted(self)
-        factors = [each.factor_ for each in self.scalers_.values()]
-        rows = [each.n_samples_fit_ for each in self.scalers_.values()]
+        factors = [each.factor_ for each in self.scalings.values()]
+        rows = [each.n_samples_fit_ for each in self.recalibrators_.values()]
         alone = (
             "what all share does for all of them"
             if np.isinf(self.half_way_)
@@ -426,41 +439,40 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
                 f"{each.factor_:.3g}",
                 f"{each.own_weight_:.2f}",
             )
-            for name, each in self.scalers_.items()
+            for name, each in self.scalings.items()
         ]
+
+    @property
+    def scalings(self) -> dict[str, TargetScaling]:
+        """The scale of each target, by its name."""
+        found: dict[str, Any] = self.recalibrators_
+        return {name: each.scaling_ for name, each in found.items()}
 
     @property
     def is_sound(self) -> bool:
         """Whether this can be what was learned, for what comes from a file."""
-        template: object = self.scaler
+        template: object = self.scaling
         half_way: object = self.half_way_
         return (
             isinstance(template, VarianceScaler | None)
-            and (self.names is None or list(self.names) == list(self.scalers_))
+            and (self.names is None or list(self.names) == list(self.recalibrators_))
             and type(self.random_state) is int
             and isinstance(half_way, float)
             and half_way > 0
-            and all(type(each) is TargetScaling for each in self.scalers_.values())
+            and all(type(each) is TargetScaling for each in self.scalings.values())
             and (self.columns_ is None or len(self.columns_) == self.n_features_in_)
         )
 
-    @property
-    def _distribution(self) -> Distribution:
-        return "normal" if self.scaler is None else self.scaler.distribution
-
     def _template(self) -> VarianceScaler:
-        """Return what is fitted; the law of errors is learned later, from all rows."""
-        if self.scaler is None:
-            return LinearScaling()
-        given: object = self.scaler
-        if not isinstance(given, VarianceScaler):
-            msg = f"`scaler` must be a recalibrator; found {self.scaler!r}."
+        """Return what learns scales."""
+        given: object = LinearScaling() if self.scaling is None else self.scaling
+        if not isinstance(given, VarianceScaler) or isinstance(given, Recalibrator):
+            msg = (
+                "`scaling` must be a recalibrator of uncertainties, such as "
+                f"LinearScaling(); found {self.scaling!r}."
+            )
             raise InvalidInputError(msg)
-        template: VarianceScaler = clone(given)
-        if "distribution" in template.get_params():
-            check_choice(template.distribution, "distribution", get_args(Distribution))
-            template.set_params(distribution="normal")
-        return template
+        return given
 
     def _targets(
         self,
@@ -480,7 +492,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise InvalidInputError(msg)
         errors, found = read_columns(y, "y")
         labels = group_codes(groups, table.columns[0], "X")
-        names = () if fitting else tuple(self.scalers_)
+        names = () if fitting else tuple(self.recalibrators_)
         if self.by is not None:
             if errors.shape[1] != 1:
                 msg = (
@@ -556,7 +568,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             raise InvalidInputError(msg)
 
     def _repr_html_(self) -> str:
-        if not hasattr(self, "scalers_"):
+        if not hasattr(self, "recalibrators_"):
             return repr(self)
         return html_table(_HEADER, self._lines())
 
@@ -594,18 +606,3 @@ def _informative(targets: list[Predictions]) -> list[Predictions]:
         each.changed(error=part)
         for each, part in zip(targets, np.split(errors, ends), strict=True)
     ]
-
-
-def _learn_law(scalers: list[TargetScaling], targets: list[Predictions]) -> None:
-    """Learn Student's t of all targets together: tails need many rows."""
-    z = np.concatenate(
-        [
-            rows.errors / rescale(scaler.map_, rows)
-            for scaler, rows in zip(scalers, targets, strict=True)
-        ]
-    )
-    weights = all_rows(targets).weights
-    scalers[0]._learn_law(z, weights)
-    with quiet():  # what there is to warn of was told
-        for scaler in scalers[1:]:
-            scaler._learn_law(z, weights)
