@@ -10,7 +10,7 @@ feature, on the uncertainty, or on nothing. Errors are normal, or from Student's
     python benchmarks/weights.py shift
 
 recalibrates for inputs of the density exp(x) times that of the calibration set, with
-weights from `shift_weights`, and compares |ln <Z²>| of the shifted rows with what it is
+weights from `covariate_weights`, and compares |ln <Z²>| of the shifted rows with what it is
 without weights. Both print a Markdown table; --sets sets the number of sets.
 """
 
@@ -86,7 +86,7 @@ def shift(n_sets, n_rows):
     for seed in range(n_sets):
         rng = np.random.default_rng(seed)
         X, error, new, new_error = shifted_sets(n_rows, rng)
-        weights = ss.shift_weights(X, new)
+        weights = ss.covariate_weights(X, new)
         effective.append(weights.n_effective / n_rows)
         for name, (Scaler, n_columns) in methods.items():
             table, new_table = X[:, :n_columns], new[:, :n_columns]

@@ -111,7 +111,7 @@ def test_the_tables_name_everything_public_that_takes_data():
     others |= {"Predictions"}  # tests/predictions
     # of tables with gaps: tests/targets
     others |= {"RecalibratedTargets", "split_targets"}
-    others |= {"shift_weights"}  # of two tables: tests/test_weights.py
+    others |= {"covariate_weights"}  # of two tables: tests/test_weights.py
     # rows piece by piece: tests/test_streaming.py, tests/monitoring
     others |= {"RunningScores", "Monitor"}
     tested = {*OF_PAIRS, *OF_TABLES, *others}

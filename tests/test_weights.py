@@ -511,27 +511,27 @@ def test_too_few_rows_in_effect_tell_nothing():
 
 
 @pytest.mark.slow
-def test_shift_weights_are_the_ratio_of_densities():
+def test_covariate_weights_are_the_ratio_of_densities():
     rng = np.random.default_rng(0)
     old, new = rng.uniform(size=(2, 3000)), rng.uniform(size=(2, 8000))
     new = new[:, rng.uniform(0, np.e, 8000) < np.exp(new[0])]  # of density exp(x)
-    found = ss.shift_weights(old.T, new.T)
+    found = ss.covariate_weights(old.T, new.T)
     expected = np.exp(old[0]) / np.exp(old[0]).mean()
     np.testing.assert_allclose(np.log(found.weights), np.log(expected), atol=0.25)
     assert found.n_effective == pytest.approx(effective_number(expected), rel=0.03)
     assert found.classifier == "logistic"
     assert np.mean(found) == pytest.approx(1)
     assert f"The 3000 rows count as {found.n_effective:.0f} in effect" in str(found)
-    again = ss.shift_weights(old.T, new.T)
+    again = ss.covariate_weights(old.T, new.T)
     np.testing.assert_array_equal(found.weights, again.weights)
     assert found.to_dict()["n_clipped"] == 0
 
 
-def test_shift_weights_find_what_no_straight_line_does():
+def test_covariate_weights_find_what_no_straight_line_does():
     rng = np.random.default_rng(0)
     old = pl.DataFrame({"x": rng.uniform(-1, 1, 1500), "phase": ["gas", "ice"] * 750})
     new = old.filter((pl.col("x").abs() > 0.5) | (pl.col("phase") == "ice"))
-    found = ss.shift_weights(old, new)
+    found = ss.covariate_weights(old, new)
     assert found.classifier == "boosted"
     gone = (old["x"].abs() <= 0.5).to_numpy() & (old["phase"] == "gas").to_numpy()
     assert found.weights[gone].mean() < 0.3 * found.weights[~gone].mean()
@@ -539,17 +539,17 @@ def test_shift_weights_find_what_no_straight_line_does():
 
 def test_without_a_shift_all_rows_count_alike():
     x = np.random.default_rng(0).normal(size=(2, 500, 3))
-    found = ss.shift_weights(*x)
+    found = ss.covariate_weights(*x)
     assert found.classifier == "none"
     np.testing.assert_array_equal(found.weights, 1)
     assert found.sentence == "No shift was found: all 500 rows count alike."
-    constant = ss.shift_weights(np.ones(30), np.ones(30))
+    constant = ss.covariate_weights(np.ones(30), np.ones(30))
     assert constant.n_effective == 30
 
 
 def test_few_rows_in_effect_are_told():
     rng = np.random.default_rng(0)
-    far = ss.shift_weights(rng.normal(size=400), rng.normal(2.5, size=400))
+    far = ss.covariate_weights(rng.normal(size=400), rng.normal(2.5, size=400))
     assert far.n_effective < 40
     assert "which are few" in far.sentence
     assert far.n_clipped > 0
@@ -570,7 +570,7 @@ def test_estimated_weights_recalibrate_for_shifted_inputs():
         inputs = np.column_stack([u, x]), np.column_stack([new_u, new])
         for weights, found in (
             (None, before),
-            (ss.shift_weights(*inputs), after),
+            (ss.covariate_weights(*inputs), after),
         ):
             scaler = ss.TemperatureScaling().fit(u, error, sample_weight=weights)
             found.append(ss.calibration_error(new_error, scaler.predict(new_u)))
@@ -591,7 +591,7 @@ def test_estimated_weights_recalibrate_for_shifted_inputs():
 )
 def test_inputs_that_cannot_be_compared_are_refused(old, new, message):
     with pytest.raises(InvalidInputError, match=message):
-        ss.shift_weights(old, new)
+        ss.covariate_weights(old, new)
 
 
 # --- the parts -----------------------------------------------------------------------

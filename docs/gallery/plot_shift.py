@@ -25,7 +25,7 @@ inputs = [
     np.column_stack([each.uncertainty[rows], each.mass[rows]])
     for each, rows in ((known, slice(None)), (pool, new))
 ]
-weights = ss.shift_weights(*inputs)
+weights = ss.covariate_weights(*inputs)
 print(weights)
 
 figure, ax = plt.subplots(figsize=(7, 3.5), layout="constrained")

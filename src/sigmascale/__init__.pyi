@@ -6,6 +6,7 @@ from .comparison import compare
 from .distributions import Distributions
 from .judging.bin_numbers import choose_n_bins, scan_bins
 from .judging.confidence_curves import confidence_curve
+from .judging.covariates import covariate_weights
 from .judging.coverage import (
     interval_scores,
     local_coverage,
@@ -32,7 +33,6 @@ from .judging.scores import (
     uce,
     zms,
 )
-from .judging.shift import shift_weights
 from .judging.tails import (
     coverage_at_95,
     relative_calibration_error,
@@ -88,6 +88,7 @@ __all__ = [
     "choose_n_bins",
     "compare",
     "confidence_curve",
+    "covariate_weights",
     "coverage_at_95",
     "crps",
     "datasets",
@@ -116,7 +117,6 @@ __all__ = [
     "scan_bins",
     "scorecard",
     "sharpness",
-    "shift_weights",
     "split_targets",
     "tails",
     "uce",

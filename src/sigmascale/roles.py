@@ -654,12 +654,15 @@ def no_features(
 
 
 def new_names(
-    name: str | None, roles: dict[str, Roles], names: Sequence[str], *, limits: bool
+    name: str | None,
+    roles: dict[str, Roles],
+    names: Sequence[str],
+    endings: Sequence[str] = (),
 ) -> list[str]:
     """Return the names of new columns of all targets, which must not be taken.
 
-    A star in `name` stands for the names of several targets. With `limits`, each name
-    is followed by those of its limits.
+    A star in `name` stands for the names of several targets. Each name is followed by
+    itself with `endings`.
     """
     several = list(roles) != [""]
     if several and name is not None and name.count(STAR) != 1:
@@ -674,7 +677,7 @@ def new_names(
         called = f"{old}{RECALIBRATED}"
         if name is not None:
             called = name.replace(STAR, target) if several else name
-        for new in (called, *(f"{called}{end}" for end in LIMITS if limits)):
+        for new in (called, *(f"{called}{end}" for end in endings)):
             if not is_utf8(new):
                 msg = f"--name {new!r} is no text in UTF-8. Choose another name."
                 raise InvalidInputError(msg)

@@ -65,11 +65,11 @@ def test_all_features_are_without_the_weights(sigmascale, files):
 def test_inputs_that_have_shifted(sigmascale, files):
     out = files / "s.json"
     options = ("--feature", "x", "--method", "temperature", "-o", out)
-    to = ("--shift-to", files / "new.csv")
+    to = ("--weigh-for", files / "new.csv")
     told = json.loads(sigmascale("fit", files / "cal.csv", *options, *to, "--json").out)
     error, u, x, _ = read(files, "cal")
     _, new_u, new_x, _ = read(files, "new")
-    weights = ss.shift_weights(np.column_stack([u, x]), np.column_stack([new_u, new_x]))
+    weights = ss.covariate_weights(np.column_stack([u, x]), np.column_stack([new_u, new_x]))
     expected = ss.TemperatureScaling().fit(u, error, sample_weight=weights)
     assert ss.load(out).factor_ == pytest.approx(expected.factor_)
     assert told["shift"]["n_effective"] == pytest.approx(weights.n_effective)
@@ -84,7 +84,7 @@ def test_inputs_that_have_shifted(sigmascale, files):
         (("--weight", "E"), "'E' .*part already"),
         (("--weight", "v"), "--weight .*'v'"),
         (("--weight", "w", "--feature", "w"), "'w' .*part already"),
-        (("--weight", "w", "--shift-to", "new.csv"), "pass it without --weight"),
+        (("--weight", "w", "--weigh-for", "new.csv"), "pass it without --weight"),
     ],
 )
 def test_weights_that_cannot_be_are_refused(sigmascale, files, options, message):
@@ -105,7 +105,7 @@ def test_tables_that_are_only_queried_know_weights_too(sigmascale, files):
     found, expected = (ss.load(files / f"{each}.json") for each in ("polars", "memory"))
     u = pl.DataFrame({"u": np.linspace(1, 2, 50)})
     np.testing.assert_allclose(found.predict(u), expected.predict(u), rtol=1e-9)
-    shift = ("--engine", "polars", "--shift-to", files / "new.csv")
+    shift = ("--engine", "polars", "--weigh-for", files / "new.csv")
     refused = sigmascale("fit", files / "cal.parquet", *shift, "-o", files / "n.json")
     assert refused.code == 2
-    assert refused.says("--shift-to .*in memory")
+    assert refused.says("--weigh-for .*in memory")

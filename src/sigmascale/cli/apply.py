@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Any
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Self
 
 import typer
 
+from ..distributions import check_coverage, check_levels
 from ..exceptions import InvalidInputError
+from ..roles import LIMITS
 from .app import app, say, show_json
 from .files import format_of
 from .methods import load_saved, refuse_for_several
@@ -56,10 +58,26 @@ def apply(
         float | None,
         typer.Option(
             help="Add limits, NAME_low and NAME_high, that hold this share of the "
-            "values, such as 0.9; or of the errors, if there is no prediction.",
+            "values, such as 0.9; or of the errors, if there is no prediction. With "
+            "fit --conformal-share they have a guarantee.",
             metavar="SHARE",
         ),
     ] = None,
+    quantiles: Annotated[
+        str | None,
+        typer.Option(
+            help="Add quantiles at these levels, NAME_q0.05 and so on: 0.05,0.5,0.95.",
+            metavar="LEVELS",
+        ),
+    ] = None,
+    shift: Annotated[
+        bool,
+        typer.Option(
+            "--shift",
+            help="Add predictions with the shift that fit --shift has learned, "
+            "NAME_shifted.",
+        ),
+    ] = False,
     uncertainty: Annotated[
         list[str], column_option("Uncertainties, if named otherwise than in fit.")
     ] = [],  # noqa: B006
@@ -81,40 +99,87 @@ def apply(
     from ..roles import Expected
     from .table import open_table
 
-    if prediction is not None and coverage is None:
-        msg = "--prediction is for --coverage: limits are put around predictions."
+    wanted = Wanted.of(coverage, quantiles, shift=shift)
+    if prediction is not None and not wanted.endings:
+        msg = (
+            "--prediction is for --coverage, --quantiles and --shift, which are about "
+            "predictions."
+        )
         raise InvalidInputError(msg)
     saved = load_saved(scaler)
     if saved.is_several:
-        refuse_for_several(coverage=coverage)
-    if coverage is not None:
-        from ..maps.conformal import check_coverage
-
-        check_coverage(coverage)  # is checked before anything is read
-        if saved.whole.conformal is None:
-            msg = (
-                f"{scaler}: --coverage needs rows that were held back for intervals, "
-                "and there were none. Fit with --conformal-share 0.2."
-            )
-            raise InvalidInputError(msg)
+        refuse_for_several(coverage=coverage, quantiles=quantiles, shift=shift or None)
+    if shift and saved.whole.shift is None:
+        msg = f"{scaler}: no shift was learned. Fit with --shift auto."
+        raise InvalidInputError(msg)
     format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)
     choice = make_choice(uncertainty, variance, prediction=prediction)
-    expected = Expected(saved.roles, choice, with_prediction=coverage is not None)
-    data = open_table(files, reading, expected).recalibrate(saved.maps, name, coverage)
+    expected = Expected(saved.roles, choice, with_prediction=bool(wanted.endings))
+    data = open_table(files, reading, expected).recalibrate(saved.maps, name, wanted)
     told = data.write(output, saved.roles) | {"output": output}
     if saved.is_several:
         told["columns"] = list(data.new)
     else:
         told["column"] = data.new[0]
-    if coverage is not None:
+    if wanted.endings:
         of = "error" if data.first.prediction is None else "value"
-        told |= {"limits": list(data.new[1:]), "limits_of": of}
+        told |= {"distribution": list(data.new[1:]), "distribution_of": of}
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
         say(f"Written: {output} ({_in_words(told)}).")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of distributions, beside uncertainties.
+
+    Attributes
+    ----------
+    coverage : float or None
+        Of limits.
+    quantiles : tuple of float
+        Levels of quantiles.
+    shift : bool
+        Whether shifted predictions are wanted.
+    """
+
+    coverage: float | None = None
+    quantiles: tuple[float, ...] = ()
+    shift: bool = False
+
+    @classmethod
+    def of(cls, coverage: float | None, quantiles: str | None, *, shift: bool) -> Self:
+        """Return what options ask for, which is checked before anything is read."""
+        levels: tuple[float, ...] = ()
+        if quantiles is not None:
+            try:
+                levels = tuple(float(each) for each in quantiles.split(","))
+                check_levels(levels)
+            except ValueError as problem:
+                msg = (
+                    "--quantiles takes levels between 0 and 1, such as 0.05,0.5,0.95; "
+                    f"found {quantiles!r}."
+                )
+                raise InvalidInputError(msg) from problem
+        if coverage is not None:
+            coverage = check_coverage(coverage)
+        return cls(coverage, levels, shift)
+
+    @property
+    def ends(self) -> list[float]:
+        """The levels of both limits."""
+        assert self.coverage is not None
+        return [(1 - self.coverage) / 2, (1 + self.coverage) / 2]
+
+    @property
+    def endings(self) -> list[str]:
+        """What the names of new columns end in."""
+        limits = [] if self.coverage is None else list(LIMITS)
+        shifted = ["_shifted"] if self.shift else []
+        return [*shifted, *limits, *(f"_q{level:g}" for level in self.quantiles)]
 
 
 def _in_words(told: dict[str, Any]) -> str:
@@ -126,7 +191,7 @@ def _in_words(told: dict[str, Any]) -> str:
         facts.append(f"columns {', '.join(told['columns'])}")
     else:
         facts.append(f"column {told['column']}")
-    if "limits" in told:
-        limits = " and ".join(told["limits"])
-        facts.append(f"limits of the {told['limits_of']} {limits}")
+    if "distribution" in told:
+        columns = ", ".join(told["distribution"])
+        facts.append(f"of the distribution of the {told['distribution_of']}: {columns}")
     return "; ".join(facts)

@@ -11,7 +11,7 @@ import typer
 from ..exceptions import InvalidInputError
 from .app import app, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
-from .methods import AUTO, make_scaler, refuse_for_several, source_of
+from .methods import make_scaler, refuse_for_several, source_of
 from .options import (
     COLUMNS,
     READING,
@@ -28,19 +28,28 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..judging.shift import ShiftWeights
+    from ..judging.covariates import CovariateWeights
     from ..roles import Choice
     from .lazy_table import LazyTable
     from .table import Table
 
 LINEAR = "linear"  # of several targets, if nobody says anything else
+BOOSTED = "boosted"  # of one
 
 
 class Law(StrEnum):
-    """Laws of errors that a recalibrator can learn."""
+    """Laws of errors."""
 
+    empirical = "empirical"
     normal = "normal"
-    student = "student"
+
+
+class ShiftOption(StrEnum):
+    """What predictions may be shifted by."""
+
+    none = "none"
+    constant = "constant"
+    auto = "auto"
 
 
 CALIBRATION = "sigmascale fit demo-output/calibration.csv"
@@ -83,13 +92,22 @@ def fit(
             metavar="LOSS",
         ),
     ] = None,
-    distribution: Annotated[
-        Law | None,
+    law: Annotated[
+        Law,
         typer.Option(
-            help="The law of errors: normal, or student, whose tails are learned.",
+            help="The law of errors: empirical, the z-scores of unseen rows, or "
+            "normal.",
             metavar="LAW",
         ),
-    ] = None,
+    ] = Law.empirical,
+    shift: Annotated[
+        ShiftOption,
+        typer.Option(
+            help="Shift predictions by what they are off on average: none, constant, "
+            "or auto, which is what unseen rows gain from. See apply --shift.",
+            metavar="SHIFT",
+        ),
+    ] = ShiftOption.none,
     groups: Groups = None,
     conformal_share: Annotated[
         float | None,
@@ -99,7 +117,7 @@ def fit(
             metavar="SHARE",
         ),
     ] = None,
-    shift_to: Annotated[
+    weigh_for: Annotated[
         str | None,
         typer.Option(
             help="Rows of other inputs, errors unknown: weigh the calibration set so "
@@ -119,19 +137,20 @@ def fit(
         check_output(output, (".json",), files)
     if choice.names_several:
         refuse_for_several(
-            conformal_share=conformal_share, sample=sample, shift_to=shift_to
+            conformal_share=conformal_share, sample=sample, weigh_for=weigh_for
         )
     data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
-    shift = None
-    if shift_to is not None:
-        data, shift = weigh_for(data, shift_to, choice, seed)
+    weighed = None
+    if weigh_for is not None:
+        data, weighed = weigh(data, weigh_for, choice, seed)
     learned = learn(
         data,
         method,
         bins=bins,
         by=by,
         loss=None if loss is None else loss.value,
-        distribution=None if distribution is None else distribution.value,
+        law=law.value,
+        shift=None if shift == ShiftOption.none else shift.value,
         groups=groups,
         conformal_share=conformal_share,
         seed=seed,
@@ -143,18 +162,18 @@ def fit(
         return
     save(scaler, output, source=source)
     told = learned.to_dict() | {"output": output}
-    if shift is not None:
-        told["shift"] = {"file": shift_to, "n_effective": shift.n_effective}
+    if weighed is not None:
+        told["weighed"] = {"file": weigh_for, "n_effective": weighed.n_effective}
     if as_json:
         show_json(told)
         return
     tell_guesses(choice, data)
     if "chosen" in told:
         say(f"\nChosen by cross-validation: {told['chosen']}.\n")
-        say(scaler.explain())
+        say(scaler.scaling_.explain())
     say()
-    if shift is not None:
-        show_words(f"Weighed to stand for {shift_to}: {shift.sentence}")
+    if weighed is not None:
+        show_words(f"Weighed to stand for {weigh_for}: {weighed.sentence}")
     show_words(told["words"])
     if data.is_several:
         say(f"\n{scaler.to_table()}")
@@ -162,6 +181,8 @@ def fit(
         show_words(range_in_words(told["factors"]))
     if "held_back" in told:
         show_words(f"Held back for intervals: {told['held_back']} rows.")
+    if "advice" in told:
+        show_words(told["advice"])
     say(f"\nSaved: {output}. Judge it on other rows than these:")
     say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
 
@@ -176,16 +197,19 @@ class Learned:
         The table.
     method : str
         What the recalibrator is called on the command line.
-    scaler : recalibrator
-        Fitted; of several targets, all of them.
+    scaler : Recalibrator or RecalibratedTargets
+        Fitted.
     n_held_back : int or None
         Rows that were held back for intervals.
+    advice : str
+        That a shift is worth while, if it is and was not learned.
     """
 
     data: Table | LazyTable
     method: str
     scaler: Any
     n_held_back: int | None
+    advice: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was learned, for machines."""
@@ -206,9 +230,12 @@ class Learned:
             return told
         factors = self.data.factors(self.scaler)
         told |= {"factors": factors} if factors else {}
-        if self.scaler._chosen is not self.scaler:
-            told["chosen"] = self.scaler.name_
-            told["candidates"] = self.scaler.cv_results_
+        scaling = self.scaler.scaling_
+        if scaling._chosen is not scaling:
+            told["chosen"] = scaling.name_
+            told["candidates"] = scaling.cv_results_
+        if self.advice:
+            told["advice"] = self.advice
         return told
 
 
@@ -218,41 +245,48 @@ def learn(
     *,
     groups: str | None = None,
     conformal_share: float | None = None,
+    law: str = "empirical",
+    shift: str | None = None,
     seed: int = 0,
     **options: Any,
 ) -> Learned:
     """Fit the recalibrator that the options describe; of several targets, all."""
-    method = method or (LINEAR if data.is_several else AUTO)
-    scaler: Any = make_scaler(method, data.first, seed=seed, **options)
+    from ..recalibrator import Recalibrator
+
+    method = method or (LINEAR if data.is_several else BOOSTED)
+    scaling = make_scaler(method, data.first, seed=seed, **options)
+    parts: dict[str, Any] = {"law": law, "shift": shift, "random_state": seed}
+    scaler: Any = Recalibrator(scaling, **parts)
     if data.is_several:
         from ..targets.recalibrated import RecalibratedTargets
 
-        scaler = RecalibratedTargets(scaler, names=list(data.roles), random_state=seed)
+        scaler = RecalibratedTargets(scaling, names=list(data.roles), **parts)
+    advice = data.shift_advice(groups, seed) if shift is None else ""
     if conformal_share is None:
         data.fit(scaler, groups)
-        return Learned(data, method, scaler, None)
+        return Learned(data, method, scaler, None, advice)
     rest, held_back = data.hold_back(conformal_share, groups, seed)
     rest.fit(scaler, groups)
-    held_back.conformalize(scaler)
-    return Learned(data, method, scaler, held_back.n_rows)
+    held_back.conformalize(scaler, groups)
+    return Learned(data, method, scaler, held_back.n_rows, advice)
 
 
-def weigh_for(
+def weigh(
     data: Table | LazyTable, file: str, choice: Choice, seed: int
-) -> tuple[Table, ShiftWeights]:
+) -> tuple[Table, CovariateWeights]:
     """Weigh a calibration set so that it stands for the rows of another file."""
-    from ..judging.shift import shift_weights
+    from ..judging.covariates import covariate_weights
     from ..roles import Expected
     from .table import Table
 
-    data.require_memory("--shift-to")
+    data.require_memory("--weigh-for")
     table: Any = data
     if table.weights is not None:
-        msg = "--shift-to finds the weights itself: pass it without --weight."
+        msg = "--weigh-for finds the weights itself: pass it without --weight."
         raise InvalidInputError(msg)
     new = Table.open([file], table.reading, Expected(table.roles, choice))
     with about(file):
-        found = shift_weights(table.X, new.X, random_state=seed)
+        found = covariate_weights(table.X, new.X, random_state=seed)
     return replace(table, weights=found.weights), found
 
 

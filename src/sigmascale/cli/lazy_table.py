@@ -17,7 +17,7 @@ from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..frames.lazy import difference, is_missing, label, number
 from ..judging.validation import Validations
-from ..roles import Choice, Expected, Roles, new_names
+from ..roles import LIMITS, Choice, Expected, Roles, new_names
 from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
 from .methods import source_of
@@ -25,6 +25,7 @@ from .options import Engine, Reading
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
+    from .apply import Wanted
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),
@@ -170,23 +171,22 @@ class LazyTable:
             **({} if self.sample is None else {"sample": self.sample}),
         }
 
+    def shift_advice(self, groups: str | None = None, seed: int = 0) -> str:
+        """Return no advice: that takes rows in memory."""
+        return ""
+
     def recalibrate(
-        self, maps: Mapping[str, SavedMap], name: str | None, coverage: float | None
+        self, maps: Mapping[str, SavedMap], name: str | None, wanted: Wanted
     ) -> LazyTable:
-        """Return the table with new columns: uncertainties, and limits if asked for."""
+        """Return the table with new columns: uncertainties, and what else is wanted."""
         names, frame = list(self.frame.collect_schema()), self.frame
-        limits = coverage is not None
         may_be_missing: dict[str, None] = {}
         with self._querying("recalibrating"):
-            new = new_names(name, self.roles, names, limits=limits)
+            new = new_names(name, self.roles, names, wanted.endings)
             for called, (target, roles) in zip(new, self.roles.items(), strict=False):
-                frame = _recalibrate(frame, maps[target], roles, called)
-                if coverage is not None:
-                    found = _limits(frame, maps[target], roles, called, coverage)
-                    frame = frame.with_columns(
-                        limit.alias(each)
-                        for limit, each in zip(found, new[1:], strict=True)
-                    )
+                frame = _recalibrate(frame, maps[target], roles, called, wanted)
+                if wanted.coverage is not None:
+                    frame = _with_limits(frame, maps[target], roles, called, wanted)
                 if roles.is_variance:
                     squared = nw.col(called) * nw.col(called)
                     frame = frame.with_columns(squared.alias(called))
@@ -339,9 +339,18 @@ def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
 
 
 def _recalibrate(
-    frame: nw.LazyFrame[Any], saved: SavedMap, roles: Roles, called: str
+    frame: nw.LazyFrame[Any], saved: SavedMap, roles: Roles, called: str, wanted: Wanted
 ) -> nw.LazyFrame[Any]:
     """Return a frame with the recalibrated uncertainties of one target."""
+    levels = [*wanted.quantiles]
+    if wanted.coverage is not None and saved.conformal is None:
+        levels += wanted.ends
+    if saved.shift is not None and (wanted.shift or saved.conformal is not None):
+        msg = (
+            "shifted predictions, and limits with a guarantee around them, are made in "
+            "memory: pass --engine memory, or make a file of some rows."
+        )
+        raise InvalidInputError(msg)
     schema = frame.collect_schema()
     u, *parts = _standard_deviations(schema, roles)
     values = dict(zip(roles.components, parts, strict=True))
@@ -355,26 +364,28 @@ def _recalibrate(
             uncertainty=UNCERTAINTY,
             features=[made.get(each, each) for each in roles.features],
             name=called,
+            quantiles=list(dict.fromkeys(levels)),
+            prediction=roles.prediction if levels else None,
         )
     )
     return recalibrated
 
 
-def _limits(
-    frame: nw.LazyFrame[Any], saved: SavedMap, roles: Roles, u: str, coverage: float
-) -> list[nw.Expr]:
-    """Return the limits: constants times the uncertainty, plus the prediction."""
-    import numpy as np
-
-    assert saved.conformal is not None
-    constants = saved.conformal.interval(
-        np.ones(1), coverage, asymmetric=False, labels=None
-    )[0]
-    limits = [nw.col(u) * float(each) for each in constants]
-    if roles.prediction is None:
-        return limits
-    value = number(frame.collect_schema(), roles.prediction)
-    return [value + each for each in limits]
+def _with_limits(
+    frame: nw.LazyFrame[Any], saved: SavedMap, roles: Roles, u: str, wanted: Wanted
+) -> nw.LazyFrame[Any]:
+    """Return a frame with limits: of rows held out, or quantiles that are there."""
+    assert wanted.coverage is not None
+    held = saved.z_limits(wanted.coverage)
+    if held is None:
+        limits = [nw.col(f"{u}_q{level:g}") for level in wanted.ends]
+    else:
+        limits = [nw.col(u) * float(each) for each in held]
+        if roles.prediction is not None:
+            value = number(frame.collect_schema(), roles.prediction)
+            limits = [value + each for each in limits]
+    names = [f"{u}{end}" for end in LIMITS]
+    return frame.with_columns(**dict(zip(names, limits, strict=True)))
 
 
 def _optional(saved: SavedMap, roles: Roles) -> list[str]:

@@ -20,7 +20,6 @@ PARAMETERS = {
     "--bins": "n_bins",
     "--by": "by",
     "--loss": "loss",
-    "--distribution": "distribution",
 }
 
 
@@ -31,7 +30,6 @@ def make_scaler(
     bins: int | None = None,
     by: list[str] | None = None,
     loss: str | None = None,
-    distribution: str | None = None,
     seed: int = 0,
 ) -> VarianceScaler:
     """Return the recalibrator that the options describe, not fitted.
@@ -43,7 +41,6 @@ def make_scaler(
         "--bins": bins,
         "--by": by or None,
         "--loss": loss,
-        "--distribution": distribution,
     }
     for option, value in given.items():
         if value is not None and PARAMETERS[option] not in parameters:

@@ -15,7 +15,9 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.progress import working
+from ..distributions import Distributions
 from ..exceptions import InvalidInputError
+from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, read_table
 from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
 from .columns import Columns
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from ..judging.validation import Validations
     from ..persistence import SavedMap
+    from .apply import Wanted
     from .lazy_table import LazyTable
 
 LEAST_ROWS = 5  # fewer cannot show anything
@@ -316,9 +319,29 @@ class Table:
         with about(self.file), working("fitting"):
             scaler.fit(self.X, self.error, groups=labels, sample_weight=self.weights)
 
-    def conformalize(self, scaler: Any) -> None:
+    def conformalize(self, scaler: Any, groups: str | None = None) -> None:
         """Give a recalibrator what intervals need, from rows it was not fitted on."""
-        scaler.conformalize(self.X, self.error, sample_weight=self.weights)
+        scaler.conformalize(
+            self.X,
+            self.error,
+            groups=self.groups(groups),
+            sample_weight=self.weights,
+        )
+
+    def shift_advice(self, groups: str | None = None, seed: int = 0) -> str:
+        """Return that a shift is worth while, if it is; for one target."""
+        from ..predictions import rows_with_errors
+        from ..scaling.shift import shift_advice
+
+        if self.is_several:
+            return ""
+        with about(self.file), working("looking for a shift"):
+            rows = rows_with_errors(
+                self.X, self.error, self.groups(groups), self.weights, "fit"
+            )
+            if not (rows.uncertainty > 0).all():
+                return ""
+            return shift_advice(rows, seed)
 
     def factors(self, scaler: Any) -> dict[str, float]:
         """Return the range of what uncertainties are multiplied by, if not all are 0.
@@ -418,22 +441,21 @@ class Table:
         return max(shares)
 
     def recalibrate(
-        self, maps: Mapping[str, SavedMap], name: str | None, coverage: float | None
+        self, maps: Mapping[str, SavedMap], name: str | None, wanted: Wanted
     ) -> Table:
-        """Return the table with new columns: uncertainties, and limits if asked for."""
+        """Return the table with new columns: uncertainties, and what else is wanted."""
         import polars as pl
 
         frame = self.columns.frame
         with about(self.file):
-            limits = coverage is not None
-            new = new_names(name, self.roles, frame.columns, limits=limits)
+            new = new_names(name, self.roles, frame.columns, wanted.endings)
         found = self.recalibrated(maps).reshape(self.n_rows, -1).T
         columns = [
             u**2 if roles.is_variance else u
             for u, roles in zip(found, self.roles.values(), strict=True)
         ]
-        if coverage is not None:
-            columns += self._limits(maps[""], found[0], coverage)
+        if wanted.endings:
+            columns += self._distribution(maps[""], found[0], wanted)
         added = [
             pl.Series(each, values).fill_nan(None)
             for each, values in zip(new, columns, strict=True)
@@ -441,12 +463,26 @@ class Table:
         changed = replace(self.columns, frame=frame.with_columns(added))
         return replace(self, columns=changed, new=tuple(new))
 
-    def _limits(self, saved: SavedMap, u: Floats, coverage: float) -> list[Floats]:
-        """Return the limits of the values, or of the errors without predictions."""
-        assert saved.conformal is not None
-        limits = saved.conformal.interval(u, coverage, asymmetric=False, labels=None)
+    def _distribution(self, saved: SavedMap, u: Floats, wanted: Wanted) -> list[Floats]:
+        """Return shifted predictions, limits and quantiles, as far as they are wanted.
+
+        They are those of the values, or of errors where there are no predictions.
+        """
         value = 0.0 if self.prediction is None else self.prediction
-        return [value + limits[:, 0], value + limits[:, 1]]
+        location = value + saved.shift_of(read_table(self.X))
+        found = Distributions.of(location, u, saved.law or NORMAL)
+        columns: list[Floats] = [location] if wanted.shift else []
+        if wanted.coverage is not None:
+            held = saved.z_limits(wanted.coverage)
+            limits = (
+                found.interval(wanted.coverage)
+                if held is None
+                else location[:, None] + u[:, None] * held
+            )
+            columns += [limits[:, 0], limits[:, 1]]
+        if wanted.quantiles:
+            columns += list(found.quantile(wanted.quantiles).T)
+        return columns
 
     def write(self, output: str, fitted: dict[str, Roles]) -> dict[str, Any]:
         """Write the rows with all their columns; return what is told of them.

@@ -20,10 +20,12 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.labels import Categories
+from ..distributions import check_levels
 from ..exceptions import InvalidInputError
 from ..maps import Node
+from ..maps.laws import NORMAL, EmpiricalLaw, Law
 from ..maps.nodes import columns_of
-from ..maps.prediction import in_range, rescale
+from ..maps.prediction import in_range, rescale, value_of
 from ..predictions import Predictions
 from .lazy import Frame, as_lazy, is_text, number, values_of
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from ..targets.recalibrated import RecalibratedTargets
 
 RECALIBRATED = "_recalibrated"  # what the name of the uncertainty gets
+SHIFT = "__shift__"  # a column that is computed
 STAR = "*"  # in the name of new columns, for that of a target
 
 
@@ -43,6 +46,8 @@ def predict(
     uncertainty: str | list[str] | None = None,
     features: list[str] | None = None,
     name: str | None = None,
+    quantiles: Sequence[float] = (),
+    prediction: str | None = None,
     connection: Any = None,
 ) -> Any:
     """Return the lazy frame with a new column of recalibrated uncertainties.
@@ -70,6 +75,12 @@ def predict(
         The name of the new column; by default that of the uncertainty with
         "_recalibrated". For several targets it has a star, which stands for the name
         of each.
+    quantiles : list of float, optional
+        Levels of quantiles, each of which gets a column, too: the name of the new
+        column with "_q0.05" and so on. They are those of the truth, if `prediction`
+        names the column of predictions, and else of the error.
+    prediction : str, optional
+        The column of predictions, for quantiles.
     connection : duckdb.DuckDBPyConnection, optional
         The one that made a relation of DuckDB, which does not tell itself. It can be
         left out for relations of DuckDB's default connection, as those of
@@ -106,8 +117,13 @@ def predict(
             msg = f"`name` must have a star for the names of targets; found {name!r}."
             raise InvalidInputError(msg)
         columns = _wide_columns(lazy, targets, uncertainty, features)
+        if prediction is not None:
+            msg = "`prediction` is one column, and for one target."
+            raise InvalidInputError(msg)
+    levels = np.atleast_1d(check_levels(quantiles)) if len(quantiles) else np.empty(0)
     for target, (u, others) in columns.items():
-        root, smallest, n_columns, fitted = _learned(targets[target])
+        learned = targets[target]
+        root, smallest, n_columns, fitted = _learned(learned)
         known = list(lazy.collect_schema())
         names = _names(known, n_columns, fitted, u, others)
         new = f"{names[0]}{RECALIBRATED}"
@@ -117,7 +133,51 @@ def predict(
             msg = f"`frame` already has a column {new!r}. Pass `name`, or drop it."
             raise InvalidInputError(msg)
         lazy = with_prediction(lazy, root, names, smallest, new, connection)
+        if levels.size:
+            centre = _centre(lazy, prediction)
+            shift = getattr(learned, "shift_", getattr(learned, "shift", None))
+            if isinstance(shift, Node):
+                how = (names, smallest, SHIFT, connection)
+                lazy = with_prediction(lazy, shift, *how, signed=True)
+                centre = centre + nw.col(SHIFT)
+            law = getattr(learned, "law_", getattr(learned, "law", None))
+            if not isinstance(law, Law):
+                law = NORMAL
+            added = {
+                f"{new}_q{level:g}": centre + each
+                for level, each in zip(
+                    levels, quantiles_of(law, nw.col(new), levels), strict=True
+                )
+            }
+            lazy = lazy.with_columns(**added)
+            if isinstance(shift, Node):
+                lazy = lazy.drop(SHIFT)
     return lazy.to_native()
+
+
+def _centre(lazy: Frame, prediction: str | None) -> nw.Expr:
+    """Return what quantiles are about: predictions, or 0 of errors."""
+    if prediction is None:
+        return nw.lit(0.0)
+    schema = lazy.collect_schema()
+    if prediction not in schema:
+        msg = f"`prediction` must name a column; there is no {prediction!r}."
+        raise InvalidInputError(msg)
+    return number(schema, prediction)
+
+
+def quantiles_of(law: Law, scale: nw.Expr, levels: Any) -> list[nw.Expr]:
+    """Return quantiles of the error: multiples of the scale, by its bins."""
+    limits = law.bins.limits if isinstance(law, EmpiricalLaw) else np.empty(0)
+    codes = np.arange(limits.size + 1)
+    found = []
+    for z in law.quantiles(np.asarray(levels, dtype=np.float64), codes).T:
+        multiple = scale * float(z[-1])
+        for limit, each in zip(limits[::-1], z[-2::-1], strict=True):
+            below = scale < float(limit)
+            multiple = nw.when(below).then(scale * float(each)).otherwise(multiple)
+        found.append(multiple)
+    return found
 
 
 def _targets_of(scaler: Any) -> dict[str, Any] | None:
@@ -174,11 +234,14 @@ class _Evaluation:
         The columns of the frame, by their positions in the map.
     smallest : float
         What an uncertainty of 0 counts as.
+    signed : bool
+        Whether values may be of either sign, as those of a shift are.
     """
 
     root: Node
     names: tuple[str, ...]
     smallest: float
+    signed: bool = False
 
     @cached_property
     def kinds(self) -> dict[int, str]:
@@ -219,7 +282,8 @@ class _Evaluation:
             u = columns[0]
             columns[0] = in_range(np.where(u == 0, self.smallest, u))
             rows = Predictions.of(columns, self.names, categories=labels)
-            result[usable] = rescale(self.root, rows)
+            value = value_of if self.signed else rescale
+            result[usable] = value(self.root, rows)
         return result
 
 
@@ -230,12 +294,15 @@ def with_prediction(
     smallest: float,
     new: str,
     connection: Any = None,
+    *,
+    signed: bool = False,
 ) -> Frame:
     """Return the frame with the values of a map as a new column.
 
-    `names` are those of the columns that it reads, the uncertainty first.
+    `names` are those of the columns that it reads, the uncertainty first. The values of
+    a shift are `signed`.
     """
-    evaluation = _Evaluation(root, tuple(names), smallest)
+    evaluation = _Evaluation(root, tuple(names), smallest, signed)
     evaluation.refuse(lazy.collect_schema())
     native, engine = lazy.to_native(), lazy.implementation
     if engine.is_polars():

@@ -28,11 +28,10 @@ import numpy as np
 from .._support.checks import Floats
 from .._support.files import write_text
 from .._support.version import __version__
-from ..distributions import Distributions
 from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import Node
 from ..maps.conformal import ConformalScores
-from ..maps.laws import NORMAL, EmpiricalLaw, NormalLaw
+from ..maps.laws import EmpiricalLaw, NormalLaw
 from ..maps.prediction import recalibrate, value_of
 from ..maps.ranges import check_map
 from ..oddities import Profile
@@ -146,10 +145,12 @@ class SavedMap:
             return np.zeros(rows.n_rows)
         return value_of(self.shift, rows)
 
-    def distributions(self, rows: Predictions, prediction: Floats) -> Distributions:
-        """Return the distributions around predictions, of 0 for those of errors."""
-        location = prediction + self.shift_of(rows)
-        return Distributions.of(location, self.predict(rows), self.law or NORMAL)
+    def z_limits(self, coverage: float) -> Floats | None:
+        """Return limits of z that rows held out guarantee, if there were any."""
+        if self.conformal is None:
+            return None
+        how: dict[str, Any] = {"asymmetric": False, "labels": None}
+        return np.asarray(self.conformal.interval(np.ones(1), coverage, **how)[0])
 
 
 @dataclass(frozen=True)

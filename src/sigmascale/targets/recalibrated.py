@@ -193,7 +193,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> rng = np.random.default_rng(0)
     >>> u = rng.uniform(1, 2, (1000, 3))
     >>> error = rng.normal(scale=u * [1.5, 2.0, 2.5])
-    >>> error[20:, 2] = np.nan  # known for few rows
+    >>> error[50:, 2] = np.nan  # known for few rows
     >>> targets = RecalibratedTargets(names=["gap", "dipole", "alpha"]).fit(u, error)
     >>> targets.predict(u).shape
     (1000, 3)

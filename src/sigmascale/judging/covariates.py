@@ -30,7 +30,7 @@ NONE, LOGISTIC, BOOSTED = "none", "logistic", "boosted"
 
 
 @dataclass(frozen=True, eq=False)
-class ShiftWeights(Result):
+class CovariateWeights(Result):
     """Weights of a calibration set, with which it stands for new rows.
 
     They can be passed as `sample_weight` as they are.
@@ -91,9 +91,9 @@ class ShiftWeights(Result):
         return ("shift weights", "value"), rows
 
 
-def shift_weights(
+def covariate_weights(
     X_cal: Any, X_new: Any, *, n_folds: int = 5, random_state: int = 0
-) -> ShiftWeights:
+) -> CovariateWeights:
     """Return weights with which a calibration set stands for new rows.
 
     Two classifiers, a logistic regression and boosted trees, learn to tell new inputs
@@ -115,7 +115,7 @@ def shift_weights(
 
     Returns
     -------
-    ShiftWeights
+    CovariateWeights
         An array of weights, with how many rows remain in effect.
 
     Notes
@@ -138,7 +138,7 @@ def shift_weights(
     >>> x, new = rng.normal(size=2000), rng.normal(1, size=2000)
     >>> u = np.ones(2000)
     >>> error = rng.normal(scale=np.exp(x / 2))
-    >>> found = ss.shift_weights(x, new)
+    >>> found = ss.covariate_weights(x, new)
     >>> found.classifier
     'logistic'
     >>> scaler = ss.TemperatureScaling().fit(u, error, sample_weight=found)
@@ -182,7 +182,9 @@ def _stacked(old: Predictions, new: Predictions) -> Predictions:
     return Predictions.of(columns, old.names, categories=categories)
 
 
-def _weights(rows: Predictions, n_old: int, n_folds: int, seed: int) -> ShiftWeights:
+def _weights(
+    rows: Predictions, n_old: int, n_folds: int, seed: int
+) -> CovariateWeights:
     is_new = np.arange(rows.n_rows) >= n_old
     n_new = rows.n_rows - n_old
     # both sets count as many rows, so that the odds are the ratio of densities
@@ -202,7 +204,7 @@ def _weights(rows: Predictions, n_old: int, n_folds: int, seed: int) -> ShiftWei
     odds = (share[chosen] / (1 - share[chosen]))[:n_old]
     largest = np.sqrt(n_old) * odds.mean()
     clipped = np.minimum(odds, largest)
-    return ShiftWeights(
+    return CovariateWeights(
         weights=clipped / clipped.mean(),
         n_effective=effective_number(clipped),
         classifier=chosen,
