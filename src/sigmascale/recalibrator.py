@@ -257,7 +257,10 @@ class Recalibrator(VarianceScaler):
         """
         check_is_fitted(self)
         words = [self.scaling_.describe(), self.shift_words_]
-        words += [f"The law of errors is {self.law_.words}.", self.absurd_words]
+        words.append(f"The law of errors is {self.law_.words}.")
+        if hasattr(self, "is_updated_"):
+            words.append("Updates have changed the scale, and not the law.")
+        words.append(self.absurd_words)
         return " ".join(filter(None, [*words, self._sampled()]))
 
     def _set_level(self, level: float) -> None:
@@ -272,6 +275,7 @@ class Recalibrator(VarianceScaler):
     def _forget(self) -> None:
         super()._forget()
         self.__dict__.pop("conformal_", None)
+        self.__dict__.pop("is_updated_", None)
 
     def _with_errors(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
         """Return rows with the errors that the shift leaves."""
@@ -558,9 +562,10 @@ class Recalibrator(VarianceScaler):
         self
         """
         check_is_fitted(self)
-        self._kept_sums()
+        self.scaling_._kept_sums()
         rows = self._with_errors(*on_host(X, y))
         self.scaling_.update(rows, forget=forget, half_life=half_life)
+        self.is_updated_ = True
         return self._take_over()
 
     def merge(self, other: Any) -> Self:
@@ -576,7 +581,7 @@ class Recalibrator(VarianceScaler):
         self
         """
         check_is_fitted(self)
-        self._kept_sums()
+        self.scaling_._kept_sums()
         if not isinstance(other, Recalibrator) or not hasattr(other, "map_"):
             msg = (
                 "`other` must be a fitted Recalibrator, as this is; found "
@@ -584,6 +589,7 @@ class Recalibrator(VarianceScaler):
             )
             raise InvalidInputError(msg)
         self.scaling_.merge(other.scaling_)
+        self.is_updated_ = True
         return self._take_over()
 
     def _kept(self) -> Any:
@@ -599,7 +605,7 @@ class Recalibrator(VarianceScaler):
                 ForgottenIntervalsWarning,
                 stacklevel=3,
             )
-        self._forget()
+        self.__dict__.pop("conformal_", None)
         for name in ("map_", "n_samples_fit_", "min_uncertainty_", "seen_"):
             if hasattr(self.scaling_, name):
                 setattr(self, name, getattr(self.scaling_, name))

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.base import clone
 
 import sigmascale as ss
 from sigmascale.datasets import make_molecules
@@ -219,7 +220,7 @@ def test_what_is_fitted_and_applied_predicts_the_same_bits(sigmascale, name):
     columns = only_json(sigmascale("show", "scaler.json", "--json"))["roles"]
     names = [columns["uncertainty"], *columns["numbers"], *columns["labels"]]
     train = pl.read_csv("calibration.csv").select(names)
-    again = type(loaded)(**loaded.get_params()).fit(train, TABLE[:ROWS]["E"])
+    again = clone(loaded).fit(train, TABLE[:ROWS]["E"])
     test = pl.read_csv("test.csv").select(names)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenCategoryWarning)
@@ -277,14 +278,13 @@ def test_fit_says_all_only_if_all_change_alike(sigmascale):
 
 
 def test_fit_tells_what_was_chosen_and_why(sigmascale):
-    done = sigmascale("fit", "calibration.csv", "-o", "scaler.json")
+    auto = ("fit", "calibration.csv", "--method", "auto", "-o", "scaler.json")
+    done = sigmascale(*auto)
     assert (done.code, done.err) == (0, "")
     assert "Chosen by cross-validation: " in done.out
     assert "verdict" in done.out
     assert "  sigmascale apply scaler.json NEW.csv -o OUT.csv\n" in done.out
-    told = only_json(
-        sigmascale("fit", "calibration.csv", "-o", "scaler.json", "--json")
-    )
+    told = only_json(sigmascale(*auto, "--json"))
     assert f"Chosen by cross-validation: {told['chosen']}." in done.out
     assert told["chosen"] in told["candidates"]["candidate"]
     assert told["output"] == "scaler.json"
@@ -310,7 +310,7 @@ def test_a_loss_can_be_chosen(sigmascale):
     options = ("--method", "binwise", "--bins", "3", "--loss", "consistency")
     done = sigmascale("fit", "calibration.csv", *options, "-o", "scaler.json")
     assert done.code == 0
-    assert ss.load("scaler.json").loss == "consistency"
+    assert ss.load("scaler.json").scaling_.loss == "consistency"
 
 
 def test_variances_give_variances(sigmascale):

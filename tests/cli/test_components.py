@@ -38,8 +38,8 @@ def test_the_parts_get_factors_of_their_own_by_default(files, sigmascale):
     assert run.code == 0, run.err
     assert run.says(r"sqrt\(al² \+ ep²\); features: al, ep")
     scaler = ss.load(saved)
-    assert scaler.name_ == "component"
-    assert scaler.scaler_.a_["ep"] == pytest.approx(3, rel=0.1)
+    assert scaler.scaling_.name_ == "component"
+    assert scaler.scaling_.scaler_.a_["ep"] == pytest.approx(3, rel=0.1)
     new = folder / "new.csv"
     run = sigmascale("apply", saved, folder / "t.csv", "-o", new)
     assert run.code == 0, run.err

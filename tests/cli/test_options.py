@@ -201,7 +201,8 @@ def test_fit_and_show_tell_what_was_learned(sigmascale, method):
     assert shown.code == 0
     assert max(map(len, shown.out.splitlines())) < 80
     assert f"s.json: {' '.join(words.split())}" in lines(shown)
-    assert re.search(f"{type(ss.load('s.json')).__name__}.* 500 rows", shown.out)
+    scaling = type(ss.load("s.json").scaling_).__name__
+    assert re.search(f"{scaling}.* 500 rows", shown.out)
     assert "error E; uncertainty u; features: " in lines(shown)
     assert f"Smallest uncertainty: {CALIBRATION['u'].min():g}." in shown.out
     assert "Intervals: none" in shown.out
@@ -255,7 +256,8 @@ def test_a_recalibrator_that_someone_registers_is_a_method(sigmascale, half):
     done = sigmascale(*fit, "-o", "s.json")
     assert "All uncertainties are halved." in done.out
     scaler = ss.load("s.json")
-    assert (type(scaler), scaler.n_bins, scaler.random_state) == (HalfScaling, 7, 2)
+    assert type(scaler.scaling_) is HalfScaling
+    assert (scaler.scaling_.n_bins, scaler.scaling_.random_state) == (7, 2)
     done = sigmascale(*fit, "--by", "mass", "-o", "s.json")
     refused(done, "--by .*--method binwise .*--method category.*half")
     done = sigmascale("fit", "calibration.csv", *LINEAR, "--bins", "7")
@@ -277,7 +279,7 @@ def test_defaults_are_those_of_the_classes_and_ten_bins_for_cells(sigmascale):
     ):
         done = sigmascale("fit", "both.csv", *options, "-o", "s.json")
         assert done.code == 0, done.err
-        assert ss.load("s.json").n_bins == n_bins
+        assert ss.load("s.json").scaling_.n_bins == n_bins
 
 
 # --- intervals
@@ -294,7 +296,7 @@ def test_limits_hold_the_share_of_errors_that_was_asked_for(sigmascale):
     assert told(sigmascale("show", "s.json", "--json"))["rows"] == 400
     apply = ("apply", "s.json", "test.csv", "--coverage", "0.9", "-o", "new.csv")
     done = sigmascale(*apply)
-    written = r"new.csv \(500 rows; column u_recalibrated; .*_low and u_recal\w+_high"
+    written = r"new.csv \(500 rows; column u_recalibrated; .*_low, u_recal\w+_high"
     assert re.search(written, done.out)
     new = pl.read_csv("new.csv")
     expected = ss.load("s.json").predict_interval(TEST.select("u"), 0.9)
@@ -302,7 +304,7 @@ def test_limits_hold_the_share_of_errors_that_was_asked_for(sigmascale):
     assert new["u_recalibrated_high"].to_list() == expected[:, 1].tolist()
     inside = new["E"].is_between(new["u_recalibrated_low"], new["u_recalibrated_high"])
     assert 0.8 < inside.mean() < 0.98
-    assert told(sigmascale(*apply, "--json"))["limits_of"] == "error"
+    assert told(sigmascale(*apply, "--json"))["distribution_of"] == "error"
 
 
 def test_limits_are_those_of_the_value_where_there_is_a_prediction(sigmascale):
@@ -310,18 +312,18 @@ def test_limits_are_those_of_the_value_where_there_is_a_prediction(sigmascale):
     fit_with_intervals(sigmascale, *parts)
     apply = ("apply", "s.json", "--coverage", "0.9", "--name", "s", "-o", "new.csv")
     found = told(sigmascale(*apply, "test.csv", "--json"))
-    assert found["limits"] == ["s_low", "s_high"]
-    assert found["limits_of"] == "value"
+    assert found["distribution"] == ["s_low", "s_high"]
+    assert found["distribution_of"] == "value"
     limits = ss.load("s.json").predict_interval(TEST.select("u"), 0.9)
     value = pl.read_csv("new.csv")
     assert np.allclose(value["s_low"], TEST["V"].to_numpy() + limits[:, 0])
     assert np.allclose(value["s_high"], TEST["V"].to_numpy() + limits[:, 1])
     TEST.drop("V").write_csv("without.csv")
     found = told(sigmascale(*apply, "without.csv", "--json"))
-    assert found["limits_of"] == "error"
+    assert found["distribution_of"] == "error"
     TEST.rename({"V": "model"}).write_csv("other.csv")
     found = told(sigmascale(*apply, "other.csv", "--prediction", "model", "--json"))
-    assert found["limits_of"] == "value"
+    assert found["distribution_of"] == "value"
     assert pl.read_csv("new.csv")["s_low"].equals(value["s_low"])
 
 
@@ -349,7 +351,8 @@ def test_variances_have_limits_of_their_root(sigmascale):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--coverage", "0.9"), "s.json: --coverage .*held back"),
+        (("--quantiles", "0.5,2"), "--quantiles .*between 0 and 1"),
+        (("--shift",), "s.json: no shift .*--shift auto"),
         (("--coverage", "1.5"), "must"),
         (("--prediction", "V"), "--prediction .*--coverage"),
     ],

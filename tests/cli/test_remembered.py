@@ -31,13 +31,13 @@ def in_folder(tmp_path, monkeypatch, sigmascale):
 
 
 def test_an_update_learns_from_the_column_of_the_fit(sigmascale):
-    before = ss.load("s.json").factor_
+    before = ss.load("s.json").scaling_.factor_
     done = sigmascale("update", "s.json", "new.csv", "--json")
     assert done.code == 0, done.err
     told = json.loads(done.out)
     assert told["data"]["error"] == ["diff"]
     assert told["factors"]["median"] == pytest.approx(1.5, rel=0.1)
-    assert ss.load("s.json").factor_ == pytest.approx(before, rel=0.1)
+    assert ss.load("s.json").scaling_.factor_ == pytest.approx(before, rel=0.1)
 
 
 def test_a_watch_of_unchanged_rows_raises_no_alarm(sigmascale):

@@ -39,7 +39,7 @@ def test_an_update_equals_a_fit_to_all_rows(sigmascale):
     assert done.code == 0
     assert done.err == ""
     before, after, whole = (
-        ss.load(f"{name}.json").factor_ for name in ("t", "u", "all")
+        ss.load(f"{name}.json").scaling_.factor_ for name in ("t", "u", "all")
     )
     assert after == pytest.approx(whole, rel=1e-12)
     assert done.says("400 more rows, 800 in all")
@@ -120,4 +120,4 @@ def test_intervals_are_forgotten_with_a_warning(sigmascale):
     assert done.code == 0
     assert "Intervals are forgotten" in done.err
     coverage = ("apply", "t.json", "new.csv", "--coverage", "0.9", "-o", "out.csv")
-    assert sigmascale(*coverage).code == 2
+    assert sigmascale(*coverage).code == 0  # of the law, without a guarantee

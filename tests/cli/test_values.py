@@ -39,7 +39,7 @@ def apply(tmp_path, sigmascale):
     FRAME.write_csv(tmp_path / "fitted.csv")
     fit = ("fit", tmp_path / "fitted.csv", "--method", "temperature", "-o", scaler)
     assert sigmascale(*fit).code == 0
-    factor = ss.load(scaler).factor_
+    factor = ss.load(scaler).scaling_.factor_
 
     def run(frame, *options, separator=","):
         frame.write_csv(tmp_path / "a.csv", separator=separator)

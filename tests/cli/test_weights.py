@@ -33,7 +33,7 @@ def test_weights_of_a_column_are_those_of_python(sigmascale, files):
     told = json.loads(sigmascale("fit", files / "cal.csv", *options).out)
     error, u, x, w = read(files, "cal")
     expected = ss.TemperatureScaling().fit(u, error, sample_weight=w)
-    assert ss.load(out).factor_ == expected.factor_
+    assert ss.load(out).scaling_.factor_ == expected.factor_
     assert told["data"]["weight"] == "w"
     assert "in effect" in told["words"]
     options = ("--feature", "x", "--weight", "w", "--json")
@@ -71,8 +71,8 @@ def test_inputs_that_have_shifted(sigmascale, files):
     _, new_u, new_x, _ = read(files, "new")
     weights = ss.covariate_weights(np.column_stack([u, x]), np.column_stack([new_u, new_x]))
     expected = ss.TemperatureScaling().fit(u, error, sample_weight=weights)
-    assert ss.load(out).factor_ == pytest.approx(expected.factor_)
-    assert told["shift"]["n_effective"] == pytest.approx(weights.n_effective)
+    assert ss.load(out).scaling_.factor_ == pytest.approx(expected.factor_)
+    assert told["weighed"]["n_effective"] == pytest.approx(weights.n_effective)
     shown = sigmascale("fit", files / "cal.csv", *options, *to).out
     assert "rows count as" in " ".join(shown.split())
 

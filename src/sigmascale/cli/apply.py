@@ -7,9 +7,7 @@ from typing import Annotated, Any, Self
 
 import typer
 
-from ..distributions import check_coverage, check_levels
 from ..exceptions import InvalidInputError
-from ..roles import LIMITS
 from .app import app, say, show_json
 from .files import format_of
 from .methods import load_saved, refuse_for_several
@@ -153,6 +151,8 @@ class Wanted:
     @classmethod
     def of(cls, coverage: float | None, quantiles: str | None, *, shift: bool) -> Self:
         """Return what options ask for, which is checked before anything is read."""
+        from ..distributions import check_coverage, check_levels
+
         levels: tuple[float, ...] = ()
         if quantiles is not None:
             try:
@@ -177,6 +177,8 @@ class Wanted:
     @property
     def endings(self) -> list[str]:
         """What the names of new columns end in."""
+        from ..roles import LIMITS
+
         limits = [] if self.coverage is None else list(LIMITS)
         shifted = ["_shifted"] if self.shift else []
         return [*shifted, *limits, *(f"_q{level:g}" for level in self.quantiles)]

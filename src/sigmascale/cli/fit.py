@@ -11,7 +11,7 @@ import typer
 from ..exceptions import InvalidInputError
 from .app import app, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
-from .methods import make_scaler, refuse_for_several, source_of
+from .methods import AUTO, make_scaler, refuse_for_several, source_of
 from .options import (
     COLUMNS,
     READING,
@@ -253,7 +253,10 @@ def learn(
     """Fit the recalibrator that the options describe; of several targets, all."""
     from ..recalibrator import Recalibrator
 
-    method = method or (LINEAR if data.is_several else BOOSTED)
+    if method is None:
+        method = LINEAR if data.is_several else BOOSTED
+        if data.first.components:
+            method = AUTO  # which knows that parts add up
     scaling = make_scaler(method, data.first, seed=seed, **options)
     parts: dict[str, Any] = {"law": law, "shift": shift, "random_state": seed}
     scaler: Any = Recalibrator(scaling, **parts)

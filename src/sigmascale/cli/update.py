@@ -69,7 +69,7 @@ def update(
 
     The result is that of a fit to all rows, old and new, however they were divided;
     bins keep their limits. This works for what sums determine: --method temperature,
-    binwise or group of fit, and none. Others say why not, and what to do.
+    binwise or category of fit, and none. Others say why not, and what to do.
 
     Exit code: 0 updated, 2 bad input or a recalibrator that cannot be updated, 3 a
     defect.
@@ -85,7 +85,7 @@ def update(
     refuse_file_of_several(scaler, saved)
     fitted = load(scaler)
     with about(scaler):
-        fitted._kept_sums()
+        getattr(fitted, "scaling_", fitted)._kept_sums()
     expected = Expected(saved.roles, choice, with_error=True, least_rows=1)
     data = Table.open(files, reading, expected)
     warn_of_shared(

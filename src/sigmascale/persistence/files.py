@@ -83,7 +83,7 @@ class SavedMap:
     words : str
         What it does, and what it has learned.
     method : str
-        The name of its class.
+        The name of the class that learned the scale.
     source : object
         What was known of the file that it was fitted on.
     library : str
@@ -391,7 +391,8 @@ def _saved(
     wanted, about = _LEARNED.values(), about | {"words": entry["words"]}
     learned = {k: decode(v) for k, v in entry["learned"].items() if k in wanted}
     if entry["is"] != "RecalibratedTargets":
-        return _of_learned(SavedMap, learned, method=entry["is"], **about)
+        scaling = entry["learned"].get("scaling_", entry)
+        return _of_learned(SavedMap, learned, method=scaling["is"], **about)
     maps: dict[str, Any] = {}
     for name, one in entry["learned"]["recalibrators_"]["items"]:
         with place(f"target {name!r}"):
