@@ -11,11 +11,7 @@ from .._support.notices import warn
 from ..bins.partitions import LabelBins
 from ..exceptions import UnseenCategoryWarning
 from ..oddities import Profile
-from ..predictions import (
-    Predictions,
-    with_checked_uncertainty,
-    with_positive_uncertainty,
-)
+from ..predictions import Predictions, with_positive_uncertainty
 from .evaluation import evaluate
 from .nodes import Code, Column, Node, columns_of, in_order
 
@@ -36,7 +32,6 @@ def recalibrate(
     there warnings of labels that were never seen, and of rows unlike the `n_fit` ones
     that were `seen`.
     """
-    rows = with_checked_uncertainty(rows)
     rows = with_positive_uncertainty(rows, smallest=smallest)
     rows = rows.with_uncertainty(in_range(rows.uncertainty))
     columns = list(columns_of(root))
