@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .._support.render import Cells, Result
-from ..bins.devices import DeviceRows, on_device
+from ..bins.devices import DeviceRows
+from ..bins.libraries import on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
