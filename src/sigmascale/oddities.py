@@ -305,7 +305,8 @@ def _some(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the finite values of few rows: all those of a share of the values."""
     if x.size > SAMPLE:
         x = x[_share(x)]
-    return x[np.isfinite(x)]
+    finite: npt.NDArray[Any] = x[np.isfinite(x)]
+    return finite
 
 
 def _counted(counts: Ints, n_rows: int) -> str:

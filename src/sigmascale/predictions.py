@@ -452,22 +452,24 @@ class Predictions(NamedColumns):
 
     def numbers(self, key: int | str) -> Floats:
         """Return a column as finite numbers."""
-        position = self.position(key)
-        column = self.numbers_or_missing(position)
-        return check_column(column, self._shown(position))
+        column = self.numbers_or_missing(key)
+        if np.isnan(column.max()):
+            check_column(column, self._shown(self.position(key)))
+        return column
 
     def numbers_or_missing(self, key: int | str) -> Floats:
         """Return a column as numbers, of which some may be missing (NaN)."""
         position = self.position(key)
-        names = self.categories[position]
+        names, column = self.categories[position], self.columns[position]
         if names is not None:
             msg = (
                 f"`{self._shown(position)}` must hold numbers; it holds labels, such "
                 f"as {names[0]!r}. Convert it, or leave it out."
             )
             raise NotANumberError(msg)
-        _refuse_infinite(self.columns[position], self._shown(position))
-        return self.columns[position]
+        if np.isinf(column).any():
+            _refuse_infinite(column, self._shown(position))
+        return column
 
     def variable(self, key: int | str) -> Column:
         """Return a column to bin by: finite numbers, or codes of labels."""
@@ -663,8 +665,8 @@ def read_table(X: Any) -> Predictions:
         return X
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim in (1, 2) and X.size:
         columns = [X] if X.ndim == 1 else list(X.T)  # the most common, and quickly told
-        names = default_names(len(columns))
-    elif (frame := as_frame(X, "X")) is not None:
+        return Predictions.of(columns, default_names(len(columns)))
+    if (frame := as_frame(X, "X")) is not None:
         if not frame.columns or not len(frame):
             msg = (
                 f"X has {len(frame)} sample(s) and {len(frame.columns)} feature(s) "
@@ -763,7 +765,9 @@ def rows_with_errors(
     refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
     rows = read_table(X)
     error = check_target(y, rows.n_rows, estimator)
-    rows = rows.changed(error=error, groups=group_codes(groups, error, "X"))
+    rows = rows.changed(error=error)
+    if groups is not None:
+        rows = rows.changed(groups=group_codes(groups, error, "X"))
     return rows if sample_weight is None else rows.weighted(sample_weight)
 
 

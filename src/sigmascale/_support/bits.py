@@ -19,11 +19,6 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 _CHUNK = 2**15  # rows at a time
 
 
-def float_bits(x: npt.NDArray[Any]) -> Hashes:
-    """Return the bits of numbers; 0 and -0 have the same."""
-    return (x + 0.0).view(np.uint64)
-
-
 def label_bits(labels: Categories) -> Hashes:
     """Return bits of labels that depend on these alone."""
     digests = [
@@ -36,7 +31,7 @@ def label_bits(labels: Categories) -> Hashes:
 
 def number_keys(x: npt.NDArray[Any]) -> Hashes:
     """Return a quick hash of numbers; 0 and -0 have the same."""
-    return float_bits(x) * _GOLDEN
+    return (x + 0.0).view(np.uint64) * _GOLDEN
 
 
 def rows_below(x: npt.NDArray[Any], bound: int) -> Ints:
@@ -53,11 +48,14 @@ def rows_below(x: npt.NDArray[Any], bound: int) -> Ints:
 
 
 def row_bits(columns: Iterable[npt.NDArray[Any]]) -> Hashes:
-    """Return a hash of each row of columns, which are numbers, or bits already."""
-    found = np.uint64(0)
+    """Return a hash of each row of columns, which are numbers, or bits already.
+
+    Of numbers, 0 and -0 are the same.
+    """
+    found: Any = np.uint64(0)
     for column in columns:
         is_bits = column.dtype == np.uint64
-        found = mixed(found ^ (column if is_bits else float_bits(column)))
+        found = mixed(found ^ (column if is_bits else (column + 0.0).view(np.uint64)))
     return np.asarray(found)
 
 

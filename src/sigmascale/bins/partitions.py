@@ -79,6 +79,8 @@ def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
 
 def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
+    if n_rows >= n_bins * min_size:
+        return n_bins
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
         whole = isinstance(n_rows, int)
@@ -93,14 +95,13 @@ def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
 
 
 def warn_of_ties(n_bins: int, n_distinct: int) -> None:
-    """Say so if equal values leave fewer bins than were asked for."""
-    if n_distinct < n_bins:
-        warn(
-            f"{n_bins} bins were asked for, but equal values of the binning "
-            f"variable leave {n_distinct} distinct bins; these are used.",
-            FewerBinsWarning,
-            stacklevel=3,
-        )
+    """Say that equal values leave fewer bins than were asked for."""
+    warn(
+        f"{n_bins} bins were asked for, but equal values of the binning variable "
+        f"leave {n_distinct} distinct bins; these are used.",
+        FewerBinsWarning,
+        stacklevel=3,
+    )
 
 
 @dataclass(frozen=True)
@@ -470,7 +471,8 @@ class EqualSizeBins:
                 cut = cut.by_ties(ties)
             limits = _pairs(limits, cut.tie_limits(ties))
         limits = np.unique(limits)[1:]  # the first bin is open
-        warn_of_ties(n_bins, limits.size + 1)
+        if limits.size + 1 < n_bins:
+            warn_of_ties(n_bins, limits.size + 1)
         if ties is None:
             return cls(limits)
         return cls(limits.real.copy(), limits.imag.copy())

@@ -49,7 +49,7 @@ def order_statistics(x: Array, ranks: Ints, grid: Grid | None = None) -> Floats:
         near = xp.concat(
             [each[xp.take(table, grid.cells(each), axis=0)] for each in some]
         )
-    found = xp.take(library.sort(near), library.here(places.ravel()), axis=0)
+    found = xp.take(xp.sort(near), library.here(places.ravel()), axis=0)
     return library.to_host(found).reshape(ranks.shape)
 
 

@@ -25,8 +25,8 @@ from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError, UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
 from ..maps.conformal import ConformalScores, check_coverage
-from ..maps.evaluation import Program, label_numbers
 from ..maps.nodes import columns_of
+from ..maps.prediction import Program, label_numbers
 from ..oddities import warn_of_zero_errors
 from ..predictions import Predictions, group_codes
 from .crossfit import phase
