@@ -237,8 +237,7 @@ def refuse_other_order(**columns: Any) -> None:
     indexed = {
         name: values.index
         for name, values in columns.items()
-        if nw.dependencies.is_pandas_series(values)
-        or nw.dependencies.is_pandas_dataframe(values)
+        if hasattr(values, "iloc")  # as pandas has alone
     }
     if len(indexed) < 2:
         return

@@ -271,8 +271,14 @@ class _NumPy(Library):
             result[rows] = part
         return result
 
+    def floats(self, array: Array) -> Array:
+        return array.astype(np.float64, copy=False)
+
     def codes(self, array: Array) -> Array:
         return array
+
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        return np.bincount(codes, minlength=n_codes)
 
     def here(self, values: Any) -> Array:
         return np.asarray(values)
