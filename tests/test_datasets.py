@@ -5,11 +5,13 @@ import threading
 import time
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
+import sigmascale as ss
 from sigmascale import datasets
 from sigmascale.chemistry import composition, describe_formulas
 from sigmascale.datasets import fetch_qm9, make_molecules
@@ -19,6 +21,63 @@ QM9_FOLDER = os.environ.get("SIGMASCALE_QM9")
 needs_qm9 = pytest.mark.skipif(
     not QM9_FOLDER, reason="SIGMASCALE_QM9 does not name a folder with the QM9 files"
 )
+
+
+# --- real sets ----------------------------------------------------------------------
+
+LOADERS = {"diabetes": datasets.load_diabetes, "health": datasets.load_health}
+
+
+@pytest.mark.parametrize("model", ["forest", "gp", "quantiles"])
+@pytest.mark.parametrize("name", LOADERS)
+def test_predictions_are_the_rows_of_the_table(name, model):
+    data = LOADERS[name](model)
+    table = data.table
+    for which, p in (("calibration", data.calibration), ("test", data.test)):
+        rows = table["part"] == which
+        np.testing.assert_array_equal(p.y_pred, table["y_pred"][rows])
+        np.testing.assert_array_equal(p.uncertainty, table["y_std"][rows])
+        error = table["y_true"] - table["y_pred"]
+        np.testing.assert_array_equal(p.error, error[rows])
+    assert len(data.calibration) + len(data.test) == table["y_true"].size
+    assert repr(data).startswith("UnseenRows(")
+
+
+def test_persons_are_unseen_as_a_whole():
+    data = datasets.load_health()
+    person, test = data.table["person"], data.table["part"] == "test"
+    assert len(data.test) >= 1500
+    assert not set(person[test]) & set(person[~test])
+    assert data.test.groups is not None
+
+
+def test_models_beat_the_mean_but_leave_much_to_recalibrate():
+    for load in LOADERS.values():
+        for model in ("forest", "gp", "quantiles"):
+            test = load(model).test
+            assert np.std(test.error) < np.std(test.y_pred + test.error)
+        assert ss.zms(load("forest").test) > 1.3
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_quantiles_are_in_order_and_make_the_uncertainty(name):
+    table = LOADERS[name]("quantiles").table
+    levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+    quantiles = np.array([table[f"q{round(100 * level):02d}"] for level in levels])
+    assert np.all(np.diff(quantiles, axis=0) >= 0)
+    np.testing.assert_array_equal(table["y_pred"], quantiles[2])
+    low, high = (table["y_std"] * z for z in stats.norm.ppf([0.05, 0.95]))
+    np.testing.assert_allclose(high - low, quantiles[-1] - quantiles[0])
+
+
+def test_another_model_is_refused():
+    with pytest.raises(InvalidInputError, match=r"`model`.*forest.*'svm'"):
+        datasets.load_health("svm")
+
+
+def test_the_files_stay_small():
+    folder = Path(datasets.__file__).with_name("_data")
+    assert sum(path.stat().st_size for path in folder.iterdir()) < 300_000
 
 
 # --- synthetic molecules ------------------------------------------------------------

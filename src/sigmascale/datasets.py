@@ -1,19 +1,25 @@
-"""Data to try things on: synthetic molecules with a known truth, and the QM9 set."""
+"""Data to try things on: real sets, synthetic molecules with a known truth, and QM9."""
 
 import csv
+import gzip
 import hashlib
 import importlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ._support.checks import Floats, check_count
+from ._support.checks import Floats, check_choice, check_count
 from .chemistry import describe_formulas
 from .exceptions import InvalidInputError
+from .predictions import Predictions
+
+Model = Literal["forest", "gp", "quantiles"]
 
 QM9_URL = "https://raw.githubusercontent.com/ppernot/2023_BVS/v1.2/Data/BUS2022/"
 """Where the QM9 files are published (archived as doi:10.5281/zenodo.10018460)."""
@@ -33,6 +39,155 @@ _QM9_FILES = {
         "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0",
     ),
 }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class UnseenRows:
+    """What a model says of real rows that it has not seen.
+
+    Attributes
+    ----------
+    calibration : Predictions
+        Rows to learn from.
+    test : Predictions
+        Rows to judge by.
+    table : dict of str to array
+        The columns of both: "part" says which row is whose, then y_true, y_pred, y_std,
+        the quantiles of quantile models, and features. Ready for any data-frame
+        constructor.
+    """
+
+    calibration: Predictions
+    test: Predictions
+    table: dict[str, NDArray[Any]]
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.calibration)} + {len(self.test)} rows"
+        return f"{type(self).__name__}({sizes}: {', '.join(self.table)})"
+
+
+def load_diabetes(model: Model = "forest") -> UnseenRows:
+    """Load predictions of the progress of diabetes in a year: a small real set.
+
+    Predicted is a measure of how far the disease of 442 patients had progressed, by ten
+    models each, of which each has learned from the other nine tenths of the patients.
+    The uncertainties of the forest and of the quantile models are too small.
+
+    Parameters
+    ----------
+    model : {"forest", "gp", "quantiles"}, default "forest"
+        A random forest, whose uncertainty is the standard deviation of its trees; a
+        Gaussian process; or gradient boosting of the quantiles at 5, 25, 50, 75 and
+        95 %, where the prediction is the median and the uncertainty that of a normal
+        law with the same distance from the first to the last.
+
+    Returns
+    -------
+    UnseenRows
+        Two halves of the patients, with age, body mass index, blood pressure and sex.
+
+    References
+    ----------
+    B. Efron et al., Ann. Stat. 32, 407 (2004), doi:10.1214/009053604000000067. The
+    study is part of scikit-learn (``sklearn.datasets.load_diabetes``); models and
+    predictions are ours (``benchmarks/make_datasets.py``).
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.load_diabetes()
+    >>> data.test
+    Predictions of 221 rows with errors; features: age, bmi, blood_pressure, sex
+    >>> round(ss.zms(data.test), 1)
+    1.4
+    """
+    return _load("diabetes", model, ("age", "bmi", "blood_pressure"), ("sex",))
+
+
+def load_health(model: Model = "forest") -> UnseenRows:
+    """Load predictions of a person's medical expenses in a year: a real set.
+
+    Predicted is the logarithm of the expenses (in dollars, where there were any) of
+    persons in the RAND Health Insurance Experiment, 1974 to 1982, by models that have
+    seen none of the years of these persons. The years of a person resemble each other:
+    they are groups. The uncertainties of the forest are too small by some 27 %,
+    most where they are smallest.
+
+    Parameters
+    ----------
+    model : {"forest", "gp", "quantiles"}, default "forest"
+        A random forest, whose uncertainty is the standard deviation of its trees; a
+        Gaussian process; or gradient boosting of the quantiles at 5, 25, 50, 75 and
+        95 %, where the prediction is the median and the uncertainty that of a normal
+        law with the same distance from the first to the last.
+
+    Returns
+    -------
+    UnseenRows
+        1,998 and 2,003 rows, whole persons each, with age, the share of costs that the
+        person pays (coinsurance, in %), an index of chronic diseases, and health as the
+        person has rated it.
+
+    References
+    ----------
+    J. P. Newhouse et al., N. Engl. J. Med. 305, 1501 (1981),
+    doi:10.1056/NEJM198112173052504; A. C. Cameron and P. K. Trivedi, Microeconometrics
+    (2005). The data are in the public domain and part of statsmodels 0.15
+    (``datasets/randhie``); persons are renumbered here; models and predictions are ours
+    (``benchmarks/make_datasets.py``).
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.load_health("gp")
+    >>> data.test
+    Predictions of 2003 rows with errors in 703 groups; features: age, ...
+    >>> round(ss.zms(data.test), 1)
+    1.2
+    """
+    features = ("age", "coinsurance", "diseases")
+    return _load("health", model, features, ("health",), "person")
+
+
+def _load(
+    name: str,
+    model: Model,
+    features: Sequence[str],
+    labels: Sequence[str],
+    groups: str | None = None,
+) -> UnseenRows:
+    chosen = check_choice(model, "model", get_args(Model))
+    packed = resources.files("sigmascale") / "_data" / f"{name}.csv.gz"
+    lines = gzip.decompress(packed.read_bytes()).decode().splitlines()
+    names, *rows = csv.reader(lines)
+    text = {"part", *labels}
+    read = {
+        name: np.array(column) if name in text else np.array(column, dtype=np.float64)
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    quantiles = {k: v for k, v in read.items() if k[0] == "q"}
+    table = {"part": read["part"], "y_true": read["y_true"]}
+    if chosen == "quantiles":
+        width = quantiles["q95"] - quantiles["q05"]
+        table |= {"y_pred": quantiles["q50"], "y_std": width / (2 * 1.6448536269514722)}
+        table |= quantiles
+    else:
+        table |= {f"y_{k}": read[f"{chosen}_{k}"] for k in ("pred", "std")}
+    table |= {k: read[k] for k in (*features, *labels)}
+    if groups is not None:
+        table[groups] = read[groups].astype(np.int64)
+
+    def part(which: str) -> Predictions:
+        rows = {k: v[table["part"] == which] for k, v in table.items()}
+        return Predictions(
+            rows["y_pred"],
+            rows["y_std"],
+            y_true=rows["y_true"],
+            features={k: rows[k] for k in (*features, *labels)},
+            groups=None if groups is None else rows[groups],
+        )
+
+    return UnseenRows(part("calibration"), part("test"), table)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,14 +11,14 @@ look.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ._support.bits import float_bits, label_bits, mixed, rough_key
+from ._support.bits import label_bits, number_keys, row_bits, rows_below
 from ._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats, Ints, largest_size
 from ._support.labels import Categories, label_text
 from ._support.notices import warn
@@ -36,9 +36,7 @@ from .exceptions import (
 )
 from .predictions import Predictions
 
-SAMPLE = (
-    20_000  # rows that are looked at; of more, those whose values fall into a share
-)
+SAMPLE = 10_000  # rows to look at; of more, those whose values fall into a share
 LEAST_ROWS = 100  # fewer show nothing
 
 # -- the sample -----------------------------------------------------------------------
@@ -58,7 +56,7 @@ def sample_of(rows: Predictions) -> Predictions:
 
 def _share(x: npt.NDArray[Any]) -> Ints:
     """Return about as many rows as are wanted; all of some of the values."""
-    return rough_key(x, 2**64 * SAMPLE // x.size)[0]
+    return rows_below(x, 2**64 * SAMPLE // x.size)
 
 
 def _extremes(x: Floats) -> tuple[float, float]:
@@ -106,7 +104,9 @@ def slips_found(
         return []
     found: list[tuple[str, type[Warning]]] = []
     low, middle, high = np.quantile(error, [0.25, 0.5, 0.75])
-    typical = float(np.median(u))
+    typical, z = float(np.median(u)), np.abs(error) / u
+    # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
+    factors = float(np.median(z)) / 0.6745, float(np.sqrt(np.mean(z**2)))
     if abs(middle) > max(MANY_U * typical, MANY_WIDTHS * (high - low)):
         words = (
             f"The median error is {middle:.3g}, {abs(middle) / typical:.2g} times the "
@@ -121,7 +121,8 @@ def slips_found(
             "reference minus prediction, with its sign: bias and intervals need it."
         )
         found.append((words, AbsoluteErrorsWarning))
-    elif (factor := _unit(error, u)) is not None:
+    elif min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT:
+        factor = factors[0] or factors[1]
         size = f"{factor:.3g} times too small" if factor > 1 else ""
         size = size or f"{1 / factor:.3g} times too large"
         words = (
@@ -148,16 +149,6 @@ def slips_found(
         if column.dtype.kind == "f" and (words := _sentinel(name, column)):
             found.append((words, SentinelWarning))
     return found
-
-
-def _unit(error: Floats, u: Floats) -> float | None:
-    """Return by which factor u is too small, if that is a hundred or so, or less."""
-    z = np.abs(error) / u
-    # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
-    both = float(np.median(z)) / 0.6745, float(np.sqrt(np.mean(z**2)))
-    if min(both) > OTHER_UNIT or max(both) < 1 / OTHER_UNIT:
-        return both[0] or both[1]
-    return None
 
 
 def _sentinel(name: str, x: Floats) -> str:
@@ -282,68 +273,61 @@ def repeats_found(rows: Predictions, some: Predictions | None = None) -> str:
     """Return what looks like repeats, in words, or nothing."""
     some = sample_of(rows) if some is None else some
     numbers = [i for i, x in enumerate(some.columns) if x.dtype.kind == "f"]
-    if some.error is not None:
-        same = _share_of_duplicates([*(some.columns[i] for i in numbers), some.error])
-        if same >= DUPLICATES and _is_continuous(some.error):
-            return f"{same:.0%} have the error and all numbers of another row"
-    for i in numbers:
-        # of u, all rows of a value are in the sample
-        x = some.columns[0] if i == 0 else _some(rows.columns[i])
-        kind = "u" if i == 0 else "feature"
-        if _is_even(x, MOST_ROWS[kind]) and _is_continuous(x):
-            return f"`{rows.names[i]}` has {_counted(x, rows.n_rows)}"
     features = [rows.columns[i] for i in numbers[1:]]
+    distinct, counts = np.unique(some.uncertainty, return_counts=True)
+    # rows that are the same have the same u, to begin with
+    if some.error is not None and distinct.size < (1 - DUPLICATES / 2) * some.n_rows:
+        wrong = some.error != 0
+        key = row_bits([*(some.columns[i][wrong] for i in numbers), some.error[wrong]])
+        _, repeated = np.unique(key, return_counts=True)
+        same = int(repeated[repeated > 1].sum())
+        many = same >= max(LEAST_DISTINCT, DUPLICATES * key.size)
+        if many and _is_continuous(some.error):
+            share = f"{same / key.size:.0%}"
+            return f"{share} have the error and all numbers of another row"
+    # of u, all rows of a value are in the sample
+    if _is_even(counts, MOST_ROWS["u"]) and _is_continuous(distinct):
+        return f"`{rows.names[0]}` has {_counted(counts, rows.n_rows)}"
+    for i in numbers[1:]:
+        distinct, counts = np.unique(_some(rows.columns[i]), return_counts=True)
+        if _is_even(counts, MOST_ROWS["feature"]) and _is_continuous(distinct):
+            return f"`{rows.names[i]}` has {_counted(counts, rows.n_rows)}"
     if len(features) > 1:
-        key = np.zeros(rows.n_rows, dtype=np.uint64)
-        for column in features:
-            key = mixed(key ^ float_bits(column))
-        part = key[_share(key)] if rows.n_rows > SAMPLE else key
-        if _is_even(part, MOST_ROWS["feature"]) and any(
+        _, counts = np.unique(_some(row_bits(features)), return_counts=True)
+        if _is_even(counts, MOST_ROWS["feature"]) and any(
             _is_continuous(_some(x)) for x in features
         ):
-            return f"the features have {_counted(part, rows.n_rows)}"
+            return f"the features have {_counted(counts, rows.n_rows)}"
     return ""
 
 
-def _some(x: Floats) -> Floats:
+def _some(x: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return the finite values of few rows: all those of a share of the values."""
     if x.size > SAMPLE:
         x = x[_share(x)]
-    return x[np.isfinite(x)]
+    finite: npt.NDArray[Any] = x[np.isfinite(x)]
+    return finite
 
 
-def _counted(some: npt.NDArray[Any], n_rows: int) -> str:
-    each = some.size / np.unique(some).size
+def _counted(counts: Ints, n_rows: int) -> str:
+    each = counts.mean()
     return (
         f"about {n_rows / each:.0f} different values in {n_rows} rows, each in "
         f"{each:.3g} of them on average and about equally often"
     )
 
 
-def _share_of_duplicates(columns: Sequence[Floats]) -> float:
-    """Return the share of rows with an error that are the same as another row."""
-    key = np.zeros(int(np.count_nonzero(columns[-1])), dtype=np.uint64)
-    for column in columns:
-        key = mixed(key ^ float_bits(column[columns[-1] != 0]))
-    if not key.size:
-        return 0.0
-    counts = np.unique(key, return_counts=True)[1]
-    repeated = int(counts[counts > 1].sum())
-    return repeated / key.size if repeated >= LEAST_DISTINCT else 0.0
-
-
-def _is_even(values: npt.NDArray[Any], most: int) -> bool:
+def _is_even(counts: Ints, most: int) -> bool:
     """Return whether many values have several rows each, and about equally many."""
-    counts = np.unique(values, return_counts=True)[1]
     if counts.size < LEAST_DISTINCT:
         return False
-    each = values.size / counts.size
-    return 2 <= each <= most and bool(counts.var() <= UNEVEN * each**2)
+    each = counts.mean()
+    return bool(2 <= each <= most and counts.var() <= UNEVEN * each**2)
 
 
 def _is_continuous(values: npt.NDArray[Any]) -> bool:
     """Return whether numbers have many values, unrounded and not on a grid."""
-    distinct = np.unique(values).astype(np.float64)
+    distinct = np.unique(values)
     if distinct.size < LEAST_DISTINCT:
         return False
     # more digits than rounded numbers have
@@ -360,6 +344,7 @@ def _is_continuous(values: npt.NDArray[Any]) -> bool:
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
 N_HASHES = 256  # of rows that are kept
+_32, _33 = np.uint64(32), np.uint64(33)
 DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothing
 # Of new rows from the same source, 2 of n + 1 are expected outside the range of n, and
 # hardly any far outside: as far again from the median as the end of the range.
@@ -410,11 +395,13 @@ class Profile:
                 positions.append(position)
                 quantiles.append([low, *middle, high])
                 missing.append(gaps)
+        hashes = _row_hashes(some)[: 4 * N_HASHES]  # as good as random rows
+        kept = np.unique(hashes)  # of rows that are the same, all are among these
         return cls(
             np.array(positions, dtype=np.int64),
             np.array(quantiles),
             np.array(missing, dtype=np.int64),
-            _some_hashes(rows),
+            kept[:N_HASHES] if kept.size > DISTINCT * hashes.size else kept[:0],
         )
 
     @classmethod
@@ -516,8 +503,9 @@ class Profile:
         if not self.hashes.size:
             return 0.0
         # keys as large as the largest that is kept, and no larger ones
-        below = ((int(self.hashes[-1]) >> 32) + 1) << 33
-        return float(np.isin(self.hashes, _row_hashes(rows, below)).mean())
+        bound = min(2**64 - 1, ((int(self.hashes[-1]) >> 32) + 1) << 33)
+        near = rows.take(rows_below(rows.uncertainty, bound))
+        return float(np.isin(self.hashes, _row_hashes(near)).mean())
 
 
 def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
@@ -550,34 +538,19 @@ def _most(quantiles: Floats) -> str:
     return f" (90 % of them {_range(quantiles[1], quantiles[-2])})"
 
 
-def _some_hashes(rows: Predictions) -> Ints:
-    """Return the smallest hashes, which are as good as random rows."""
-    wanted = 4 * N_HASHES
-    hashes = _row_hashes(rows, min(2**64, 2**66 * wanted // rows.n_rows))
-    if hashes.size < wanted:
-        hashes = _row_hashes(rows)
-    hashes = hashes[:wanted]
-    distinct = np.unique(hashes)  # of rows that are the same, all are among these
-    enough = distinct.size > DISTINCT * hashes.size
-    return distinct[:N_HASHES] if enough else distinct[:0]
-
-
-def _row_hashes(rows: Predictions, below: int = 2**64) -> Ints:
+def _row_hashes(rows: Predictions) -> Ints:
     """Return hashes of rows, of uncertainty, features and error, in ascending order.
 
-    The upper half is a key of the uncertainty alone, of which only those `below` a
-    bound are wanted: so the smallest hashes are found without looking at all rows.
+    The upper half is a key of the uncertainty alone, so that the smallest hashes are
+    found without looking at all rows.
     """
-    which, key = rough_key(rows.uncertainty, below)
-    rows = rows.take(which)
-    rest = np.zeros(rows.n_rows, dtype=np.uint64)
-    for position, column in enumerate(rows.columns):
-        labelled = rows.is_labelled(position)
-        bits = label_bits(rows.labels(position)) if labelled else float_bits(column)
-        rest = mixed(rest ^ bits)
-    rest = mixed(rest ^ float_bits(rows.errors))
-    upper = (key >> np.uint64(33)) << np.uint64(32)  # 63 bits, as signed integers have
-    return np.sort((upper | rest >> np.uint64(32)).view(np.int64))
+    columns = [
+        column if names is None else label_bits(Categories(column, names))
+        for column, names in zip(rows.columns, rows.categories, strict=True)
+    ]
+    # 63 bits in all, as signed integers have
+    upper = (number_keys(rows.uncertainty) >> _33) << _32
+    return np.sort((upper | row_bits([*columns, rows.errors]) >> _32).view(np.int64))
 
 
 # -- two sets, and the shape of z ------------------------------------------------------

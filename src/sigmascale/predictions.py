@@ -123,6 +123,8 @@ class Predictions(NamedColumns):
 
     Attributes
     ----------
+    uncertainty : array
+        The standard uncertainties.
     columns : tuple of array
         The uncertainty, and then the features: numbers, or codes of labels.
     names : tuple of str
@@ -165,6 +167,10 @@ class Predictions(NamedColumns):
     y_pred: Floats | None
     time: npt.NDArray[Any] | None
     law: Law | None
+    # what follows from these
+    uncertainty: Floats
+    n_rows: int
+    errors: Floats  # where they are known
 
     def __init__(
         self,
@@ -328,25 +334,22 @@ class Predictions(NamedColumns):
     ) -> Self:
         """Return the predictions of columns that are known to be right."""
         new = cls.__new__(cls)
-        new.__dict__.update(
+        new.__dict__.update(dict.fromkeys(cls._FIELDS))
+        return new.changed(
             columns=tuple(columns),
             names=tuple(names),
             categories=tuple(categories or [None] * len(columns)),
             error=error,
             groups=groups,
             weights=weights,
-            places=None,
-            y_pred=None,
-            time=None,
-            law=None,
         )
-        return new
 
     def changed(self, **fields: Any) -> Self:
         """Return the same with some of the fields replaced."""
         new = self.__class__.__new__(self.__class__)
-        new.__dict__.update({name: getattr(self, name) for name in self._FIELDS})
-        new.__dict__.update(fields)
+        kept = {name: self.__dict__[name] for name in self._FIELDS} | fields
+        u = kept["columns"][0]
+        new.__dict__.update(kept, uncertainty=u, n_rows=len(u), errors=kept["error"])
         return new
 
     def __len__(self) -> int:
@@ -365,11 +368,6 @@ class Predictions(NamedColumns):
         return words
 
     @property
-    def n_rows(self) -> int:
-        """The number of rows."""
-        return int(self.columns[0].shape[0])
-
-    @property
     def total(self) -> int | float:
         """The number of rows, or the sum of their weights, which stands for it."""
         return total_of(self.n_rows, self.weights)
@@ -377,17 +375,6 @@ class Predictions(NamedColumns):
     def mean(self, values: npt.NDArray[Any]) -> float:
         """Return the mean of a value of each row, weighted if rows are."""
         return mean_of(values, self.weights)
-
-    @property
-    def uncertainty(self) -> Floats:
-        """The standard uncertainties."""
-        return self.columns[0]
-
-    @property
-    def errors(self) -> Floats:
-        """The errors of rows that have them."""
-        assert self.error is not None
-        return self.error
 
     @cached_property
     def z(self) -> Floats:
@@ -436,14 +423,11 @@ class Predictions(NamedColumns):
 
     def take(self, which: npt.NDArray[Any]) -> Self:
         """Return some of the rows."""
-
-        def some(values: npt.NDArray[Any] | None) -> npt.NDArray[Any] | None:
-            return None if values is None else values[which]
-
-        fields = ("error", "groups", "weights", "places", "y_pred", "time")
+        by_row = ("error", "groups", "weights", "places", "y_pred", "time")
+        known = {name: getattr(self, name) for name in by_row}
         return self.changed(
             columns=tuple(column[which] for column in self.columns),
-            **{name: some(getattr(self, name)) for name in fields},
+            **{name: x[which] for name, x in known.items() if x is not None},
         )
 
     def weighted(
@@ -493,22 +477,24 @@ class Predictions(NamedColumns):
 
     def numbers(self, key: int | str) -> Floats:
         """Return a column as finite numbers."""
-        position = self.position(key)
-        column = self.numbers_or_missing(position)
-        return check_column(column, self._shown(position))
+        column = self.numbers_or_missing(key)
+        if np.isnan(column.max()):
+            check_column(column, self._shown(self.position(key)))
+        return column
 
     def numbers_or_missing(self, key: int | str) -> Floats:
         """Return a column as numbers, of which some may be missing (NaN)."""
         position = self.position(key)
-        names = self.categories[position]
+        names, column = self.categories[position], self.columns[position]
         if names is not None:
             msg = (
                 f"`{self._shown(position)}` must hold numbers; it holds labels, such "
                 f"as {names[0]!r}. Convert it, or leave it out."
             )
             raise NotANumberError(msg)
-        _refuse_infinite(self.columns[position], self._shown(position))
-        return self.columns[position]
+        if np.isinf(column).any():
+            _refuse_infinite(column, self._shown(position))
+        return column
 
     def variable(self, key: int | str) -> Column:
         """Return a column to bin by: finite numbers, or codes of labels."""
@@ -704,8 +690,8 @@ def read_table(X: Any) -> Predictions:
         return X
     if type(X) is np.ndarray and X.dtype == np.float64 and X.ndim in (1, 2) and X.size:
         columns = [X] if X.ndim == 1 else list(X.T)  # the most common, and quickly told
-        names = default_names(len(columns))
-    elif (frame := as_frame(X, "X")) is not None:
+        return Predictions.of(columns, default_names(len(columns)))
+    if (frame := as_frame(X, "X")) is not None:
         if not frame.columns or not len(frame):
             msg = (
                 f"X has {len(frame)} sample(s) and {len(frame.columns)} feature(s) "
@@ -794,7 +780,7 @@ def learned_rows(
 def rows_with_errors(
     X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
 ) -> Predictions:
-    """Return the rows that an estimator is fitted or scored with; u may be 0.
+    """Return the rows that an estimator is fitted or scored with; u may be anything.
 
     Predictions with errors are taken as they are, and take the place of all else.
     """
@@ -804,7 +790,7 @@ def rows_with_errors(
     refuse_other_order(X=X, y=y, groups=groups, sample_weight=sample_weight)
     rows = read_table(X)
     error = check_target(y, rows.n_rows, estimator)
-    rows = with_checked_uncertainty(rows.changed(error=error))
+    rows = rows.changed(error=error)
     if groups is not None:
         rows = rows.changed(groups=group_codes(groups, error, "X"))
     return rows if sample_weight is None else rows.weighted(sample_weight)
@@ -860,35 +846,28 @@ def _target_column(y: Any, what: str) -> Floats:
     return as_floats(array, "y")
 
 
-def with_checked_uncertainty(rows: Predictions) -> Predictions:
-    """Return rows, unless an uncertainty is missing, infinite or negative."""
-    u = rows.uncertainty
-    if not (u.min() >= 0 and u.max() < np.inf):
-        u = rows.numbers(0)
-        if rows.error is not None:
-            refuse_swapped(rows.error, u)
-        refuse_values(
-            u < 0,
-            u,
-            "uncertainty",
-            "positive (the first column of X is the uncertainty)|Negative values in "
-            "data passed to an estimator that needs uncertainties: drop these rows.",
-        )
-    return rows
-
-
 def with_positive_uncertainty(
     rows: Predictions, *, smallest: float | None = None
 ) -> Predictions:
     """Return rows whose uncertainties are positive, for an estimator.
 
-    Zeros are common in ensembles whose members all agree. They are raised to
-    `smallest`, or to the smallest positive uncertainty when that is None, with a
-    warning that counts them.
+    None may be missing, infinite or negative. Zeros are common in ensembles whose
+    members all agree. They are raised to `smallest`, or to the smallest positive
+    uncertainty when that is None, with a warning that counts them.
     """
     u = rows.uncertainty
-    if u.min() > 0:
+    if u.min() > 0 and u.max() < np.inf:
         return rows
+    u = rows.numbers(0)
+    if rows.error is not None:
+        refuse_swapped(rows.error, u)
+    refuse_values(
+        u < 0,
+        u,
+        "uncertainty",
+        "positive (the first column of X is the uncertainty)|Negative values in data "
+        "passed to an estimator that needs uncertainties: drop these rows.",
+    )
     zeros = int(np.count_nonzero(u == 0))
     if smallest is None:
         if zeros == u.size:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ._support.bits import ordered_bits
 from ._support.checks import Floats, Ints, check_column
-from .bins.devices import DeviceRows, on_device
+from .bins.devices import DeviceRows
 from .bins.fine_bins import FineBins
-from .bins.libraries import library_of
+from .bins.libraries import library_of, on_device
 from .bins.partitions import EqualSizeBins, bins_of, cut_positions
 from .bins.sums import BinSums
 from .exceptions import InvalidInputError

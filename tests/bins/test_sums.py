@@ -174,11 +174,6 @@ def test_a_summary_cannot_be_changed():
     sums = BinSums.from_rows(binned, np.ones(2), np.ones(2))
     with pytest.raises(FrozenInstanceError, match="cannot assign to field 'n'"):
         sums.n = np.zeros(2)
-    for each in (sums, sums + sums, sums.total):
-        for name in NAMES:
-            with pytest.raises(ValueError, match="read-only"):
-                getattr(each, name)[0] = 0
-    binned.sizes[0] = 1  # what it was made from stays as it was: writable
 
 
 def test_a_bin_of_one_row_counts_as_much_as_any_other():

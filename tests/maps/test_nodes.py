@@ -26,6 +26,7 @@ from sigmascale.maps import (
 )
 from sigmascale.maps.nodes import columns_of
 from sigmascale.maps.prediction import recalibrate
+from sigmascale.maps.ranges import check_node
 from sigmascale.predictions import Predictions
 
 U = np.array([1.0, 2.0, 4.0])
@@ -144,7 +145,7 @@ def test_nodes_come_in_order_each_once_its_inputs_first():
 )
 def test_nodes_that_make_no_sense_are_refused(make, match):
     with pytest.raises(InvalidInputError, match=f"(?i){match}"):
-        make()
+        check_node(make())
 
 
 def test_labels_never_seen_are_told_once_a_column_and_rare_ones_are_not():

@@ -6,6 +6,7 @@ import pytest
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.maps import Code, Column, Trees, evaluate
+from sigmascale.maps.ranges import check_node
 from sigmascale.maps.trees import FEW
 
 N_CODES = 9
@@ -97,4 +98,4 @@ def test_trees_that_are_not_whole_are_refused(spoilt, match):
     trees = some_trees(2, 4)
     whole = {name: getattr(trees, name) for name in trees.__dataclass_fields__}
     with pytest.raises(InvalidInputError, match=match):
-        Trees(**(whole | spoilt))
+        check_node(Trees(**(whole | spoilt)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from hashlib import blake2b
 from typing import Any
 
@@ -18,11 +19,6 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 _CHUNK = 2**15  # rows at a time
 
 
-def float_bits(x: npt.NDArray[Any]) -> Hashes:
-    """Return the bits of numbers; 0 and -0 have the same."""
-    return (x + 0.0).view(np.uint64)
-
-
 def label_bits(labels: Categories) -> Hashes:
     """Return bits of labels that depend on these alone."""
     digests = [
@@ -33,23 +29,34 @@ def label_bits(labels: Categories) -> Hashes:
     return bits[labels.codes]
 
 
-def rough_key(x: npt.NDArray[Any], below: int = 2**64) -> tuple[Ints, Hashes]:
-    """Return which rows have a key below a bound, and their keys.
+def number_keys(x: npt.NDArray[Any]) -> Hashes:
+    """Return a quick hash of numbers; 0 and -0 have the same."""
+    return (x + 0.0).view(np.uint64) * _GOLDEN
 
-    The key of a number is a quick hash of its bits: rows are chosen by it at random,
-    but equal numbers together. Keys are made a chunk at a time, within the cache.
+
+def rows_below(x: npt.NDArray[Any], bound: int) -> Ints:
+    """Return which numbers have a key below a bound, a random part of 2**64.
+
+    Equal numbers are chosen together. Keys are made a chunk at a time, in the cache.
     """
-    rows, keys = [], []
-    for start in range(0, x.size, _CHUNK):
-        key = float_bits(x[start : start + _CHUNK])
-        key *= _GOLDEN
-        chosen = np.arange(key.size)
-        if below < 2**64:
-            chosen = np.flatnonzero(key < np.uint64(below))
-            key = key[chosen]
-        rows.append(start + chosen)
-        keys.append(key)
-    return np.concatenate(rows), np.concatenate(keys)
+    starts, below = range(0, x.size, _CHUNK), np.uint64(bound)
+    chosen = [
+        start + np.flatnonzero(number_keys(x[start : start + _CHUNK]) < below)
+        for start in starts
+    ]
+    return np.concatenate(chosen)
+
+
+def row_bits(columns: Iterable[npt.NDArray[Any]]) -> Hashes:
+    """Return a hash of each row of columns, which are numbers, or bits already.
+
+    Of numbers, 0 and -0 are the same.
+    """
+    found: Any = np.uint64(0)
+    for column in columns:
+        is_bits = column.dtype == np.uint64
+        found = mixed(found ^ (column if is_bits else (column + 0.0).view(np.uint64)))
+    return np.asarray(found)
 
 
 def ordered_bits(bits: Array) -> Array:
@@ -63,26 +70,25 @@ def mixed(x: Array) -> Array:
     Integers are unsigned in NumPy. In other libraries, which lack such, they are signed
     and in the same order.
     """
-
-    def constant(value: int) -> Any:
-        if isinstance(x, np.ndarray):
-            return np.uint64(value)
-        return value - 2**64 if value >= 2**63 else value
-
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        x = (x ^ _shifted(x, shift)) * constant(factor)
-    x = x ^ _shifted(x, 31)
-    return x if isinstance(x, np.ndarray) else x ^ constant(2**63)
+    signed = not isinstance(x, np.ndarray)
+    for shift, factor in (
+        (30, 0xBF58476D1CE4E5B9),
+        (27, 0x94D049BB133111EB),
+        (31, 1),
+    ):
+        above = x >> shift
+        if signed:  # no sign comes in from the left
+            above, factor = above & (2 ** (64 - shift) - 1), _as_signed(factor)
+        x = (x ^ above) * factor
+    return x ^ _as_signed(2**63) if signed else x
 
 
 def hashed(positions: Array) -> Array:
     """Return numbers in random order, which never change, for some whole numbers."""
     if isinstance(positions, np.ndarray):
-        return mixed(positions.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-    return mixed(positions * (0x9E3779B97F4A7C15 - 2**64))
+        return mixed(positions.astype(np.uint64) * _GOLDEN)
+    return mixed(positions * _as_signed(int(_GOLDEN)))
 
 
-def _shifted(x: Array, shift: int) -> Array:
-    if isinstance(x, np.ndarray):
-        return x >> np.uint64(shift)
-    return (x >> shift) & (2 ** (64 - shift) - 1)  # no sign comes in from the left
+def _as_signed(value: int) -> int:
+    return value - 2**64 if value >= 2**63 else value

@@ -212,10 +212,9 @@ def refuse_values(
 def check_column(values: Any, name: str) -> Floats:
     """Return one column of finite numbers as float64."""
     column = as_floats(as_column(values, name), name)
-    finite = np.isfinite(column)
-    if not finite.all():
+    if not (column.min() > -np.inf and column.max() < np.inf):  # as is none of NaN
         must = "finite, not NaN or inf|Drop or repair these rows."
-        refuse_values(~finite, column, name, must)
+        refuse_values(~np.isfinite(column), column, name, must)
     return column
 
 
@@ -238,8 +237,7 @@ def refuse_other_order(**columns: Any) -> None:
     indexed = {
         name: values.index
         for name, values in columns.items()
-        if nw.dependencies.is_pandas_series(values)
-        or nw.dependencies.is_pandas_dataframe(values)
+        if hasattr(values, "iloc")  # as pandas has alone
     }
     if len(indexed) < 2:
         return
@@ -266,11 +264,17 @@ def largest_size(values: Floats) -> float:
     return max(float(values.max()), -float(values.min()))
 
 
-def check_uncertainty(uncertainty: Any, name: str = "uncertainty") -> Floats:
+def check_uncertainty(
+    uncertainty: Any, name: str = "uncertainty", error: Floats | None = None
+) -> Floats:
     """Return strictly positive uncertainties, of a size whose square is a number."""
     u = check_column(uncertainty, name)
+    if error is not None:
+        check_same_length("error", error, name, u)
     if u.min() >= SMALLEST and u.max() <= LARGEST:
         return u
+    if error is not None:
+        refuse_swapped(error, u, name)
     refuse_values(
         u <= 0,
         u,
@@ -302,11 +306,8 @@ def check_pair(
     error: Any, uncertainty: Any, name: str = "uncertainty"
 ) -> tuple[Floats, Floats]:
     """Return errors and strictly positive uncertainties of the same length."""
-    refuse_other_order(**{"error": error, name: uncertainty})
     e = check_column(error, "error")
-    refuse_swapped(e, check_column(uncertainty, name), name)
-    u = check_uncertainty(uncertainty, name)
-    check_same_length("error", e, name, u)
+    u = check_uncertainty(uncertainty, name, e)
     if largest_size(e) <= min(LARGEST, LARGEST_Z * u.min()):
         return e, u
     refuse_values(

@@ -17,24 +17,23 @@ from .._support.checks import (
     LARGEST,
     LARGEST_Z,
     SMALLEST,
+    Floats,
+    check_column,
+    check_pair,
+    check_same_length,
     refuse_reserved,
+    refuse_values,
 )
-from .._support.notices import warn
-from ..exceptions import InvalidInputError, ZeroUncertaintyWarning
-from ..predictions import NamedColumns, Predictions, default_names
+from ..exceptions import InvalidInputError
+from ..predictions import (
+    NamedColumns,
+    Predictions,
+    default_names,
+    with_positive_uncertainty,
+)
 from .libraries import Array, Library, is_device_array, library_of
 from .partitions import rank_codes
 from .sums import TERMS, BinSums
-
-
-def on_device(*arguments: Any) -> bool:
-    """Return whether some of the arguments, or columns in them, are device arrays."""
-    return any(
-        any(map(is_device_array, each.values()))
-        if isinstance(each, Mapping)
-        else is_device_array(each)
-        for each in arguments
-    )
 
 
 def _kind(values: Any) -> str:
@@ -74,45 +73,23 @@ def _column(library: Library, values: Any, name: str, first: str) -> Array:
     return array if library.has_kind(array, "real floating") else library.floats(array)
 
 
-def _same_length(first: str, rows: Array, second: str, column: Array) -> None:
-    if rows.shape[0] != column.shape[0]:
-        msg = (
-            f"`{first}` and `{second}` must have the same number of rows; found "
-            f"{rows.shape[0]} and {column.shape[0]}. Pass columns of one table."
-        )
-        raise InvalidInputError(msg)
-
-
 def column_beside(library: Library, values: Any, name: str, rows: Array) -> Array:
     """Return a column that has as many rows as another one."""
     column = _column(library, values, name, "X")
-    _same_length("X", rows, name, column)
+    check_same_length("X", rows, name, column)
     return column
-
-
-def refuse(library: Library, bad: Array, values: Array, name: str, must: str) -> None:
-    """Raise an error that counts the bad values and shows the first."""
-    xp = library.xp
-    ones = xp.astype(bad, xp.int64)
-    count, row = library.numbers(xp.sum(ones), xp.argmax(ones))
-    if count:
-        value = library.numbers(values[int(row)])[0]
-        requirement, remedy = must.split("|")
-        msg = (
-            f"`{name}` must be {requirement}; {count:.0f} of {bad.shape[0]} values "
-            f"{'are' if count > 1 else 'is'} not (first at row {row:.0f}: {value:g}). "
-            f"{remedy}"
-        )
-        raise InvalidInputError(msg)
 
 
 def finite_range(library: Library, x: Array, name: str) -> tuple[float, float]:
     """Return the range of numbers that must all be finite."""
-    low, high = library.numbers(*library.extremes(x))
-    if not (np.isfinite(low) and np.isfinite(high)):
-        must = "finite, not NaN or inf|Drop or repair these rows."
-        refuse(library, ~library.xp.isfinite(x), x, name, must)
+    low, high = library.range_of(x)
+    if not (low > -np.inf and high < np.inf):
+        check_column(_host(library, x), name)  # which says what is wrong, and where
     return low, high
+
+
+def _host(library: Library, column: Array) -> Floats:
+    return library.to_host(library.floats(column))
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,14 +128,14 @@ class DeviceRows(NamedColumns):
         with library.in_64_bits():
             e = _column(library, error, "error", "uncertainty")
             u = _column(library, uncertainty, "uncertainty", "error")
-            _same_length("error", e, "uncertainty", u)
+            check_same_length("error", e, "uncertainty", u)
             _check_pair(library, e, u)
             columns = {
                 name: _column(library, each, name, "error")
                 for name, each in _named(library, features).items()
             }
             for name, each in columns.items():
-                _same_length("error", e, name, each)
+                check_same_length("error", e, name, each)
                 finite_range(library, each, name)
         refuse_reserved(columns)
         return cls(library, (u, *columns.values()), ("u", *columns), e)
@@ -229,9 +206,11 @@ class DeviceRows(NamedColumns):
         """Return a column of numbers, of which some may be missing (NaN)."""
         library, position = self.library, self.position(key)
         column = self.columns[position]
-        infinite = library.xp.isinf(library.detached(column))
-        must = "finite or missing, not inf|Replace these values by NaN."
-        refuse(library, infinite, column, self.shown(position), must)
+        known = library.detached(column)
+        if library.numbers(library.xp.any(library.xp.isinf(known)))[0]:
+            found = _host(library, known)
+            must = "finite or missing, not inf|Replace these values by NaN."
+            refuse_values(np.isinf(found), found, self.shown(position), must)
         return column
 
     def nonnegative(self, *, smallest: float | None) -> Self:
@@ -244,29 +223,11 @@ class DeviceRows(NamedColumns):
         u = self.columns[0]
         known = library.detached(u)
         low, high = finite_range(library, known, self.shown(0))
-        if low <= 0:
-            must = (
-                "positive (the first column of X is the uncertainty)|Negative values "
-                "in data passed to an estimator that needs uncertainties: drop these "
-                "rows."
-            )
-            refuse(library, known < 0, known, "uncertainty", must)
-            zeros = library.numbers(xp.sum(xp.astype(known == 0, xp.int64)))[0]
+        if low <= 0:  # what is wrong, or raised, is said as of rows in memory
+            host = Predictions.of((_host(library, known),), self.names[:1])
+            host = with_positive_uncertainty(host, smallest=smallest)
             if smallest is None:
-                if high == 0:
-                    msg = (
-                        f"`uncertainty` must have a positive value; all {self.n_rows} "
-                        "are 0. Is the right column the first one of X?"
-                    )
-                    raise InvalidInputError(msg)
-                positive = xp.where(known > 0, known, high + 0 * known)
-                smallest = library.numbers(xp.min(positive))[0]
-            warn(
-                f"{zeros:.0f} of {self.n_rows} uncertainties are exactly 0; they were "
-                f"raised to {smallest:g}, the smallest positive one seen in fit.",
-                ZeroUncertaintyWarning,
-                stacklevel=4,
-            )
+                smallest = float(host.uncertainty.min())
             u = library.floats(u)
             u = xp.where(u == 0, smallest + 0 * u, u)
         if low < SMALLEST or high > LARGEST:
@@ -275,13 +236,9 @@ class DeviceRows(NamedColumns):
 
     def to_host(self) -> Predictions:
         """Return the rows in memory, for what no device can do."""
-        library = self.library
-
-        def host(column: Array) -> Any:
-            return library.to_host(library.floats(column))
-
-        error = None if self.error is None else host(self.error)
-        return Predictions.of(tuple(map(host, self.columns)), self.names, error)
+        columns = [_host(self.library, each) for each in self.columns]
+        error = None if self.error is None else _host(self.library, self.error)
+        return Predictions.of(columns, self.names, error)
 
     @property
     def total(self) -> int:
@@ -304,7 +261,7 @@ class DeviceRows(NamedColumns):
         e, u = self.errors, self.uncertainty
         if ties is not None:
             ties = _column(self.library, ties, "ties", "error")
-            _same_length("error", e, "ties", ties)
+            check_same_length("error", e, "ties", ties)
             finite_range(self.library, ties, "ties")
         elif position > 0:
             ties = u
@@ -333,23 +290,8 @@ def _named(library: Library, features: Any) -> dict[str, Any]:
 
 def _check_pair(library: Library, e: Array, u: Array) -> None:
     """Refuse errors and uncertainties that no score can be computed from."""
-    xp = library.xp
     low, high = finite_range(library, u, "uncertainty")
-    if low < SMALLEST or high > LARGEST:
-        must = (
-            "strictly positive|Drop these rows; if the column is a variance or a "
-            "logarithm, transform it first."
-        )
-        refuse(library, u <= 0, u, "uncertainty", must)
-        outside = (u < SMALLEST) | (u > LARGEST)
-        must = f"between {SMALLEST:g} and {LARGEST:g}|Choose another unit."
-        refuse(library, outside, u, "uncertainty", must)
     e_low, e_high = finite_range(library, e, "error")
-    if max(e_high, -e_low) > min(LARGEST, LARGEST_Z * low):
-        must = (
-            f"below {LARGEST:g} in size and {LARGEST_Z:g} times its uncertainty|"
-            "Are both in the same unit?"
-        )
-        size = xp.abs(library.floats(e))
-        too_large = (size > LARGEST) | (size > LARGEST_Z * library.floats(u))
-        refuse(library, too_large, e, "error", must)
+    right = low >= SMALLEST and high <= LARGEST
+    if not right or max(e_high, -e_low) > min(LARGEST, LARGEST_Z * low):
+        check_pair(_host(library, e), _host(library, u))

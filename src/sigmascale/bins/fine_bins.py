@@ -224,7 +224,8 @@ def equal_size_bins(
     """Return the limits of bins, and the fine bins at which they begin."""
     n_bins = feasible_bins(fine.n_rows, n_bins)
     cuts = fine.cut(cut_positions(fine.n_rows, n_bins)[1:])
-    warn_of_ties(n_bins, cuts.size + 1)
+    if cuts.size + 1 < n_bins:
+        warn_of_ties(n_bins, cuts.size + 1)
     limits = fine.low[cuts]
     if not ties:
         return EqualSizeBins(limits), cuts

@@ -13,7 +13,7 @@ import contextlib
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,6 +23,7 @@ import numpy.typing as npt
 from .._support.checks import Floats, Ints
 
 Array = Any  # of whatever library
+Products = Iterable[tuple[str, Array, Array | None]]  # named ones of two arrays, or one
 
 _CLASSES = {"torch": "Tensor", "cupy": "ndarray"}  # which lack __array_namespace__
 
@@ -35,6 +36,15 @@ def is_device_array(values: Any) -> bool:
         _CLASSES.get(each.__module__.partition(".")[0]) == each.__name__
         for each in type(values).__mro__
     )
+
+
+def on_device(*arguments: Any) -> bool:
+    """Return whether some of the arguments, or columns in them, are device arrays."""
+    for each in arguments:
+        columns = each.values() if isinstance(each, Mapping) else [each]
+        if not isinstance(each, np.ndarray) and any(map(is_device_array, columns)):
+            return True
+    return False
 
 
 def to_numpy(values: Any) -> Any:
@@ -150,9 +160,10 @@ class Library:
         """Return the smallest and the largest number; NaN if there is one."""
         return self.xp.min(x), self.xp.max(x)
 
-    def sort(self, x: Array) -> Array:
-        """Return sorted numbers."""
-        return self.xp.sort(x)
+    def range_of(self, x: Array) -> tuple[float, float]:
+        """Return the smallest and the largest number as Python numbers."""
+        low, high = self.numbers(*self.extremes(x))
+        return low, high
 
     def lexsort(self, keys: list[Array]) -> Array:
         """Return the order of rows by the last key, and by those before if it ties."""
@@ -198,28 +209,37 @@ class Library:
             found.append(self.xp.where(self.here(sizes > 0), value, self.here(none)))
         return found[0], found[1]
 
-    def sums_of_runs(self, sizes: Ints, left: Array, right: Array | None) -> Array:
-        """Return the sums of products, or of numbers, in runs of so many rows."""
-        if right is None:
-            sums = [self.xp.sum(left[run]) for run in _runs(sizes)]
-        else:
-            sums = [left[run] @ right[run] for run in _runs(sizes)]
-        return self.xp.stack(sums)
+    def sums_of_runs(
+        self, sizes: Ints, products: Products, x: Array | None = None
+    ) -> dict[str, Floats]:
+        """Return sums of products, or of numbers, in runs of so many rows, by name.
 
-    def range_of_runs(self, sizes: Ints, x: Array) -> tuple[Array, Array]:
-        """Return the smallest and the largest number of runs of so many rows."""
-        none = self.here(np.inf)
-        ranges = [
-            self.extremes(x[run]) if run.stop > run.start else (none, -none)
-            for run in _runs(sizes)
+        With `x`, there are its smallest and largest number in each run, too.
+        """
+        xp, ends = self.xp, np.cumsum(sizes).tolist()
+        runs = [
+            slice(end - n, end) for n, end in zip(sizes.tolist(), ends, strict=True)
         ]
-        low, high = (self.xp.stack(list(each)) for each in zip(*ranges, strict=True))
-        return low, high
-
-
-def _runs(sizes: Ints) -> list[slice]:
-    ends = np.cumsum(sizes).tolist()
-    return [slice(end - n, end) for n, end in zip(sizes.tolist(), ends, strict=True)]
+        found = {
+            name: xp.stack(
+                [
+                    xp.sum(left[run]) if right is None else left[run] @ right[run]
+                    for run in runs
+                ]
+            )
+            for name, left, right in products
+        }
+        if x is not None:
+            none = self.here(np.inf)
+            ranges = [
+                self.extremes(x[run]) if run.stop > run.start else (none, -none)
+                for run in runs
+            ]
+            low, high = zip(*ranges, strict=True)
+            found |= {"x_min": xp.stack(list(low)), "x_max": xp.stack(list(high))}
+        return dict(
+            zip(found, self.to_host(xp.stack(list(found.values()))), strict=True)
+        )
 
 
 def reduce_runs(
@@ -251,17 +271,20 @@ class _NumPy(Library):
             result[rows] = part
         return result
 
+    def floats(self, array: Array) -> Array:
+        return array.astype(np.float64, copy=False)
+
     def codes(self, array: Array) -> Array:
         return array
+
+    def counts(self, codes: Array, n_codes: int) -> Ints:
+        return np.bincount(codes, minlength=n_codes)
 
     def here(self, values: Any) -> Array:
         return np.asarray(values)
 
     def numbers(self, *scalars: Array) -> list[float]:
         return [float(each) for each in scalars]
-
-    def sort(self, x: Array) -> Array:
-        return np.sort(x)  # the standard's is stable, and slower
 
     def lexsort(self, keys: list[Array]) -> Array:
         return np.lexsort(keys)
@@ -274,12 +297,20 @@ class _NumPy(Library):
         array[which] = values
         return array
 
-    def sums_of_runs(self, sizes: Ints, left: Array, right: Array | None) -> Array:
-        return reduce_runs(np.add, left if right is None else left * right, sizes)
+    def range_of(self, x: Array) -> tuple[float, float]:
+        return float(x.min()), float(x.max())
 
-    def range_of_runs(self, sizes: Ints, x: Array) -> tuple[Array, Array]:
-        low = reduce_runs(np.minimum, x, sizes, np.inf)
-        return low, reduce_runs(np.maximum, x, sizes, -np.inf)
+    def sums_of_runs(
+        self, sizes: Ints, products: Products, x: Array | None = None
+    ) -> dict[str, Floats]:
+        found = {
+            name: reduce_runs(np.add, left if right is None else left * right, sizes)
+            for name, left, right in products
+        }
+        if x is not None:
+            found["x_min"] = reduce_runs(np.minimum, x, sizes, np.inf)
+            found["x_max"] = reduce_runs(np.maximum, x, sizes, -np.inf)
+        return found
 
 
 class _Torch(Library):
@@ -342,8 +373,8 @@ class _Standard(Library):
 
     def sums_by_code(self, codes: Array, n_codes: int, values: Array) -> Array:
         order = self.xp.argsort(codes, stable=True)
-        n = self.counts(codes, n_codes)
-        return self.sums_of_runs(n, self.xp.take(values, order, axis=0), None)
+        n, ordered = self.counts(codes, n_codes), self.xp.take(values, order, axis=0)
+        return self.here(self.sums_of_runs(n, [("", ordered, None)])[""])
 
 
 _KINDS = {"torch": _Torch, "cupy": _CuPy, "jax": _JAX}
@@ -353,7 +384,9 @@ _KINDS = {"torch": _Torch, "cupy": _CuPy, "jax": _JAX}
 def _numpy() -> Library:
     from array_api_compat import numpy as xp
 
-    return _NumPy(_Functions(xp, clip=np.clip, take=np.take), "cpu", "numpy")
+    # NumPy's own are quicker: the standard's sort, for one, is stable
+    own = {"clip": np.clip, "take": np.take, "sort": np.sort}
+    return _NumPy(_Functions(xp, **own), "cpu", "numpy")
 
 
 @functools.cache

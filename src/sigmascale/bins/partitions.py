@@ -9,7 +9,7 @@ rows, which is what scores need: every bin has its share of rows, whatever the t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -21,19 +21,16 @@ from .._support.bits import hashed
 from .._support.checks import Floats, Ints, check_count
 from .._support.labels import Categories, Label, are_ordered_labels
 from .._support.notices import warn
-from .._support.weights import total_of
 from ..exceptions import FewerBinsWarning
 from .libraries import Array, Library, library_of, reduce_runs
 from .quantiles import (
     Grid,
     Limits,
-    Scale,
     ends_of_runs,
     in_order,
     order_statistics,
     reached,
     ready,
-    search,
 )
 
 # Of the functions of a library, constants in it, and columns.
@@ -82,6 +79,8 @@ def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
 
 def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
+    if n_rows >= n_bins * min_size:
+        return n_bins
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
         whole = isinstance(n_rows, int)
@@ -96,14 +95,13 @@ def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
 
 
 def warn_of_ties(n_bins: int, n_distinct: int) -> None:
-    """Say so if equal values leave fewer bins than were asked for."""
-    if n_distinct < n_bins:
-        warn(
-            f"{n_bins} bins were asked for, but equal values of the binning "
-            f"variable leave {n_distinct} distinct bins; these are used.",
-            FewerBinsWarning,
-            stacklevel=3,
-        )
+    """Say that equal values leave fewer bins than were asked for."""
+    warn(
+        f"{n_bins} bins were asked for, but equal values of the binning variable "
+        f"leave {n_distinct} distinct bins; these are used.",
+        FewerBinsWarning,
+        stacklevel=3,
+    )
 
 
 @dataclass(frozen=True)
@@ -218,7 +216,7 @@ class _Cut:
     def at(cls, x: Array, cuts: Ints) -> _Cut:
         """Cut rows at some ranks."""
         library, limits = library_of(x), order_statistics(x, cuts)
-        codes = search(limits, x)
+        codes = EqualSizeBins(limits).codes(x)
         counts = library.counts(codes, cuts.size + 1)
         return cls(library, x, cuts, limits, codes, counts)
 
@@ -247,13 +245,13 @@ class _Cut:
         may share, if only just. Other rows come after those at the limit below them.
         """
         library, xp, lower = self.library, self.library.xp, self._lower()
-        scale, after = Scale.over(ties), library.here(0.75)
+        grid, after = Grid.on(ties, ties.shape[0], 1), library.here(0.75)
 
         def merged(x: Array, codes: Array, ties: Array) -> Array:
             at_limit = library.floats(x) == xp.take(lower, codes, axis=0)
             fraction = 0 * after
-            if scale is not None:
-                fraction = 0.5 * scale.positions(library.floats(ties))
+            if grid is not None:
+                fraction = 0.5 * grid.positions(library.floats(ties))
             return library.floats(codes) + xp.where(at_limit, fraction, after)
 
         keys = library.by_chunks(merged, self.x, self.codes, ties)
@@ -458,7 +456,7 @@ class EqualSizeBins:
         Limits that ties make equal are merged, with a warning, so that the rows of a
         bin at learning are those that the limits assign to it later.
         """
-        total = total_of(int(x.shape[0]), weights)
+        total = int(x.shape[0]) if weights is None else float(weights.sum())
         n_bins = feasible_bins(total, n_bins, min_size)
         cuts = cut_positions(total, n_bins)
         limits: npt.NDArray[Any]
@@ -473,7 +471,8 @@ class EqualSizeBins:
                 cut = cut.by_ties(ties)
             limits = _pairs(limits, cut.tie_limits(ties))
         limits = np.unique(limits)[1:]  # the first bin is open
-        warn_of_ties(n_bins, limits.size + 1)
+        if limits.size + 1 < n_bins:
+            warn_of_ties(n_bins, limits.size + 1)
         if ties is None:
             return cls(limits)
         return cls(limits.real.copy(), limits.imag.copy())
@@ -522,17 +521,11 @@ class EqualSizeBins:
 
     def codes(self, x: Array, ties: Array | None = None) -> Array:
         """Return the bin of each row: i where limit[i-1] <= x < limit[i]."""
-        return self._found(0, False, x, ties)
+        return find(self.kernel(), *([x] if self.tie_limits is None else [x, ties]))
 
-    def coded(self, x: Array, ties: Array | None = None) -> Array:
+    def coded(self, x: Array) -> Array:
         """Return 1 + the bin of each row, and 0 where x is missing (NaN)."""
-        return self._found(1, True, x, ties)
-
-    def _found(self, first: int, missing: bool, x: Array, ties: Array | None) -> Array:
-        if ties is None or self.tie_limits is None:
-            by_x = replace(self, tie_limits=None)
-            return find(by_x.kernel(first, missing=missing), x)
-        return find(self.kernel(first), x, ties)
+        return find(self.kernel(1, missing=True), x)
 
     def kernel(
         self, first: int = 0, *, missing: bool = False
@@ -651,18 +644,9 @@ class LabelBins:
         cls, distinct: tuple[Label, ...], frequent: npt.NDArray[Any]
     ) -> LabelBins:
         """Tell labels with a bin of their own from those without."""
-        return cls(
-            tuple(
-                label
-                for label, is_own in zip(distinct, frequent, strict=True)
-                if is_own
-            ),
-            tuple(
-                label
-                for label, is_own in zip(distinct, frequent, strict=True)
-                if not is_own
-            ),
-        )
+        pairs = list(zip(distinct, frequent, strict=True))
+        own, rare = ([x for x, is_own in pairs if is_own == kind] for kind in (1, 0))
+        return cls(tuple(own), tuple(rare))
 
     @classmethod
     def most_frequent(

@@ -49,7 +49,7 @@ def order_statistics(x: Array, ranks: Ints, grid: Grid | None = None) -> Floats:
         near = xp.concat(
             [each[xp.take(table, grid.cells(each), axis=0)] for each in some]
         )
-    found = xp.take(library.sort(near), library.here(places.ravel()), axis=0)
+    found = xp.take(xp.sort(near), library.here(places.ravel()), axis=0)
     return library.to_host(found).reshape(ranks.shape)
 
 
@@ -94,17 +94,6 @@ def reached(xp: Any, limits: Any, x: Array) -> Array:
     return xp.searchsorted(limits, x, side="right")
 
 
-def search(limits: Floats, x: Array) -> Array:
-    """Return ``np.searchsorted(limits, x, side="right")``; no x may be NaN."""
-    library = library_of(x)
-    (known,) = ready(library, [Limits(limits)], x.shape[0])
-
-    def find(part: Array) -> Array:
-        return library.codes(reached(library.xp, known, library.floats(part)))
-
-    return library.by_chunks(find, x)
-
-
 class Search:
     """NumPy's search among limits, prepared for so many rows; call it with some."""
 
@@ -141,75 +130,46 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Scale:
-    """A map from the numbers between `low` and `high` to 0 .. 1, in the same order."""
-
-    library: Library
-    low: float
-    high: float
-    by_bits: bool
-
-    @classmethod
-    def over(cls, values: Array) -> Scale | None:
-        """Return a scale of all values, unless they are equal or too far apart."""
-        library = library_of(values)
-        low, high = library.numbers(*library.extremes(values))
-        if not 0 < high - low < np.inf:
-            return None
-        known = low > 0 and library.bits(library.floats(values[:1])) is not None
-        return cls(library, low, high, known)
-
-    def positions(self, x: Array) -> Array:
-        """Return the position of each number; neighbours may share theirs."""
-        if self.by_bits:
-            return self._steps(x) / self._length
-        return (x - self.low) / (self.high - self.low)
-
-    def cells(self, x: Array, bits: int) -> Array:
-        """Return the cell of each number, of at most 2^bits."""
-        if not self.by_bits:
-            xp = self.library.xp
-            return xp.astype(self.positions(x) * (2**bits - 1), xp.int64)
-        steps = self._steps(x)
-        steps >>= max(0, self._length.bit_length() - bits)
-        return steps
-
-    def _steps(self, x: Array) -> Array:
-        """Return how many floating-point numbers lie between `low` and each number.
-
-        The bits of positive numbers, read as integers, are in the same order, and
-        nearly a logarithm: every factor of 2 has its share of the scale.
-        """
-        return self.library.bits(x) - _bits(self.low)
-
-    @property
-    def _length(self) -> int:
-        return _bits(self.high) - _bits(self.low)
-
-
-@dataclass(frozen=True)
 class Grid:
-    """A scale that is divided into cells.
+    """A map from the numbers between `low` and `high` to cells, in the same order.
+
+    The bits of positive numbers, read as integers, are in the same order, and nearly a
+    logarithm: every factor of 2 has its share of the grid.
 
     Attributes
     ----------
+    first, steps : int
+        The bits of `low`, and how many floating-point numbers lie above it up to
+        `high`; no steps if numbers are not positive, or their bits are hidden.
+    bits : int
+        There are at most 2^bits cells.
     counts : array of int
         The rows of each cell, if they were counted.
     """
 
-    scale: Scale
+    library: Library
+    low: float
+    high: float
+    first: int
+    steps: int
     bits: int
     counts: Ints
 
     @classmethod
     def on(cls, values: Array, n_rows: int, most_bits: int) -> Grid | None:
         """Lay a grid on values for so many rows, unless there is no point in it."""
-        if n_rows <= library_of(values).few or values.shape[0] < 2:
+        library = library_of(values)
+        if n_rows <= library.few or values.shape[0] < 2:
             return None
-        scale = Scale.over(values)
+        low, high = library.range_of(values)
+        if not 0 < high - low < np.inf:  # all are equal, or too far apart
+            return None
+        by_bits = low > 0 and library.bits(library.floats(values[:1])) is not None
+        first, last = np.array([low, high]).view(np.int64).tolist()
+        steps = last - first if by_bits else 0
         bits = min(most_bits, max(2, n_rows.bit_length()) - 1)
         none = np.zeros(0, dtype=np.int64)
-        return None if scale is None else cls(scale, bits, none)
+        return cls(library, low, high, first, steps, bits, none)
 
     @classmethod
     def over(cls, x: Array) -> Grid | None:
@@ -217,19 +177,26 @@ class Grid:
         grid = cls.on(x, x.shape[0], _STATISTIC_BITS)
         if grid is None:
             return None
-        library, n_cells = grid.scale.library, 2**grid.bits
+        library, n_cells = grid.library, 2**grid.bits
         counts = np.zeros(n_cells, dtype=np.int64)
         for rows in library.chunks(x.shape[0], n_cells):
             counts += library.counts(grid.cells(library.floats(x[rows])), n_cells)
         return replace(grid, counts=counts)
 
+    def positions(self, x: Array) -> Array:
+        """Return the position of each number, 0 to 1; neighbours may share theirs."""
+        if self.steps:
+            return (self.library.bits(x) - self.first) / self.steps
+        return (x - self.low) / (self.high - self.low)
+
     def cells(self, x: Array) -> Array:
         """Return the cell of each number."""
-        return self.scale.cells(x, self.bits)
-
-
-def _bits(x: float) -> int:
-    return int(np.float64(x).view(np.int64))
+        if not self.steps:
+            xp = self.library.xp
+            return xp.astype(self.positions(x) * (2**self.bits - 1), xp.int64)
+        found = self.library.bits(x) - self.first
+        found >>= max(0, self.steps.bit_length() - self.bits)
+        return found
 
 
 def in_order(*columns: npt.NDArray[Any], n_keys: int = 1) -> list[npt.NDArray[Any]]:

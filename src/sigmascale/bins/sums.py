@@ -22,6 +22,7 @@ from .libraries import Array, library_of
 from .partitions import BinnedRows, sum_by_code
 
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2", "x_min", "x_max")
+_MERGED = {"x_min": np.minimum, "x_max": np.maximum}  # all else is added up
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +84,6 @@ class BinSums:
             and np.isfinite(np.append(x_min[filled], x_max[filled])).all()
             and (x_min <= x_max)[filled].all()
         )
-
-    def __post_init__(self) -> None:
-        for each in fields(self):
-            view = getattr(self, each.name).view()
-            view.flags.writeable = False
-            object.__setattr__(self, each.name, view)
 
     @classmethod
     def from_rows(
@@ -165,7 +160,7 @@ class BinSums:
         if "x_min" in terms:
             found["x_min"], found["x_max"] = library.range_by_code(codes, n_codes, u)
         sums = {name: library.to_host(each) for name, each in found.items()}
-        return cls._of(library.counts(codes, n_codes), sums)
+        return cls(**_complete(library.counts(codes, n_codes), sums))
 
     @classmethod
     def of_all(
@@ -197,25 +192,9 @@ class BinSums:
     ) -> BinSums:
         """Sum runs of neighbouring rows."""
         library = library_of(e)
-        found = {}
-        if weights is not None:
-            found["n"] = library.sums_of_runs(sizes, weights, None)
-        for name, left, right in _products(library.xp, e, u, terms):
-            if weights is not None:
-                right = weights if right is None else right * weights
-            found[name] = library.sums_of_runs(sizes, left, right)
-        if "x_min" in terms:
-            found["x_min"], found["x_max"] = library.range_of_runs(sizes, x)
-        sums = library.to_host(library.xp.stack(list(found.values())))
-        return cls._of(sizes, dict(zip(found, sums, strict=True)))
-
-    @classmethod
-    def _of(cls, n: Ints, sums: dict[str, Floats]) -> BinSums:
-        """Return the sums that there are, and NaN for the others."""
-        if "log_u2" in sums:
-            sums["log_u2"] = 2 * sums["log_u2"]
-        unknown = {name: np.full(n.size, np.nan) for name in TERMS if name not in sums}
-        return cls(**({"n": n} | unknown | sums))
+        products = _products(library.xp, e, u, terms, weights)
+        x = x if "x_min" in terms else None
+        return cls(**_complete(sizes, library.sums_of_runs(sizes, products, x)))
 
     def __add__(self, other: BinSums) -> BinSums:
         """Return the summary of both sets of rows, which must not share any."""
@@ -229,10 +208,8 @@ class BinSums:
             raise InvalidInputError(msg)
         return BinSums(
             **{
-                field.name: _merge(field.name)(
-                    getattr(self, field.name), getattr(other, field.name)
-                )
-                for field in fields(self)
+                name: _MERGED.get(name, np.add)(values, getattr(other, name))
+                for name, values in vars(self).items()
             }
         )
 
@@ -241,22 +218,18 @@ class BinSums:
         """The summary of all rows in one bin."""
         return BinSums(
             **{
-                field.name: _merge(field.name).reduce(
-                    getattr(self, field.name), keepdims=True
-                )
-                for field in fields(self)
+                name: _MERGED.get(name, np.add).reduce(values, keepdims=True)
+                for name, values in vars(self).items()
             }
         )
 
     def regrouped(self, codes: Ints, n_bins: int) -> BinSums:
         """Return the summary of larger bins; bin i becomes a part of ``codes[i]``."""
         merged = {}
-        for field in fields(self):
-            values = getattr(self, field.name)
-            how = _merge(field.name)
-            empty = {"x_min": np.inf, "x_max": -np.inf}.get(field.name, 0)
-            merged[field.name] = np.full(n_bins, empty, dtype=values.dtype)
-            how.at(merged[field.name], codes, values)
+        for name, values in vars(self).items():
+            empty = {"x_min": np.inf, "x_max": -np.inf}.get(name, 0)
+            merged[name] = np.full(n_bins, empty, dtype=values.dtype)
+            _MERGED.get(name, np.add).at(merged[name], codes, values)
         return BinSums(**merged)
 
     @property
@@ -306,10 +279,6 @@ class BinSums:
         return float(nll_from(mean))
 
 
-def _merge(name: str) -> np.ufunc:
-    return {"x_min": np.minimum, "x_max": np.maximum}.get(name, np.add)
-
-
 def nll_from(mean: Any) -> Any:
     """Return the negative log-likelihood of normal errors from z² + ln u².
 
@@ -319,12 +288,21 @@ def nll_from(mean: Any) -> Any:
 
 
 def _products(
-    xp: Any, e: Array, u: Array, terms: tuple[str, ...]
+    xp: Any,
+    e: Array,
+    u: Array,
+    terms: tuple[str, ...],
+    weights: Floats | None = None,
 ) -> Iterator[tuple[str, Array, Array | None]]:
     """Yield the terms that are asked for, as products of two arrays.
 
     A sum of products needs no array of them. Instead of ln u² there is ln u, alone.
     """
+    if weights is not None:
+        yield "n", weights, None
+        for name, left, right in _products(xp, e, u, terms):
+            yield name, left, weights if right is None else right * weights
+        return
     if {"z2", "z4", "z6"} & set(terms):
         z = e / u
         yield "z2", z, z
@@ -341,6 +319,14 @@ def _products(
         yield "u2", u, u
     if "log_u2" in terms:
         yield "log_u2", xp.log(u), None
+
+
+def _complete(n: Ints, sums: dict[str, Floats]) -> dict[str, Any]:
+    """Return the sums that there are, and NaN for the others."""
+    if "log_u2" in sums:
+        sums["log_u2"] = 2 * sums["log_u2"]
+    unknown = {name: np.full(n.size, np.nan) for name in TERMS if name not in sums}
+    return {"n": n} | unknown | sums
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from .._support.checks import LARGEST, SMALLEST
 from .._support.labels import Label
 from ..bins.partitions import LabelBins
 from ..maps import Code, Column, Lookup, in_order
-from ..maps.evaluation import Program
+from ..maps.prediction import Program
 from .learned import Learned
 
 

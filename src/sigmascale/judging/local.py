@@ -20,7 +20,8 @@ from .._support.checks import (
 )
 from .._support.labels import label_text
 from .._support.render import Cells, Result
-from ..bins.devices import DeviceRows, on_device
+from ..bins.devices import DeviceRows
+from ..bins.libraries import on_device
 from ..bins.partitions import bins_of
 from ..bins.quantiles import order_statistics
 from ..bins.sums import BinSums

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .._support.render import Cells, Result
-from ..bins.devices import DeviceRows, on_device
+from ..bins.devices import DeviceRows
+from ..bins.libraries import on_device
 from ..bins.partitions import bins_of
 from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError

@@ -5,7 +5,6 @@ Every recalibrator has its map in ``map_`` after `fit`. Predicting is evaluating
 frames, and :func:`sigmascale.save` writes it to a file, node by node.
 """
 
-from .evaluation import evaluate
 from .nodes import (
     UNCERTAINTY,
     Clip,
@@ -26,6 +25,7 @@ from .nodes import (
     multiplied,
     scaled,
 )
+from .prediction import evaluate
 from .trees import Trees
 
 __all__ = [

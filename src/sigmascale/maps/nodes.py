@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -49,28 +49,6 @@ def require(holds: bool, must: str) -> None:
         raise InvalidInputError(must[0].upper() + must[1:] + ".")
 
 
-def is_number(value: object) -> bool:
-    """Return whether a value is one real number, which may be infinite."""
-    real = isinstance(value, (int, float, np.integer, np.floating))
-    return real and not isinstance(value, bool) and bool(value == value)
-
-
-def is_table(values: object, kinds: str) -> bool:
-    """Return whether a value is an array of one of some kinds, such as "f"."""
-    return isinstance(values, np.ndarray) and values.dtype.kind in kinds
-
-
-def require_numbers(nodes: tuple[Node, ...], *, labels: bool = False) -> None:
-    """Refuse inputs that are no numbers; `labels` are allowed where they are coded."""
-    require(bool(nodes), "there must be something to compute from")
-    for node in nodes:
-        require(
-            not node.gives_codes
-            and (labels or not isinstance(node, Column) or node.kind != "label"),
-            "a number is computed from numbers",
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Column(Node):
     """A column of the conditioning table; column 0 is the uncertainty.
@@ -86,11 +64,6 @@ class Column(Node):
     position: int
     kind: ColumnKind = "number"
 
-    def __post_init__(self) -> None:
-        require(type(self.position) is int, "a column's position must be an integer")
-        require(self.position >= 0, "a column's position must not be negative")
-        require(self.kind in get_args(ColumnKind), f"unknown kind {self.kind!r}")
-
 
 @dataclass(frozen=True, eq=False)
 class Constant(Node):
@@ -103,10 +76,6 @@ class Constant(Node):
     """
 
     value: float
-
-    def __post_init__(self) -> None:
-        finite = is_number(self.value) and abs(self.value) < np.inf
-        require(finite, "a constant must be finite")
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +92,6 @@ class Sum(Node):
 
     terms: tuple[Node, ...]
 
-    def __post_init__(self) -> None:
-        require_numbers(self.terms)
-
 
 @dataclass(frozen=True, eq=False)
 class Product(Node):
@@ -140,9 +106,6 @@ class Product(Node):
     input_fields = ("factors",)
 
     factors: tuple[Node, ...]
-
-    def __post_init__(self) -> None:
-        require_numbers(self.factors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,9 +123,6 @@ class Hypotenuse(Node):
     x: Node
     y: Node
 
-    def __post_init__(self) -> None:
-        require_numbers((self.x, self.y))
-
 
 @dataclass(frozen=True, eq=False)
 class Root(Node):
@@ -178,9 +138,6 @@ class Root(Node):
 
     x: Node
 
-    def __post_init__(self) -> None:
-        require_numbers((self.x,))
-
 
 @dataclass(frozen=True, eq=False)
 class Exponential(Node):
@@ -195,9 +152,6 @@ class Exponential(Node):
     input_fields = ("x",)
 
     x: Node
-
-    def __post_init__(self) -> None:
-        require_numbers((self.x,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,13 +171,6 @@ class Clip(Node):
     x: Node
     low: float
     high: float
-
-    def __post_init__(self) -> None:
-        require_numbers((self.x,))
-        require(
-            is_number(self.low) and is_number(self.high) and self.low <= self.high,
-            "limits must be in ascending order",
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -248,22 +195,6 @@ class Code(Node):
 
     gives_codes = True
 
-    def __post_init__(self) -> None:
-        labelled = isinstance(self.x, Column) and self.x.kind == "label"
-        require(
-            isinstance(self.partition, LabelBins if labelled else EqualSizeBins),
-            "labels are coded by labels, and numbers by limits",
-        )
-        require(
-            self.partition.is_sound,
-            "limits must be finite and ascend, and labels be distinct and sorted",
-        )
-        require_numbers((self.x,), labels=labelled)
-        pairs = getattr(self.partition, "tie_limits", None) is not None
-        require(pairs == (self.ties is not None), "pairs of limits need pairs")
-        if self.ties is not None:
-            require_numbers((self.ties,))
-
     @property
     def n_codes(self) -> int:
         """The number of codes, with the 0 of what is missing or unknown."""
@@ -287,19 +218,6 @@ class Lookup(Node):
     codes: tuple[Code, ...]
     table: Floats
 
-    def __post_init__(self) -> None:
-        require(
-            all(isinstance(code, Code) for code in self.codes),
-            "tables are looked up by codes",
-        )
-        require(is_table(self.table, "f"), "a table must hold numbers")
-        shape = tuple(code.n_codes for code in self.codes)
-        require(
-            bool(shape) and self.table.shape == shape,
-            f"a table must have the shape {shape} of its codes, not {self.table.shape}",
-        )
-        require(bool(np.isfinite(self.table).all()), "a table must be finite")
-
 
 @dataclass(frozen=True, eq=False)
 class Interpolation(Node):
@@ -319,31 +237,6 @@ class Interpolation(Node):
     x: Node
     knots: Floats
     values: Floats
-
-    def __post_init__(self) -> None:
-        require_numbers((self.x,))
-        require(
-            is_table(self.knots, "f") and is_table(self.values, "f"),
-            "knots and values must be numbers",
-        )
-        require(
-            self.knots.ndim == 1 and self.knots.shape == self.values.shape,
-            "there must be a value at each knot",
-        )
-        finite = np.isfinite(self.knots).all() and np.isfinite(self.values).all()
-        require(bool(finite), "knots and values must be finite")
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            steps, rises = np.diff(self.knots), np.diff(self.values)
-            slopes = rises / steps
-        require(
-            self.knots.size > 0 and bool((steps > 0).all()),
-            "knots must ascend",
-        )
-        require(bool((rises >= 0).all()), "values must not fall")
-        require(
-            bool(np.isfinite(steps).all() and np.isfinite(slopes).all()),
-            "slopes must be finite",
-        )
 
 
 UNCERTAINTY = Column(0)
@@ -416,14 +309,14 @@ def in_order(root: Node) -> list[Node]:
     ['Constant', 'Column', 'Product']
     """
     found: dict[int, Node] = {}
-
-    def visit(node: Node) -> None:
-        if id(node) not in found:
-            for each in node.inputs:
-                visit(each)
-            found[id(node)] = node
-
-    visit(root)
+    waiting = [root]
+    while waiting:
+        node = waiting[-1]
+        before = [each for each in node.inputs if id(each) not in found]
+        if before:
+            waiting += reversed(before)
+        else:
+            found.setdefault(id(node), waiting.pop())
     return list(found.values())
 
 

@@ -23,14 +23,13 @@ import numpy.typing as npt
 from .._support.checks import Floats, Ints
 from ..bins.libraries import Array
 from ..bins.partitions import Kernel
-from .nodes import Code, Node, is_number, is_table, require
+from .nodes import Code, Node
 
 FEW = 2000  # rows for which tables do not pay
 CELL_BITS = 15  # of the number of a cell, so that the cache has room for a table
 AT_ONCE, KEY_BITS = 4, 63  # cells, and nodes, that make one integer
 AT_A_TIME = 2**18  # values of trees for rows that are held in memory
 CELLS_IN_ALL, CELLS_A_ROW = 2**23, 32  # that tables may have
-LARGEST_SUM = 1e300
 
 Bools = npt.NDArray[np.bool_]
 
@@ -64,39 +63,6 @@ class Trees(Node):
     left: Bools
     value: Floats
     divisor: float = 1.0
-
-    def __post_init__(self) -> None:
-        require(
-            bool(self.codes) and all(isinstance(code, Code) for code in self.codes),
-            "trees look at codes",
-        )
-        require(
-            is_table(self.feature, "i")
-            and is_table(self.left, "b")
-            and is_table(self.value, "f"),
-            "trees must have columns, sides and leaves",
-        )
-        require(self.feature.ndim == 2, "trees must have nodes")
-        n_trees, n_nodes = self.feature.shape
-        require(n_trees > 0, "there must be trees")
-        widest = max(code.n_codes for code in self.codes)
-        require(
-            self.left.shape == (n_trees, n_nodes, widest)
-            and self.value.shape == (n_trees, n_nodes + 1)
-            and (n_nodes + 1).bit_count() == 1
-            and n_nodes > 0,
-            "trees must be complete, with a side for each code",
-        )
-        within = (self.feature >= 0) & (self.feature < len(self.codes))
-        require(bool(within.all()), "trees must look at columns that there are")
-        with np.errstate(over="ignore"):
-            largest = np.abs(self.value).max(axis=1).sum()
-        # not only finite: sums of any leaves, in any order, are to be numbers
-        require(bool(largest < LARGEST_SUM), "leaves must be finite, and so their sum")
-        require(
-            is_number(self.divisor) and 0 < self.divisor < np.inf,
-            "a divisor must be positive",
-        )
 
     @property
     def depth(self) -> int:

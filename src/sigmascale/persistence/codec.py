@@ -28,6 +28,7 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..maps import KINDS, Node
 from ..maps.conformal import ConformalScores
 from ..maps.laws import EmpiricalLaw, NormalLaw, QuantileTable
+from ..maps.ranges import check_node
 from ..oddities import Profile
 from ..scaling.registry import scaler_named
 
@@ -257,6 +258,8 @@ int | float | None, ...]; found a str.
             found = type(parts[key]).__name__
             refuse(f"{key!r} of {name} must be {_called(hint)}; found a {found}.")
     made = cls(**parts)
+    if isinstance(made, Node):
+        check_node(made)
     if not getattr(made, "is_sound", True):
         refuse(f"its {name} are not whole, sorted and finite.")
     return made

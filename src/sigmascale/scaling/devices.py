@@ -17,16 +17,16 @@ from .._support.checks import LARGEST, LARGEST_Z, SMALLEST
 from .._support.labels import Categories, Label, in_label_order, numbers_of
 from .._support.notices import warn
 from ..bins.devices import DeviceRows, column_beside
-from ..bins.devices import on_device as on_device
 from ..bins.libraries import Array, Library, library_of, to_numpy
+from ..bins.libraries import on_device as on_device
 from ..bins.partitions import EqualSizeBins, LabelBins, find, find_label, most_bins
 from ..bins.quantiles import ready
 from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError, UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
 from ..maps.conformal import ConformalScores
-from ..maps.evaluation import Program, label_numbers
 from ..maps.nodes import columns_of
+from ..maps.prediction import Program, label_numbers
 from ..oddities import warn_of_zero_errors
 from ..predictions import Predictions, group_codes
 from .crossfit import phase

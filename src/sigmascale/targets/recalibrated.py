@@ -28,7 +28,6 @@ from ..predictions import (
     Predictions,
     group_codes,
     read_table,
-    with_checked_uncertainty,
     with_positive_uncertainty,
 )
 from ..recalibrator import LawKind, Recalibrator
@@ -592,7 +591,7 @@ def _positive(target: TargetRows) -> Predictions:
         msg = f"target {target.name!r} has no known error. Leave it out."
         raise InvalidInputError(msg)
     with target.told():
-        rows = with_positive_uncertainty(with_checked_uncertainty(target.rows))
+        rows = with_positive_uncertainty(target.rows)
         for words, kind in slips_found(rows, sample_of(rows)):
             warn(words, kind, stacklevel=4)
     return rows
