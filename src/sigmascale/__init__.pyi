@@ -23,7 +23,11 @@ from .judging.metrics import (
     sharpness,
 )
 from .judging.references import reference_scores
-from .judging.reliability import calibration_curve, pit_histogram
+from .judging.reliability import (
+    calibration_curve,
+    distribution_scores,
+    pit_histogram,
+)
 from .judging.scores import (
     calibration_error,
     ence,
@@ -92,6 +96,7 @@ __all__ = [
     "coverage_at_95",
     "crps",
     "datasets",
+    "distribution_scores",
     "ence",
     "exceptions",
     "export",

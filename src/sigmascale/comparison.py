@@ -10,8 +10,9 @@ from typing import Any, Literal
 import narwhals as nw
 import numpy as np
 from sklearn.base import clone
+from sklearn.frozen import FrozenEstimator
 
-from ._support.checks import Floats, check_pair, rng_from
+from ._support.checks import check_pair, rng_from
 from ._support.progress import track
 from ._support.render import Cells, Result, html_table, shorten
 from .bins.partitions import bins_of
@@ -20,6 +21,7 @@ from .judging.intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
 from .predictions import Data, Predictions, read_pair
+from .recalibrator import Recalibrator
 from .regression.sources import some_rows
 from .scaling import VarianceScaler
 
@@ -86,7 +88,7 @@ class Comparison(Result):
     def _cells(self, which: str = "test") -> Cells:
         variables = list(self.rows[0].test.s)
         short = {name: shorten(name) for name in variables}
-        header = ["method", "NLL", "S_cal"]
+        header = ["method", "NLL", "CRPS", "in 90 %", "S_cal"]
         header += [f"S_{short[name]}" for name in variables]
         header += ["S_tot", "valid %"]
         rows = []
@@ -97,7 +99,12 @@ class Comparison(Result):
             valid = " ".join(
                 f"{100 * local[name].fraction_valid:3.0f}" for name in variables
             )
-            rows.append([row.name, *(f"{value:.2f}" for value in numbers), valid])
+            found = card.distribution
+            crps, held = "-", "-"
+            if found is not None:
+                crps, held = f"{found.crps:.3g}", f"{100 * found.coverage[0.9]:.0f} %"
+            shown = [f"{value:.2f}" for value in numbers]
+            rows.append([row.name, shown[0], crps, held, *shown[1:], valid])
         return header, rows
 
     def _repr_html_(self) -> str:
@@ -218,14 +225,14 @@ def compare(
     for name, scaler in track(everything.items(), "comparing", len(everything)):
         started = time.perf_counter()
         if scaler is None:
-            seconds, outputs = 0.0, [each.rows.uncertainty for each in sets]
+            seconds, outputs = 0.0, [each.judged for each in sets]
         else:
             fitted = sets[0].fit(clone(scaler))
             seconds = time.perf_counter() - started
-            outputs = [each.predict(fitted) for each in sets]
+            outputs = [each.recalibrated(fitted) for each in sets]
         learned, judged = (
-            each.measure(u, how, rng)
-            for each, u, how in zip(sets, outputs, settings, strict=True)
+            each.measure(rows, how, rng)
+            for each, rows, how in zip(sets, outputs, settings, strict=True)
         )
         rows.append(
             ComparisonRow(
@@ -274,14 +281,20 @@ class _Set:
         given = {name: each for name, each in known.items() if each is not None}
         return scaler.fit(self.X, self.rows.errors, **given)
 
-    def predict(self, scaler: Any) -> Floats:
-        """Return what a recalibrator makes of the uncertainties."""
+    def recalibrated(self, scaler: Any) -> Predictions:
+        """Return what a recalibrator makes of the rows that are judged."""
+        if isinstance(scaler, FrozenEstimator):
+            scaler = scaler.estimator
+        if isinstance(scaler, Recalibrator):
+            new = scaler.apply(self.rows)
+            judged = self.judged.with_uncertainty(new.uncertainty)
+            return judged.changed(error=new.error, law=new.law)
         table = self.rows if isinstance(scaler, VarianceScaler) else self.X
-        return check_pair(self.rows.errors, scaler.predict(table))[1]
+        u = check_pair(self.rows.errors, scaler.predict(table))[1]
+        return self.judged.with_uncertainty(u)
 
-    def measure(self, u: Floats, settings: BinSettings, rng: int) -> Measured:
-        """Measure these rows with other uncertainties."""
+    def measure(self, rows: Predictions, settings: BinSettings, rng: int) -> Measured:
+        """Measure rows that were recalibrated."""
         # Ties in a feature are broken by the uncertainty before recalibration, so that
         # all methods are scored on the same bins of the features.
-        judged = self.judged.with_uncertainty(u)
-        return measure(judged, settings, rng_from(rng), ties=self.judged.uncertainty)
+        return measure(rows, settings, rng_from(rng), ties=self.judged.uncertainty)

@@ -183,8 +183,8 @@ def check(
             "those to be judged, where it is better than on new ones. Judge it on "
             "other rows",
         )
-        recalibrated = data.validate(data.recalibrated(saved.maps), **options)
-    judged = Judged(data, found, recalibrated, scaler, seed, times)
+        recalibrated = data.validate(saved.maps, **options)
+    judged = Judged(data, found, recalibrated, scaler, seed, groups, times)
     written = []
     if report is not None:
         written = judged.write_report(report, calibration=learned_from, parts=parts)
@@ -223,7 +223,13 @@ def _tell(judged: Judged) -> None:
     one = final.targets[""]
     say("\n" + str(one).split("\n\n", 1)[1])
     in_time = "" if judged.over_time is None else judged.over_time.words
-    for words in (one.sampled, one.tails, in_time):
+    scores = [
+        f"{title}: {found.sentence}" if title else found.sentence
+        for title, each in stages.items()
+        if (found := each.targets[""].distribution) is not None
+    ]
+    advice = judged.advice
+    for words in (*scores, one.sampled, one.tails, in_time, advice):
         if words:
             show_words(words)
 
@@ -256,6 +262,8 @@ class Judged:
         The file of that recalibrator.
     seed : int
         The seed of all random numbers.
+    groups : str or None
+        The column of rows that belong together.
     times : array or None
         When rows came, if a column says that.
     """
@@ -265,12 +273,20 @@ class Judged:
     recalibrated: Validations | None
     scaler: str | None
     seed: int
+    groups: str | None = None
     times: Any = None
 
     @property
     def final(self) -> Validations:
         """The verdicts that decide: on new uncertainties, if there are any."""
         return self.found if self.recalibrated is None else self.recalibrated
+
+    @cached_property
+    def advice(self) -> str:
+        """That a shift is worth while, if it is."""
+        if self.recalibrated is not None:
+            return ""
+        return self.data.shift_advice(self.groups, self.seed)
 
     @cached_property
     def over_time(self) -> OverTime | None:
@@ -291,6 +307,8 @@ class Judged:
             told["recalibrated"] = _in_full(self.recalibrated)
         if self.over_time is not None:
             told["time"] = self.over_time.to_dict()
+        if self.advice:
+            told["advice"] = self.advice
         return told
 
     def write_report(

@@ -220,6 +220,8 @@ def judge_recalibrators(
     from sklearn.frozen import FrozenEstimator
 
     from ..comparison import compare as compare_scalers
+    from ..persistence.files import saved_map
+    from ..recalibrator import Recalibrator
     from .table import read_pair
 
     data, judged = read_pair(*files, choice, reading)
@@ -230,12 +232,17 @@ def judge_recalibrators(
             UserWarning,
             stacklevel=1,
         )
+
+    def recalibrator(method: str) -> Recalibrator:
+        scaling = make_scaler(method, data.first, seed=seed)
+        return Recalibrator(scaling, random_state=seed)
+
     scalers: dict[str, Any] = {
-        each: make_scaler(each, data.first, seed=seed)
+        each: recalibrator(each)
         for each in methods()
         if each not in (AUTO, NONE, COMPONENT) and not takes_labels(each)
     }
-    auto: Any = make_scaler(AUTO, data.first, seed=seed)
+    auto: Any = recalibrator(AUTO)
     data.fit(auto, groups)
     scalers[AUTO] = FrozenEstimator(auto)  # fitted once
     table = compare_scalers(
@@ -248,8 +255,8 @@ def judge_recalibrators(
         rng=seed,
     )
     before, after = (
-        judged.validate(u, groups=groups, n_bins=bins, rng=seed).targets[""]
-        for u in (None, auto.predict(judged.X))
+        judged.validate(maps, groups=groups, n_bins=bins, rng=seed).targets[""]
+        for maps in (None, {"": saved_map(auto)})
     )
     return Recalibrators(data, judged, auto, table, before, after)
 

@@ -358,47 +358,53 @@ class Table:
     # -- judging --------------------------------------------------------------------
 
     def judged_rows(
-        self, uncertainty: Floats | None = None, groups: str | None = None
+        self, maps: Mapping[str, SavedMap] | None = None, groups: str | None = None
     ) -> dict[str, Predictions]:
         """Return the rows of each target whose errors are known, to be judged.
 
-        Uncertainties are those of the table, or what has become of them. Rows with
+        They are as the table has them, or what recalibrators make of them. Rows with
         equal `groups` belong together.
         """
         import polars as pl
 
         assert self.errors is not None
-        u = self.uncertainty if uncertainty is None else uncertainty
+        u = self.uncertainty if maps is None else self.recalibrated(maps)
         u, labels = u.reshape(self.n_rows, -1), self.groups(groups)
         found = {}
         for k, target in enumerate(self.roles):
             known = ~np.isnan(self.errors[:, k])
-            found[target] = as_predictions(
-                self.errors[known, k],
+            errors, law = self.errors[known, k], None
+            if maps is not None:
+                table = self._of_target(k).filter(pl.Series(known))
+                errors = errors - maps[target].shift_of(read_table(table))
+                law = maps[target].law
+            rows = as_predictions(
+                errors,
                 u[known, k],
                 self.X.filter(pl.Series(known))[:, len(self.roles) :],
                 None if labels is None else labels[known],
                 None if self.weights is None else self.weights[known],
             )
+            found[target] = rows.changed(law=law)
         return found
 
     def validate(
         self,
-        uncertainty: Floats | None = None,
+        maps: Mapping[str, SavedMap] | None = None,
         *,
         groups: str | None = None,
         **options: Any,
     ) -> Validations:
-        """Judge uncertainties: those of the table, or what has become of them."""
+        """Judge uncertainties: those of the table, or what recalibrators make."""
         from ..judging.verdicts import validate
 
         with about(self.file), working("judging the uncertainties"):
-            if uncertainty is None:
+            if maps is None:
                 self.refuse_zeros()
             else:  # rows that a recalibrator makes equal stay in the order of u
                 before = self.judged_rows()
                 options["ties"] = {name: p.uncertainty for name, p in before.items()}
-            rows = self.judged_rows(uncertainty, groups)
+            rows = self.judged_rows(maps, groups)
             found: Validations = validate(rows, **options)
         return found
 
@@ -420,6 +426,10 @@ class Table:
                     rows = read_table(X.filter(there))
                     found[there.to_numpy(), k] = maps[target].predict(rows)
         return found if self.is_several else found[:, 0]
+
+    def left_errors(self, maps: Mapping[str, SavedMap]) -> Floats:
+        """Return the errors of one target that its shift leaves."""
+        return np.asarray(self.error - maps[""].shift_of(read_table(self.X)))
 
     def _of_target(self, number: int) -> pl.DataFrame:
         """Return the conditioning table of one target."""

@@ -127,8 +127,8 @@ def watch(
         arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
         if data.n_rows:
             times = None if time is None else data.times(time)
-            u = data.recalibrated(saved.maps)
-            monitor.update(data.error, u, data.features, times)
+            error, u = data.left_errors(saved.maps), data.recalibrated(saved.maps)
+            monitor.update(error, u, data.features, times)
         if told is None and monitor.alarm is not known:
             told = monitor.alarm
             if live:  # which may go on for long
@@ -187,7 +187,7 @@ def _monitor(
     if state is not None and state.exists():
         return Monitor.load(state)
     if normal is not None:
-        z = normal.error / normal.recalibrated(saved.maps)
+        z = normal.left_errors(saved.maps) / normal.recalibrated(saved.maps)
         return Monitor(z, normal.features, confidence=confidence)
     conformal = saved.whole.conformal
     held_back = None if conformal is None else conformal.z

@@ -7,11 +7,13 @@ feature (*adaptivity*), and average over the bins.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
-from .._support.render import Cells, Result
+from .._support.render import WIDTH, Cells, Result
 from ..bins.devices import DeviceRows
 from ..bins.libraries import on_device
 from ..bins.partitions import bins_of
@@ -19,6 +21,7 @@ from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, as_predictions
 from .binning import VariableBins, bin_variables, check_ties, judged_by
+from .reliability import DistributionScores, distribution_scores
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 
@@ -313,6 +316,8 @@ class Scorecard(Result):
         Average scores.
     s, ence, uce : dict of str to float
         Local scores by variable; "u" is the uncertainty.
+    rows : Predictions or None
+        The rows, where they are in memory.
     """
 
     n_rows: int
@@ -323,6 +328,12 @@ class Scorecard(Result):
     s: dict[str, float] = field(repr=False)
     ence: dict[str, float] = field(repr=False)
     uce: dict[str, float] = field(repr=False)
+    rows: Predictions | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def distribution(self) -> DistributionScores | None:
+        """The scores of distributions; None if rows are not in memory."""
+        return None if self.rows is None else distribution_scores(self.rows)
 
     @classmethod
     def from_sums(cls, sums: dict[str, BinSums], n_bins: int) -> Scorecard:
@@ -365,10 +376,15 @@ class Scorecard(Result):
     def __str__(self) -> str:
         """Return one line a score, and what they are from."""
         lines = [f"{name:<12} {v: .4g}" for name, v in self.to_dict().items()]
+        if self.distribution is not None:
+            lines += textwrap.wrap(self.distribution.sentence, WIDTH)
         return "\n".join([*lines, f"({self.n_rows} rows, {self.n_bins} bins)"])
 
     def _cells(self) -> Cells:
-        return ("score", "value"), [(n, f"{v:.4g}") for n, v in self.to_dict().items()]
+        rows = [(name, f"{value:.4g}") for name, value in self.to_dict().items()]
+        if self.distribution is not None:
+            rows += self.distribution._cells()[1]
+        return ("score", "value"), rows
 
 
 def scorecard(
@@ -450,4 +466,5 @@ def score(
     The bins must hold those of u.
     """
     sums = {name: each.sums(rows) for name, each in bins.items()}
-    return replace(Scorecard.from_sums(sums, n_bins), n_rows=rows.n_rows)
+    card = Scorecard.from_sums(sums, n_bins)
+    return replace(card, n_rows=rows.n_rows, rows=rows)

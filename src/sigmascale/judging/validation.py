@@ -13,6 +13,7 @@ from ..predictions import Predictions
 from .local import LocalZMS
 from .references import ReferenceScores
 from .regions import Region
+from .reliability import DistributionScores
 from .scores import Scorecard
 from .student import poor_normal
 
@@ -154,6 +155,11 @@ class Validation(Result):
     def passed(self) -> bool:
         """Whether every answer is "yes"."""
         return self.answer == "yes"
+
+    @property
+    def distribution(self) -> DistributionScores | None:
+        """The scores of distributions; None if rows stayed in a lazy frame."""
+        return self.scores.distribution
 
     @property
     def failures(self) -> list[str]:

@@ -403,6 +403,12 @@ def _saved(
     return _of_learned(SavedTargets, learned, maps=maps, by=by, **about)
 
 
+def saved_map(scaler: Any) -> SavedMap:
+    """Return what a file would say of a fitted recalibrator."""
+    about = {"words": "", "source": None, "library": "", "method": ""}
+    return _of_learned(SavedMap, vars(scaler), **about)
+
+
 def _of_learned(cls: type[_Saved], learned: Mapping[str, Any], **others: Any) -> _Saved:
     """Return what was learned as checked parts of one class or the other."""
     parts = {

@@ -230,12 +230,15 @@ def _recalibration(results: Results, cite: Citations) -> str:
         means = f": {does}{cite(*references)}" if does else ""
         name = parameters(fitted)
         text = f"Uncertainties were recalibrated by {name}, fitted{rows}{means}."
+    law = results.rows.law
+    if law is not None:
+        text += f" The law of errors is {law.words}."
     if results.selection is not None:
         tried = len(results.selection["candidate"])
         text += (
             f" It was selected among {tried} candidates as the simplest within one "
             "standard error of the best likelihood of unseen rows in "
-            f"{results.scaler.n_folds}-fold cross-validation."
+            f"{results.scaling.n_folds}-fold cross-validation."
         )
     if known is not None:
         text += (

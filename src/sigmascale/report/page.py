@@ -32,6 +32,7 @@ from .text import (
     small_print,
     tabulate_candidates,
     tabulate_comparison,
+    tabulate_distributions,
     tabulate_scores,
     tabulate_tails,
 )
@@ -130,13 +131,16 @@ def report_html(
         stages=results.stages,
         scores=tabulate_scores(results, ("ENCE_", "UCE_"), wanted=False),
         more_scores=tabulate_scores(results, ("ENCE_", "UCE_"), wanted=True),
+        distributions=tabulate_distributions(results),
         tails=tabulate_tails(results),
         groups=results.n_groups,
         time=_about_time(results),
         pictures=pictures,
         scaler=None if not results.recalibrated else _about(results),
         selection=results.selection
-        and tabulate_candidates(results.selection, getattr(scaler, "name_", None)),
+        and tabulate_candidates(
+            results.selection, getattr(results.scaling, "name_", None)
+        ),
         footnote=FOOTNOTE,
         comparison=None if comparison is None else tabulate_comparison(comparison),
         cautions=cautions(results),
@@ -242,7 +246,7 @@ def _facts(results: Results) -> list[tuple[str, str]]:
     if results.n_learned_from is not None:
         facts.append(("rows learned from", f"{results.n_learned_from:,}"))
     if results.scaler is not None:
-        facts.append(("recalibrator", type(results.scaler).__name__))
+        facts.append(("recalibrator", type(results.scaling).__name__))
     return facts
 
 
@@ -268,7 +272,8 @@ def _about(results: Results) -> dict[str, str]:
     if fitted is None:
         return {"name": "", "words": ""}
     # what others have made need not tell what it does
-    words = fitted.describe() if hasattr(fitted, "describe") else ""
+    whole = results.scaler if hasattr(results.scaler, "law_") else fitted
+    words = whole.describe() if hasattr(whole, "describe") else ""
     return {"name": parameters(fitted), "words": words}
 
 

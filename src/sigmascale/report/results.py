@@ -174,9 +174,14 @@ class Results:
         return getattr(self.scaler, "_chosen", self.scaler)
 
     @property
+    def scaling(self) -> Any:
+        """What learned the scale."""
+        return getattr(self.scaler, "scaling_", self.scaler)
+
+    @property
     def selection(self) -> dict[str, list[Any]] | None:
         """The candidates that a selection chose from, as a table."""
-        results = getattr(self.scaler, "cv_results_", {})
+        results = getattr(self.scaling, "cv_results_", {})
         # other searches have results of the same name, but of another form
         return results if "candidate" in results else None
 

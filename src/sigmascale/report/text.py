@@ -282,6 +282,26 @@ def tabulate_scores(
     return TableView(header, rows)
 
 
+def tabulate_distributions(results: Results) -> TableView:
+    """Return the scores of distributions, and under which law they are."""
+    found = [stage.validation.distribution for stage in results.stages]
+    known = [each for each in found if each is not None]
+    rows: list[TableRow] = [
+        ("CRPS", "", [Cell(number(each.crps)) for each in known]),
+        *(
+            (
+                f"held by intervals of {100 * level:g} %",
+                "",
+                [Cell(percent(each.coverage[level])) for each in known],
+            )
+            for level in known[0].coverage
+        ),
+        ("mean width of 90 %", "", [Cell(number(each.width)) for each in known]),
+        ("law", "", [Cell(each.law, prose=True) for each in known]),
+    ]
+    return TableView(["score", *(stage.name for stage in results.stages)], rows)
+
+
 def score_cells(validation: Validation, name: str) -> list[Cell]:
     """Return a score, and what is attainable."""
     mean, sd = validation.reference.mean[name], validation.reference.sd[name]
