@@ -40,9 +40,10 @@ from .predictions import (
 from .scaling import devices
 from .scaling.base import VarianceScaler
 from .scaling.boosted import BoostedScaling
-from .scaling.crossfit import canonical_order, make_folds, predict_unseen, rank
+from .scaling.crossfit import make_folds, predict_unseen, rank
 from .scaling.devices import on_device, on_host
 from .scaling.shift import LEAST_ROWS, ShiftKind, learn_shift
+from .scaling.summaries import full_order
 
 LawKind = Literal["empirical", "normal"]
 N_FOLDS = 5
@@ -614,7 +615,7 @@ def _labels(by_category: Any, rows: Floats) -> Categories | None:
 
 def _folds(rows: Predictions, seed: int) -> Ints:
     """Return the fold of each row, whatever their order; groups stay together."""
-    order = canonical_order([rows.uncertainty], rows.errors, rows.weights)
+    order = full_order(rows)
     dealt = rows.take(order)
     fold = np.empty(rows.n_rows, dtype=np.int64)
     rng = np.random.default_rng(seed)
