@@ -101,9 +101,7 @@ def test_whole_weights_equal_repeats_for_shift_and_law_too(Scaler, shift, n_rows
     weighted.fit(X, error, sample_weight=w)
     np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
     levels = [0.05, 0.5, 0.7, 0.95]
-    found, expected = (
-        each.predict_distribution(X) for each in (weighted, repeated)
-    )
+    found, expected = (each.predict_distribution(X) for each in (weighted, repeated))
     np.testing.assert_allclose(
         found.quantile(levels), expected.quantile(levels), rtol=1e-8, atol=1e-9
     )

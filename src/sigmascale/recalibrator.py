@@ -30,6 +30,7 @@ from .maps import Node
 from .maps.conformal import ConformalScores
 from .maps.laws import NORMAL, EmpiricalLaw, Law
 from .maps.prediction import rescale, value_of
+from .oddities import squarable
 from .predictions import (
     Predictions,
     check_labels,
@@ -142,6 +143,10 @@ class Recalibrator(VarianceScaler):
         self._complete(rows, unseen)
         return self.scaling_.map_, None
 
+    def _informative(self, rows: Predictions) -> Predictions:
+        """Return rows with errors that can be squared; the scaling knows those of 0."""
+        return squarable(rows)
+
     def _learn_shift(self, rows: Predictions, categorical: Any) -> Predictions:
         """Learn the shift, and return rows with the errors that it leaves."""
         check_choice(self.law, "law", get_args(LawKind))
@@ -149,6 +154,8 @@ class Recalibrator(VarianceScaler):
             check_choice(self.shift, "shift", get_args(ShiftKind))
         seed = check_count(self.random_state, "random_state", least=0)
         self.shift_, self.shift_kind_, self.shift_words_ = None, "none", ""
+        if not rows.z2.any():  # nothing is known of errors that are all 0
+            return rows
         if self.shift == "constant" or (
             self.shift == "auto" and rows.total >= LEAST_ROWS
         ):
@@ -171,7 +178,7 @@ class Recalibrator(VarianceScaler):
         """
         self._note_absurd(rows)
         self.law_ = NORMAL
-        if self.law == "normal":
+        if self.law == "normal" or not rows.z2.any():
             return
         if rows.total < LEAST_FOR_LAW:
             warn(
@@ -196,6 +203,8 @@ class Recalibrator(VarianceScaler):
         u = rescale(self.scaling_.map_, rows)
         self.n_absurd_ = int(np.count_nonzero(u > ABSURD * np.abs(rows.errors).max()))
         self.decisive_rows_ = []
+        if not rows.z2.any():  # errors of 0 tell no scale
+            self.n_absurd_ = 0
         if not self.n_absurd_:
             return
         parts = rows.z2 if rows.weights is None else rows.weights * rows.z2

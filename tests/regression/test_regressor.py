@@ -61,10 +61,11 @@ def as_frame(library, X):
     return FRAMES[library](dict(zip(NAMES, X.T, strict=True)))
 
 
-def quick(regressor=None, scaler=None, **parameters):
+def quick(regressor=None, scaling=None, **parameters):
     """A model with one factor, which takes no time to fit."""
-    scaler = ss.TemperatureScaling() if scaler is None else scaler
-    return ss.RecalibratedRegressor(regressor, scaler, **parameters)
+    scaling = ss.TemperatureScaling() if scaling is None else scaling
+    recalibrator = ss.Recalibrator(scaling)
+    return ss.RecalibratedRegressor(regressor, recalibrator, **parameters)
 
 
 def unit_uncertainty(regressor, X):
@@ -72,13 +73,16 @@ def unit_uncertainty(regressor, X):
 
 
 # The default, with less to select from.
-few_candidates = ss.SelectedScaling(
-    {"temperature": ss.TemperatureScaling(), "linear": ss.LinearScaling()}, n_folds=2
+few_candidates = ss.Recalibrator(
+    ss.SelectedScaling(
+        {"temperature": ss.TemperatureScaling(), "linear": ss.LinearScaling()},
+        n_folds=2,
+    )
 )
 
 
 def expected_failures(model):
-    selects = isinstance(model.scaler, ss.SelectedScaling)
+    selects = isinstance(model.recalibrator.scaling, ss.SelectedScaling)
     reason = (
         "repeats without groups are torn apart by the folds, a weighted row is not"
         if selects
@@ -97,7 +101,7 @@ def expected_failures(model):
 )
 @parametrize_with_checks(
     [
-        ss.RecalibratedRegressor(scaler=few_candidates, cv=3),
+        ss.RecalibratedRegressor(recalibrator=few_candidates, cv=3),
         # takes sparse matrices, too
         quick(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(1))])),
     ],
@@ -124,7 +128,7 @@ def test_errors_and_uncertainties_of_rows_not_seen_calibrate_the_recalibrator():
         error[test] = y[test] - prediction
     model = quick(BayesianRidge(), cv=KFold(4)).fit(X, y)
     factor = np.sqrt(np.mean((error / u) ** 2))
-    assert model.scaler_.factor_ == pytest.approx(factor)
+    assert model.recalibrator_.scaling_.factor_ == pytest.approx(factor)
     _, raw = BayesianRidge().fit(X, y).predict(X, return_std=True)
     np.testing.assert_allclose(model.predict(X, return_std=True)[1], factor * raw)
     np.testing.assert_allclose(model.calibration_error_, error)
@@ -137,7 +141,7 @@ def test_by_default_bayesian_ridge_is_recalibrated_by_the_selected_scaling():
     X, y = make_data(60)
     model = ss.RecalibratedRegressor().fit(X, y)
     assert type(model.regressor_) is BayesianRidge
-    assert type(model.scaler_) is ss.SelectedScaling
+    assert type(model.recalibrator_) is ss.SelectedScaling
     assert model.score(X, y) == BayesianRidge().fit(X, y).score(X, y)
 
 
@@ -150,7 +154,7 @@ def test_a_frozen_regressor_is_not_refitted_and_all_rows_calibrate():
     np.testing.assert_array_equal(fitted.coef_, before)
     prediction, u = fitted.predict(X[50:], return_std=True)
     z = (y[50:] - prediction) / u
-    assert model.scaler_.factor_ == pytest.approx(np.sqrt(np.mean(z**2)))
+    assert model.recalibrator_.scaling_.factor_ == pytest.approx(np.sqrt(np.mean(z**2)))
 
 
 def test_a_frozen_regressor_that_was_never_fitted_is_an_error():
@@ -186,8 +190,8 @@ def test_a_row_tested_repeatedly_stays_together_in_the_recalibrators_own_folds()
         BayesianRidge(), Recorder(), cv=RepeatedKFold(n_splits=4, n_repeats=2)
     )
     model.fit(X, y)
-    np.testing.assert_array_equal(model.scaler_.groups_, model.calibration_rows_)
-    assert quick(BayesianRidge(), Recorder()).fit(X, y).scaler_.groups_ is None
+    np.testing.assert_array_equal(model.recalibrator_.groups_, model.calibration_rows_)
+    assert quick(BayesianRidge(), Recorder()).fit(X, y).recalibrator_.groups_ is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_shuffled_folds_depend_on_the_seed_alone():
     X, y = make_data()
     with joblib.parallel_config(backend="threading"):
         one, same, parallel, other = (
-            quick(**parameters).fit(X, y).scaler_.factor_
+            quick(**parameters).fit(X, y).recalibrator_.factor_
             for parameters in ({}, {}, {"n_jobs": 2}, {"random_state": 1})
         )
     assert one == same == parallel != other
@@ -366,7 +370,7 @@ def test_features_make_uncertainties_right_for_every_kind_of_input():
     new_X, new_y = make_data(2000, seed=1)
     nll = {}
     for features in (None, [0]):
-        model = ss.RecalibratedRegressor(scaler=ss.RakedScaling(), features=features)
+        model = quick(None, ss.RakedScaling(), features=features)
         prediction, std = model.fit(X, y).predict(new_X, return_std=True)
         nll[str(features)] = ss.nll(new_y - prediction, std)
     best = ss.nll(new_y - new_X @ [1.0, -2.0, 0.5, 0.0], np.exp(new_X[:, 0]))
@@ -409,11 +413,11 @@ def test_names_of_features_reach_the_recalibrator():
     scaler = ss.CategoryScaling(by="phase")
     model = quick(regressor, scaler, features=["phase", "u"]).fit(frame, y)
     assert list(model.calibration_table_.columns) == ["uncertainty", "phase", "u"]
-    assert list(model.scaler_.categories_.labels) == ["gas", "solid"]
+    assert list(model.recalibrator_.categories_.labels) == ["gas", "solid"]
     error, u = model.calibration_error_, model.calibration_table_["uncertainty"]
     gas = (X[:, 0] > 0)[model.calibration_rows_]
     z = (error / u.to_numpy())[gas]
-    assert model.scaler_.factors_[0] == pytest.approx(np.sqrt(np.mean(z**2)))
+    assert model.recalibrator_.factors_[0] == pytest.approx(np.sqrt(np.mean(z**2)))
 
 
 class _Columns(BaseEstimator):
@@ -566,7 +570,7 @@ def test_rows_of_a_group_stay_together_in_all_folds(cv):
     for given in (groups, pl.Series(groups), [f"{each:02d}" for each in groups]):
         model.fit(X, y, groups=given)
         assert np.all(model.calibration_error_ != 0)
-        seen = model.scaler_.groups_
+        seen = model.recalibrator_.groups_
         np.testing.assert_array_equal(np.unique(seen, return_inverse=True)[1], groups)
     leaking = quick(nearest, uncertainty=unit_uncertainty, cv=5)
     with pytest.warns(DegenerateFitWarning, match="All 100 errors are 0"):
@@ -612,7 +616,7 @@ def test_the_recalibrator_and_intervals_weigh_rows_too():
     model = quick(**parameters).fit(X, y, sample_weight=weight)
     error, rows = model.calibration_error_, model.calibration_rows_
     expected = np.sqrt(np.average(error**2, weights=weight[rows]))
-    assert model.scaler_.factor_ == pytest.approx(expected, rel=1e-12)
+    assert model.recalibrator_.scaling_.factor_ == pytest.approx(expected, rel=1e-12)
     same = quick(**parameters).fit(X, y, sample_weight=0.3 * weight)
     np.testing.assert_array_equal(
         model.predict_interval(X[:5]), same.predict_interval(X[:5])
@@ -622,7 +626,7 @@ def test_the_recalibrator_and_intervals_weigh_rows_too():
     one = quick(**parameters).fit(X, y, sample_weight=np.full(y.size, 7.0))
     np.testing.assert_array_equal(one.predict_interval(X), plain.predict_interval(X))
     held = quick(**parameters, conformal_size=0.5).fit(X, y, sample_weight=weight)
-    assert held.scaler_.conformal_.weights is not None
+    assert held.recalibrator_.conformal_.weights is not None
 
 
 def test_metadata_are_routed_where_they_are_asked_for():
@@ -685,7 +689,7 @@ def test_an_interval_is_the_prediction_and_the_limits_of_its_error():
     # out-of-fold z-scores: 80 % of the rows, with one more for the finite sample
     inside = np.abs(model.calibration_error_ / model.calibration_table_)
     rank = int(np.ceil(151 * 0.8))
-    z = np.sort(inside)[rank - 1] / model.scaler_.factor_
+    z = np.sort(inside)[rank - 1] / model.recalibrator_.scaling_.factor_
     assert half[0] / std[0] == pytest.approx(z, rel=0.05)  # folds differ in the factor
     skewed = model.predict_interval(X, 0.8, asymmetric=True) - prediction[:, None]
     assert not np.allclose(-skewed[:, 0], skewed[:, 1])
@@ -733,10 +737,10 @@ def test_rows_set_aside_are_whole_groups_that_the_recalibrator_does_not_see():
     X, y, groups = make_groups()
     model = quick(nearest, Recorder(), uncertainty=unit_uncertainty, conformal_size=0.3)
     model.fit(X, y, groups=groups)
-    seen = model.scaler_.groups_
+    seen = model.recalibrator_.groups_
     assert seen.size == 70
     assert np.unique(seen).size == 14
-    assert quick(conformal_size=0.3).fit(X, y).scaler_.conformal_.z.size == 30
+    assert quick(conformal_size=0.3).fit(X, y).recalibrator_.conformal_.z.size == 30
 
 
 def test_the_coverage_holds_in_every_group_where_fit_knows_them():
