@@ -174,7 +174,11 @@ def attack(text, seed):
         return "refused"
     if scaler.n_features_in_ > 50:
         return "predicts"  # nobody has such a table
-    predicted = scaler.predict(rows_for(scaler, np.random.default_rng(seed)))
+    rows = rows_for(scaler, np.random.default_rng(seed))
+    predicted = scaler.predict(rows)
+    if isinstance(scaler, ss.Recalibrator):
+        limits = scaler.predict_quantiles(rows, [0.05, 0.95])
+        assert (limits[:, 0] <= limits[:, 1]).all(), "no quantiles"
     taken = time.process_time() - start
     assert (np.isfinite(predicted) & (predicted > 0)).all(), "no positive numbers"
     assert taken < SECONDS, f"{taken:.2f} s"
@@ -224,6 +228,8 @@ CASES = {
     "selected": ss.SelectedScaling(
         {"none": ss.NoScaling(), "isotonic": ss.IsotonicScaling()}
     ),
+    "distributions": ss.Recalibrator(ss.LinearScaling()),
+    "shift": ss.Recalibrator(ss.TemperatureScaling(), shift="auto"),
 }
 
 
@@ -235,7 +241,7 @@ def saved():
         warnings.simplefilter("ignore")
         for name, scaler in CASES.items():
             scaler.fit(X, DATA.error)
-            if name in ("linear", "category", "boosted"):
+            if name in ("distributions", "shift"):
                 scaler.conformalize(X, DATA.error, by_category=X["group"])
             texts[name] = dumps(scaler)
     return texts

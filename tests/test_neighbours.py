@@ -33,7 +33,7 @@ def neighbour(name):
 
 @pytest.fixture(scope="module")
 def scaler():
-    return ss.BinwiseScaling(5).fit(U[FIT], E[FIT])
+    return ss.Recalibrator(ss.BinwiseScaling(5)).fit(U[FIT], E[FIT])
 
 
 # --- uncertainty-toolbox ------------------------------------------------------------
@@ -287,9 +287,8 @@ def test_limits_are_those_of_mapie(mapie, scaler, coverage, asymmetric):
 def test_limits_of_equal_width_are_those_of_mapie_s_absolute_score(mapie, asymmetric):
     regression, scores = mapie
     ones = np.ones(N)
-    scaler = (
-        ss.NoScaling().fit(ones[FIT], E[FIT]).conformalize(ones[HELD_OUT], E[HELD_OUT])
-    )
+    scaler = ss.Recalibrator(ss.NoScaling()).fit(ones[FIT], E[FIT])
+    scaler.conformalize(ones[HELD_OUT], E[HELD_OUT])
     ours = PREDICTION[NEW, None] + scaler.predict_interval(
         ones[NEW], 0.9, asymmetric=asymmetric
     )

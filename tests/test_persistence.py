@@ -37,6 +37,8 @@ CASES |= {
     "bins of a feature": ss.BinwiseScaling(8, by="mass"),
     "cells": ss.BinwiseScaling((4, 3), by=("u", "mass")),
     "raked pairs": ss.RakedScaling(5, pairs=[("u", "mass")]),
+    "distributions": ss.Recalibrator(ss.LinearScaling(), shift="auto"),
+    "normal law": ss.Recalibrator(law="normal", shift="constant"),
 }
 
 
@@ -74,12 +76,18 @@ def test_a_new_process_predicts_the_same_bits(tmp_path):
     assert np.array_equal(np.load(paths[2]), scaler.predict(X))
 
 
+def saved(name, *, conformal):
+    """Return a scaling, or a recalibrator of it with intervals."""
+    if not conformal:
+        return CASES[name].fit(X, DATA.error)
+    recalibrator = ss.Recalibrator(CASES[name]).fit(X, DATA.error)
+    return recalibrator.conformalize(X, DATA.error, by_category=X["group"])
+
+
 @pytest.mark.parametrize("name", ["BinwiseScaling", "BoostedScaling", "category"])
 @pytest.mark.parametrize("conformal", [False, True], ids=["plain", "conformal"])
 def test_damaged_files_give_a_clear_error_or_a_valid_recalibrator(name, conformal):
-    scaler = CASES[name].fit(X, DATA.error)
-    if conformal:
-        scaler.conformalize(X, DATA.error, by_category=X["group"])
+    scaler = saved(name, conformal=conformal)
     text = dumps(scaler)
     rng = np.random.default_rng(0)
     refused = 0
@@ -104,9 +112,7 @@ def with_checksum(document):
 
 def _rewritten(change, *, name="BinwiseScaling", conformal=False):
     """Return a file whose content was changed and whose checksum fits again."""
-    scaler = CASES[name].fit(X, DATA.error)
-    if conformal:
-        scaler.conformalize(X, DATA.error, by_category=X["group"])
+    scaler = saved(name, conformal=conformal)
     document = json.loads(dumps(scaler))
     change(document)
     return with_checksum(document)

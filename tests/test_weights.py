@@ -86,19 +86,29 @@ def test_whole_weights_equal_repeats_that_are_kept_together(Scaler, tied):
 
 
 @every_scaler
-def test_whole_weights_equal_repeats_for_the_law_of_errors_too(Scaler):
-    if Scaler is ss.NoScaling:
-        pytest.skip("it learns no law")
-    X, error = make_data()
+@pytest.mark.parametrize("shift", [None, "constant", "auto"])
+@pytest.mark.parametrize("n_rows", [240, 1500])  # the latter in several bins
+def test_whole_weights_equal_repeats_for_shift_and_law_too(Scaler, shift, n_rows):
+    if n_rows > 240 and Scaler not in (ss.LinearScaling, ss.BoostedScaling):
+        pytest.skip("the law is learned alike")
+    X, error = make_data(n_rows)
+    error = error + X[:, 0] * np.where(X[:, 1] == 1, 3, 0)
     w = whole_weights(error.size)
     rows = np.repeat(np.arange(error.size), w)
-    student = {"distribution": "student"}
-    expected = fitted(Scaler, X[rows], error[rows], groups=rows, **student)
-    found = fitted(Scaler, X, error, weights=w, **student)
-    assert found.law_.df == pytest.approx(expected.law_.df, rel=1e-6)
-    np.testing.assert_allclose(found.predict(X), expected.predict(X), rtol=1e-6)
-    assert found.score(X, error, w) == pytest.approx(
-        expected.score(X[rows], error[rows]), rel=1e-6
+    scaling = Scaler(**QUICK.get(Scaler, {}))
+    repeated, weighted = (ss.Recalibrator(scaling, shift=shift) for _ in range(2))
+    repeated.fit(X[rows], error[rows], rows)
+    weighted.fit(X, error, sample_weight=w)
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-9)
+    levels = [0.05, 0.5, 0.7, 0.95]
+    found, expected = (each.predict_distribution(X) for each in (weighted, repeated))
+    np.testing.assert_allclose(
+        found.quantile(levels), expected.quantile(levels), rtol=1e-8, atol=1e-9
+    )
+    np.testing.assert_allclose(found.crps(error), expected.crps(error), rtol=1e-8)
+    assert weighted.shift_kind_ == repeated.shift_kind_
+    assert weighted.score(X, error, w) == pytest.approx(
+        repeated.score(X[rows], error[rows]), rel=1e-9
     )
 
 
@@ -214,7 +224,7 @@ def test_the_loss_of_real_weights_is_the_score_of_the_scaled_set():
 
 def test_intervals_of_whole_weights_equal_those_of_repeats():
     X, error = make_data()
-    scaler = ss.TemperatureScaling().fit(X, error)
+    scaler = ss.Recalibrator(ss.TemperatureScaling()).fit(X, error)
     w = whole_weights(error.size)
     rows = np.repeat(np.arange(error.size), w)
     label = X[:, 1].astype(int).astype(str)
@@ -225,7 +235,7 @@ def test_intervals_of_whole_weights_equal_those_of_repeats():
             limits = expected.predict_interval(
                 X, 0.8, asymmetric=asymmetric, by_category=groups
             )
-            weighted = scaler.conformalize(X, error, groups, w)
+            weighted = scaler.conformalize(X, error, groups, sample_weight=w)
             found = weighted.predict_interval(
                 X, 0.8, asymmetric=asymmetric, by_category=groups
             )
@@ -242,7 +252,7 @@ def test_weighted_intervals_cover_shifted_rows(tmp_path):
         new = new + 1  # inputs of density exp(x) times that of x
         error, u = rng.normal(scale=np.exp(x / 2)), np.ones(400)
         new_error = rng.normal(scale=np.exp(new / 2))
-        scaler = ss.TemperatureScaling().fit(u, error)
+        scaler = ss.Recalibrator(ss.TemperatureScaling(), law="normal").fit(u, error)
         for weights, shares in ((np.exp(x), covered), (None, plain)):
             scaler.conformalize(u, error, sample_weight=weights)
             limits = scaler.predict_interval(u, 0.9)
@@ -304,7 +314,6 @@ INTERVAL = np.array([-1.0, 1.5])
 SCORES = {
     "zms": lambda e, u, x, **w: ss.zms(e, u, **w),
     "nll": lambda e, u, x, **w: ss.nll(e, u, **w),
-    "nll of a law": lambda e, u, x, **w: ss.nll(e, u, law=ss.StudentLaw(4.0, 0.7), **w),
     "calibration_error": lambda e, u, x, **w: ss.calibration_error(e, u, **w),
     "local_calibration_error": lambda e, u, x, **w: ss.local_calibration_error(
         e, u, by=x, n_bins=7, **w

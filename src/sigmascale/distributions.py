@@ -13,6 +13,7 @@ from ._support.checks import (
     as_array,
     check_column,
     check_count,
+    check_fraction,
     check_same_length,
     check_uncertainty,
     rng_from,
@@ -39,10 +40,8 @@ def check_coverage(coverage: Any) -> float:
     >>> check_coverage(np.float32(0.9))
     0.9
     """
-    try:
-        share = float(str(coverage))
-    except ValueError:
-        share = np.nan
+    check_fraction(coverage, "coverage")
+    share = float(str(coverage))
     if not 1e-7 <= share <= 1 - 1e-7:  # no set of rows tells less
         msg = f"`coverage` must lie between 0 and 1, such as 0.9; found {coverage!r}."
         raise InvalidInputError(msg)

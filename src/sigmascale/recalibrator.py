@@ -30,6 +30,7 @@ from .maps import Node
 from .maps.conformal import ConformalScores
 from .maps.laws import NORMAL, EmpiricalLaw, Law
 from .maps.prediction import rescale, value_of
+from .oddities import squarable
 from .predictions import (
     Predictions,
     check_labels,
@@ -40,9 +41,10 @@ from .predictions import (
 from .scaling import devices
 from .scaling.base import VarianceScaler
 from .scaling.boosted import BoostedScaling
-from .scaling.crossfit import canonical_order, make_folds, predict_unseen, rank
+from .scaling.crossfit import make_folds, predict_unseen, rank
 from .scaling.devices import on_device, on_host
 from .scaling.shift import LEAST_ROWS, ShiftKind, learn_shift
+from .scaling.summaries import full_order
 
 LawKind = Literal["empirical", "normal"]
 N_FOLDS = 5
@@ -141,6 +143,10 @@ class Recalibrator(VarianceScaler):
         self._complete(rows, unseen)
         return self.scaling_.map_, None
 
+    def _informative(self, rows: Predictions) -> Predictions:
+        """Return rows with errors that can be squared; the scaling knows those of 0."""
+        return squarable(rows)
+
     def _learn_shift(self, rows: Predictions, categorical: Any) -> Predictions:
         """Learn the shift, and return rows with the errors that it leaves."""
         check_choice(self.law, "law", get_args(LawKind))
@@ -148,6 +154,8 @@ class Recalibrator(VarianceScaler):
             check_choice(self.shift, "shift", get_args(ShiftKind))
         seed = check_count(self.random_state, "random_state", least=0)
         self.shift_, self.shift_kind_, self.shift_words_ = None, "none", ""
+        if not rows.z2.any():  # nothing is known of errors that are all 0
+            return rows
         if self.shift == "constant" or (
             self.shift == "auto" and rows.total >= LEAST_ROWS
         ):
@@ -170,7 +178,7 @@ class Recalibrator(VarianceScaler):
         """
         self._note_absurd(rows)
         self.law_ = NORMAL
-        if self.law == "normal":
+        if self.law == "normal" or not rows.z2.any():
             return
         if rows.total < LEAST_FOR_LAW:
             warn(
@@ -195,6 +203,8 @@ class Recalibrator(VarianceScaler):
         u = rescale(self.scaling_.map_, rows)
         self.n_absurd_ = int(np.count_nonzero(u > ABSURD * np.abs(rows.errors).max()))
         self.decisive_rows_ = []
+        if not rows.z2.any():  # errors of 0 tell no scale
+            self.n_absurd_ = 0
         if not self.n_absurd_:
             return
         parts = rows.z2 if rows.weights is None else rows.weights * rows.z2
@@ -620,7 +630,7 @@ def _labels(by_category: Any, rows: Floats) -> Categories | None:
 
 def _folds(rows: Predictions, seed: int) -> Ints:
     """Return the fold of each row, whatever their order; groups stay together."""
-    order = canonical_order([rows.uncertainty], rows.errors, rows.weights)
+    order = full_order(rows)
     dealt = rows.take(order)
     fold = np.empty(rows.n_rows, dtype=np.int64)
     rng = np.random.default_rng(seed)

@@ -69,7 +69,9 @@ def test_inputs_that_have_shifted(sigmascale, files):
     told = json.loads(sigmascale("fit", files / "cal.csv", *options, *to, "--json").out)
     error, u, x, _ = read(files, "cal")
     _, new_u, new_x, _ = read(files, "new")
-    weights = ss.covariate_weights(np.column_stack([u, x]), np.column_stack([new_u, new_x]))
+    weights = ss.covariate_weights(
+        np.column_stack([u, x]), np.column_stack([new_u, new_x])
+    )
     expected = ss.TemperatureScaling().fit(u, error, sample_weight=weights)
     assert ss.load(out).scaling_.factor_ == pytest.approx(expected.factor_)
     assert told["weighed"]["n_effective"] == pytest.approx(weights.n_effective)

@@ -120,7 +120,7 @@ def with_text(data_of):
     X, error = data_of(3000, 3)
     phase = np.array(["gas", "liquid", "solid", "glass"])[X[:, 2].astype(int)]
     table = pd.DataFrame({"u": X[:, 0], "phase": phase})
-    scaler = ss.CategoryScaling("phase").fit(table, error)
+    scaler = ss.Recalibrator(ss.CategoryScaling("phase")).fit(table, error)
     return scaler.conformalize(table, error, phase), table
 
 
@@ -150,11 +150,11 @@ def test_text_labels_are_strings_in_onnx_and_positions_in_pytorch(
 @quiet
 @pytest.mark.parametrize("asymmetric", [False, True])
 def test_limits_are_those_of_predict_interval(
-    torch, with_text, fitted, data_of, run_onnx, tmp_path, asymmetric
+    torch, with_text, data_of, run_onnx, tmp_path, asymmetric
 ):
     how = {"coverage": 0.9, "asymmetric": asymmetric}
     X, error = data_of(2000, 4)
-    scaler = fitted["binwise"].conformalize(X, error)
+    scaler = ss.Recalibrator(ss.BinwiseScaling(40)).fit(X, error).conformalize(X, error)
     wanted = scaler.predict_interval(X, **how)
     u, limits = ss.export.to_torch(scaler, **how)(torch.from_numpy(X))
     np.testing.assert_allclose(u.numpy(), scaler.predict(X), rtol=1e-12)

@@ -109,10 +109,12 @@ def test_integers_are_predicted_in_float64(arrays):
     assert "float64" in str(found.dtype)
 
 
-def test_intervals_are_those_of_numpy(arrays, fitted, data_of):
+@pytest.mark.parametrize("shift", [None, "constant"])
+def test_intervals_are_those_of_numpy(arrays, shift, data_of):
     X, error = data_of(2000, 5)
+    recalibrator = ss.Recalibrator(ss.BinwiseScaling(40), shift=shift).fit(X, error)
     for by_category in (None, X[:, 2]):
-        scaler = fitted["binwise"].conformalize(X, error, by_category)
+        scaler = recalibrator.conformalize(X, error, by_category)
         for asymmetric in (False, True):
             how = {"coverage": 0.8, "asymmetric": asymmetric}
             wanted = scaler.predict_interval(X, **how, by_category=by_category)
@@ -125,8 +127,9 @@ def test_intervals_are_those_of_numpy(arrays, fitted, data_of):
     assert np.isinf(arrays.back(found)).all()
     with pytest.raises(InvalidInputError, match="by_category"):
         scaler.predict_interval(arrays(X))
-    again = fitted["binwise"].conformalize(arrays(X), arrays(error))
-    np.testing.assert_allclose(again.conformal_.z, np.sort(error / scaler.predict(X)))
+    again = recalibrator.conformalize(arrays(X), arrays(error))
+    left = error - scaler.predict_shift(X)
+    np.testing.assert_allclose(again.conformal_.z, np.sort(left / scaler.predict(X)))
     assert again.score(arrays(X), arrays(error)) == pytest.approx(
         scaler.score(X, error), rel=1e-12
     )

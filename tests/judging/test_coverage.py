@@ -145,7 +145,7 @@ def test_a_bin_is_valid_where_its_interval_contains_the_target():
 
 def test_intervals_that_ignore_a_feature_fail_in_its_bins_but_not_on_average():
     error = E * np.where(X1 > 0, 1.5, 0.5)
-    scaler = ss.TemperatureScaling().fit(U[:1000], error[:1000])
+    scaler = ss.Recalibrator(ss.TemperatureScaling()).fit(U[:1000], error[:1000])
     scaler.conformalize(U[1000:1500], error[1000:1500])
     u, e, x = U[1500:], error[1500:], X1[1500:]
     interval = scaler.predict_interval(u)

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.judging.tails import _skewness
-from sigmascale.maps.laws import StudentLaw
+from sigmascale.judging.student import StudentLaw
 
 
 def make_set(n=400, df=4, seed=0):

@@ -243,7 +243,8 @@ def test_what_is_usual_in_a_region_is_the_mean_of_its_own_rows():
 
 def test_a_recalibrator_recalibrates_and_its_held_back_rows_are_normal(tmp_path):
     fit, held, new = (ss.datasets.make_molecules(2000, seed=i) for i in (1, 2, 4))
-    scaler = ss.RakedScaling().fit(fit.X, fit.error).conformalize(held.X, held.error)
+    scaler = ss.Recalibrator(ss.RakedScaling()).fit(fit.X, fit.error)
+    scaler.conformalize(held.X, held.error)
     monitor = ss.Monitor(scaler)
     assert monitor.knows_normal
     features = np.column_stack([new.mass, new.heteroatom_fraction])

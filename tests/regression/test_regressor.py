@@ -61,10 +61,11 @@ def as_frame(library, X):
     return FRAMES[library](dict(zip(NAMES, X.T, strict=True)))
 
 
-def quick(regressor=None, scaler=None, **parameters):
+def quick(regressor=None, scaling=None, **parameters):
     """A model with one factor, which takes no time to fit."""
-    scaler = ss.TemperatureScaling() if scaler is None else scaler
-    return ss.RecalibratedRegressor(regressor, scaler, **parameters)
+    scaling = ss.TemperatureScaling() if scaling is None else scaling
+    recalibrator = ss.Recalibrator(scaling)
+    return ss.RecalibratedRegressor(regressor, recalibrator, **parameters)
 
 
 def unit_uncertainty(regressor, X):
@@ -72,13 +73,16 @@ def unit_uncertainty(regressor, X):
 
 
 # The default, with less to select from.
-few_candidates = ss.SelectedScaling(
-    {"temperature": ss.TemperatureScaling(), "linear": ss.LinearScaling()}, n_folds=2
+few_candidates = ss.Recalibrator(
+    ss.SelectedScaling(
+        {"temperature": ss.TemperatureScaling(), "linear": ss.LinearScaling()},
+        n_folds=2,
+    )
 )
 
 
 def expected_failures(model):
-    selects = isinstance(model.scaler, ss.SelectedScaling)
+    selects = isinstance(model.recalibrator.scaling, ss.SelectedScaling)
     reason = (
         "repeats without groups are torn apart by the folds, a weighted row is not"
         if selects
@@ -94,10 +98,11 @@ def expected_failures(model):
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
     "ignore::sigmascale.exceptions.RepeatedRowsWarning",  # of weights against repeats
+    "ignore::sigmascale.exceptions.AbsurdScaleWarning",
 )
 @parametrize_with_checks(
     [
-        ss.RecalibratedRegressor(scaler=few_candidates, cv=3),
+        ss.RecalibratedRegressor(recalibrator=few_candidates, cv=3),
         # takes sparse matrices, too
         quick(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(1))])),
     ],
@@ -124,7 +129,7 @@ def test_errors_and_uncertainties_of_rows_not_seen_calibrate_the_recalibrator():
         error[test] = y[test] - prediction
     model = quick(BayesianRidge(), cv=KFold(4)).fit(X, y)
     factor = np.sqrt(np.mean((error / u) ** 2))
-    assert model.scaler_.factor_ == pytest.approx(factor)
+    assert model.recalibrator_.scaling_.factor_ == pytest.approx(factor)
     _, raw = BayesianRidge().fit(X, y).predict(X, return_std=True)
     np.testing.assert_allclose(model.predict(X, return_std=True)[1], factor * raw)
     np.testing.assert_allclose(model.calibration_error_, error)
@@ -132,12 +137,12 @@ def test_errors_and_uncertainties_of_rows_not_seen_calibrate_the_recalibrator():
     np.testing.assert_array_equal(model.calibration_rows_, np.arange(y.size))
 
 
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.CandidateDroppedWarning")
-def test_by_default_bayesian_ridge_is_recalibrated_by_the_selected_scaling():
+def test_by_default_bayesian_ridge_is_recalibrated_by_a_recalibrator():
     X, y = make_data(60)
     model = ss.RecalibratedRegressor().fit(X, y)
     assert type(model.regressor_) is BayesianRidge
-    assert type(model.scaler_) is ss.SelectedScaling
+    assert type(model.recalibrator_) is ss.Recalibrator
+    assert type(model.recalibrator_.scaling_) is ss.BoostedScaling
     assert model.score(X, y) == BayesianRidge().fit(X, y).score(X, y)
 
 
@@ -150,7 +155,7 @@ def test_a_frozen_regressor_is_not_refitted_and_all_rows_calibrate():
     np.testing.assert_array_equal(fitted.coef_, before)
     prediction, u = fitted.predict(X[50:], return_std=True)
     z = (y[50:] - prediction) / u
-    assert model.scaler_.factor_ == pytest.approx(np.sqrt(np.mean(z**2)))
+    assert model.recalibrator_.scaling_.factor_ == pytest.approx(np.sqrt(np.mean(z**2)))
 
 
 def test_a_frozen_regressor_that_was_never_fitted_is_an_error():
@@ -186,8 +191,13 @@ def test_a_row_tested_repeatedly_stays_together_in_the_recalibrators_own_folds()
         BayesianRidge(), Recorder(), cv=RepeatedKFold(n_splits=4, n_repeats=2)
     )
     model.fit(X, y)
-    np.testing.assert_array_equal(model.scaler_.groups_, model.calibration_rows_)
-    assert quick(BayesianRidge(), Recorder()).fit(X, y).scaler_.groups_ is None
+    np.testing.assert_array_equal(
+        model.recalibrator_.scaling_.groups_, model.calibration_rows_
+    )
+    assert (
+        quick(BayesianRidge(), Recorder()).fit(X, y).recalibrator_.scaling_.groups_
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -207,7 +217,7 @@ def test_shuffled_folds_depend_on_the_seed_alone():
     X, y = make_data()
     with joblib.parallel_config(backend="threading"):
         one, same, parallel, other = (
-            quick(**parameters).fit(X, y).scaler_.factor_
+            quick(**parameters).fit(X, y).recalibrator_.scaling_.factor_
             for parameters in ({}, {}, {"n_jobs": 2}, {"random_state": 1})
         )
     assert one == same == parallel != other
@@ -352,10 +362,14 @@ def test_an_ensemble_whose_members_all_agree_has_no_spread():
         quick(BaggingRegressor()).fit(X, np.ones(y.size))
 
 
-def test_a_scaler_that_is_no_recalibrator_is_refused():
+def test_what_is_no_recalibrator_is_refused():
     X, y = make_data()
-    with pytest.raises(InvalidInputError, match=r"`scaler` must be .*Ridge\(\)"):
+    with pytest.raises(InvalidInputError, match=r"`scaling` must be .*Ridge"):
         quick(BayesianRidge(), Ridge()).fit(X, y)
+    model = ss.RecalibratedRegressor(BayesianRidge(), ss.TemperatureScaling())
+    match = r"`recalibrator` must be a Recalibrator.*found TemperatureScaling"
+    with pytest.raises(InvalidInputError, match=match):
+        model.fit(X, y)
 
 
 # Which features the recalibrator may use
@@ -366,7 +380,7 @@ def test_features_make_uncertainties_right_for_every_kind_of_input():
     new_X, new_y = make_data(2000, seed=1)
     nll = {}
     for features in (None, [0]):
-        model = ss.RecalibratedRegressor(scaler=ss.RakedScaling(), features=features)
+        model = quick(None, ss.RakedScaling(), features=features)
         prediction, std = model.fit(X, y).predict(new_X, return_std=True)
         nll[str(features)] = ss.nll(new_y - prediction, std)
     best = ss.nll(new_y - new_X @ [1.0, -2.0, 0.5, 0.0], np.exp(new_X[:, 0]))
@@ -409,11 +423,13 @@ def test_names_of_features_reach_the_recalibrator():
     scaler = ss.CategoryScaling(by="phase")
     model = quick(regressor, scaler, features=["phase", "u"]).fit(frame, y)
     assert list(model.calibration_table_.columns) == ["uncertainty", "phase", "u"]
-    assert list(model.scaler_.categories_.labels) == ["gas", "solid"]
+    assert list(model.recalibrator_.scaling_.categories_.labels) == ["gas", "solid"]
     error, u = model.calibration_error_, model.calibration_table_["uncertainty"]
     gas = (X[:, 0] > 0)[model.calibration_rows_]
     z = (error / u.to_numpy())[gas]
-    assert model.scaler_.factors_[0] == pytest.approx(np.sqrt(np.mean(z**2)))
+    assert model.recalibrator_.scaling_.factors_[0] == pytest.approx(
+        np.sqrt(np.mean(z**2))
+    )
 
 
 class _Columns(BaseEstimator):
@@ -534,11 +550,11 @@ def test_a_pipeline_and_cross_validation_contain_it():
     np.testing.assert_allclose(found, cross_val_predict(BayesianRidge(), X, y, cv=3))
 
 
-def test_a_search_reaches_the_parameters_of_regressor_and_scaler():
+def test_a_search_reaches_the_parameters_of_regressor_and_recalibrator():
     X, y = make_data()
     grid = {
         "regressor__fit_intercept": [False, True],
-        "scaler__n_bins": [2, 3],
+        "recalibrator__scaling__n_bins": [2, 3],
         "cv": [2, 3],
     }
     model = quick(BayesianRidge(), ss.BinwiseScaling())
@@ -566,7 +582,7 @@ def test_rows_of_a_group_stay_together_in_all_folds(cv):
     for given in (groups, pl.Series(groups), [f"{each:02d}" for each in groups]):
         model.fit(X, y, groups=given)
         assert np.all(model.calibration_error_ != 0)
-        seen = model.scaler_.groups_
+        seen = model.recalibrator_.scaling_.groups_
         np.testing.assert_array_equal(np.unique(seen, return_inverse=True)[1], groups)
     leaking = quick(nearest, uncertainty=unit_uncertainty, cv=5)
     with pytest.warns(DegenerateFitWarning, match="All 100 errors are 0"):
@@ -612,7 +628,7 @@ def test_the_recalibrator_and_intervals_weigh_rows_too():
     model = quick(**parameters).fit(X, y, sample_weight=weight)
     error, rows = model.calibration_error_, model.calibration_rows_
     expected = np.sqrt(np.average(error**2, weights=weight[rows]))
-    assert model.scaler_.factor_ == pytest.approx(expected, rel=1e-12)
+    assert model.recalibrator_.scaling_.factor_ == pytest.approx(expected, rel=1e-12)
     same = quick(**parameters).fit(X, y, sample_weight=0.3 * weight)
     np.testing.assert_array_equal(
         model.predict_interval(X[:5]), same.predict_interval(X[:5])
@@ -622,7 +638,7 @@ def test_the_recalibrator_and_intervals_weigh_rows_too():
     one = quick(**parameters).fit(X, y, sample_weight=np.full(y.size, 7.0))
     np.testing.assert_array_equal(one.predict_interval(X), plain.predict_interval(X))
     held = quick(**parameters, conformal_size=0.5).fit(X, y, sample_weight=weight)
-    assert held.scaler_.conformal_.weights is not None
+    assert held.recalibrator_.conformal_.weights is not None
 
 
 def test_metadata_are_routed_where_they_are_asked_for():
@@ -678,17 +694,37 @@ def test_an_interval_is_the_prediction_and_the_limits_of_its_error():
     model = quick().fit(X, y)
     prediction, std = model.predict(X, return_std=True)
     interval = model.predict_interval(X, 0.8)
-    half = np.diff(interval, axis=1)[:, 0] / 2
-    np.testing.assert_allclose(interval.mean(axis=1), prediction)
-    assert (half / std).std() < 1e-9
-    assert 1.0 < half[0] / std[0] < 2.0
-    # out-of-fold z-scores: 80 % of the rows, with one more for the finite sample
-    inside = np.abs(model.calibration_error_ / model.calibration_table_)
-    rank = int(np.ceil(151 * 0.8))
-    z = np.sort(inside)[rank - 1] / model.scaler_.factor_
-    assert half[0] / std[0] == pytest.approx(z, rel=0.05)  # folds differ in the factor
+    of_error = (interval - prediction[:, None]) / std[:, None]
+    assert of_error.std(axis=0).max() < 1e-9
+    # the z-scores of 150 unseen rows, of which the i-th is the level i / 151
+    z = np.sort(model.calibration_error_ / model.calibration_table_)
+    z = z / model.recalibrator_.scaling_.factor_
+    expected = np.interp([0.1, 0.9], np.arange(1, 151) / 151, z)
+    # folds differ in the factor
+    np.testing.assert_allclose(of_error[0], expected, rtol=0.05)
+    found = model.predict_distribution(X)
+    np.testing.assert_allclose(found.interval(0.8), interval)
+    np.testing.assert_allclose(found.location, prediction)
+    # with rows set aside, limits are symmetric unless asked for otherwise
+    model = quick(conformal_size=0.5).fit(X, y)
+    prediction = model.predict(X)
+    np.testing.assert_allclose(model.predict_interval(X).mean(axis=1), prediction)
     skewed = model.predict_interval(X, 0.8, asymmetric=True) - prediction[:, None]
     assert not np.allclose(-skewed[:, 0], skewed[:, 1])
+
+
+def test_a_shift_moves_distributions_and_not_predictions():
+    X, y = make_data(400)
+    frozen = FrozenEstimator(BayesianRidge().fit(X, y - 2))
+    recalibrator = ss.Recalibrator(ss.TemperatureScaling(), shift="constant")
+    model = ss.RecalibratedRegressor(frozen, recalibrator).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), frozen.predict(X))
+    moved = model.predict_distribution(X).location - frozen.predict(X)
+    assert moved == pytest.approx(2, abs=0.4)
+    plain = quick(frozen).fit(X, y)
+    assert (model.predict(X, return_std=True)[1] < plain.predict(X, True)[1]).all()
+    for each in (model, plain):
+        assert ss.picp(y, each.predict_interval(X)) == pytest.approx(0.9, abs=0.02)
 
 
 def heavy_set(n, rng):
@@ -733,10 +769,10 @@ def test_rows_set_aside_are_whole_groups_that_the_recalibrator_does_not_see():
     X, y, groups = make_groups()
     model = quick(nearest, Recorder(), uncertainty=unit_uncertainty, conformal_size=0.3)
     model.fit(X, y, groups=groups)
-    seen = model.scaler_.groups_
+    seen = model.recalibrator_.scaling_.groups_
     assert seen.size == 70
     assert np.unique(seen).size == 14
-    assert quick(conformal_size=0.3).fit(X, y).scaler_.conformal_.z.size == 30
+    assert quick(conformal_size=0.3).fit(X, y).recalibrator_.conformal_.z.size == 30
 
 
 def test_the_coverage_holds_in_every_group_where_fit_knows_them():
@@ -744,17 +780,16 @@ def test_the_coverage_holds_in_every_group_where_fit_knows_them():
     X = rng.normal(size=(2000, 2))
     phase = np.where(X[:, 1] > 0, "gas", "solid")
     y = X[:, 0] + np.where(phase == "gas", 5.0, 1.0) * rng.normal(size=2000)
-    model = quick().fit(X[:1000], y[:1000], by_category=phase[:1000])
+    known = {"by_category": phase[:1000]}
+    with pytest.raises(InvalidInputError, match="pass conformal_size"):
+        quick().fit(X[:1000], y[:1000], **known)
+    model = quick(conformal_size=0.5).fit(X[:1000], y[:1000], **known)
     low, high = model.predict_interval(X[1000:], by_category=phase[1000:]).T
     inside = (low <= y[1000:]) & (y[1000:] <= high)
     for each in ("gas", "solid"):
         of_group = phase[1000:] == each
         assert inside[of_group].mean() == pytest.approx(0.9, abs=0.04)
-    # the same from rows set aside
-    split = quick(conformal_size=0.5).fit(X[:1000], y[:1000], by_category=phase[:1000])
-    half = split.predict_interval(X[1000:], by_category=phase[1000:])[
-        :, 1
-    ] - split.predict(X[1000:])
+    half = high - model.predict(X[1000:])
     ratio = half[phase[1000:] == "gas"].mean() / half[phase[1000:] == "solid"].mean()
     assert ratio == pytest.approx(5, rel=0.2)
     pooled = quick().fit(X[:1000], y[:1000]).predict_interval(X[1000:])
@@ -863,9 +898,9 @@ def test_features_never_take_the_place_of_the_uncertainty(names):
     rng = np.random.default_rng(0)
     X = pd.DataFrame({name: rng.normal(size=120) for name in names})
     y = X.sum(axis=1) + rng.normal(size=120)
-    scaler = ss.BinwiseScaling(2)
-    model = ss.RecalibratedRegressor(BayesianRidge(), scaler, features=names).fit(X, y)
-    plain = ss.RecalibratedRegressor(BayesianRidge(), scaler).fit(X, y)
+    scaling = ss.BinwiseScaling(2)
+    model = quick(BayesianRidge(), scaling, features=names).fit(X, y)
+    plain = quick(BayesianRidge(), scaling).fit(X, y)
     table = model.calibration_table_
     assert list(table.columns[1:]) == names
     assert len(set(table.columns)) == 1 + len(names)
@@ -877,10 +912,6 @@ def test_features_never_take_the_place_of_the_uncertainty(names):
 def test_features_whose_names_are_the_same_as_text_are_refused():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
-    model = ss.RecalibratedRegressor(
-        BayesianRidge(),
-        ss.TemperatureScaling(),
-        features=lambda X: X.set_axis([1, "1"], axis=1),
-    )
+    model = quick(BayesianRidge(), features=lambda X: X.set_axis([1, "1"], axis=1))
     with pytest.raises(InvalidInputError, match=r"differ as text; found 1, '1'"):
         model.fit(X, X["a"])

@@ -1,3 +1,5 @@
+from contextlib import nullcontext
+
 import numpy as np
 import polars as pl
 import pytest
@@ -49,11 +51,12 @@ def test_errors_are_brought_into_the_range_that_can_be_squared(error, inside):
 def test_a_lazy_frame_is_sent_to_the_functions_that_take_one():
     frame = pl.LazyFrame({"u": [1.0, 2.0], "e": [1.0, 2.0]})
     scaler = Witness().fit([2.0, 3.0], [1.0, 1.0])
+    fitted = ss.Recalibrator(ss.NoScaling(), law="normal").fit([2.0, 3.0], [1.0, 1.0])
     for ask in (
+        lambda: fitted.conformalize(frame, [1.0, 2.0]),
         lambda: Witness().fit(frame, [1.0, 2.0]),
         lambda: scaler.predict(frame),
         lambda: scaler.score(frame, [1.0, 2.0]),
-        lambda: scaler.conformalize(frame, [1.0, 2.0]),
     ):
         with pytest.raises(InvalidInputError, match=r"a lazy frame\. .*frames: fit"):
             ask()
@@ -113,6 +116,8 @@ def as_table(p):
         ss.CategoryScaling("phase"),
         ss.RakedScaling(),
         ss.BoostedScaling(max_trees=20),
+        ss.Recalibrator(ss.RakedScaling(), shift="auto"),
+        ss.Recalibrator(ss.CategoryScaling("phase")),
     ],
     ids=lambda scaler: type(scaler).__name__,
 )
@@ -125,20 +130,27 @@ def test_predictions_take_the_place_of_a_table_in_every_call(scaler):
     np.testing.assert_array_equal(one.predict(new), other.predict(Y))
     assert list(one.feature_names_in_) == ["u", "mass", "phase"]
     assert one.score(new) == other.score(Y, new.error)
-    one.conformalize(new, by_category=Y["phase"])
-    other.conformalize(Y, new.error, by_category=Y["phase"])
-    np.testing.assert_array_equal(one.conformal_.z, other.conformal_.z)
+    told = nullcontext()
+    if isinstance(scaler, ss.Recalibrator):
+        one.conformalize(new, by_category=Y["phase"])
+        other.conformalize(Y, new.error, by_category=Y["phase"])
+        np.testing.assert_array_equal(one.conformal_.z, other.conformal_.z)
+        levels = [0.1, 0.5, 0.9]
+        np.testing.assert_array_equal(
+            one.predict_quantiles(new, levels), other.predict_quantiles(Y, levels)
+        )
+        told = pytest.warns(ForgottenIntervalsWarning)
     if one.is_updatable:
-        with pytest.warns(ForgottenIntervalsWarning):
+        with told:
             one.update(new)
-        with pytest.warns(ForgottenIntervalsWarning):
+        with told:
             other.update(Y, new.error)
         np.testing.assert_array_equal(one.predict(p), other.predict(X))
 
 
 def test_nothing_is_passed_beside_predictions():
     p = predictions()
-    fitted = ss.TemperatureScaling().fit(p)
+    fitted = ss.Recalibrator(ss.TemperatureScaling()).fit(p)
     twice = pytest.raises(InvalidInputError, match="given twice")
     for others in ({"y": p.error}, {"groups": p.error}, {"sample_weight": p.error}):
         with twice:
@@ -153,7 +165,8 @@ def test_nothing_is_passed_beside_predictions():
 
 def test_predictions_without_errors_are_for_predict_alone():
     new = ss.Predictions(y_std=[1.0, 2.0])
-    fitted = ss.TemperatureScaling().fit([1.0, 2.0], [2.0, -4.0])
+    fitted = ss.Recalibrator(ss.TemperatureScaling(), law="normal")
+    fitted.fit([1.0, 2.0], [2.0, -4.0])
     assert fitted.predict(new).tolist() == [2.0, 4.0]
     for ask in (fitted.fit, fitted.score, fitted.conformalize, fitted.update):
         with pytest.raises(InvalidInputError, match="must have errors"):

@@ -1,4 +1,4 @@
-"""`conformalize` and `predict_interval`, over the registry of all recalibrators."""
+"""`conformalize` and `predict_interval`, with every scaling there is."""
 
 import numpy as np
 import pandas as pd
@@ -45,10 +45,17 @@ def make_rows(n, seed, *, tail=None):
 FIT, HELD_OUT, NEW = (make_rows(n, seed) for n, seed in ((200, 1), (150, 2), (80, 3)))
 
 
+def recalibrator(Scaler):
+    return ss.Recalibrator(Scaler(**QUICK.get(Scaler, {})))
+
+
+TEMPERATURE = ss.Recalibrator(ss.TemperatureScaling())
+
+
 @pytest.fixture(scope="module")
 def fitted():
-    """Every recalibrator, fitted once."""
-    return {each: each(**QUICK.get(each, {})).fit(*FIT) for each in SCALERS}
+    """A recalibrator of every scaling, fitted once."""
+    return {each: recalibrator(each).fit(*FIT) for each in SCALERS}
 
 
 def limits_of(scaler, z, coverage=0.9):
@@ -92,38 +99,49 @@ def test_a_saved_recalibrator_gives_the_same_intervals_bit_for_bit(fitted, Scale
 
 @every_scaler
 def test_fitting_again_forgets_the_held_out_rows(Scaler):
-    scaler = Scaler(**QUICK.get(Scaler, {})).fit(*FIT)
+    scaler = recalibrator(Scaler).fit(*FIT)
     before = set(vars(scaler))
-    scaler.conformalize(*HELD_OUT).fit(*FIT)
+    expected = scaler.predict_interval(NEW[0])
+    scaler.conformalize(*HELD_OUT)
+    assert not np.array_equal(scaler.predict_interval(NEW[0]), expected)
+    scaler.fit(*FIT)
     assert set(vars(scaler)) == before
-    with pytest.raises(NotFittedError, match="call conformalize\\(X, error\\) with"):
-        scaler.predict_interval(NEW[0])
+    np.testing.assert_array_equal(scaler.predict_interval(NEW[0]), expected)
 
 
 def test_a_fit_that_fails_forgets_them_too():
-    scaler = ss.TemperatureScaling().fit(*FIT).conformalize(*HELD_OUT)
+    scaler = clone(TEMPERATURE).fit(*FIT).conformalize(*HELD_OUT)
     with pytest.raises(InvalidInputError, match="same number of rows"):
         scaler.fit(FIT[0], FIT[1][1:])
     assert not hasattr(scaler, "conformal_")
 
 
-@every_scaler
-def test_without_fit_or_held_out_rows_the_error_names_the_remedy(Scaler):
-    scaler = Scaler(**QUICK.get(Scaler, {}))
+def test_without_fit_or_held_out_rows_the_error_names_the_remedy():
+    scaler = clone(TEMPERATURE)
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         scaler.predict_interval(NEW[0])
     with pytest.raises(NotFittedError, match="is not fitted yet"):
         scaler.conformalize(*HELD_OUT)
     scaler.fit(*FIT)
-    with pytest.raises(NotFittedError, match="need rows that the recalibrator was not"):
-        scaler.predict_interval(NEW[0])
+    with pytest.raises(InvalidInputError, match="call conformalize with `by_category`"):
+        scaler.predict_interval(NEW[0], by_category=NEW[0][:, 1])
     copy = clone(scaler.conformalize(*HELD_OUT)).fit(*FIT)
-    with pytest.raises(NotFittedError, match="need rows that the recalibrator was not"):
-        copy.predict_interval(NEW[0])
+    assert not hasattr(copy, "conformal_")
+
+
+@every_scaler
+def test_without_held_out_rows_limits_are_those_of_the_law(fitted, Scaler):
+    scaler = clone(fitted[Scaler]).fit(*FIT)
+    limits = scaler.predict_interval(NEW[0], 0.8)
+    expected = scaler.predict_quantiles(NEW[0], [0.1, 0.9])
+    np.testing.assert_allclose(limits, expected, rtol=1e-12)
+    z = limits / scaler.predict(NEW[0])[:, None]
+    assert z[0, 0] > -z[0, 1]  # errors are skewed
+    assert ss.picp(NEW[1], limits) == pytest.approx(0.8, abs=0.15)
 
 
 def test_conformalizing_again_replaces_the_rows():
-    scaler = ss.TemperatureScaling().fit(*FIT).conformalize(*NEW)
+    scaler = clone(TEMPERATURE).fit(*FIT).conformalize(*NEW)
     first = scaler.predict_interval(NEW[0])
     scaler.conformalize(*HELD_OUT, by_category=HELD_OUT[0][:, 1]).conformalize(*NEW)
     np.testing.assert_array_equal(scaler.predict_interval(NEW[0]), first)
@@ -140,8 +158,12 @@ def test_data_frames_give_the_limits_that_arrays_give(library):
         return column if library == "pandas" else column.cast(*cast)
 
     cast = {"polars": (pl.String,), "pyarrow": (pa.string(),), "pandas": ()}[library]
-    arrays = ss.BinwiseScaling(5).fit(*FIT)
-    frames = ss.BinwiseScaling(5).fit(frame(FIT[0]), FIT[1])
+    arrays = recalibrator(ss.BinwiseScaling).fit(*FIT)
+    frames = recalibrator(ss.BinwiseScaling).fit(frame(FIT[0]), FIT[1])
+    np.testing.assert_array_equal(
+        frames.predict_quantiles(frame(NEW[0]), [0.1, 0.9]),
+        arrays.predict_quantiles(NEW[0], [0.1, 0.9]),
+    )
     arrays.conformalize(*HELD_OUT, by_category=HELD_OUT[0][:, 1])
     frames.conformalize(
         frame(HELD_OUT[0]), HELD_OUT[1], by_category=labels(HELD_OUT[0])
@@ -153,7 +175,7 @@ def test_data_frames_give_the_limits_that_arrays_give(library):
 
 
 def test_bad_held_out_rows_are_refused_by_name():
-    scaler = ss.TemperatureScaling().fit(*FIT)
+    scaler = clone(TEMPERATURE).fit(*FIT)
     X, error = HELD_OUT
     with pytest.raises(InvalidInputError, match="`X` and `error` must have the same"):
         scaler.conformalize(X, error[1:])
@@ -163,13 +185,13 @@ def test_bad_held_out_rows_are_refused_by_name():
         InvalidInputError, match="`X` and `by_category` must have the same"
     ):
         scaler.conformalize(X, error, by_category=X[1:, 1])
-    with pytest.raises(ValueError, match="X has 2 features, but TemperatureScaling"):
+    with pytest.raises(ValueError, match="X has 2 features, but Recalibrator"):
         scaler.conformalize(X[:, :2], error)
     assert not hasattr(scaler, "conformal_")
 
 
 def test_the_caller_s_line_is_the_one_that_a_warning_shows():
-    scaler = ss.TemperatureScaling().fit(*FIT).conformalize(HELD_OUT[0][:5], np.ones(5))
+    scaler = clone(TEMPERATURE).fit(*FIT).conformalize(HELD_OUT[0][:5], np.ones(5))
     with pytest.warns(InfiniteIntervalWarning) as caught:
         scaler.predict_interval(NEW[0], 0.99)
     assert caught[0].filename == __file__
@@ -179,9 +201,9 @@ def test_the_caller_s_line_is_the_one_that_a_warning_shows():
 
 N_REPLICATIONS, N_NEW = 500, 20
 LAW_SCALERS = {
-    "temperature": ss.TemperatureScaling(),
-    "binwise": ss.BinwiseScaling(5, least_rows=0),
-    "boosted": ss.BoostedScaling(max_trees=5, n_folds=2),
+    "temperature": TEMPERATURE,
+    "binwise": ss.Recalibrator(ss.BinwiseScaling(5, least_rows=0)),
+    "boosted": ss.Recalibrator(ss.BoostedScaling(max_trees=5, n_folds=2)),
 }
 TAILS = {"normal": stats.norm, "t(3)": stats.t(3)}
 
@@ -262,6 +284,80 @@ def test_coverage_follows_the_beta_binomial_law(name, tail, n, kind):
     # 39 cases of two tests each: a wrong rank gives far smaller p-values than these
     assert stats.binomtest(int(first.sum()), first.size, probability).pvalue > 1e-4
     assert chi_square_p(counts, law) > 1e-4
+
+
+# --- groups -------------------------------------------------------------------------
+
+
+def grouped_rows(n_groups, seed, size=40, correlation=0.9):
+    """Errors of which those of a group have most in common."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(n_groups), size)
+    common = rng.normal(size=n_groups)[group] * np.sqrt(correlation)
+    error = common + rng.normal(size=group.size) * np.sqrt(1 - correlation)
+    return np.ones(group.size), error, group
+
+
+def test_each_group_counts_as_one_row():
+    scaler = clone(TEMPERATURE).fit(*FIT)
+    X, error = HELD_OUT
+    alone = scaler.conformalize(X, error).predict_interval(NEW[0])
+    groups = np.array([f"g{i}" for i in range(150)])
+    found = scaler.conformalize(X, error, groups=groups).predict_interval(NEW[0])
+    np.testing.assert_array_equal(found, alone)
+    # a row that was measured ten times counts as one, and not as ten
+    rows = np.repeat(np.arange(150), np.where(np.arange(150) < 50, 10, 1))
+    scaler.conformalize(X[rows], error[rows], groups=groups[rows])
+    np.testing.assert_array_equal(scaler.predict_interval(NEW[0]), alone)
+    # weights of groups are those of their rows, whatever their number
+    w = np.random.default_rng(0).gamma(1, size=150)
+    one = scaler.conformalize(X, error, sample_weight=w).predict_interval(NEW[0], 0.8)
+    scaler.conformalize(
+        X[rows], error[rows], groups=groups[rows], sample_weight=w[rows]
+    )
+    np.testing.assert_allclose(scaler.predict_interval(NEW[0], 0.8), one)
+
+
+def test_few_groups_are_few_rows():
+    scaler = clone(TEMPERATURE).fit(*FIT)
+    X, error = HELD_OUT
+    scaler.conformalize(X, error, groups=np.arange(150) % 8)
+    with pytest.warns(InfiniteIntervalWarning, match="at least 9 held-out rows.*8"):
+        assert np.isinf(scaler.predict_interval(NEW[0], 0.9)).all()
+    assert np.isfinite(scaler.predict_interval(NEW[0], 0.8)).all()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_groups_within_a_category_are_those_of_its_rows_alone(weighted):
+    scaler = clone(TEMPERATURE).fit(*FIT)
+    X, error = HELD_OUT
+    category = np.where(np.arange(150) < 70, "a", "b")
+    groups = np.random.default_rng(0).integers(0, 30, 150)
+    w = np.random.default_rng(1).gamma(2, size=150) if weighted else np.ones(150)
+    scaler.conformalize(X, error, category, groups, w)
+    for each in ("a", "b"):
+        own = category == each
+        found = scaler.predict_interval(
+            NEW[0], 0.8, by_category=np.full(len(NEW[0]), each)
+        )
+        alone = clone(TEMPERATURE).fit(*FIT)
+        alone.conformalize(X[own], error[own], None, groups[own], w[own])
+        np.testing.assert_allclose(found, alone.predict_interval(NEW[0], 0.8))
+
+
+@pytest.mark.slow
+def test_rows_of_new_groups_are_held_as_often_as_asked_for():
+    scaler = ss.Recalibrator(ss.NoScaling(), law="normal").fit([1.0, 1.0], [1.0, -1.0])
+    held, without = [], []
+    for seed in range(200):
+        u, error, group = grouped_rows(10, (seed, 0))
+        new_u, new_error, _ = grouped_rows(200, (seed, 1), size=1)
+        scaler.conformalize(u, error, groups=group)
+        held.append(ss.picp(new_error, scaler.predict_interval(new_u, 0.9)))
+        scaler.conformalize(u, error)
+        without.append(ss.picp(new_error, scaler.predict_interval(new_u, 0.9)))
+    assert np.mean(held) >= 0.89
+    assert np.mean(without) < 0.88
 
 
 @pytest.mark.slow

@@ -347,7 +347,7 @@ def choose(predicted, error, verdicts=None):
     unseen = {name: Unseen(u, u) for name, u in predicted.items()}
     rows = as_predictions(error, np.ones(error.size))
     scaler._choose(names, unseen, verdicts or {}, rows)
-    scaler.decisive_rows_, scaler.column_notes_, scaler.tails_ = [], [], ""
+    scaler.decisive_rows_, scaler.column_notes_ = [], []
     return scaler
 
 

@@ -3,7 +3,13 @@ import pytest
 
 from sigmascale._support.labels import Categories
 from sigmascale.bins.partitions import EqualSizeBins, LabelBins
-from sigmascale.scaling.trees import CHUNK, Grower, TreeOptions
+from sigmascale.scaling.trees import (
+    CHUNK,
+    GammaLeaves,
+    Grower,
+    SquaredLeaves,
+    TreeOptions,
+)
 
 # --- growing -------------------------------------------------------------------------
 
@@ -20,10 +26,15 @@ def walk(trees, codes, booster=0):
     return np.array(found)
 
 
-def grow(codes, ratio, columns, options):
+def gamma(k):
+    """Return leaves of ratios that all count in full."""
+    return GammaLeaves(k, np.inf)
+
+
+def grow(codes, ratio, columns, options, leaves):
     """Return the tree of one booster that has seen all rows, and its prediction."""
     seen = np.ones((1, ratio.size), dtype=bool)
-    trees = Grower(codes, columns, seen, options).grow(ratio[None])
+    trees = Grower(codes, columns, seen, options, leaves).grow(ratio[None])
     return trees, trees.value[0][trees.leaf[0]]
 
 
@@ -31,8 +42,12 @@ def with_mean_1(ratio):
     return ratio / ratio.mean()
 
 
-def leaf(ratio, k):
-    """Return the value of a leaf, and by how much it reduces the gamma deviance."""
+def leaf(ratio, leaves):
+    """Return the value of a leaf, and by how much it reduces the loss."""
+    k = leaves.pseudo_rows
+    if isinstance(leaves, SquaredLeaves):
+        value = ratio.sum() / (ratio.size + k)
+        return value, np.sum(ratio**2 - (ratio - value) ** 2) - k * value**2
     value = np.log((ratio.sum() + k) / (ratio.size + k))
     return value, np.sum(ratio - (ratio * np.exp(-value) + value))
 
@@ -50,15 +65,15 @@ def splits(column, codes):
         yield sent[:, : cut + 1].any(axis=1)
 
 
-def grown_by_force(codes, ratio, columns, options, depth):
+def grown_by_force(codes, ratio, columns, options, leaves, depth):
     """Return the values of the rows, from the best of all splits at every node."""
-    k = options.pseudo_rows
-    value, unsplit = leaf(ratio, k)
+    value, unsplit = leaf(ratio, leaves)
     best, best_gain = None, 0.0
     for column, code in zip(columns, codes.T, strict=True) if depth else ():
         for left in splits(column, code):
             if min(left.sum(), (~left).sum()) >= options.min_rows:
-                gain = leaf(ratio[left], k)[1] + leaf(ratio[~left], k)[1] - unsplit
+                both = leaf(ratio[left], leaves)[1] + leaf(ratio[~left], leaves)[1]
+                gain = both - unsplit
                 if gain > best_gain + 1e-9:
                     best, best_gain = left, gain
     if best is None:
@@ -66,7 +81,7 @@ def grown_by_force(codes, ratio, columns, options, depth):
     values = np.empty(ratio.size)
     for side in (best, ~best):
         values[side] = grown_by_force(
-            codes[side], ratio[side], columns, options, depth - 1
+            codes[side], ratio[side], columns, options, leaves, depth - 1
         )
     return values
 
@@ -92,10 +107,30 @@ def test_every_split_is_the_best_of_all(depth, k, seed):
     second[rng.random(60) < 0.2] = np.nan
     columns, codes = code_columns(np.ones(60), first, second)
     ratio = with_mean_1(np.exp(first + np.isnan(second)) * rng.gamma(1, size=60))
-    options = TreeOptions(depth=depth, min_rows=6, pseudo_rows=k, rate=0.3)
-    tree, predicted = grow(codes, ratio, columns, options)
-    expected = grown_by_force(codes, ratio, columns, options, depth)
+    options = TreeOptions(depth=depth, min_rows=6, rate=0.3)
+    tree, predicted = grow(codes, ratio, columns, options, gamma(k))
+    expected = grown_by_force(codes, ratio, columns, options, gamma(k), depth)
     np.testing.assert_allclose(predicted, expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_array_equal(walk(tree, codes), predicted)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("cap", [30.0, 1.5])
+def test_splits_of_numbers_of_either_sign_are_the_best_of_all(cap, seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.normal(size=(2, 60))
+    second[rng.random(60) < 0.2] = np.nan
+    label = rng.choice(list("abc"), 60)
+    columns, codes = code_columns(first, second, label)
+    z = first - np.isnan(second) + (label == "b") + rng.standard_t(3, 60)
+    options, leaves = (
+        TreeOptions(depth=2, min_rows=6, rate=0.3),
+        SquaredLeaves(4.0, cap),
+    )
+    tree, predicted = grow(codes, z, columns, options, leaves)
+    counted = np.clip(z, -cap, cap)
+    expected = grown_by_force(codes, counted, columns, options, leaves, 2)
+    np.testing.assert_allclose(predicted, expected, rtol=1e-8, atol=1e-9)
     np.testing.assert_array_equal(walk(tree, codes), predicted)
 
 
@@ -108,9 +143,9 @@ def test_labels_are_split_as_the_best_of_all_their_subsets(seed):
     ratio = np.array([size[each] for each in label]) * rng.gamma(2, size=60)
     ratio = with_mean_1(ratio)
     # with hardly any shrinkage, no other order of labels can be better
-    options = TreeOptions(depth=2, min_rows=10, pseudo_rows=1e-9, rate=1.0)
-    tree, predicted = grow(codes, ratio, columns, options)
-    expected = grown_by_force(codes, ratio, columns, options, 2)
+    options = TreeOptions(depth=2, min_rows=10, rate=1.0)
+    tree, predicted = grow(codes, ratio, columns, options, gamma(1e-9))
+    expected = grown_by_force(codes, ratio, columns, options, gamma(1e-9), 2)
     np.testing.assert_allclose(predicted, expected, rtol=1e-6)
     np.testing.assert_array_equal(walk(tree, codes), predicted)
 
@@ -119,9 +154,9 @@ def test_labels_with_few_rows_are_ordered_by_their_shrunken_means():
     label = np.repeat(list("abc"), [40, 5, 40])
     columns, codes = code_columns(label)
     ratio = with_mean_1(np.repeat([0.8, 3.0, 1.5], [40, 5, 40]))
-    options = TreeOptions(depth=1, min_rows=1, pseudo_rows=20.0, rate=1.0)
-    _, predicted = grow(codes, ratio, columns, options)
-    expected = grown_by_force(codes, ratio, columns, options, 1)
+    options = TreeOptions(depth=1, min_rows=1, rate=1.0)
+    _, predicted = grow(codes, ratio, columns, options, gamma(20.0))
+    expected = grown_by_force(codes, ratio, columns, options, gamma(20.0), 1)
     np.testing.assert_allclose(predicted, expected, rtol=1e-9)
     assert predicted[0] != predicted[40] == predicted[45]
 
@@ -130,8 +165,10 @@ def test_labels_with_few_rows_are_ordered_by_their_shrunken_means():
 def test_a_leaf_has_no_fewer_rows_than_asked_for(min_rows):
     x = np.repeat([1.0, 2.0], [20, 80])
     columns, codes = code_columns(x)
-    options = TreeOptions(depth=1, min_rows=min_rows, pseudo_rows=5.0, rate=1.0)
-    tree, predicted = grow(codes, np.where(x == 1, 4.0, 0.25), columns, options)
+    options = TreeOptions(depth=1, min_rows=min_rows, rate=1.0)
+    tree, predicted = grow(
+        codes, np.where(x == 1, 4.0, 0.25), columns, options, gamma(5.0)
+    )
     if min_rows > 20:
         assert not predicted.any()
         assert not tree.value.any()
@@ -143,8 +180,8 @@ def test_a_leaf_has_no_fewer_rows_than_asked_for(min_rows):
 def test_values_missing_only_later_follow_the_larger_side(larger):
     x = np.where(np.arange(60) < 20, 3 - larger, larger)
     columns, codes = code_columns(x)
-    options = TreeOptions(depth=1, min_rows=5, pseudo_rows=1.0, rate=0.1)
-    tree, _ = grow(codes, x**4, columns, options)
+    options = TreeOptions(depth=1, min_rows=5, rate=0.1)
+    tree, _ = grow(codes, x**4, columns, options, gamma(1.0))
     missing = walk(tree, columns[0].coded(np.array([np.nan]))[:, None])
     assert missing == walk(tree, columns[0].coded(np.array([larger]))[:, None])
     assert np.unique(tree.value).size == 2
@@ -152,8 +189,8 @@ def test_values_missing_only_later_follow_the_larger_side(larger):
 
 def test_columns_without_a_difference_grow_nothing():
     columns, codes = code_columns(np.ones(50), np.full(50, np.nan))
-    options = TreeOptions(depth=2, min_rows=1, pseudo_rows=1.0, rate=0.5)
-    tree, predicted = grow(codes, np.linspace(1, 9, 50), columns, options)
+    options = TreeOptions(depth=2, min_rows=1, rate=0.5)
+    tree, predicted = grow(codes, np.linspace(1, 9, 50), columns, options, gamma(1.0))
     assert tree.value.tolist() == [[0] * 4]
     assert predicted.tolist() == [0] * 50
     assert walk(tree, codes).tolist() == [0] * 50
@@ -162,8 +199,8 @@ def test_columns_without_a_difference_grow_nothing():
 def test_of_columns_that_split_alike_the_first_is_used():
     x = np.repeat([1.0, 2.0], 20)
     columns, codes = code_columns(np.ones(40), x, x)
-    options = TreeOptions(depth=1, min_rows=1, pseudo_rows=1.0, rate=0.5)
-    assert grow(codes, x, columns, options)[0].feature.tolist() == [[1]]
+    options = TreeOptions(depth=1, min_rows=1, rate=0.5)
+    assert grow(codes, x, columns, options, gamma(1.0))[0].feature.tolist() == [[1]]
 
 
 # --- several boosters in step --------------------------------------------------------
@@ -182,16 +219,19 @@ def table():
     return columns, codes, ratio, rng
 
 
-OPTIONS = TreeOptions(depth=3, min_rows=50, pseudo_rows=20.0, rate=0.1)
+OPTIONS = TreeOptions(depth=3, min_rows=50, rate=0.1)
+LEAVES = gamma(20.0)
 
 
 def test_a_booster_grows_as_if_it_had_its_rows_to_itself(table):
     columns, codes, ratio, rng = table
     fold = rng.integers(0, 3, ratio.size)
     seen = np.array([fold != k for k in range(3)])
-    together = Grower(codes, columns, seen, OPTIONS).grow(np.tile(ratio, (3, 1)))
+    together = Grower(codes, columns, seen, OPTIONS, LEAVES).grow(
+        np.tile(ratio, (3, 1))
+    )
     for k, rows in enumerate(seen):
-        alone, predicted = grow(codes[rows], ratio[rows], columns, OPTIONS)
+        alone, predicted = grow(codes[rows], ratio[rows], columns, OPTIONS, LEAVES)
         np.testing.assert_array_equal(together.feature[k], alone.feature[0])
         np.testing.assert_array_equal(together.left[k], alone.left[0])
         np.testing.assert_allclose(together.value[k], alone.value[0], atol=1e-6)
@@ -204,15 +244,18 @@ def test_a_booster_grows_as_if_it_had_its_rows_to_itself(table):
 def test_ratios_count_up_to_the_cap(table):
     columns, codes, ratio, _ = table
     seen = np.ones((1, ratio.size), dtype=bool)
-    grower = Grower(codes, columns, seen, OPTIONS)
-    capped = grower.grow(ratio[None], cap=2.0)
-    expected = grower.grow(np.minimum(ratio, 2.0)[None])
-    np.testing.assert_array_equal(capped.value, expected.value)
-    assert not np.array_equal(capped.value, grower.grow(ratio[None]).value)
+    capped, whole = (
+        Grower(codes, columns, seen, OPTIONS, GammaLeaves(20.0, cap))
+        for cap in (2.0, np.inf)
+    )
+    found = capped.grow(ratio[None]).value
+    expected = whole.grow(np.minimum(ratio, 2.0)[None]).value
+    np.testing.assert_array_equal(found, expected)
+    assert not np.array_equal(found, whole.grow(ratio[None]).value)
 
 
 def test_a_unit_of_the_ratios_changes_nothing(table):
     columns, codes, ratio, _ = table
-    expected, _ = grow(codes, ratio, columns, OPTIONS)
-    found, _ = grow(codes, 1024 * ratio, columns, OPTIONS)
+    expected, _ = grow(codes, ratio, columns, OPTIONS, LEAVES)
+    found, _ = grow(codes, 1024 * ratio, columns, OPTIONS, LEAVES)
     np.testing.assert_array_equal(found.value, expected.value)

@@ -245,11 +245,10 @@ def test_fits_that_differ_are_not_merged():
             bins.merge(other)
 
 
-@pytest.mark.parametrize("method", [*scalers(), "student", "loss"])
+@pytest.mark.parametrize("method", [*scalers(), "loss"])
 def test_every_recalibrator_is_updated_or_says_what_to_do(method):
     X, error = make(120)
     special = {
-        "student": ss.TemperatureScaling(distribution="student"),
         "loss": ss.BinwiseScaling(3, loss="consistency", max_evaluations=20),
         "category": UPDATABLE["category"],
         "binwise": UPDATABLE["binwise"],
@@ -325,7 +324,8 @@ def test_an_uncertainty_of_zero_is_raised_to_the_smallest_seen_so_far():
 
 def test_intervals_are_forgotten_with_a_word_on_it():
     X, error = make(100)
-    scaler = ss.TemperatureScaling().fit(X["u"], error).conformalize(X["u"], error)
+    scaler = ss.Recalibrator(ss.TemperatureScaling()).fit(X["u"], error)
+    scaler.conformalize(X["u"], error)
     with pytest.warns(ForgottenIntervalsWarning, match="Intervals are forgotten"):
         scaler.update(X["u"], error)
     assert not hasattr(scaler, "conformal_")

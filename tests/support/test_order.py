@@ -25,7 +25,11 @@ OTHER = E.sample(frac=1, random_state=0)
         (lambda: ss.TemperatureScaling().fit(pd.DataFrame({"u": U}), OTHER), "`y`"),
         (lambda: ss.TemperatureScaling().fit(U, E).score(U, OTHER), "`X` and `y`"),
         (
-            lambda: ss.TemperatureScaling().fit(U, E).conformalize(U, OTHER),
+            lambda: (
+                ss.Recalibrator(ss.TemperatureScaling(), law="normal")
+                .fit(U, E)
+                .conformalize(U, OTHER)
+            ),
             "`X` and `error`",
         ),
         (

@@ -86,7 +86,11 @@ def test_wide_frames_are_fitted_lazily():
     for lazy in engines(frame):
         targets = ss.RecalibratedTargets(names=NAMES)
         assert ss.frames.fit(targets, lazy, **columns) is targets
-        assert [s.n_samples_fit_ for s in targets.scalers_.values()] == [600, 600, 60]
+        assert [s.n_samples_fit_ for s in targets.recalibrators_.values()] == [
+            600,
+            600,
+            60,
+        ]
         found.append(targets.predict(X))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
     # entries are independent, as those of a long table are
@@ -98,7 +102,7 @@ def test_wide_frames_are_fitted_lazily():
     np.testing.assert_allclose(found[0][row, k], long.predict(table), rtol=1e-9)
     sampled = ss.RecalibratedTargets(names=NAMES)
     ss.frames.fit(sampled, frame.lazy(), **columns, sample=600)
-    assert "sample of" in sampled.scalers_["a"].describe()
+    assert "sample of" in sampled.recalibrators_["a"].describe()
     z2 = (y.to_numpy() / sampled.predict(X)) ** 2
     np.testing.assert_allclose(np.nanmean(z2, axis=0), 1.0, atol=0.3)
 

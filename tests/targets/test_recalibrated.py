@@ -82,7 +82,7 @@ def test_a_target_with_many_rows_stands_by_itself():
         0, floor_sd=2.0, sizes=[4000, 4000, 4000, 4000, 30]
     )
     targets = ss.RecalibratedTargets().fit(u, error)
-    weights = [each.own_weight_ for each in targets.scalers_.values()]
+    weights = [each.own_weight_ for each in targets.scalings.values()]
     assert min(weights[:4]) > 0.9
     assert weights[4] < weights[0]
     ratio = targets.predict(u_new) / separate_fits(u, error, u_new)
@@ -97,7 +97,7 @@ def test_missing_entries_are_those_of_a_long_table_without_these_rows():
     row, target = np.nonzero(~np.isnan(error))
     table = pl.DataFrame({"u": u[row, target], "t": np.array(names)[target]})
     long = ss.RecalibratedTargets(by="t").fit(table, error[row, target], groups=row)
-    assert list(long.scalers_) == names
+    assert list(long.recalibrators_) == names
     predicted = wide.predict(u)
     assert np.isnan(predicted[np.isnan(u)]).all()
     np.testing.assert_array_equal(predicted[row, target], long.predict(table))
@@ -144,7 +144,7 @@ def test_one_target_is_recalibrated_as_by_its_template_alone():
         ss.RakedScaling(4, shrinkage=10.0),
         ss.BoostedScaling(max_trees=3, n_folds=2),
         ss.SelectedScaling(candidates={"t": ss.TemperatureScaling()}, n_folds=2),
-        ss.LinearScaling(distribution="student"),
+        ss.LinearScaling(),
     ],
     ids=lambda each: type(each).__name__,
 )
@@ -161,9 +161,10 @@ def test_every_recalibrator_can_be_the_template(template):
     assert targets.score(X, error_new) < 0 or targets.score(X, error_new) > 0
     zms = np.mean((error_new / predicted) ** 2, axis=0)
     assert (abs(np.log(zms[2:])) < 0.7).all()  # of those with 120 rows
-    assert hasattr(targets.scalers_["y0"], "law_") == (
-        template.distribution == "student"
-    )
+    for k, each in enumerate(targets.recalibrators_.values()):
+        assert (each.law_.words == "normal") == (k < 2)  # 10 and 25 rows
+        limits = each.predict_interval(X[:, [k, 4]], 0.8)
+        assert ss.picp(error_new[:, k], limits) == pytest.approx(0.8, abs=0.2)
 
 
 def test_features_are_shared_and_follow_the_uncertainties():
@@ -173,12 +174,12 @@ def test_features_are_shared_and_follow_the_uncertainties():
     X = pd.DataFrame({"u_a": u[:, 0], "u_b": u[:, 1], "x": x})
     y = pd.DataFrame({"a": error[:, 0], "b": error[:, 1]})
     targets = ss.RecalibratedTargets(ss.BinwiseScaling(2, by="x")).fit(X, y)
-    assert list(targets.scalers_) == ["a", "b"]
+    assert list(targets.recalibrators_) == ["a", "b"]
     factor = targets.predict(X) / u
     np.testing.assert_allclose(factor[x > 0.55], 3.0, rtol=0.1)
     np.testing.assert_allclose(factor[x < 0.45], 1.0, rtol=0.1)
     # each is a recalibrator like all others
-    alone = targets.scalers_["b"].predict(X[["u_b", "x"]])
+    alone = targets.recalibrators_["b"].predict(X[["u_b", "x"]])
     np.testing.assert_array_equal(alone, targets.predict(X)[:, 1])
     with pytest.raises(ValueError, match="feature names should match"):
         targets.predict(X[["u_b", "u_a", "x"]])
@@ -201,8 +202,8 @@ def test_columns_are_paired_by_their_names_whatever_their_order(prefix, of_error
     targets = ss.RecalibratedTargets(ss.TemperatureScaling())
     targets.fit(X, error.add_prefix(of_errors))
     for name, factor in factors.items():
-        scaler = targets.scalers_[of_errors + name]
-        assert scaler.own_factor_ == pytest.approx(factor, rel=0.1)
+        scaler = targets.recalibrators_[of_errors + name]
+        assert scaler.scaling_.own_factor_ == pytest.approx(factor, rel=0.1)
         assert scaler.feature_names_in_.tolist() == [prefix + name, "x"]
     expected = u * [1.0, 2.0, 4.0]
     np.testing.assert_allclose(targets.predict(X), expected, rtol=0.1)
@@ -254,7 +255,7 @@ def test_groups_make_targets_lean_more():
     for labels in (None, group):
         targets = ss.RecalibratedTargets(ss.TemperatureScaling())
         targets.fit(u, error, groups=labels)
-        factors = [each.factor_ for each in targets.scalers_.values()]
+        factors = [each.factor_ for each in targets.scalings.values()]
         spread[labels is None] = np.std(np.log(factors))
     assert spread[False] < 0.7 * spread[True]
 
@@ -284,7 +285,7 @@ def test_weights_are_repeats_and_only_their_ratios_matter(template):
     plain = fit(u, error, row)
     ones = fit(u, error, row, np.full(len(u), 2.5))
     np.testing.assert_array_equal(ones.predict(u_new), plain.predict(u_new))
-    assert "count as" in weighted.scalers_["y0"].describe()
+    assert "count as" in weighted.recalibrators_["y0"].describe()
 
 
 def test_a_target_without_errors_that_differ_from_0_leans_on_the_others():
@@ -352,7 +353,7 @@ def test_arguments_that_do_not_fit_are_refused():
         ss.RecalibratedTargets(names=["a", "a"]).fit(u, error)
     with pytest.raises(InvalidInputError, match="column of uncertainties for each of"):
         ss.RecalibratedTargets().fit(u[:, :1], error)
-    with pytest.raises(InvalidInputError, match="`scaler` must be a recalibrator"):
+    with pytest.raises(InvalidInputError, match="`scaling` must be a recalibrator"):
         ss.RecalibratedTargets("linear").fit(u, error)
     with pytest.raises(InvalidInputError, match="same number of rows"):
         ss.RecalibratedTargets().fit(u[:20], error)
@@ -360,7 +361,7 @@ def test_arguments_that_do_not_fit_are_refused():
         ss.RecalibratedTargets(by=1).fit(u, error)
     with pytest.raises(InvalidInputError, match="requires y to be passed"):
         ss.RecalibratedTargets().fit(u, None)
-    one = ss.RecalibratedTargets().fit(u, error).scalers_["y0"]
+    one = ss.RecalibratedTargets().fit(u, error).recalibrators_["y0"]
     with pytest.raises(InvalidInputError, match="is not fitted alone"):
         one.fit(u[:, 0], error[:, 0])
     with pytest.raises(NotFittedError, match="is not fitted yet"):
@@ -414,5 +415,5 @@ def test_a_clone_learns_the_same():
     u, error, *_ = make_targets(7, sizes=[40, 80])
     targets = ss.RecalibratedTargets(ss.IsotonicScaling()).fit(u, error)
     again = clone(targets)
-    assert not hasattr(again, "scalers_")
+    assert not hasattr(again, "recalibrators_")
     np.testing.assert_array_equal(again.fit(u, error).predict(u), targets.predict(u))

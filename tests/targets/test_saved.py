@@ -45,10 +45,10 @@ def sealed(document):
     "parameters",
     [
         {},
-        {"scaler": ss.BinwiseScaling(3, by="x"), "names": ["p", "q", "r"]},
-        {"scaler": ss.LinearScaling(distribution="student"), "random_state": 3},
+        {"scaling": ss.BinwiseScaling(3, by="x"), "names": ["p", "q", "r"]},
+        {"law": "normal", "shift": "auto", "random_state": 3},
     ],
-    ids=["default", "binwise", "student"],
+    ids=["default", "binwise", "normal law"],
 )
 def test_what_is_loaded_predicts_bit_for_bit_and_is_saved_to_the_same_bytes(
     parameters, tmp_path
@@ -88,7 +88,7 @@ def test_long_tables_and_single_columns_come_back():
 def test_one_target_is_saved_alone_as_any_recalibrator(tmp_path):
     targets, (X, _) = fitted(), make()
     path = tmp_path / "one.json"
-    ss.save(targets.scalers_["b"], path)
+    ss.save(targets.recalibrators_["b"], path)
     np.testing.assert_array_equal(
         ss.load(path).predict(X.select("u_b", "x")), targets.predict(X)[:, 1]
     )
@@ -127,11 +127,15 @@ def parameters(document):
 
 def listed(document):
     """Return the targets, each with its name."""
-    return together(document)["scalers_"]["items"]
+    return together(document)["recalibrators_"]["items"]
 
 
 def learned(document, k=0):
     return listed(document)[k][1]["learned"]
+
+
+def scaling(document):
+    return learned(document)["scaling_"]["learned"]
 
 
 def columns(names):
@@ -140,7 +144,10 @@ def columns(names):
 
 CHANGES = {
     "no targets": (lambda d: listed(d).clear(), "no targets"),
-    "not a dict": (lambda d: together(d).update(scalers_=[]), "RecalibratedTargets"),
+    "not a dict": (
+        lambda d: together(d).update(recalibrators_=[]),
+        "RecalibratedTargets",
+    ),
     "same name": (lambda d: listed(d)[1].__setitem__(0, "a"), "RecalibratedTargets"),
     "no name": (
         lambda d: listed(d)[0].__setitem__(0, 3),
@@ -156,8 +163,8 @@ CHANGES = {
         lambda d: listed(d)[0][1].update({"is": "os.system"}),
         "does not know",
     ),
-    "negative factor": (lambda d: learned(d).update(factor_=-1.0), "TargetScaling"),
-    "weight of 2": (lambda d: learned(d).update(own_weight_=2.0), "TargetScaling"),
+    "negative factor": (lambda d: scaling(d).update(factor_=-1.0), "TargetScaling"),
+    "weight of 2": (lambda d: scaling(d).update(own_weight_=2.0), "TargetScaling"),
     "more learned": (lambda d: learned(d).update(predict=1), "not something that"),
     "half way": (lambda d: together(d).update(half_way_="far"), "that anyone learns"),
     "half way of 0": (lambda d: together(d).update(half_way_=0.0), "anyone learns"),
@@ -168,7 +175,7 @@ CHANGES = {
         lambda d: parameters(d).update(names=["a", "b", "d"]),
         "that anyone learns",
     ),
-    "template": (lambda d: parameters(d).update(scaler=3), "that anyone learns"),
+    "template": (lambda d: parameters(d).update(scaling=3), "that anyone learns"),
     "more parameters": (
         lambda d: parameters(d).update(n_jobs=3),
         "missing or unknown: n_jobs",
@@ -211,9 +218,9 @@ CHANGES = {
         lambda d: learned(d, 2).update(
             n_features_in_=1, feature_names_in_=columns(["u_c"])
         ),
-        "'c': the TargetScaling: what was seen",
+        "'c': the Recalibrator: what was seen",
     ),
-    "no part": (lambda d: learned(d, 1).pop("map_"), "TargetScaling"),
+    "no part": (lambda d: learned(d, 1).pop("map_"), "'b': the Recalibrator"),
     "no target": (lambda d: listed(d).append(3), "does not fit together"),
 }
 ONE = ([1.0, 2.0], [1.0, 2.0])
@@ -253,7 +260,7 @@ def places(value, path=()):
 def test_what_is_changed_is_refused_or_predicts_positive_numbers():
     X, _ = make()
     rng = np.random.default_rng(0)
-    text = dumps(fitted(scaler=ss.BinwiseScaling(3, by="x")))
+    text = dumps(fitted(scaling=ss.BinwiseScaling(3, by="x")))
     refused = 0
     for _ in range(80):
         document = json.loads(text)

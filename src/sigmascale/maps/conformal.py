@@ -105,7 +105,9 @@ class ConformalScores:
         with np.errstate(over="ignore"):  # an infinite score is a score like any other
             z = error / uncertainty
         if groups is not None:
-            inside = groups if labels is None else groups + labels.codes * groups.max()
+            inside = groups
+            if labels is not None:  # a group in two categories is two
+                inside = groups + labels.codes * (groups.max() + 1)
             weights = weights_in_groups(inside, weights)
         if labels is None:
             if weights is None:

@@ -17,6 +17,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from .._support.notices import warn
+from .._support.weights import total_of
 from ..bins.partitions import EqualSizeBins
 from ..exceptions import FewRowsWarning
 from .nodes import Code, Constant, Lookup, Node
@@ -118,14 +119,22 @@ class QuantileTable:
         These are closer to each other in the tails, where a line between two of them
         would say least.
         """
+        n_rows = total_of(z.size, weights)
         if weights is None:
             values = np.sort(z)
-            levels = np.arange(1.0, z.size + 1) / (z.size + 1)
+            ranks = np.arange(1.0, z.size + 1)
         else:
             order = np.argsort(z, kind="stable")
-            values, w = z[order], weights[order]
-            levels = (np.cumsum(w) - w / 2 + 0.5) / (w.sum() + 1)
-        if z.size > most:
+            w = weights[order]
+            ends = np.cumsum(w)
+            # a weight of 3 is a step from the rank of the first repeat to the last's;
+            # what weighs at most 1 is in the middle of its room
+            inside = 0.5 - np.minimum(w, 1) / 2
+            ranks = np.column_stack([ends - w + 1 - inside, ends + inside])
+            there = np.column_stack([np.ones(w.size, dtype=bool), w > 1])
+            values, ranks = np.repeat(z[order], 2)[there.ravel()], ranks[there]
+        levels = ranks / (n_rows + 1)
+        if max(levels.size, n_rows) > most:
             part = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
             wanted = levels[0] + (levels[-1] - levels[0]) * part
             values, levels = np.interp(wanted, levels, values), wanted

@@ -196,12 +196,18 @@ class VarianceScaler(RegressorMixin, Updating):
         """
         self._keep_size(rows)
         rows = rows.with_uncertainty(in_range(rows.uncertainty))
-        # sums that are kept must be those of the errors, even if all of them are 0
-        rows = informative(rows, replaced=not self.is_updatable)
+        rows = self._informative(rows)
         if rows.weights is not None:
             self.n_effective_ = effective_number(rows.weights)
         self.map_, unseen = self._learn_unseen(rows)
         return unseen
+
+    def _informative(self, rows: Predictions) -> Predictions:
+        """Return rows with errors that can be squared, and that something follows from.
+
+        Sums that are kept must be those of the errors, even if all of them are 0.
+        """
+        return informative(rows, replaced=not self.is_updatable)
 
     def _fit_in_folds(self, rows: Predictions, fold: Ints) -> Floats | None:
         """Fit checked rows, and return what rows of each fold get without them.
@@ -311,7 +317,8 @@ class VarianceScaler(RegressorMixin, Updating):
         """
         check_is_fitted(self)
         if on_device(X):
-            if sample_weight is None:
+            # a shift is evaluated in memory
+            if sample_weight is None and getattr(self, "shift_", None) is None:
                 return devices.score(self, X, y)
             X, y, sample_weight = on_host(X, y, sample_weight)
         rows = self._with_errors(X, y, sample_weight)

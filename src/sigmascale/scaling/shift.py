@@ -17,9 +17,9 @@ from ..maps import Clip, Constant, Node, Product, Sum
 from ..maps.prediction import rescale
 from ..predictions import Predictions
 from .boosting import BinnedTable, Boosters, boost
-from .crossfit import canonical_order, largest_counted, make_folds, rank
+from .crossfit import largest_counted, make_folds, rank
 from .linear import linear_law
-from .summaries import RowSummaries
+from .summaries import RowSummaries, full_order
 from .trees import SquaredLeaves, TreeOptions
 
 ShiftKind = Literal["constant", "auto"]
@@ -84,7 +84,7 @@ def learn_shift(
     seed : int
         Of the folds.
     """
-    order = canonical_order([rows.uncertainty], rows.errors, rows.weights)
+    order = full_order(rows)
     rows = rows.take(order)
     base = linear_law(RowSummaries(rows).variances(), subtract=False).map
     scale = rescale(base, rows)

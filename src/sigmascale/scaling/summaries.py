@@ -279,6 +279,13 @@ def coded_columns(rows: Predictions, labelled: set[int]) -> list[CodedColumn]:
     ]
 
 
+def full_order(rows: Predictions) -> Ints:
+    """Return an order by all that rows hold, whatever order they came in."""
+    columns = [column.order for column in coded_columns(rows, set())]
+    # of errors of one size, the sign decides
+    return canonical_order([rows.errors, *columns], rows.errors, rows.weights)
+
+
 def coded(partitions: Sequence[Partition], columns: Sequence[CodedColumn]) -> Any:
     """Return the codes of all columns side by side, in as few bytes as hold them."""
     most = max(partition.n_codes for partition in partitions)
