@@ -174,7 +174,9 @@ def test_factors_of_bins_are_those_of_memory(sigmascale):
     for engine in ("memory", "polars"):
         options = (*FIT, "--method", "binwise", "--engine", engine)
         sigmascale("fit", "cal.parquet", *options, "-o", f"{engine}.json")
-    factors = [ss.load(f"{name}.json").scaling_.factors_ for name in ("memory", "polars")]
+    factors = [
+        ss.load(f"{name}.json").scaling_.factors_ for name in ("memory", "polars")
+    ]
     np.testing.assert_allclose(*factors, rtol=1e-12)
 
 

@@ -10,8 +10,8 @@ from scipy import optimize, stats
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.judging.tails import _skewness
 from sigmascale.judging.student import StudentLaw
+from sigmascale.judging.tails import _skewness
 
 
 def make_set(n=400, df=4, seed=0):

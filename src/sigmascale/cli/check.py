@@ -383,7 +383,10 @@ def _in_full(found: Validations) -> dict[str, Any]:
         name: {"mean": reference.mean[name], "sd": reference.sd[name]}
         for name in scores
     }
-    told = {"scores": scores, "attainable": attainable, "tails": one.tails}
+    told: dict[str, Any] = {"scores": scores, "attainable": attainable}
+    told["tails"] = one.tails
+    if one.distribution is not None:
+        told["distribution"] = one.distribution.to_dict()
     return {**one.to_dict(), **told}
 
 

@@ -382,9 +382,8 @@ class Scorecard(Result):
 
     def _cells(self) -> Cells:
         rows = [(name, f"{value:.4g}") for name, value in self.to_dict().items()]
-        if self.distribution is not None:
-            rows += self.distribution._cells()[1]
-        return ("score", "value"), rows
+        more = [] if self.distribution is None else self.distribution._cells()[1]
+        return ("score", "value"), [*rows, *more]
 
 
 def scorecard(
