@@ -289,7 +289,7 @@ class Plan:
             share=str(found.get("share") or 0.5),
             condition=_condition(found),
             together=bool(found.get("together")),
-            method=str(found.get("method") or "auto"),
+            method=str(found.get("method") or "boosted"),
             bins=str(found.get("bins") or ""),
             seed=str(found.get("seed") or 0),
         )

@@ -108,7 +108,10 @@ def apply(
     if saved.is_several:
         refuse_for_several(coverage=coverage, quantiles=quantiles, shift=shift or None)
     if shift and saved.whole.shift is None:
-        msg = f"{scaler}: no shift was learned. Fit with --shift auto."
+        msg = (
+            f"{scaler}: no shift was learned. Leave out --shift, or fit with --shift "
+            "auto, which learns one if unseen rows gain."
+        )
         raise InvalidInputError(msg)
     format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only

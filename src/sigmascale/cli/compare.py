@@ -166,7 +166,7 @@ class Recalibrators:
         return {
             "calibration": self.data.to_dict(),
             "test": self.judged.to_dict(),
-            "chosen": self.auto.name_,
+            "chosen": self.auto.scaling_.name_,
             "comparison": self.table.to_dict(),
             "before": self.before.to_dict(),
             "after": self.after.to_dict(),
@@ -181,9 +181,12 @@ class Recalibrators:
         """Print the scores, what was chosen, and the verdicts."""
         n_bins = self.table["none"].test.n_bins
         say(f"\nScores on {self.judged.file}, with {n_bins} bins:\n\n{self.table}")
-        say("NLL and S: lower is better. Valid bins: 95 % is ideal.")
         say(
-            f"\nauto is: {self.auto.name_}, chosen by cross-validation on "
+            "NLL (of a normal law), CRPS and S: lower is better. Valid bins: 95 % is "
+            "ideal."
+        )
+        say(
+            f"\nauto is: {self.auto.scaling_.name_}, chosen by cross-validation on "
             f"{self.data.file}.\n"
         )
         show_verdicts(self.before, "Before")

@@ -38,7 +38,7 @@ def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
         say(f"Smallest uncertainty: {whole.smallest_uncertainty:g}.")
         held_back = f"from {told['held_back']} rows that were held back"
         if not told["held_back"]:
-            held_back = "none; fit --conformal-share would make some possible"
+            held_back = "those of the law; fit --conformal-share gives a guarantee"
         show_words(f"Intervals: {held_back}.")
     say(f"Written by sigmascale {whole.library}.")
 

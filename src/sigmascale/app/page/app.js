@@ -301,7 +301,7 @@ ui.pick = pick;
 const METHODS = {};
 
 function planned() {
-  const plan = { kind: state.slots.known ? "file" : "random", share: 0.5, method: "auto", together: true, ...state.plan, ...ui.plan };
+  const plan = { kind: state.slots.known ? "file" : "random", share: 0.5, method: "boosted", together: true, ...state.plan, ...ui.plan };
   if (plan.kind === "file" && !state.slots.known) plan.kind = plan.waiting ? "file" : "random";
   const column = (full.tables.table?.columns || []).find((c) => c.name === plan.column);
   plan.numeric = Boolean(column && column.numeric);
@@ -366,7 +366,7 @@ function recalibrateStep() {
         {},
         term("recalibrator", "Recalibrator"),
         " ",
-        el("select", { "data-key": "method", onchange: (e) => choose({ method: e.target.value, bins: null }) }, state.methods.map((m) => el("option", { value: m, selected: m === plan.method }, m === "auto" ? "auto (leave it to cross-validation)" : m))),
+        el("select", { "data-key": "method", onchange: (e) => choose({ method: e.target.value, bins: null }) }, state.methods.map((m) => el("option", { value: m, selected: m === plan.method }, m === "boosted" ? "boosted (the default)" : m === "auto" ? "auto (chosen by cross-validation)" : m))),
       ),
       METHODS[plan.method] && el("p.hint", {}, METHODS[plan.method]),
       ["binwise", "raked"].includes(plan.method) &&
