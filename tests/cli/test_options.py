@@ -205,7 +205,7 @@ def test_fit_and_show_tell_what_was_learned(sigmascale, method):
     assert re.search(f"{scaling}.* 500 rows", shown.out)
     assert "error E; uncertainty u; features: " in lines(shown)
     assert f"Smallest uncertainty: {CALIBRATION['u'].min():g}." in shown.out
-    assert "Intervals: none" in shown.out
+    assert "Intervals: those of the law" in shown.out
     assert f"sigmascale {ss.__version__}" in shown.out
     again = sigmascale("fit", "calibration.csv", *options, "-o", "s.json", "--json")
     assert told(again)["words"] == words

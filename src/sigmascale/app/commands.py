@@ -486,4 +486,4 @@ def _constructor(plan: Plan, roles: dict[str, Any]) -> str:
     made = make_scaler(plan.method, names, bins=bins, seed=int(plan.seed))
     own = made.get_params(deep=False).items()
     words = ", ".join(f"{name}={value!r}" for name, value in own)
-    return f"{type(made).__name__}({words})"
+    return f"Recalibrator(ss.{type(made).__name__}({words}), random_state={plan.seed})"

@@ -15,6 +15,8 @@ from ..report.text import (
     clean,
     meaning_of,
     meaning_of_answers,
+    number,
+    percent,
     question_of,
     score_cells,
     short,
@@ -78,10 +80,22 @@ def _scores(found: Validation) -> list[dict[str, str]]:
         (f"valid bins of {short(name)}", "", valid_cells(found, name))
         for name in found.local
     ]
-    return [
+    scores = [
         {"name": name, "meaning": words, "value": x.text, "attainable": best.text}
         for name, words, (x, best) in rows
     ]
+    if (law := found.distribution) is not None:
+        shown = {"CRPS": number(law.crps)}
+        shown |= {
+            f"held by intervals of {100 * level:g} %": percent(share)
+            for level, share in law.coverage.items()
+        }
+        shown["law of errors"] = law.law
+        scores += [
+            {"name": name, "meaning": "", "value": value, "attainable": ""}
+            for name, value in shown.items()
+        ]
+    return scores
 
 
 def local_view(local: LocalZMS, tolerance: float) -> dict[str, Any]:
