@@ -10,8 +10,8 @@ feature, on the uncertainty, or on nothing. Errors are normal, or from Student's
     python benchmarks/weights.py shift
 
 recalibrates for inputs of the density exp(x) times that of the calibration set, with
-weights from `covariate_weights`, and compares |ln <Z²>| of the shifted rows with what it is
-without weights. Both print a Markdown table; --sets sets the number of sets.
+weights from `covariate_weights`, and compares |ln <Z²>| of the shifted rows with what
+it is without weights. Both print a Markdown table; --sets sets the number of sets.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ import polars as pl
 import sigmascale as ss
 from sigmascale.scaling import VarianceScaler
 
-DEFAULT = "selected"
+DEFAULT = "default"
+RAW = "none"
 ONE_FACTOR = "one factor"
 
 
@@ -40,6 +41,10 @@ class Method:
         """Return recalibrated uncertainties, which are positive."""
         raise NotImplementedError
 
+    def distributions(self, X: pl.DataFrame) -> ss.Distributions:
+        """Return distributions of the error; normal ones if it knows no other."""
+        return ss.Distributions(np.zeros(X.height), self.predict(X))
+
 
 class _Ours(Method):
     """A recalibrator of sigmascale."""
@@ -57,6 +62,12 @@ class _Ours(Method):
     def predict(self, X: pl.DataFrame) -> np.ndarray:
         """Return what it predicts."""
         return self.fitted.predict(X)
+
+    def distributions(self, X: pl.DataFrame) -> ss.Distributions:
+        """Return distributions of the error, with the law that was learned."""
+        if isinstance(self.fitted, ss.Recalibrator):
+            return self.fitted.predict_distribution(X)
+        return super().distributions(X)
 
 
 def _ours(name: str, scaler: VarianceScaler) -> type[Method]:
@@ -154,14 +165,16 @@ class _LightGbm(Method):
 
 
 METHODS: tuple[type[Method], ...] = (
-    _ours("none", ss.NoScaling()),
+    _ours(RAW, ss.NoScaling()),
     _ours(ONE_FACTOR, ss.TemperatureScaling()),
     _ours("linear", ss.LinearScaling()),
     _ours("isotonic", ss.IsotonicScaling()),
     _ours("bins", ss.BinwiseScaling(20)),
     _ours("raked", ss.RakedScaling()),
     _ours("boosted", ss.BoostedScaling()),
-    _ours(DEFAULT, ss.SelectedScaling()),
+    _ours("selected", ss.SelectedScaling()),
+    _ours(DEFAULT, ss.Recalibrator()),
+    _ours("default, shifted", ss.Recalibrator(shift="auto")),
     _UncertaintyToolbox,
     _MastMl,
     _LightGbm,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .methods import DEFAULT, ONE_FACTOR
+from .methods import DEFAULT, ONE_FACTOR, RAW
 from .scoring import SCORES, Outcome
 from .standings import Interval, Standings
 
@@ -48,6 +48,7 @@ def write_page(
         f"Written by `{command}`: "
         f"{len(found.sets)} sets, {len(found.methods)} methods.",
         _standing(found),
+        _against_raw(found),
         *_against_default(found),
         _lost(found),
         "### NLL of each set",
@@ -81,6 +82,23 @@ def _standing(found: Standings) -> str:
             cells += ["", "", ""]
         lines.append([*cells, f"{found.seconds[i]:.1f}"])
     return _table(lines)
+
+
+def _against_raw(found: Standings) -> str:
+    """Return the CRPS of all methods relative to uncertainties as they came."""
+    if RAW not in found.methods:
+        return ""
+    raw = found.losses["crps"][found.methods.index(RAW)]
+    header = ["method", "CRPS / raw, geometric mean", "sets better", "worse by > 5 %"]
+    lines = [header, ["---", *["---:"] * (len(header) - 1)]]
+    for i, name in enumerate(found.methods):
+        ratio = found.losses["crps"][i] / raw
+        logs = np.log(ratio[np.isfinite(ratio) & (ratio > 0)])
+        error = logs.std() / np.sqrt(max(1, logs.size))
+        mean = np.exp(logs.mean()) if logs.size else np.nan
+        counts = [str(np.count_nonzero(ratio < 1)), str(np.count_nonzero(ratio > 1.05))]
+        lines.append([name, f"{mean:.3f} ± {mean * error:.3f}", *counts])
+    return "### CRPS against raw uncertainties\n\n" + _table(lines)
 
 
 def _against_default(found: Standings) -> list[str]:

@@ -21,6 +21,7 @@ SCORES = {
     "nll": "NLL",
     "crps": "CRPS",
     "interval": "interval score",
+    "coverage": "coverage off by",
     "calibration": "calibration",
     "consistency": "consistency",
     "adaptivity": "adaptivity",
@@ -61,23 +62,26 @@ def measure(data: RecalibrationSet, method: type[Method]) -> Outcome:
             learned.fit(part.X, part.error, part.groups)
             seconds = time.process_time() - start
             u = np.asarray(learned.predict(data.test.X), dtype=float)
-            return Outcome(data.name, method.name, score(data.test, u), seconds)
+            found = learned.distributions(data.test.X)
+            scores = score(data.test, u, found)
+            return Outcome(data.name, method.name, scores, seconds)
     except Exception as problem:
         words = f"{type(problem).__name__}: {problem}".splitlines()[0]
         nothing = dict.fromkeys(SCORES, np.nan)
         return Outcome(data.name, method.name, nothing, seconds, words)
 
 
-def score(test: Part, u: np.ndarray) -> dict[str, float]:
-    """Return the scores of uncertainties, for the law that all have: the normal one.
+def score(test: Part, u: np.ndarray, found: ss.Distributions) -> dict[str, float]:
+    """Return the scores of uncertainties, and of the distributions that go with them.
 
-    Calibration is abs(ln <Z²>), consistency S_u, and adaptivity the mean S of features.
+    NLL is that of a normal law, of errors that a shift leaves. Calibration is
+    abs(ln <Z²>), consistency S_u, and adaptivity the mean S of features.
     """
-    e = test.error
+    e = test.error - found.location
     if u.shape != e.shape or not (np.isfinite(u).all() and (u > 0).all()):
         msg = "uncertainties must be finite and positive, one for each row"
         raise ValueError(msg)
-    interval = ss.normal_interval(u, COVERAGE)
+    interval = found.interval(COVERAGE)
     n_bins = max(1, min(BINS, e.size // 10))
     local = [
         ss.local_calibration_error(
@@ -88,8 +92,9 @@ def score(test: Part, u: np.ndarray) -> dict[str, float]:
     ]
     return {
         "nll": ss.nll(e, u),
-        "crps": ss.crps(e, u),
-        "interval": ss.interval_scores(e, interval, coverage=COVERAGE).interval_score,
+        "crps": float(found.crps(test.error).mean()),
+        "coverage": abs(ss.picp(test.error, interval) - COVERAGE),
+        "interval": ss.interval_scores(test.error, interval, coverage=COVERAGE).interval_score,
         "calibration": abs(float(np.log(ss.zms(e, u)))),
         "consistency": ss.local_calibration_error(e, u, n_bins=n_bins, ties=test.u),
         "adaptivity": float(np.mean(local)) if local else np.nan,
