@@ -117,7 +117,8 @@ def predict(scaler: Any) -> Callable[[Sample], Task]:
 
 def intervals(data: Sample) -> Task:
     """Learn from all rows how far errors reach, and return intervals of all rows."""
-    scaler = ss.TemperatureScaling().fit(data.u, data.error)
+    scaler = ss.Recalibrator(ss.TemperatureScaling(), law="normal")
+    scaler = scaler.fit(data.u, data.error)
     return lambda: scaler.conformalize(data.u, data.error).predict_interval(data.u)
 
 
@@ -322,6 +323,31 @@ def against_uncertainty_toolbox(quick: bool) -> list[Row]:
     return [quotient(f"{name} rows", seconds, "theirs", "ours", at_least=least)]
 
 
+def distributions(quick: bool) -> list[Row]:
+    """Compare a fit of distributions with that of its scale, and CRPS with sorting."""
+    rows = []
+    for n_rows in (10**4,) if quick else (10**4, 10**5):
+        data = sample(n_rows)
+        seconds = best_seconds(
+            {
+                "scale": fit(ss.BoostedScaling())(data),
+                "all": fit(ss.Recalibrator())(data),
+            },
+            budget=2 if quick else 20,
+        )
+        name = f"Recalibrator.fit / BoostedScaling.fit, {n_rows:.0e} rows"
+        rows.append(quotient(name, seconds, "all", "scale", at_most=1.25))
+    few, many = sample(10**4), sample(10**5 if quick else 10**6)
+    found = ss.Recalibrator().fit(few.table, few.error)
+    predicted = found.predict_distribution(many.table)
+    seconds = best_seconds(
+        {"sort": sort(many), "crps": lambda: predicted.crps(many.error)},
+        budget=2 if quick else 10,
+    )
+    name = f"Distributions.crps / np.sort(u), {len(many.u):.0e} rows"
+    return [*rows, quotient(name, seconds, "crps", "sort", at_most=5)]
+
+
 MANY = (10**4, 10**5, 10**6, 10**7)
 FEWER = MANY[:-1]
 FEW = (3 * 10**3, 10**4, 3 * 10**4, 10**5)  # for what would take minutes
@@ -461,6 +487,7 @@ SECTIONS: list[Callable[[bool], list[Row]]] = [
     against_intervals,
     against_drawing,
     against_uncertainty_toolbox,
+    distributions,
     growth_with_rows,
     default_against_lightgbm,
     frames_against_a_plain_query,
