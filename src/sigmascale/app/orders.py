@@ -16,9 +16,8 @@ from ..cli.app import run
 from ..cli.check import expected_by
 from ..cli.columns import Columns
 from ..cli.demo import halves
-from ..cli.files import write_table
+from ..cli.files import load_saved, write_table
 from ..cli.fit import range_in_words
-from ..cli.methods import load_saved
 from ..cli.table import Table, read_columns
 from ..datasets import make_molecules
 from ..exceptions import InvalidInputError

@@ -9,8 +9,7 @@ import typer
 
 from ..exceptions import InvalidInputError
 from .app import app, say, show_json
-from .files import format_of
-from .methods import load_saved, refuse_for_several
+from .files import format_of, load_saved
 from .options import (
     READING,
     AsJson,
@@ -21,6 +20,7 @@ from .options import (
     example,
     gather,
     make_choice,
+    refuse_for_several,
 )
 
 
@@ -91,7 +91,7 @@ def apply(
         from ..maps.conformal import check_coverage
 
         check_coverage(coverage)  # is checked before anything is read
-        if saved.whole.conformal is None:
+        if saved.conformal is None:
             msg = (
                 f"{scaler}: --coverage needs rows that were held back for intervals, "
                 "and there were none. Fit with --conformal-share 0.2."

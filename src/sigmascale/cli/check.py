@@ -27,8 +27,7 @@ from .app import (
     show_words,
     tell_guesses,
 )
-from .files import HTML, about, check_output
-from .methods import Saved, load_saved, refuse_for_several
+from .files import HTML, about, check_output, load_saved
 from .options import (
     COLUMNS,
     READING,
@@ -44,6 +43,7 @@ from .options import (
     column_option,
     example,
     gather,
+    refuse_for_several,
 )
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ def _in_full(found: Validations) -> dict[str, Any]:
     return {**one.to_dict(), **told}
 
 
-def expected_by(scaler: str, saved: Saved, choice: Choice) -> Expected:
+def expected_by(scaler: str, saved: Any, choice: Choice) -> Expected:
     """Return what a recalibrator expects of a table whose errors are known."""
     from ..roles import Expected
 

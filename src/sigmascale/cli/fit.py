@@ -11,7 +11,7 @@ import typer
 from ..exceptions import InvalidInputError
 from .app import app, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
-from .methods import AUTO, make_scaler, refuse_for_several, source_of
+from .methods import AUTO, make_scaler
 from .options import (
     COLUMNS,
     READING,
@@ -25,6 +25,7 @@ from .options import (
     Seed,
     example,
     gather,
+    refuse_for_several,
 )
 
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
+    from ..roles import source_of
     from .table import open_table
 
     if output != "-":

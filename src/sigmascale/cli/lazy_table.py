@@ -17,10 +17,9 @@ from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..frames.lazy import difference, is_missing, label, number
 from ..judging.validation import Validations
-from ..roles import Choice, Expected, Roles, new_names
+from ..roles import Choice, Expected, Roles, new_names, source_of
 from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
-from .methods import source_of
 from .options import Engine, Reading
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from .._support.checks import Floats
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, as_predictions, read_table
-from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
+from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names, source_of
 from .columns import Columns
 from .files import (
     UNTYPED,
@@ -29,7 +29,6 @@ from .files import (
     refuse_input,
     write_table,
 )
-from .methods import source_of
 from .options import Engine, Reading
 
 if TYPE_CHECKING:

@@ -122,8 +122,9 @@ def predict(
 
 def _targets_of(scaler: Any) -> dict[str, Any] | None:
     """Return the recalibrators of several targets by name; None if it is but one."""
+    several = getattr(scaler, "is_several", False)  # what a file says
     targets: dict[str, Any] | None = getattr(
-        scaler, "scalers_", getattr(scaler, "maps", None)
+        scaler, "scalers_", scaler.maps if several else None
     )
     if targets is not None and scaler.by is not None:
         msg = (
