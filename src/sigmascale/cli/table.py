@@ -104,18 +104,49 @@ def read_pair(
     return learned_from, judged
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """The checked rows of a file, or of several as one table.
+@dataclass(kw_only=True)
+class Opened:
+    """A file, or several as one table, of which we know what its columns are.
 
     Attributes
     ----------
     files : tuple of str
         Its name, or those of several.
     reading : Reading
-        How it was read.
+        How it is read.
     roles : dict of str to Roles
         Which of its columns are used, by target; features are the same for all.
+    new : tuple of str
+        Columns that were added, the recalibrated uncertainties first.
+    """
+
+    files: tuple[str, ...]
+    reading: Reading
+    roles: dict[str, Roles]
+    new: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """What to call the file, or all of them."""
+        return named(self.files)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several targets."""
+        return list(self.roles) != [""]
+
+    @property
+    def first(self) -> Roles:
+        """The roles of the one target, or of the first."""
+        return next(iter(self.roles.values()))
+
+
+@dataclass(kw_only=True)
+class Table(Opened):
+    """The checked rows of a file, or of several as one table.
+
+    Attributes
+    ----------
     columns : Columns
         The rows with all columns of the file, as they were read.
     X : DataFrame
@@ -129,13 +160,8 @@ class Table:
         Rows of the file, with those that `--where` left out.
     dropped : int
         Rows left out because of missing values.
-    new : tuple of str
-        Columns that were added, the recalibrated uncertainties first.
     """
 
-    files: tuple[str, ...]
-    reading: Reading
-    roles: dict[str, Roles]
     columns: Columns
     X: pl.DataFrame
     errors: Floats | None
@@ -143,7 +169,6 @@ class Table:
     weights: Floats | None
     n_read: int
     dropped: int = 0
-    new: tuple[str, ...] = ()
 
     @classmethod
     def open(
@@ -210,24 +235,9 @@ class Table:
     # -- what is in it --------------------------------------------------------------
 
     @property
-    def file(self) -> str:
-        """What to call the file, or all of them."""
-        return named(self.files)
-
-    @property
     def n_rows(self) -> int:
         """The number of rows."""
         return self.X.height
-
-    @property
-    def is_several(self) -> bool:
-        """Whether there are several targets."""
-        return list(self.roles) != [""]
-
-    @property
-    def first(self) -> Roles:
-        """The roles of the one target, or of the first."""
-        return next(iter(self.roles.values()))
 
     @property
     def error(self) -> Floats:
