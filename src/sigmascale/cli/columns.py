@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ..exceptions import InvalidInputError
 from ..roles import known, listed
 from .files import first_line
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
 
@@ -52,8 +50,6 @@ class Columns:
 
     def where(self, text: str, option: str = "--where") -> Columns:
         """Return the rows that meet a condition in SQL; missing values meet none."""
-        import polars as pl
-
         condition = read_condition(text, self.names, option)
         used = dict.fromkeys(condition.meta.root_names())
         failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError)
@@ -71,8 +67,6 @@ class Columns:
         return kept
 
     def _met(self, condition: pl.Expr, columns: Iterable[pl.Series]) -> pl.Series:
-        import polars as pl
-
         frame = self.frame.with_columns(*columns)
         series = frame.select(condition).to_series()
         if series.dtype != pl.Boolean:
@@ -84,8 +78,6 @@ class Columns:
 
     def _comparable(self, name: str) -> pl.Series:
         """Return a column as numbers, if it holds any."""
-        import polars as pl
-
         column = self.frame[name]
         if column.dtype == pl.String and self.is_numeric(name):
             return self._parsed(column).fill_nan(None)
@@ -93,8 +85,6 @@ class Columns:
 
     def numbers(self, name: str) -> pl.Series:
         """Return a column as finite numbers; what is missing is null."""
-        import polars as pl
-
         column = self.frame[name]
         if column.dtype == pl.String:
             values = self._parsed(column)
@@ -110,8 +100,6 @@ class Columns:
 
     def labels(self, name: str) -> pl.Series:
         """Return a column as text; what is missing is null."""
-        import polars as pl
-
         column = self.frame[name]
         kind = column.dtype
         if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
@@ -152,8 +140,6 @@ class Columns:
         return self.frame.with_columns(found.values())
 
     def _typed(self, name: str) -> pl.Series:
-        import polars as pl
-
         column = self.frame[name]
         if column.dtype != pl.String:  # which was added
             return column
@@ -168,8 +154,6 @@ class Columns:
 
     def counts_rows(self, name: str) -> bool:
         """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
-        import polars as pl
-
         column = self.frame[name].cast(pl.Int64, strict=False)
         if len(column) < 3 or column.is_null().any() or column[0] not in (0, 1):
             return False
@@ -177,8 +161,6 @@ class Columns:
 
     def is_numeric(self, name: str) -> bool:
         """Return whether a column holds numbers."""
-        import polars as pl
-
         dtype = self.frame[name].dtype  # a schema would be made of all columns
         if dtype != pl.String:
             return bool(dtype.is_numeric())
@@ -217,8 +199,6 @@ class Columns:
 
     def parse(self, text: pl.Series) -> pl.Series:
         """Return text as numbers, and null where it is no number."""
-        import polars as pl
-
         return self._with_points(text).cast(pl.Float64, strict=False)
 
     def _with_points(self, text: pl.Series) -> pl.Series:
@@ -243,8 +223,6 @@ class Columns:
 
 def read_condition(text: str, names: list[str], option: str) -> pl.Expr:
     """Return a condition in SQL as Polars has it, of columns that are there."""
-    import polars as pl
-
     failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
     try:
         condition = pl.sql_expr(text)

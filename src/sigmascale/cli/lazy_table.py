@@ -11,6 +11,7 @@ from operator import add, and_
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals as nw
+import polars as pl
 
 from .. import frames
 from .._support.progress import working
@@ -198,8 +199,6 @@ class LazyTable(Opened):
     @contextmanager
     def _querying(self, doing: str) -> Iterator[None]:
         """Show that files are queried, and say what an engine has against them."""
-        import polars as pl
-
         with about(self.file), working(doing):
             try:
                 yield
@@ -235,8 +234,6 @@ class LazyTable(Opened):
 
 def _scan(files: Sequence[str], reading: Reading) -> nw.LazyFrame[Any]:
     """Return Parquet files as a lazy frame of Narwhals."""
-    import polars as pl
-
     if reading.separator is not None or reading.decimal is not None:
         msg = (
             f"{named(files)}: --separator and --decimal are for text files, which are "
@@ -373,8 +370,6 @@ def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:
 
     `features` are those that may be missing.
     """
-    import polars as pl
-
     counts = {"rows": pl.len(), "empty": pl.col(name).is_null().sum()}
     for feature in features:
         x = pl.col(feature).cast(pl.Float64)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from .._support.checks import Floats
 from .._support.progress import working
@@ -32,8 +33,6 @@ from .files import (
 from .options import Engine, Reading
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from ..judging.validation import Validations
     from ..persistence import SavedMap
     from .lazy_table import LazyTable
@@ -190,8 +189,6 @@ class Table(Opened):
 
         `complete` are further columns of numbers that must have all values.
         """
-        import polars as pl
-
         n_read = columns.frame.height
         with about(named(files)):
             if reading.where is not None:
@@ -277,8 +274,6 @@ class Table(Opened):
 
     def refuse_zeros(self) -> None:
         """Refuse uncertainties of 0 beside errors, with which nothing can be judged."""
-        import polars as pl
-
         assert self.errors is not None
         with about(self.file):
             for k, roles in enumerate(self.roles.values()):
@@ -307,8 +302,6 @@ class Table(Opened):
 
     def _take(self, which: Any) -> Table:
         """Return some of the rows."""
-        import polars as pl
-
         mask = pl.Series(which)
         return replace(
             self,
@@ -351,8 +344,6 @@ class Table(Opened):
         Uncertainties are those of the table, or what has become of them. Rows with
         equal `groups` belong together.
         """
-        import polars as pl
-
         assert self.errors is not None
         u = self.uncertainty if uncertainty is None else uncertainty
         u, labels = u.reshape(self.n_rows, -1), self.groups(groups)
@@ -414,8 +405,6 @@ class Table(Opened):
 
     def shared(self, maps: Mapping[str, SavedMap]) -> float:
         """Return which share of a calibration set is among the rows, at most."""
-        import polars as pl
-
         assert self.errors is not None
         shares = [0.0]
         for k, target in enumerate(self.roles):
@@ -430,8 +419,6 @@ class Table(Opened):
         self, maps: Mapping[str, SavedMap], name: str | None, coverage: float | None
     ) -> Table:
         """Return the table with new columns: uncertainties, and limits if asked for."""
-        import polars as pl
-
         frame = self.columns.frame
         with about(self.file):
             limits = coverage is not None
@@ -532,8 +519,6 @@ def _complete_rows(
 
     They are left out if the user has said so, or else refused.
     """
-    import polars as pl
-
     missing = {name: series.is_null() for name, series in values.items()}
     if not missing:
         return columns, values, 0
@@ -568,8 +553,6 @@ def _conditioning_table(
     columns: Columns, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
     """Return the table that recalibrators take: uncertainty first, then features."""
-    import polars as pl
-
     what = "a variance" if roles.is_variance else "an uncertainty"
     parts = []
     for name in roles.of_uncertainty:
@@ -607,8 +590,6 @@ def _weights_of(
 
 def _errors_of(columns: Columns, roles: Roles, values: dict[str, pl.Series]) -> Floats:
     """Return the errors: a column of them, or reference minus prediction."""
-    import polars as pl
-
     error = values[roles.error[0]]
     if len(roles.error) == 2:
         pair = [values[name] for name in roles.error]
