@@ -53,8 +53,7 @@ def divide(
     import numpy as np
     import polars as pl
 
-    from .columns import Columns
-    from .table import random_rows, read_columns
+    from .table import Columns, random_rows, read_columns
 
     for output in (calibration, test):
         refuse_input(output, files)

@@ -19,10 +19,9 @@ from ..exceptions import InvalidInputError
 from ..frames.lazy import difference, is_missing, label, number
 from ..judging.validation import Validations
 from ..roles import Choice, Expected, Roles, new_names, source_of
-from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
 from .options import Engine, Reading
-from .table import Opened
+from .table import Columns, Opened, bad_condition, read_condition
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap

@@ -44,8 +44,7 @@ if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
     from ..persistence import SavedMap
     from ..roles import Expected
-    from .columns import Columns
-    from .table import Table
+    from .table import Columns, Table
 
 PICTURES = (".png", ".svg", ".pdf")
 PIECE = 1 << 20  # bytes that are taken at once, if so many are there
@@ -288,7 +287,7 @@ def _table(content: bytes, reading: Any, n_before: int) -> Columns:
     """Return the table of some bytes; messages count rows from the first of all."""
     import polars as pl
 
-    from .columns import Columns
+    from .table import Columns
 
     if not content.strip():
         msg = f"{STANDARD}: standard input is empty."
