@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app, say, show_json
+from .app import app, open_table, say, show_json
 from .files import format_of, load_saved
 from .options import (
     READING,
@@ -79,7 +79,6 @@ def apply(
     such as missing ones, give an empty one instead of an error.
     """
     from ..roles import Expected
-    from .table import open_table
 
     if prediction is not None and coverage is None:
         msg = "--prediction is for --coverage: limits are put around predictions."

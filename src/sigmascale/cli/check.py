@@ -18,6 +18,7 @@ from .app import (
     PASSED,
     app,
     check_format,
+    open_table,
     say,
     show_json,
     show_table,
@@ -140,7 +141,7 @@ def check(
     nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
     instead of 4, --tolerate no also instead of 1.
     """
-    from .table import Table, open_table
+    from .table import Table
 
     check_format(format, as_json)
     if report is not None:

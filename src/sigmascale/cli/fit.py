@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app, say, show_json, show_words, tell_guesses
+from .app import app, open_table, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
 from .methods import AUTO, make_scaler
 from .options import (
@@ -115,7 +115,6 @@ def fit(
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
     from ..roles import source_of
-    from .table import open_table
 
     if output != "-":
         check_output(output, (".json",), files)

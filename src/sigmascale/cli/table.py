@@ -45,36 +45,12 @@ from .options import Engine, Reading
 if TYPE_CHECKING:
     from ..judging.validation import Validations
     from ..persistence import SavedMap
-    from .lazy_table import LazyTable
 
 LEAST_ROWS = 5  # fewer cannot show anything
 EXACT = 2.0**53  # up to this float64 holds all whole numbers
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
 MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
 SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-
-
-def open_table(
-    files: Sequence[str],
-    reading: Reading,
-    choice: Choice | Expected,
-    sample: int | None = None,
-) -> Table | LazyTable:
-    """Return files as one table whose columns have the roles that were chosen.
-
-    `sample` is how many rows may be drawn, if they stay where they are.
-    """
-    if stays_lazy(files, reading.engine, reading.scheduler):
-        from .lazy_table import LazyTable
-
-        return LazyTable.open(files, reading, choice, sample)
-    if sample is not None:
-        msg = (
-            "--sample is for files that are not read into memory, such as with "
-            "--engine polars; all rows of these are used."
-        )
-        raise InvalidInputError(msg)
-    return Table.open(files, reading, choice)
 
 
 def stays_lazy(
