@@ -21,7 +21,11 @@ from .judging.metrics import (
     sharpness,
 )
 from .judging.references import reference_scores
-from .judging.reliability import calibration_curve, pit_histogram
+from .judging.reliability import (
+    calibration_curve,
+    pit_histogram,
+    reliability_diagram,
+)
 from .judging.scores import (
     calibration_error,
     ence,
@@ -108,6 +112,7 @@ __all__ = [
     "plots",
     "reference_scores",
     "relative_calibration_error",
+    "reliability_diagram",
     "report",
     "root_mean_squared_calibration_error",
     "save",
