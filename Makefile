@@ -12,6 +12,8 @@ BIN := $(VENV)/bin
 OLDEST := .venv-oldest
 OUT := demo-output
 SITE := docs/_build/html
+EMPTY := .venv-empty
+SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 BENCH_OUT := bench-output
 STUDIES := docs/studies
 
@@ -22,7 +24,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 
 .DEFAULT_GOAL := help
 .PHONY: help app demo test test-slow test-oldest test-spark test-torch test-gpu torture \
-	lint docs paper review bench bench-gpu recalibration studies clean
+	lint docs paper review release-check bench bench-gpu recalibration studies clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -106,8 +108,32 @@ paper: $(VENV)/.installed-cli  ## compute the pages of the paper anew; needs SIG
 	@$(ONE_THREAD) $(BIN)/python -m sigmascale.paper \
 		--data "$${SIGMASCALE_QM9:?names no folder with the QM9 files}" --out docs/paper
 
-review: $(VENV)/.installed-dev  ## install and check the repository with sp-repo-review
+review: $(VENV)/.installed-dev  ## install and check the repository, and the forms of its files
 	@$(BIN)/python -m repo_review .
+	@$(SCHEMA) vendor.github-workflows .github/workflows/*.yml
+	@$(SCHEMA) custom.github-workflows-require-timeout .github/workflows/*.yml
+	@$(SCHEMA) vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	@$(SCHEMA) vendor.github-issue-forms \
+		$(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
+	@$(SCHEMA) vendor.dependabot .github/dependabot.yml
+	@$(SCHEMA) vendor.citation-file-format CITATION.cff
+
+# What is installed is imported from elsewhere, or the checkout would be found.
+release-check: $(VENV)/.made  ## build wheel and sdist, check and install them; minutes
+	@echo "== release-check: building into dist"
+	@$(BIN)/python -m pip install --quiet "build>=1.2" "twine>=6.1"
+	@rm -rf dist
+	@$(BIN)/python -m build --quiet
+	@$(BIN)/python -m twine check --strict dist/*
+	@for each in dist/*.whl dist/*.tar.gz; do \
+		echo "== release-check: installing $$each into an empty environment"; \
+		$(PYTHON) -m venv --clear $(EMPTY) \
+		&& $(EMPTY)/bin/python -m pip install --quiet "$$each" \
+		&& (cd $(EMPTY) && bin/python -c "import sigmascale as ss; \
+			print(ss.__version__, ss.datasets.load_health().test)") || exit 1; \
+	done
+	@rm -rf $(EMPTY)
+	@echo "== release-check: done; wheel and sdist are in $(CURDIR)/dist"
 
 bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quick: less)
 	@echo "== bench: ratios of times within this run, and growth with the number of rows"
@@ -144,7 +170,7 @@ bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
 	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)
 
 clean:  ## remove environments, all output, the built documentation and all caches
-	rm -rf $(VENV) $(OLDEST) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(EMPTY) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 

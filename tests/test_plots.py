@@ -21,28 +21,41 @@ from sigmascale import (
     Predictions,
     RakedScaling,
     SelectedScaling,
+    calibration_curve,
     confidence_curve,
     local_coverage,
     local_zms,
+    miscalibration_area,
     normal_interval,
+    pit_histogram,
+    reliability_diagram,
     validate,
     zms,
 )
-from sigmascale.datasets import make_molecules
+from sigmascale.datasets import load_health, make_molecules
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.plots import (
+    plot_calibration_curve,
     plot_confidence_curve,
     plot_errors,
     plot_factors,
     plot_local_coverage,
     plot_local_zms,
     plot_monitor,
+    plot_pit_histogram,
+    plot_predictions,
+    plot_reliability_diagram,
     plot_z_histogram,
     share_zms_range,
+    summary,
 )
 
 DATA = make_molecules(1500, seed=3)
 E, U = DATA.error, DATA.uncertainty
+HEALTH = load_health().test
+DIAGRAM = reliability_diagram(E, U)
+COVERED = calibration_curve(E, U)
+PIT = pit_histogram(E, U)
 CURVE = confidence_curve(E, U, n_draws=40)
 LOCAL = local_zms(E, U, n_bins=30, method="moments")
 HEAVY = DATA.mass > 125
@@ -67,6 +80,10 @@ PLOTS = {
     "groups": lambda **kw: plot_local_zms(GROUPS, **kw),
     "local_coverage": lambda **kw: plot_local_coverage(COVERAGE, **kw),
     "covered groups": lambda **kw: plot_local_coverage(COVERED_GROUPS, **kw),
+    "reliability_diagram": lambda **kw: plot_reliability_diagram(DIAGRAM, **kw),
+    "calibration_curve": lambda **kw: plot_calibration_curve(COVERED, **kw),
+    "pit_histogram": lambda **kw: plot_pit_histogram(PIT, **kw),
+    "predictions": lambda **kw: plot_predictions(HEALTH, **kw),
     "errors": lambda **kw: plot_errors(E, U, **kw),
     "z_histogram": lambda **kw: plot_z_histogram(E, U, **kw),
 }
@@ -209,6 +226,9 @@ def test_something_that_is_no_axes_is_refused(plot):
         (plot_confidence_curve, "ConfidenceCurve"),
         (plot_local_zms, "LocalZMS"),
         (plot_local_coverage, "LocalCoverage"),
+        (plot_reliability_diagram, "ReliabilityDiagram"),
+        (plot_calibration_curve, "CalibrationCurve"),
+        (plot_pit_histogram, "PITHistogram"),
     ],
 )
 def test_something_that_is_no_result_is_refused(plot, kind):
@@ -483,6 +503,160 @@ def test_every_variable_of_a_validation_can_be_drawn():
     assert labels == ["uncertainty u", "mass", "heteroatom_fraction"]
 
 
+# --- the figures of the field -------------------------------------------------------
+
+
+def band_of(ax, label):
+    """Return the x, the lower and the upper edge of a band."""
+    (band,) = [each for each in ax.collections if each.get_label() == label]
+    vertices = band.get_paths()[0].vertices
+    x = np.unique(vertices[:, 0])
+    at = [vertices[vertices[:, 0] == each, 1] for each in x]
+    return x, np.array([y.min() for y in at]), np.array([y.max() for y in at])
+
+
+def bars_of(ax):
+    """Return the ends of all vertical bars, by their x."""
+    found = [
+        each.get_segments() for each in ax.collections if hasattr(each, "get_segments")
+    ]
+    bars = np.concatenate(found)
+    return bars[np.argsort(bars[:, 0, 0])]
+
+
+def test_the_reliability_diagram_is_what_was_computed():
+    ax = draw(plot_reliability_diagram(DIAGRAM))
+    points = line(ax, "bins")
+    np.testing.assert_array_equal(points.get_xdata(), DIAGRAM.rmv)
+    np.testing.assert_array_equal(points.get_ydata(), DIAGRAM.rmse)
+    np.testing.assert_array_equal(bars_of(ax)[:, 0, 1], DIAGRAM.low)
+    np.testing.assert_array_equal(bars_of(ax)[:, 1, 1], DIAGRAM.high)
+    x, low, high = band_of(ax, "attainable")
+    np.testing.assert_array_equal(x, DIAGRAM.rmv)
+    np.testing.assert_array_equal(low, DIAGRAM.attainable_low)
+    np.testing.assert_array_equal(high, DIAGRAM.attainable_high)
+    assert f"ENCE {DIAGRAM.ence:.2f} (attainable {DIAGRAM.attainable_ence:.2f})" in (
+        note(ax)
+    )
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1, 1e3])
+def test_the_diagonal_and_all_bins_are_in_sight_however_wrong_u_is(factor):
+    ax = plot_reliability_diagram(reliability_diagram(E, factor * U))
+    (diagonal,) = [each for each in ax.lines if each.get_gid() == "diagonal"]
+    np.testing.assert_array_equal(diagonal.get_xdata(), diagonal.get_ydata())
+    points = line(ax, "bins")
+    for which, (low, high) in (("x", ax.get_xlim()), ("y", ax.get_ylim())):
+        for each in (diagonal, points):
+            data = np.asarray(getattr(each, f"get_{which}data")())
+            assert np.all((low <= data) & (data <= high))
+    width = np.ptp(np.log(diagonal.get_xdata())) / np.ptp(np.log(points.get_xdata()))
+    assert width > 0.9
+
+
+@pytest.mark.parametrize("kind", ["interval", "quantile"])
+def test_the_calibration_curve_is_that_of_uncertainty_toolbox(kind):
+    uct = pytest.importorskip("uncertainty_toolbox")
+    ax = draw(plot_calibration_curve(calibration_curve(HEALTH, kind=kind)))
+    expected, observed = uct.get_proportion_lists_vectorized(
+        # the fraction of truths below quantiles; there it is that of predictions
+        *(-HEALTH.error, HEALTH.uncertainty, np.zeros(len(HEALTH))),
+        prop_type=kind,
+    )
+    if kind == "quantile":
+        observed = uct.get_proportion_lists_vectorized(
+            HEALTH.error, HEALTH.uncertainty, np.zeros(len(HEALTH)), prop_type=kind
+        )[1]
+    curve = line(ax, "observed")
+    np.testing.assert_allclose(curve.get_xdata(), expected, atol=1e-12)
+    np.testing.assert_allclose(curve.get_ydata(), observed, atol=1e-12)
+
+
+def test_the_curve_s_band_and_area_are_what_was_computed():
+    ax = draw(plot_calibration_curve(COVERED))
+    x, low, high = band_of(ax, "calibrated")
+    np.testing.assert_array_equal(x, COVERED.level)
+    np.testing.assert_array_equal(low, COVERED.low)
+    np.testing.assert_array_equal(high, COVERED.high)
+    assert note(ax) == f"miscalibration area {miscalibration_area(E, U):.3f}"
+    words = {text.get_text(): text.get_position() for text in ax.texts}
+    assert words["overconfident"][1] < 0.5 < words["underconfident"][1]
+
+
+def test_the_pit_histogram_is_what_was_computed():
+    ax = draw(plot_pit_histogram(PIT))
+    (bars,) = [each for each in ax.patches if each.get_label() == "PIT"]
+    np.testing.assert_array_equal(bars.get_data().values, PIT.density)
+    np.testing.assert_array_equal(bars.get_data().edges, PIT.edges)
+    (band,) = [each for each in ax.patches if each.get_label() == "calibrated"]
+    assert band.get_y() == PIT.low
+    assert band.get_y() + band.get_height() == pytest.approx(PIT.high)
+
+
+def test_predictions_are_drawn_with_intervals_that_hold_the_truth_or_not():
+    ax = draw(plot_predictions(HEALTH, coverage=0.8, max_points=10_000))
+    truth = HEALTH.y_pred + HEALTH.error
+    half = stats.norm.ppf(0.9) * HEALTH.uncertainty
+    held = np.abs(HEALTH.error) <= half
+    for label, which in (("holds", held), ("misses", ~held)):
+        np.testing.assert_allclose(line(ax, label).get_xdata(), truth[which])
+        np.testing.assert_allclose(line(ax, label).get_ydata(), HEALTH.y_pred[which])
+    expected = np.column_stack([truth, HEALTH.y_pred - half, HEALTH.y_pred + half])
+    bars = bars_of(ax)
+    drawn = np.column_stack([bars[:, 0, 0], bars[:, :, 1]])
+    np.testing.assert_allclose(sorted(drawn.tolist()), sorted(expected.tolist()))
+    assert f"80 % intervals hold {100 * held.mean():.1f} %" in note(ax)
+
+
+def test_of_many_predictions_some_are_drawn_and_all_are_counted():
+    ax = plot_predictions(HEALTH, max_points=50)
+    n = sum(len(line(ax, label).get_xdata()) for label in legend_texts(ax))
+    assert n == 50
+    held = np.abs(HEALTH.z) <= stats.norm.ppf(0.95)
+    assert f"hold {100 * held.mean():.1f} %" in note(ax)
+    assert "50 of 2003 rows shown" in note(ax)
+
+
+def test_errors_without_predictions_have_no_place_beside_truths():
+    with pytest.raises(InvalidInputError, match="must have `y_pred` and `y_true`"):
+        plot_predictions(Predictions(error=E, y_std=U))
+
+
+def test_the_summary_draws_four_figures():
+    figure = summary(HEALTH)
+    reliability, coverage, pit, errors = figure.axes
+    diagram = reliability_diagram(HEALTH)
+    np.testing.assert_array_equal(line(reliability, "bins").get_ydata(), diagram.rmse)
+    curve = calibration_curve(HEALTH)
+    np.testing.assert_array_equal(
+        line(coverage, "observed").get_ydata(), curve.observed
+    )
+    (bars,) = [each for each in pit.patches if each.get_label() == "PIT"]
+    np.testing.assert_array_equal(bars.get_data().values, pit_histogram(HEALTH).density)
+    assert set(line(errors, "E").get_xdata()) <= set(HEALTH.uncertainty)
+    draw(errors)
+
+
+def test_the_summary_lays_what_is_recalibrated_over_what_was_raw():
+    after = HEALTH.with_uncertainty(1.4 * HEALTH.uncertainty)
+    figure = summary(HEALTH, after)
+    reliability, coverage, pit, errors = figure.axes
+    for label, rows in (("before", HEALTH), ("after", after)):
+        rmse = reliability_diagram(rows).rmse
+        np.testing.assert_array_equal(line(reliability, label).get_ydata(), rmse)
+        observed = calibration_curve(rows).observed
+        np.testing.assert_array_equal(line(coverage, label).get_ydata(), observed)
+        (bars,) = [each for each in pit.patches if each.get_label() == label]
+        np.testing.assert_array_equal(
+            bars.get_data().values, pit_histogram(rows).density
+        )
+        assert f"{label}: miscalibration area" in note(coverage)
+    assert line(errors, "after").get_xdata().min() >= after.uncertainty.min()
+    low, high = reliability.get_xlim()
+    assert low < HEALTH.uncertainty.mean() < after.uncertainty.mean() < high
+    draw(errors)
+
+
 # --- errors -------------------------------------------------------------------------
 
 
@@ -500,6 +674,21 @@ def test_errors_are_drawn_against_uncertainties_with_lines_at_twice_u():
     )
     assert ax.get_xscale() == "linear"
     assert note(ax) == ""
+
+
+def test_errors_of_bins_have_quantiles():
+    rng = np.random.default_rng(0)
+    u = np.sort(rng.uniform(1, 2, 500))
+    error = rng.normal(scale=u)
+    ax = draw(plot_errors(error, u))
+    upper = line(ax, "95 % of errors")
+    bins = np.split(error, 5)
+    expected = [np.quantile(each, 0.975) for each in bins]
+    np.testing.assert_allclose(upper.get_ydata(), expected)
+    middle = [np.median(each) for each in np.split(u, 5)]
+    np.testing.assert_allclose(upper.get_xdata(), middle)
+    few = plot_errors(error[:150], u[:150])
+    assert "95 % of errors" not in legend_texts(few)
 
 
 def test_of_many_rows_a_seeded_subset_is_drawn_and_the_legend_says_so():

@@ -13,6 +13,7 @@ from .judging.coverage import (
     normal_interval,
     picp,
 )
+from .judging.distributions import distribution_scores
 from .judging.local import local_zms
 from .judging.metrics import (
     adversarial_group_calibration,
@@ -25,8 +26,8 @@ from .judging.metrics import (
 from .judging.references import reference_scores
 from .judging.reliability import (
     calibration_curve,
-    distribution_scores,
     pit_histogram,
+    reliability_diagram,
 )
 from .judging.scores import (
     calibration_error,
@@ -116,6 +117,7 @@ __all__ = [
     "plots",
     "reference_scores",
     "relative_calibration_error",
+    "reliability_diagram",
     "report",
     "root_mean_squared_calibration_error",
     "save",

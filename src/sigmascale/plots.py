@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import Floats, Labels, check_count, rng_from
+from ._support.checks import Floats, Labels, check_count, check_fraction, rng_from
 from ._support.drawing import (
     BLACK,
     BLUE,
     DARK,
     GREY,
+    TEXT,
     VERMILION,
     Look,
     axes_for,
@@ -37,23 +38,39 @@ from .exceptions import InvalidInputError
 from .judging.confidence_curves import ConfidenceCurve
 from .judging.coverage import LocalCoverage
 from .judging.local import LocalZMS
+from .judging.reliability import (
+    CalibrationCurve,
+    PITHistogram,
+    ReliabilityDiagram,
+    calibration_curve,
+    error_quantiles,
+    interval_of,
+    pit_histogram,
+    reliability_diagram,
+)
 from .maps import FactorTable, factor_tables
 from .monitoring.monitor import Monitor
-from .predictions import as_predictions, fitted_names
+from .predictions import Predictions, as_predictions, fitted_names
 
 __all__ = [
+    "plot_calibration_curve",
     "plot_confidence_curve",
     "plot_errors",
     "plot_factors",
     "plot_local_coverage",
     "plot_local_zms",
     "plot_monitor",
+    "plot_pit_histogram",
+    "plot_predictions",
+    "plot_reliability_diagram",
     "plot_z_histogram",
     "share_zms_range",
+    "summary",
 ]
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def plot_confidence_curve(
@@ -96,6 +113,166 @@ def plot_confidence_curve(
     bottom, top = min(0.0, ax.dataLim.y0), ax.dataLim.y1
     legend_above(ax, bottom, top + (0.03 * (top - bottom) or 1))
     return ax
+
+
+def plot_reliability_diagram(
+    diagram: ReliabilityDiagram, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Plot RMSE against root mean variance of bins; best is the diagonal.
+
+    Above the diagonal, uncertainties are too small (overconfident). The grey band is
+    where bins of calibrated uncertainties would lie.
+
+    Parameters
+    ----------
+    diagram : ReliabilityDiagram
+        What :func:`reliability_diagram` returns.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. Diagrams drawn in the same axes share
+        one legend: give each a `label` and a `color`.
+    **style
+        Properties of the points, a Matplotlib line.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets, reliability_diagram
+    >>> diagram = reliability_diagram(datasets.load_health().test)
+    >>> plot_reliability_diagram(diagram).get_ylabel()
+    'RMSE'
+    """
+    ax = axes_for(ax, diagram, ReliabilityDiagram, "diagram")
+    x, low, high = diagram.rmv, diagram.attainable_low, diagram.attainable_high
+    score = f"ENCE {diagram.ence:.2f} (attainable {diagram.attainable_ence:.2f})"
+    look: Look = {"color": BLUE, "marker": "o", "linestyle": "none", "markersize": 4}
+    look |= {"markeredgewidth": 0, "zorder": 3, "label": "bins"}
+    band = ax.fill_between(x, low, high, color=GREY, alpha=0.35, linewidth=0)
+    band.set_label("attainable")
+    (points,) = ax.plot(x, diagram.rmse, **styled(style, look))
+    bars = ax.vlines(x, diagram.low, diagram.high, linewidth=1, zorder=2)
+    bars.set(color=points.get_color(), alpha=points.get_alpha())
+    # All diagrams of these axes count, not only this one.
+    (left, bottom), (right, top) = ax.dataLim.min, ax.dataLim.max
+    if log_helps(np.array([left, *x, right])) or ax.get_xscale() == "log":
+        for which, ends in (("x", (left, right)), ("y", (bottom, top))):
+            log_ticks(ax, which, *ends)
+        pad = 1.05
+        bounds = left / pad, right * pad, bottom / pad, top * pad
+    else:
+        pad = 0.04 * (top - bottom)
+        bounds = left - pad, right + pad, max(0, bottom - pad), top + pad
+    _diagonal(ax, max(bounds[0], bounds[2]), min(bounds[1], bounds[3]))
+    ax.set(xlim=bounds[:2], xlabel="root mean variance (RMV)", ylabel="RMSE")
+    legend_above(ax, *bounds[2:], *_notes(ax, style, score))
+    return ax
+
+
+def plot_calibration_curve(
+    curve: CalibrationCurve, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Plot observed against nominal coverage; best is the diagonal.
+
+    The grey band holds the whole curve of a calibrated set. Below it, intervals hold
+    less than they claim: uncertainties are too small (overconfident).
+
+    Parameters
+    ----------
+    curve : CalibrationCurve
+        What :func:`calibration_curve` returns.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. Curves drawn in the same axes share
+        one legend: give each a `label` and a `color`.
+    **style
+        Properties of the curve, a Matplotlib line.
+
+    Examples
+    --------
+    >>> from sigmascale import calibration_curve, datasets
+    >>> curve = calibration_curve(datasets.load_health().test)
+    >>> plot_calibration_curve(curve).get_xlabel()
+    'nominal coverage'
+    """
+    ax = axes_for(ax, curve, CalibrationCurve, "curve")
+    line: Look = {"color": BLUE, "linewidth": 1.8, "zorder": 3, "label": "observed"}
+    if _is_first(ax):
+        limits = curve.low, curve.high
+        band = ax.fill_between(curve.level, *limits, color=GREY, alpha=0.35)
+        band.set(linewidth=0, label="calibrated")
+    ax.plot(curve.level, curve.observed, **styled(style, line))
+    _diagonal(ax, 0, 1)
+    name = "coverage" if curve.kind == "interval" else "fraction below quantile"
+    ax.set(xlim=(0, 1), xlabel=f"nominal {name}", ylabel=f"observed {name}")
+    if curve.kind == "interval":
+        words: Look = {"fontsize": TEXT, "color": DARK, "style": "italic"}
+        ax.text(0.97, 0.04, "overconfident", ha="right", **words)
+        ax.text(0.03, 0.96, "underconfident", va="top", **words)
+    area = f"miscalibration area {curve.area:.3f}"
+    legend_above(ax, 0, 1, *_notes(ax, style, area))
+    ax.set_yticks(np.linspace(0, 1, 6))
+    return ax
+
+
+def plot_pit_histogram(
+    histogram: PITHistogram, *, ax: Axes | None = None, **style: Any
+) -> Axes:
+    """Plot the histogram of the probability integral transform; best is flat.
+
+    A U says that uncertainties are too small (overconfident), a hill that they are too
+    large, a slope that predictions are biased. All bins of a calibrated set lie in the
+    grey band.
+
+    Parameters
+    ----------
+    histogram : PITHistogram
+        What :func:`pit_histogram` returns.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. Histograms drawn in the same axes
+        share one legend: give each a `label` and a `color`.
+    **style
+        Properties of the histogram, a Matplotlib patch; ``fill=False`` draws its
+        outline.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets, pit_histogram
+    >>> histogram = pit_histogram(datasets.load_health().test)
+    >>> plot_pit_histogram(histogram).get_ylabel()
+    'density'
+    """
+    ax = axes_for(ax, histogram, PITHistogram, "histogram")
+    look: Look = {"fill": True, "alpha": 0.5, "label": "PIT"} | style
+    if not look["fill"]:
+        look |= {"alpha": style.get("alpha", 1), "linewidth": 1.6, "zorder": 3}
+    look |= {} if "color" in style else {"facecolor": BLUE}
+    ax.stairs(histogram.density, histogram.edges, **styled({}, look, patch=True))
+    if _is_first(ax):
+        band = ax.axhspan(histogram.low, histogram.high, color=GREY, alpha=0.35)
+        band.set(linewidth=0, label="calibrated", zorder=0)
+        ax.axhline(1, color=BLACK, linewidth=0.8, linestyle="--", zorder=1)
+    ax.set(xlim=(0, 1), ylabel="density")
+    ax.set_xlabel("probability integral transform (PIT)")
+    legend_above(ax, 0, 1.03 * max(ax.dataLim.y1, histogram.high))
+    return ax
+
+
+def _is_first(ax: Axes) -> bool:
+    """Whether the band of calibrated sets is not yet drawn."""
+    return "calibrated" not in ax.get_legend_handles_labels()[1]
+
+
+def _diagonal(ax: Axes, low: float, high: float) -> None:
+    """Draw the diagonal, anew if a shorter one is there."""
+    for line in [line for line in ax.lines if line.get_gid() == "diagonal"]:
+        line.remove()
+    look: Look = {"color": BLACK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
+    ax.plot([low, high], [low, high], gid="diagonal", **look)
+
+
+def _notes(ax: Axes, style: Look, note: str) -> list[str]:
+    """Return a note, with its name if it has one, after those that are there."""
+    legend = ax.get_legend()
+    there = "" if legend is None else legend.get_title().get_text()
+    name = f"{style['label']}: " if "label" in style else ""
+    return [*there.splitlines(), name + note]
 
 
 def plot_local_zms(
@@ -350,10 +527,12 @@ def plot_errors(
     rng: int | np.random.Generator | None = 0,
     **style: Any,
 ) -> Axes:
-    """Plot errors against uncertainties, with lines at ±2u.
+    """Plot errors against uncertainties, with lines at ±2u and quantiles.
 
-    About 5 % of normal errors lie beyond the lines, at every u. The axes leave out
-    far outliers; the legend counts them.
+    About 5 % of normal errors lie beyond the lines, at every u. Dashed lines are the
+    quantiles at 2.5 and 97.5 % of the errors in bins of u, if there are 200 rows or
+    more: where they leave the lines at ±2u, uncertainties are wrong. The axes leave
+    out far outliers; the legend counts them.
 
     Parameters
     ----------
@@ -398,6 +577,10 @@ def plot_errors(
     look |= {"alpha": 0.8 if rows.size < 500 else 0.4}
     ax.plot(u[rows], e[rows], **styled(style, look))
     ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+    middle, *quantiles = error_quantiles(predictions, (0.025, 0.975))
+    if middle.size > 1:
+        for each, label in zip(quantiles, (None, "95 % of errors"), strict=True):
+            ax.plot(middle, each, "--", color=BLACK, linewidth=1.3, label=label)
     # The lines end where the errors do, below the legend.
     grid = np.geomspace(left, max(left, min(right, reach / 2)), 200)
     for sign, label in ((2, "±2u"), (-2, None)):
@@ -408,6 +591,124 @@ def plot_errors(
     for handle in legend_above(ax, -reach, reach, *notes).get_lines():
         handle.set(alpha=1, markersize=4)
     return ax
+
+
+def plot_predictions(
+    predictions: Predictions,
+    *,
+    coverage: float = 0.9,
+    ax: Axes | None = None,
+    max_points: int = 200,
+    rng: int | np.random.Generator | None = 0,
+    **style: Any,
+) -> Axes:
+    """Plot predictions with their intervals against true values.
+
+    Intervals that miss the truth have another colour and marker; best is a share of
+    1 − coverage of them.
+
+    Parameters
+    ----------
+    predictions : Predictions
+        With `y_pred` and `y_true`.
+    coverage : float, default 0.9
+        Nominal coverage of the intervals.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    max_points : int, default 200
+        Of more rows than this, a random subset is drawn; the legend counts all.
+    rng : int, Generator or None, default 0
+        Seed of the subset.
+    **style
+        Properties of the points, a Matplotlib line; `color`, `marker` and `label` are
+        those of intervals that hold the truth.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets
+    >>> plot_predictions(datasets.load_health().test).get_xlabel()
+    'true value'
+    """
+    p = as_predictions(predictions)
+    if p.y_pred is None:
+        msg = "`predictions` must have `y_pred` and `y_true`; found errors alone."
+        raise InvalidInputError(msg)
+    limits = interval_of(p, check_fraction(coverage, "coverage"))
+    max_points, generator = check_count(max_points, "max_points"), rng_from(rng)
+    ax = axes_for(ax)
+    held = (limits[:, 0] <= p.errors) & (p.errors <= limits[:, 1])
+    notes = [f"{100 * coverage:g} % intervals hold {100 * p.mean(held):.1f} %"]
+    shown = np.arange(p.n_rows)
+    if p.n_rows > max_points:
+        shown = np.sort(generator.choice(p.n_rows, max_points, replace=False))
+        notes.append(f"{max_points} of {p.n_rows} rows shown")
+    truth = p.y_pred + p.errors
+    low, high = p.y_pred + limits.T
+    good: Look = {"color": BLUE, "marker": "o", "label": "holds"}
+    good |= {"linestyle": "none", "markeredgewidth": 0, "markersize": 3}
+    good = styled(style, good)
+    bad = good | {"color": VERMILION, "marker": "X", "label": "misses"}
+    bad["markersize"] *= 1.4
+    for which, look in ((held, good), (~held, bad)):
+        rows = shown[which[shown]]
+        if rows.size:
+            (points,) = ax.plot(truth[rows], p.y_pred[rows], zorder=3, **look)
+            bars = ax.vlines(truth[rows], low[rows], high[rows], linewidth=0.7)
+            bars.set(color=points.get_color(), alpha=0.5)
+    x = truth[shown]
+    _diagonal(ax, float(x.min()), float(x.max()))
+    ax.set(xlabel="true value", ylabel="prediction")
+    bottom, top = ax.dataLim.y0, ax.dataLim.y1
+    pad = 0.03 * (top - bottom) or 1
+    legend_above(ax, bottom - pad, top + pad, *notes)
+    return ax
+
+
+def summary(p: Predictions, recalibrated: Predictions | None = None) -> Figure:
+    """Draw the four figures that a paper on uncertainty prints.
+
+    They are (a) the reliability diagram, (b) the calibration curve, (c) the histogram
+    of the probability integral transform, and (d) errors against uncertainties.
+
+    Parameters
+    ----------
+    p : Predictions
+        With errors.
+    recalibrated : Predictions, optional
+        The same rows with other uncertainties, drawn over the first.
+
+    Returns
+    -------
+    matplotlib Figure
+        As wide as a page: ``summary(p).savefig("summary.pdf")``.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets, plots
+    >>> figure = plots.summary(datasets.load_health().test)
+    >>> [ax.get_title(loc="left") for ax in figure.axes]
+    ['a', 'b', 'c', 'd']
+    """
+    sets = [as_predictions(each) for each in (p, recalibrated) if each is not None]
+    axes_for(None)  # or Matplotlib is missing
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 6), layout="constrained")
+    panels = figure.subplots(2, 2).ravel()
+    looks: list[Look] = [{}]
+    if len(sets) == 2:
+        looks = [{"color": VERMILION, "label": "before"}]
+        looks += [{"color": BLUE, "label": "after"}]
+    reliability, coverage, pit, errors = panels
+    for rows, look in zip(sets, looks, strict=True):
+        plot_reliability_diagram(reliability_diagram(rows), ax=reliability, **look)
+        plot_calibration_curve(calibration_curve(rows), ax=coverage, **look)
+        outline = {"fill": False} if look.get("label") == "before" else {}
+        plot_pit_histogram(pit_histogram(rows), ax=pit, **look, **outline)
+    plot_errors(sets[-1], ax=errors, **looks[-1])
+    for letter, ax in zip("abcd", panels, strict=True):
+        ax.set_title(letter, loc="left", fontweight="bold")
+    return figure
 
 
 def plot_z_histogram(

@@ -849,3 +849,10 @@ def _obvious(role: str, names: Sequence[str], choice: Choice) -> str | None:
         )
         raise ColumnError(msg, role, tuple(found))
     return found[0] if found else None
+
+
+def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
+    """Return what is kept of the columns, by target unless there is one."""
+    if list(roles) == [""]:
+        return roles[""].to_dict()
+    return {"targets": {name: each.to_dict() for name, each in roles.items()}}

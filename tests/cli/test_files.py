@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmascale.cli.columns import Columns
 from sigmascale.cli.files import (
     UNTYPED,
     WRITTEN,
@@ -20,6 +19,7 @@ from sigmascale.cli.files import (
     read_files,
     write_table,
 )
+from sigmascale.cli.table import Columns
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.roles import listed
 

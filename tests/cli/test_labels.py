@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sigmascale.cli.columns import Columns
 from sigmascale.cli.files import read_files, write_table
+from sigmascale.cli.table import Columns
 from sigmascale.exceptions import InvalidInputError
 
 # Texts that a reader might take for a number, or for another one of them.

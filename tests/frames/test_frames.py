@@ -3,7 +3,6 @@
 import os
 import shutil
 import signal
-import sys
 import threading
 import time
 
@@ -215,15 +214,6 @@ def test_everything_works_on_relations_of_a_connection_of_their_own(
     assert local.n.sum() == N_ROWS
     frames.sink(rows, tmp_path / "all.parquet")
     assert pl.read_parquet(tmp_path / "all.parquet").equals(data)
-
-
-def test_workers_without_sigmascale_say_what_they_need(data, fitted, path, monkeypatch):
-    dd = pytest.importorskip("dask.dataframe")
-    new = frames.predict(fitted["boosted"][0], dd.read_parquet(path))
-    for name in [name for name in sys.modules if name.startswith("sigmascale.frames")]:
-        monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ImportError, match=r"Workers need sigmascale.* Install both"):
-        new.compute(scheduler="synchronous")
 
 
 def test_a_column_of_that_name_is_replaced(data, fitted, frame):

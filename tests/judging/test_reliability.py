@@ -1,4 +1,4 @@
-"""Calibration curves and PIT histograms, and the bands of calibrated sets."""
+"""Reliability diagrams, calibration curves, PIT histograms, and their bands."""
 
 import numpy as np
 import pytest
@@ -89,7 +89,64 @@ def test_wrong_uncertainties_leave_the_bands(factor):
     assert not ss.pit_histogram(error, np.full(1000, factor)).is_within
 
 
+def test_the_reliability_diagram_is_computed_bin_by_bin():
+    diagram = ss.reliability_diagram(E, U, n_bins=6)
+    order = np.argsort(U).reshape(6, 100)
+    np.testing.assert_allclose(diagram.rmse, np.sqrt((E[order] ** 2).mean(axis=1)))
+    np.testing.assert_allclose(diagram.rmv, np.sqrt((U[order] ** 2).mean(axis=1)))
+    np.testing.assert_array_equal(diagram.n, 100)
+    assert diagram.ence == pytest.approx(ss.ence(E, U, n_bins=6))
+    assert np.all((diagram.low < diagram.rmse) & (diagram.rmse < diagram.high))
+
+
+def test_a_picture_has_at_most_20_bins_unless_more_are_asked_for():
+    rng = np.random.default_rng(0)
+    error = rng.normal(size=3000)
+    u = rng.uniform(1, 2, 3000)
+    assert ss.reliability_diagram(error, u).n.size == 20
+    assert ss.reliability_diagram(error[:150], u[:150]).n.size == 5
+    assert ss.reliability_diagram(error, u, n_bins=50).n.size == 50
+
+
+def test_what_is_attainable_is_what_calibrated_sets_attain():
+    rng = np.random.default_rng(5)
+    u = rng.lognormal(0, 0.4, 2000)
+    inside, scores = [], []
+    for _ in range(60):
+        z = rng.standard_t(6, 2000) * np.sqrt(4 / 6)  # t(6) has variance 6 / 4
+        diagram = ss.reliability_diagram(u * z, u)
+        low, high = diagram.attainable_low, diagram.attainable_high
+        inside += [(low <= diagram.rmse) & (diagram.rmse <= high)]
+        scores += [(diagram.ence, diagram.attainable_ence)]
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.02)
+    found, attainable = np.mean(scores, axis=0)
+    assert attainable == pytest.approx(found, rel=0.05)
+
+
+def test_a_factor_of_u_moves_the_diagram_but_not_what_is_attainable():
+    first, second = (ss.reliability_diagram(E, k * U) for k in (1, 3))
+    np.testing.assert_allclose(second.rmse, first.rmse)
+    np.testing.assert_allclose(second.rmv, 3 * first.rmv)
+    np.testing.assert_allclose(second.attainable_high, 3 * first.attainable_high)
+
+
+def test_intervals_of_a_diagram_count_groups_and_weights():
+    groups = np.repeat(np.arange(120), 5)
+    u = np.repeat(U[:120], 5)
+    error = u * np.repeat(RNG.standard_normal(120), 5)  # repeats tell nothing new
+    alone = ss.reliability_diagram(error, u, n_bins=4)
+    together = ss.reliability_diagram(error, u, n_bins=4, groups=groups)
+    np.testing.assert_allclose(together.rmse, alone.rmse)
+    assert np.all(together.high - together.low > 1.5 * (alone.high - alone.low))
+    same = ss.reliability_diagram(E, U, n_bins=4, sample_weight=np.full(600, 2.0))
+    plain = ss.reliability_diagram(E, U, n_bins=4)
+    np.testing.assert_allclose(same.rmse, plain.rmse)
+
+
 def test_results_print_and_convert():
+    diagram = ss.reliability_diagram(E, U, n_bins=5)
+    assert len(str(diagram).splitlines()) == 7
+    assert len(diagram.to_dict()["rmse"]) == 5
     curve = ss.calibration_curve(E, U, n_levels=3)
     assert str(curve).splitlines()[0].split() == ["nominal", "observed", "band"]
     assert curve.to_dict()["level"] == [0, 0.5, 1]

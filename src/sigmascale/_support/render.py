@@ -133,14 +133,6 @@ def shorten_middle(name: str, longest: int) -> str:
     return name if len(name) <= longest else f"{name[:half]}…{name[-half:]}"
 
 
-def plain(result: Any) -> dict[str, Any]:
-    """Return the fields of a result by name, arrays as lists."""
-    return {
-        name: value.tolist() if isinstance(value, np.ndarray) else value
-        for name, value in vars(result).items()
-    }
-
-
 Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows below it
 
 

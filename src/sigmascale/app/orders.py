@@ -14,17 +14,14 @@ import polars as pl
 from ..bins.partitions import feasible_bins
 from ..cli.app import run
 from ..cli.check import expected_by
-from ..cli.columns import Columns
 from ..cli.demo import halves
-from ..cli.files import write_table
+from ..cli.files import load_saved, write_table
 from ..cli.fit import range_in_words
-from ..cli.methods import load_saved
-from ..cli.table import Table, read_columns
+from ..cli.table import Columns, Table, read_columns
 from ..datasets import make_molecules
 from ..exceptions import InvalidInputError
 from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
-from ..predictions import as_predictions
 from ..report.svg import CONTENTS, METHODS
 from ..roles import guess
 from .commands import Plan, TableSettings, line, python_lines
@@ -186,9 +183,8 @@ class Orders:
         """Return local calibration in other bins, as `check --bins` would."""
         settings = TableSettings.parse(**table)
         data = self._table(settings, scaler)
-        labels = data.groups(settings.groups)
         u = _uncertainty(data, scaler)
-        rows = as_predictions(data.error, u, data.features, labels)
+        rows = data.judged_rows(u, settings.groups)[""]
         feasible = feasible_bins(rows.n_rows, bins, min_size=MIN_ROWS)
         how = replace(check_settings(bins, "bca", 0.95, 1500), n_bins=feasible)
         rng = np.random.default_rng(0)

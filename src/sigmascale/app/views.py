@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ..cli.columns import MISSING_TEXTS, Columns
+from ..cli.table import MISSING_TEXTS, Columns
 from ..exceptions import ColumnError
 from ..report.text import (
     MARKS,

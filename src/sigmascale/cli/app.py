@@ -1,4 +1,4 @@
-"""The application that the commands belong to: what it prints, and how it ends."""
+"""The application of all commands: how it opens tables, what it prints, how it ends."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from ..exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from ..judging.validation import Validation
-    from ..roles import Choice
+    from ..roles import Choice, Expected
     from .lazy_table import LazyTable
-    from .options import TableFormat
+    from .options import Reading, TableFormat
     from .table import Table
 
 WIDTH = 79
@@ -189,6 +189,31 @@ def _words(problem: Exception) -> str:
 
 def _tell(words: str) -> None:
     print(f"error: {visible(' '.join(words.split()))}", file=sys.stderr)
+
+
+def open_table(
+    files: Sequence[str],
+    reading: Reading,
+    choice: Choice | Expected,
+    sample: int | None = None,
+) -> Table | LazyTable:
+    """Return files as one table whose columns have the roles that were chosen.
+
+    `sample` is how many rows may be drawn, if they stay where they are.
+    """
+    from .table import Table, stays_lazy
+
+    if stays_lazy(files, reading.engine, reading.scheduler):
+        from .lazy_table import LazyTable
+
+        return LazyTable.open(files, reading, choice, sample)
+    if sample is not None:
+        msg = (
+            "--sample is for files that are not read into memory, such as with "
+            "--engine polars; all rows of these are used."
+        )
+        raise InvalidInputError(msg)
+    return Table.open(files, reading, choice)
 
 
 # -- results on the screen, for people and for machines ----------------------------

@@ -8,9 +8,8 @@ from typing import Annotated, Any, Self
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app, say, show_json
-from .files import format_of
-from .methods import load_saved, refuse_for_several
+from .app import app, open_table, say, show_json
+from .files import format_of, load_saved
 from .options import (
     READING,
     AsJson,
@@ -21,6 +20,7 @@ from .options import (
     example,
     gather,
     make_choice,
+    refuse_for_several,
 )
 
 
@@ -95,7 +95,6 @@ def apply(
     such as missing ones, give an empty one instead of an error.
     """
     from ..roles import Expected
-    from .table import open_table
 
     wanted = Wanted.of(coverage, quantiles, shift=shift)
     if prediction is not None and not wanted.endings:
@@ -107,7 +106,7 @@ def apply(
     saved = load_saved(scaler)
     if saved.is_several:
         refuse_for_several(coverage=coverage, quantiles=quantiles, shift=shift or None)
-    if shift and saved.whole.shift is None:
+    if shift and saved.shift is None:
         msg = (
             f"{scaler}: no shift was learned. Leave out --shift, or fit with --shift "
             "auto, which learns one if unseen rows gain."

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -20,6 +18,7 @@ from .app import (
     PASSED,
     app,
     check_format,
+    open_table,
     say,
     show_json,
     show_table,
@@ -27,8 +26,7 @@ from .app import (
     show_words,
     tell_guesses,
 )
-from .files import HTML, about, check_output
-from .methods import Saved, load_saved, refuse_for_several
+from .files import HTML, about, check_output, load_saved
 from .options import (
     COLUMNS,
     READING,
@@ -44,6 +42,7 @@ from .options import (
     column_option,
     example,
     gather,
+    refuse_for_several,
 )
 
 if TYPE_CHECKING:
@@ -142,7 +141,7 @@ def check(
     nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
     instead of 4, --tolerate no also instead of 1.
     """
-    from .table import Table, open_table
+    from .table import Table
 
     check_format(format, as_json)
     if report is not None:
@@ -166,16 +165,17 @@ def check(
     data = open_table(files, reading, expected, sample)
     if saved is not None:
         data.require_memory("--scaler", "Judge some of them")
-    learned_from = None
-    if report is not None:
-        _report_paths(report, data.roles)  # are checked before anything is judged
+    paths, learned_from = {}, None
+    if report is not None:  # is checked before anything is judged
+        paths = _report_paths(report, data.roles)
         if calibration is not None:
             learned_from = Table.open([calibration], reading, expected)
+
     options: dict[str, Any] = {"tolerance": tolerance, "confidence": confidence}
     options |= {"groups": groups, "n_bins": bins, "rng": seed}
     times = None if time is None else data.times(time)
-    found = data.validate(**options)
-    recalibrated = None
+    found = final = data.validate(**options)
+    stages = {"": found}
     if saved is not None and isinstance(data, Table):
         warn_of_shared(
             data.shared(saved.maps),
@@ -183,55 +183,58 @@ def check(
             "those to be judged, where it is better than on new ones. Judge it on "
             "other rows",
         )
-        recalibrated = data.validate(saved.maps, **options)
-    judged = Judged(data, found, recalibrated, scaler, seed, groups, times)
-    written = []
-    if report is not None:
-        written = judged.write_report(report, calibration=learned_from, parts=parts)
+        final = data.validate(saved.maps, **options)
+        stages = {"Before": found, "After": final}
+    in_time = None
+    if times is not None:
+        from ..monitoring.over_time import over_time
+
+        rows: Any = final.targets[""].rows
+        with about(data.file):
+            in_time = over_time(rows, times, confidence=final.confidence)
+    if paths:
+        told: dict[str, Any] = {"time": times, "parts": parts, "rng": seed}
+        _write_reports(paths, data.file, stages, scaler, learned_from, **told)
+
+    advice = data.shift_advice(groups, seed) if scaler is None else ""
     if as_json:
-        show_json(judged)
+        show_json(Judged(data, found, final if scaler else None, in_time, advice))
     elif format in (TableFormat.markdown, TableFormat.latex):
-        show_table(judged.final.targets.get("", judged.final), format)
+        show_table(final.targets.get("", final), format)
     else:
         tell_guesses(choice, data)
         say()
-        _tell(judged)
-        say(f"\n{CLOSING[judged.final.answer]}")
-        if written:
+        _tell(stages)
+        over_time = "" if in_time is None else in_time.words
+        show_words(*filter(None, (over_time, advice)))
+        say(f"\n{CLOSING[final.answer]}")
+        if paths:
             what = "Reports" if data.is_several else "Report"
-            say(f"\n{what}: {', '.join(map(str, written))}")
-    raise typer.Exit(_exit_code(judged.final.answer, tolerate))
+            say(f"\n{what}: {', '.join(map(str, paths.values()))}")
+    raise typer.Exit(_exit_code(final.answer, tolerate))
 
 
-def _tell(judged: Judged) -> None:
+def _tell(stages: dict[str, Validations]) -> None:
     """Print the verdicts: on one target in sentences, of several a line on each."""
-    several, final = judged.data.is_several, judged.final
-    stages = {"": final}
-    if judged.recalibrated is not None:
-        stages = {"Before": judged.found, "After": final}
     for title, each in stages.items():
         if title == "After":
             say()
-        if several:
-            say(f"{title}\n{each.to_table()}" if title else each.to_table())
-        else:
+        if "" in each.targets:
             show_verdicts(each.targets[""], title)
-    if several:
-        say()
-        show_words(*final.summary.splitlines())
+        else:
+            say(f"{title}\n{each.to_table()}" if title else each.to_table())
+    say()
+    if "" not in each.targets:
+        show_words(*each.summary.splitlines())
         return
-    one = final.targets[""]
-    say("\n" + str(one).split("\n\n", 1)[1])
-    in_time = "" if judged.over_time is None else judged.over_time.words
+    one = each.targets[""]
+    say(str(one).split("\n\n", 1)[1])
     scores = [
-        f"{title}: {found.sentence}" if title else found.sentence
-        for title, each in stages.items()
-        if (found := each.targets[""].distribution) is not None
+        f"{title}: {scored.sentence}" if title else scored.sentence
+        for title, stage in stages.items()
+        if (scored := stage.targets[""].distribution) is not None
     ]
-    advice = judged.advice
-    for words in (*scores, one.sampled, one.tails, in_time, advice):
-        if words:
-            show_words(words)
+    show_words(*filter(None, (*scores, one.sampled, one.tails)))
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:
@@ -243,62 +246,14 @@ def _exit_code(answer: str, tolerate: Tolerated | None) -> int:
     return FAILED
 
 
-# -- what is found out --------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Judged:
-    """Verdicts on a table, and all that a report on it needs.
-
-    Attributes
-    ----------
-    data : Table or LazyTable
-        The table.
-    found : Validations
-        The verdicts on its uncertainties as they are, by target.
-    recalibrated : Validations or None
-        Those on what a recalibrator makes of them.
-    scaler : str or None
-        The file of that recalibrator.
-    seed : int
-        The seed of all random numbers.
-    groups : str or None
-        The column of rows that belong together.
-    times : array or None
-        When rows came, if a column says that.
-    """
+class Judged(NamedTuple):
+    """Verdicts on a table, on what a recalibrator makes of it, over time, advice."""
 
     data: Table | LazyTable
     found: Validations
     recalibrated: Validations | None
-    scaler: str | None
-    seed: int
-    groups: str | None = None
-    times: Any = None
-
-    @property
-    def final(self) -> Validations:
-        """The verdicts that decide: on new uncertainties, if there are any."""
-        return self.found if self.recalibrated is None else self.recalibrated
-
-    @cached_property
-    def advice(self) -> str:
-        """That a shift is worth while, if it is."""
-        if self.recalibrated is not None:
-            return ""
-        return self.data.shift_advice(self.groups, self.seed)
-
-    @cached_property
-    def over_time(self) -> OverTime | None:
-        """How calibration runs over time, if it is known when rows came."""
-        if self.times is None:
-            return None
-        from ..monitoring.over_time import over_time
-
-        judged, level = self.final.targets[""].rows, self.final.confidence
-        assert judged is not None
-        with about(self.data.file):
-            return over_time(judged, self.times, confidence=level)
+    over_time: OverTime | None
+    advice: str
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, and all verdicts, for machines."""
@@ -311,46 +266,32 @@ class Judged:
             told["advice"] = self.advice
         return told
 
-    def write_report(
-        self,
-        path: Path,
-        *,
-        calibration: Table | None = None,
-        parts: Path | None = None,
-    ) -> list[Path]:
-        """Write a report on each target, and its parts to a folder if there is one."""
-        from ..report import write_report
 
-        after: dict[str, Any] = {}
-        scalers: dict[str, Any] = {}
-        if self.recalibrated is not None:
-            from ..persistence import load
+def _write_reports(
+    paths: dict[str, Path],
+    file: str,
+    stages: dict[str, Validations],
+    scaler: str | None,
+    calibration: Table | None,
+    **options: Any,
+) -> None:
+    """Write a report on each target."""
+    from ..persistence import load
+    from ..report import write_report
 
-            scaler = load(str(self.scaler))
-            after = self.recalibrated.targets
-            scalers = getattr(scaler, "recalibrators_", {"": scaler})
-        paths = _report_paths(path, self.data.roles)
-        of = f"of {self.data.file}"
-        if calibration is not None:
-            of += f", recalibrated with {calibration.file}"
-        for name, found in self.found.targets.items():
-            with working("writing the report"):
-                write_report(
-                    paths[name],
-                    found,
-                    recalibrated=after.get(name),
-                    scaler=scalers.get(name),
-                    calibration=None
-                    if calibration is None
-                    else (calibration.X, calibration.error),
-                    time=self.times,
-                    title=visible(
-                        f"{name}: uncertainties {of}" if name else f"Uncertainties {of}"
-                    ),
-                    parts=parts,
-                    rng=self.seed,
-                )
-        return list(paths.values())
+    found, *after = (each.targets for each in stages.values())
+    fitted: Any = None if scaler is None else load(scaler)
+    of = f"of {file}"
+    if calibration is not None:
+        of += f", recalibrated with {calibration.file}"
+        options["calibration"] = calibration.X, calibration.error
+    for name, path in paths.items():
+        if after:
+            options["recalibrated"] = after[0][name]
+            options["scaler"] = fitted.recalibrators_[name] if name else fitted
+        title = f"{name}: uncertainties {of}" if name else f"Uncertainties {of}"
+        with working("writing the report"):
+            write_report(path, found[name], title=visible(title), **options)
 
 
 def _report_paths(report: Path, targets: Any) -> dict[str, Path]:
@@ -390,7 +331,7 @@ def _in_full(found: Validations) -> dict[str, Any]:
     return {**one.to_dict(), **told}
 
 
-def expected_by(scaler: str, saved: Saved, choice: Choice) -> Expected:
+def expected_by(scaler: str, saved: Any, choice: Choice) -> Expected:
     """Return what a recalibrator expects of a table whose errors are known."""
     from ..roles import Expected
 

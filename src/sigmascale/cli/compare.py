@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,7 +20,6 @@ from .app import (
     check_format,
     say,
     show_json,
-    show_table,
     show_verdicts,
     tell_guesses,
     tell_written,
@@ -101,7 +102,7 @@ def compare(
     check_format(format, as_json)
     columns = [{"uncertainty": each} for each in uncertainty]
     columns += [{"variance": each} for each in variance]
-    found: Recalibrators | SideBySide
+    how: dict[str, Any] = {"groups": groups, "bins": bins, "seed": seed}
     if test is None:
         if len(columns) < 2 or report is not None:
             msg = (
@@ -112,7 +113,7 @@ def compare(
             raise InvalidInputError(msg)
         choices = [replace(choice, **each) for each in columns]
         choice = choices[0]
-        found = judge_columns(calibration, choices, reading, groups, bins, seed)
+        found = compare_columns(calibration, choices, reading, **how)
     else:
         if len(columns) > 1:
             msg = (
@@ -123,102 +124,55 @@ def compare(
         if report is not None:
             check_output(report, HTML, [calibration, test])
         choice = replace(choice, **(columns[0] if columns else {}))
-        found = judge_recalibrators(
-            (calibration, test), choice, reading, groups, bins, seed
-        )
-        if report is not None:
-            found.write_report(report, seed)
+        files = (calibration, test)
+        found = compare_recalibrators(files, choice, reading, report, **how)
     if as_json:
-        show_json(found.to_dict())
+        show_json(found.told)
     elif format in (TableFormat.markdown, TableFormat.latex):
-        show_table(found, format)
+        say(found.to_table(format.value).rstrip("\n"))
     else:
         tell_guesses(choice, found.data)
-        found.tell()
+        say(f"\n{found.words}")
+        for title, verdicts in found.validations.items():
+            say()
+            show_verdicts(verdicts, title)
         tell_written(report)
 
 
-@dataclass(frozen=True)
-class Recalibrators:
-    """Every recalibrator, fitted on one set and judged on another.
+class Compared(NamedTuple):
+    """What was compared, for people and for machines.
 
     Attributes
     ----------
-    data, judged : Table
-        The two sets.
-    auto : recalibrator
-        The one that cross-validation has chosen.
-    table : Comparison
-        The scores of all.
-    before, after : Validation
-        The verdicts on uncertainties as they are, and with `auto`.
+    data : Table
+        What was read first.
+    told : dict
+        Scores and verdicts, for machines.
+    to_table : callable
+        Takes a format, and returns the scores as a table.
+    words : str
+        The scores, in words.
+    validations : dict of str to Validation
+        The verdicts, each with its title.
     """
 
     data: Table
-    judged: Table
-    auto: Any
-    table: Any
-    before: Validation
-    after: Validation
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return scores and verdicts, for machines."""
-        return {
-            "calibration": self.data.to_dict(),
-            "test": self.judged.to_dict(),
-            "chosen": self.auto.scaling_.name_,
-            "comparison": self.table.to_dict(),
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-        }
-
-    def to_table(self, format: Any = "text") -> str:
-        """Return the scores as a table of text, Markdown or LaTeX."""
-        table: str = self.table.to_table(format)
-        return table
-
-    def tell(self) -> None:
-        """Print the scores, what was chosen, and the verdicts."""
-        n_bins = self.table["none"].test.n_bins
-        say(f"\nScores on {self.judged.file}, with {n_bins} bins:\n\n{self.table}")
-        say(
-            "NLL (of a normal law), CRPS and S: lower is better. Valid bins: 95 % is "
-            "ideal."
-        )
-        say(
-            f"\nauto is: {self.auto.scaling_.name_}, chosen by cross-validation on "
-            f"{self.data.file}.\n"
-        )
-        show_verdicts(self.before, "Before")
-        say()
-        show_verdicts(self.after, "After, with auto")
-
-    def write_report(self, path: Any, seed: int) -> None:
-        """Write a report on the recalibrator that was chosen."""
-        from ..report import write_report
-
-        title = f"Uncertainties of {self.judged.file}, recalibrated with "
-        with working("writing the report"):
-            write_report(
-                path,
-                self.before,
-                recalibrated=self.after,
-                scaler=self.auto,
-                calibration=(self.data.X, self.data.error),
-                comparison=self.table,
-                title=visible(title + self.data.file),
-                rng=seed,
-            )
+    told: dict[str, Any]
+    to_table: Callable[[Any], str]
+    words: str
+    validations: dict[str, Validation]
 
 
-def judge_recalibrators(
+def compare_recalibrators(
     files: tuple[str, str],
     choice: Choice,
     reading: Any,
+    report: Path | None,
+    *,
     groups: str | None,
     bins: int | None,
     seed: int,
-) -> Recalibrators:
+) -> Compared:
     """Fit every recalibrator on one file, and judge all on another."""
     from sklearn.frozen import FrozenEstimator
 
@@ -261,69 +215,53 @@ def judge_recalibrators(
         judged.validate(maps, groups=groups, n_bins=bins, rng=seed).targets[""]
         for maps in (None, {"": saved_map(auto)})
     )
-    return Recalibrators(data, judged, auto, table, before, after)
+    if report is not None:
+        from ..report import write_report
+
+        title = f"Uncertainties of {judged.file}, recalibrated with {data.file}"
+        with working("writing the report"):
+            write_report(
+                report,
+                before,
+                recalibrated=after,
+                scaler=auto,
+                calibration=(data.X, data.error),
+                comparison=table,
+                title=visible(title),
+                rng=seed,
+            )
+    told = {
+        "calibration": data.to_dict(),
+        "test": judged.to_dict(),
+        "chosen": auto.scaling_.name_,
+        "comparison": table.to_dict(),
+        "before": before.to_dict(),
+        "after": after.to_dict(),
+    }
+    words = (
+        f"Scores on {judged.file}, with {table['none'].test.n_bins} bins:\n\n{table}\n"
+        "NLL (of a normal law), CRPS and S: lower is better. Valid bins: 95 % is "
+        "ideal.\n\n"
+        f"auto is: {auto.scaling_.name_}, chosen by cross-validation on {data.file}."
+    )
+    validations = {"Before": before, "After, with auto": after}
+    return Compared(data, told, table.to_table, words, validations)
 
 
-@dataclass(frozen=True)
-class SideBySide:
-    """Verdicts on several columns of uncertainties, for the same rows.
-
-    Attributes
-    ----------
-    data : Table
-        What was read for the first column.
-    validations : dict of str to Validation
-        By the name of the column.
-    """
-
-    data: Table
-    validations: dict[str, Validation]
-
-    def to_table(self, format: Any = "text") -> str:
-        """Return the scores as a table of text, Markdown or LaTeX."""
-        from .._support.render import as_table, shorten
-
-        cards = {name: found.scores for name, found in self.validations.items()}
-        header = ["uncertainty", "NLL", "S_cal"]
-        header += [f"S_{shorten(name)}" for name in next(iter(cards.values())).s]
-        rows = []
-        for name, card in cards.items():
-            numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
-            answer = self.validations[name].answer
-            rows.append([name, *(f"{value:.3f}" for value in numbers), answer])
-        return as_table([*header, "S_tot", "answer"], rows, format)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return scores and verdicts by column."""
-        return {
-            "data": self.data.to_dict(),
-            "uncertainties": {
-                name: {"scores": found.scores.to_dict(), **found.to_dict()}
-                for name, found in self.validations.items()
-            },
-        }
-
-    def tell(self) -> None:
-        """Print the scores, and the verdicts on each column."""
-        say(f"\n{self.to_table()}")
-        say("NLL and S: lower is better.")
-        for name, each in self.validations.items():
-            say()
-            show_verdicts(each, name)
-
-
-def judge_columns(
+def compare_columns(
     file: str,
     choices: Sequence[Choice],
     reading: Any,
+    *,
     groups: str | None,
     bins: int | None,
     seed: int,
-) -> SideBySide:
+) -> Compared:
     """Judge the uncertainties of each choice on the rows that all of them have.
 
     A column that is judged is no feature of another.
     """
+    from .._support.render import as_table, shorten
     from .table import Table, read_columns
 
     names = [str(each.uncertainty or each.variance) for each in choices]
@@ -336,10 +274,26 @@ def judge_columns(
         if choice.all_features:
             choice = replace(choice, exclude=(*choice.exclude, *names))
         tables[name] = Table.take([file], reading, columns, choice, names)
-    return SideBySide(
-        tables[names[0]],
-        {
-            name: table.validate(groups=groups, n_bins=bins, rng=seed).targets[""]
-            for name, table in tables.items()
-        },
+    found = {
+        name: table.validate(groups=groups, n_bins=bins, rng=seed).targets[""]
+        for name, table in tables.items()
+    }
+    header, rows = ["uncertainty", "NLL", "S_cal"], []
+    header += [f"S_{shorten(name)}" for name in found[names[0]].scores.s]
+    for name, each in found.items():
+        card = each.scores
+        numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
+        rows.append([name, *(f"{value:.3f}" for value in numbers), each.answer])
+    to_table = partial(as_table, [*header, "S_tot", "answer"], rows)
+    data = tables[names[0]]
+    told = {
+        name: {"scores": each.scores.to_dict(), **each.to_dict()}
+        for name, each in found.items()
+    }
+    return Compared(
+        data,
+        {"data": data.to_dict(), "uncertainties": told},
+        to_table,
+        f"{to_table('text')}\nNLL and S: lower is better.",
+        found,
     )

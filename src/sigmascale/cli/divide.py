@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -10,9 +10,6 @@ from ..exceptions import InvalidInputError
 from .app import app, say, show_json
 from .files import about, named, refuse_input, write_table
 from .options import IN_MEMORY, AsJson, Files, Groups, Seed, example, gather
-
-if TYPE_CHECKING:
-    from .columns import Columns
 
 HALF = 0.5
 
@@ -53,76 +50,40 @@ def divide(
 
     Columns and the order of rows stay as they are. Rows of one group stay together.
     """
-    from .table import read_columns
-
-    for output in (calibration, test):
-        refuse_input(output, files)
-    told = divide_table(
-        named(files),
-        read_columns(files, reading),
-        reading,
-        calibration,
-        test,
-        share=share,
-        first_where=first_where,
-        groups=groups,
-        seed=seed,
-    )
-    if as_json:
-        show_json(told)
-        return
-    say(f"To learn from: {calibration} ({told['calibration_rows']} rows).")
-    say(f"To judge by: {test} ({told['test_rows']} rows).")
-
-
-def divide_table(
-    file: str,
-    table: Columns,
-    reading: Any,
-    calibration: str,
-    test: str,
-    *,
-    share: float | None = None,
-    first_where: str | None = None,
-    groups: str | None = None,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Write the two parts of a table; return what is told of them."""
     import numpy as np
     import polars as pl
 
-    from .columns import Columns
-    from .table import random_rows
+    from .table import Columns, random_rows, read_columns
 
-    with about(file):
+    for output in (calibration, test):
+        refuse_input(output, files)
+    table = read_columns(files, reading)
+    with about(named(files)):
         if reading.where is not None:
             table = table.where(reading.where)
+        n_rows = table.frame.height
         if first_where is None:
-            n_rows, wanted = table.frame.height, HALF if share is None else share
             labels = None if groups is None else table.groups(groups).to_numpy()
+            wanted = HALF if share is None else share
             is_first = random_rows(n_rows, labels, wanted, seed, "--share")
         elif share is not None or groups is not None:
             msg = "--first-where says which rows: pass it without --share and --groups."
             raise InvalidInputError(msg)
         else:
-            kept = Columns(table.frame, table.decimal).where(
-                first_where, "--first-where"
-            )
-            is_first = np.zeros(table.frame.height, bool)
-            is_first[kept.places] = True
+            rows = Columns(table.frame, table.decimal)
+            is_first = np.zeros(n_rows, bool)
+            is_first[rows.where(first_where, "--first-where").places] = True
         if is_first.all() or not is_first.any():
             msg = "one of the two parts has no rows. Choose another share or condition."
             raise InvalidInputError(msg)
-    for output, rows in ((calibration, is_first), (test, ~is_first)):
-        write_table(
-            table.frame.filter(pl.Series(rows)),
-            output,
-            separator=reading.separator,
-            decimal=reading.decimal,
-        )
-    return {
-        "calibration": calibration,
-        "calibration_rows": int(is_first.sum()),
-        "test": test,
-        "test_rows": int((~is_first).sum()),
-    }
+    told: dict[str, Any] = {}
+    style = {"separator": reading.separator, "decimal": reading.decimal}
+    parts = {"calibration": (calibration, is_first), "test": (test, ~is_first)}
+    for what, (output, which) in parts.items():
+        write_table(table.frame.filter(pl.Series(which)), output, **style)
+        told |= {what: output, f"{what}_rows": int(which.sum())}
+    if as_json:
+        show_json(told)
+        return
+    say(f"To learn from: {calibration} ({told['calibration_rows']} rows).")
+    say(f"To judge by: {test} ({told['test_rows']} rows).")

@@ -24,7 +24,7 @@ from os.path import realpath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from .._support.files import as_pattern, is_utf8, whole_file
+from .._support.files import as_pattern, whole_file
 from ..exceptions import InvalidInputError
 from ..roles import listed
 
@@ -142,6 +142,20 @@ def about(file: str) -> Iterator[None]:
         raise
 
 
+def load_saved(file: str, *, one: bool = False, needs_roles: bool = True) -> Any:
+    """Return what a file says of recalibrators, or of `one`, and checked columns.
+
+    Those that were not fitted to files know no columns, and not all need them.
+    """
+    from ..persistence import load_map, load_maps
+
+    saved: Any = load_map(file) if one else load_maps(file)
+    with about(file):
+        if needs_roles or saved.source is not None:
+            _ = saved.roles
+    return saved
+
+
 def check_output(
     output: str | Path, endings: tuple[str, ...], inputs: Sequence[str]
 ) -> None:
@@ -194,7 +208,7 @@ def find_source(path: str) -> tuple[Source, bytes]:
         with Path(path).open("rb") as file:
             content = file.read(HEAD)
             seekable = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
-            if not seekable or not is_utf8(path) or content.startswith(PACKED):
+            if not seekable or _not_utf8(path) or content.startswith(PACKED):
                 content += file.read()
                 source = io.BytesIO()
     if path == STANDARD or not isinstance(source, Path):

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..exceptions import InvalidInputError
-from .app import app, say, show_json, show_words, tell_guesses
+from .app import app, open_table, say, show_json, show_words, tell_guesses
 from .files import about, check_output, standard_output
-from .methods import AUTO, make_scaler, refuse_for_several, source_of
+from .methods import AUTO, make_scaler
 from .options import (
     COLUMNS,
     READING,
@@ -25,6 +25,7 @@ from .options import (
     Seed,
     example,
     gather,
+    refuse_for_several,
 )
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def fit(
 ) -> None:
     """Learn from known errors how to recalibrate, and save what was learned."""
     from ..persistence import dumps, save
-    from .table import open_table
+    from ..roles import source_of
 
     if output != "-":
         check_output(output, (".json",), files)

@@ -11,17 +11,17 @@ from operator import add, and_
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals as nw
+import polars as pl
 
 from .. import frames
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..frames.lazy import difference, is_missing, label, number
 from ..judging.validation import Validations
-from ..roles import LIMITS, Choice, Expected, Roles, new_names
-from .columns import Columns, bad_condition, read_condition
+from ..roles import LIMITS, Choice, Expected, Roles, new_names, source_of
 from .files import about, first_line, format_of, named, refuse_input
-from .methods import source_of
 from .options import Engine, Reading
+from .table import Columns, Opened, bad_condition, read_condition
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
@@ -35,36 +35,24 @@ SOME_ROWS = "Make a file of some of them"
 UNCERTAINTY = "__uncertainty__"  # a column that is computed
 
 
-@dataclass
-class LazyTable:
+@dataclass(kw_only=True)
+class LazyTable(Opened):
     """Parquet files as one table, of which nothing is read before it is needed.
 
     Attributes
     ----------
-    files : tuple of str
-        Their names.
-    reading : Reading
-        How they are read.
-    roles : dict of str to Roles
-        Which of their columns are used, by target.
     frame : LazyFrame
         The rows with all columns.
     n_rows : int or None
         The number of rows, known once they were queried.
-    new : tuple of str
-        Columns that were added, the recalibrated uncertainties first.
     may_be_missing : tuple of str
         Features that a recalibrator takes even where they are missing.
     sample : int or None
         Rows that are drawn where sums do not do; None is as many as by default.
     """
 
-    files: tuple[str, ...]
-    reading: Reading
-    roles: dict[str, Roles]
     frame: nw.LazyFrame[Any]
     n_rows: int | None = None
-    new: tuple[str, ...] = ()
     may_be_missing: tuple[str, ...] = ()
     sample: int | None = None
 
@@ -83,28 +71,19 @@ class LazyTable:
             if reading.where is not None:
                 lazy = _where(lazy, columns, reading)
             roles = choice.find_targets(columns)
-            table = cls(tuple(files), reading, roles, lazy, sample=sample)
+            table = cls(
+                files=tuple(files),
+                reading=reading,
+                roles=roles,
+                frame=lazy,
+                sample=sample,
+            )
             if table.first.formula is not None:
                 table.require_memory("--formula", "Store what is derived from it")
             if reading.drop_missing and not table.is_several:
                 # of several targets, what is missing has an empty result
                 table.frame = _with_all_values(lazy, table.first)
             return table
-
-    @property
-    def file(self) -> str:
-        """What to call the files."""
-        return named(self.files)
-
-    @property
-    def is_several(self) -> bool:
-        """Whether there are several targets."""
-        return list(self.roles) != [""]
-
-    @property
-    def first(self) -> Roles:
-        """The roles of the one target, or of the first."""
-        return next(iter(self.roles.values()))
 
     def require_memory(self, what: str, remedy: str = SOME_ROWS) -> NoReturn:
         """Refuse what needs rows in memory."""
@@ -219,8 +198,6 @@ class LazyTable:
     @contextmanager
     def _querying(self, doing: str) -> Iterator[None]:
         """Show that files are queried, and say what an engine has against them."""
-        import polars as pl
-
         with about(self.file), working(doing):
             try:
                 yield
@@ -256,8 +233,6 @@ class LazyTable:
 
 def _scan(files: Sequence[str], reading: Reading) -> nw.LazyFrame[Any]:
     """Return Parquet files as a lazy frame of Narwhals."""
-    import polars as pl
-
     if reading.separator is not None or reading.decimal is not None:
         msg = (
             f"{named(files)}: --separator and --decimal are for text files, which are "
@@ -405,8 +380,6 @@ def _written(output: str, features: Sequence[str], name: str) -> dict[str, Any]:
 
     `features` are those that may be missing.
     """
-    import polars as pl
-
     counts = {"rows": pl.len(), "empty": pl.col(name).is_null().sum()}
     for feature in features:
         x = pl.col(feature).cast(pl.Float64)

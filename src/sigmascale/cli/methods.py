@@ -1,16 +1,14 @@
-"""A recalibrator from the options of `fit`, or from the file that it wrote."""
+"""A recalibrator from the options of `fit`."""
 
 from __future__ import annotations
 
 import inspect
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..exceptions import DamagedFileError, InvalidInputError
+from ..exceptions import InvalidInputError
 from ..scaling.registry import methods, scaler_of
 
 if TYPE_CHECKING:
-    from ..persistence import SavedMap
     from ..roles import Roles
     from ..scaling import VarianceScaler
 
@@ -101,83 +99,3 @@ def _binned_by(columns: list[str], bins: int | None) -> dict[str, Any]:
     if len(columns) == 2:
         return {"by": tuple(columns), "n_bins": bins or BINS_OF_CELLS}
     return {"by": columns[0]} if columns else {}
-
-
-@dataclass(frozen=True)
-class Saved:
-    """What a file says of recalibrators; one target is a table of one.
-
-    Attributes
-    ----------
-    whole : SavedMap or SavedTargets
-        All that it says.
-    maps : dict of str to SavedMap
-        What is done with the uncertainties of each target.
-    roles : dict of str to Roles
-        The columns that these were fitted with.
-    """
-
-    whole: Any
-    maps: dict[str, SavedMap]
-    roles: dict[str, Roles]
-
-    @property
-    def is_several(self) -> bool:
-        """Whether these are several targets."""
-        return list(self.maps) != [""]
-
-
-def load_saved(file: str, *, needs_roles: bool = True) -> Saved:
-    """Return what a file says of recalibrators, and the columns that they need.
-
-    There need not be columns of files for those who do not need them.
-    """
-    from ..persistence import SavedTargets, load_maps
-    from ..roles import Roles
-    from .files import about
-
-    whole: Any = load_maps(file)
-    is_several = isinstance(whole, SavedTargets)
-    maps = whole.maps if is_several else {"": whole}
-    source = whole.source
-    if source is None and not needs_roles:
-        return Saved(whole, maps, {})
-    with about(file):
-        if is_several and source is not None:
-            source = source.get("targets") if isinstance(source, dict) else None
-            if not isinstance(source, dict) or list(source) != list(maps):
-                msg = "the names of targets in the recalibrators' file are damaged."
-                raise DamagedFileError(msg)
-        else:
-            source = {"": source}
-        roles = {name: Roles.from_dict(each) for name, each in source.items()}
-        for name, each in roles.items():
-            if maps[name].names != (each.uncertainty, *each.features):
-                msg = "the names of columns do not fit the recalibrator; it is damaged."
-                raise DamagedFileError(msg)
-    return Saved(whole, maps, roles)
-
-
-def refuse_for_several(**options: Any) -> None:
-    """Refuse options that are for one target."""
-    for name, value in options.items():
-        if value is not None:
-            msg = (
-                f"--{name.replace('_', '-')} is for one target. Name its columns "
-                "without a star."
-            )
-            raise InvalidInputError(msg)
-
-
-def refuse_file_of_several(file: str, saved: Saved) -> None:
-    """Refuse a file of several targets, where there must be one."""
-    if saved.is_several:
-        msg = f"{file}: holds several targets; this is for a recalibrator of one."
-        raise InvalidInputError(msg)
-
-
-def source_of(roles: dict[str, Roles]) -> dict[str, Any]:
-    """Return what is kept of the columns, by target unless there is one."""
-    if list(roles) == [""]:
-        return roles[""].to_dict()
-    return {"targets": {name: each.to_dict() for name, each in roles.items()}}

@@ -352,6 +352,17 @@ MethodName = Annotated[
 ]
 
 
+def refuse_for_several(**options: Any) -> None:
+    """Refuse options that are for one target."""
+    for name, value in options.items():
+        if value is not None:
+            msg = (
+                f"--{name.replace('_', '-')} is for one target. Name its columns "
+                "without a star."
+            )
+            raise InvalidInputError(msg)
+
+
 def example(*lines: str) -> str:
     """Return examples for the end of a help page, one a line."""
     return "\n\n".join(["[bold]Examples[/bold]", *(f"  {line}" for line in lines)])

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from .app import app, say, show_json, show_words
-from .methods import Saved, load_saved
+from .files import load_saved
 from .options import AsJson, SavedScaler, example
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
-    from ..roles import Roles
 
 
 @app.command(
@@ -26,25 +25,25 @@ def show(scaler: SavedScaler, as_json: AsJson = False) -> None:
     if as_json:
         show_json(told)
         return
-    whole = saved.whole
-    show_words(f"{scaler}: {whole.words}")
+    show_words(f"{scaler}: {saved.words}")
     if saved.is_several:
         for name, each in saved.maps.items():
             columns = f": columns {', '.join(each.names)}" if each.named else ""
             show_words(f"  {name}: {each.n_rows} rows{columns}.")
     else:
-        say(f"\nMethod: {whole.method}, fitted on {whole.n_rows} rows.")
-        show_words(f"Columns: {_columns(whole, saved.roles.get(''))}.")
-        say(f"Smallest uncertainty: {whole.smallest_uncertainty:g}.")
+        say(f"\nMethod: {saved.method}, fitted on {saved.n_rows} rows.")
+        show_words(f"Columns: {_columns(saved)}.")
+        say(f"Smallest uncertainty: {saved.smallest_uncertainty:g}.")
         held_back = f"from {told['held_back']} rows that were held back"
         if not told["held_back"]:
             held_back = "those of the law; fit --conformal-share gives a guarantee"
         show_words(f"Intervals: {held_back}.")
-    say(f"Written by sigmascale {whole.library}.")
+    say(f"Written by sigmascale {saved.library}.")
 
 
-def _columns(saved: SavedMap, roles: Roles | None) -> str:
-    if roles is not None:
+def _columns(saved: SavedMap) -> str:
+    if saved.source is not None:
+        roles = saved.roles[""]
         formula = "" if roles.formula is None else f" (from formula {roles.formula})"
         return f"{roles}{formula}"
     if saved.named:
@@ -52,9 +51,9 @@ def _columns(saved: SavedMap, roles: Roles | None) -> str:
     return f"{len(saved.names)} without names, the uncertainty first"
 
 
-def _to_dict(scaler: str, saved: Saved) -> dict[str, Any]:
-    whole = saved.whole
-    told = {"file": scaler, "words": whole.words, "library": whole.library}
+def _to_dict(scaler: str, saved: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"file": scaler, "words": saved.words}
+    told |= {"library": saved.library, "method": "RecalibratedTargets"}
     if saved.is_several:
         targets = {
             name: {
@@ -64,15 +63,13 @@ def _to_dict(scaler: str, saved: Saved) -> dict[str, Any]:
             }
             for name, each in saved.maps.items()
         }
-        columns = None if whole.columns is None else list(whole.columns)
-        method = {"method": "RecalibratedTargets"}
-        return told | method | {"targets": targets, "columns": columns}
-    roles = saved.roles.get("")
+        columns = None if saved.columns is None else list(saved.columns)
+        return told | {"targets": targets, "columns": columns}
     return told | {
-        "method": whole.method,
-        "rows": whole.n_rows,
-        "columns": list(whole.names) if whole.named else None,
-        "roles": None if roles is None else roles.to_dict(),
-        "smallest_uncertainty": whole.smallest_uncertainty,
-        "held_back": 0 if whole.conformal is None else whole.conformal.z.size,
+        "method": saved.method,
+        "rows": saved.n_rows,
+        "columns": list(saved.names) if saved.named else None,
+        "roles": None if saved.source is None else saved.roles[""].to_dict(),
+        "smallest_uncertainty": saved.smallest_uncertainty,
+        "held_back": 0 if saved.conformal is None else saved.conformal.z.size,
     }

@@ -1,4 +1,4 @@
-"""A table of files: its checked rows in memory, and what the commands do with them.
+"""A table of files: its columns, its checked rows, and what the commands do with them.
 
 One target is a table of one: whatever is kept by target has one entry then, whose name
 is empty. Files that are too large stay where they are, see :mod:`.lazy_table`.
@@ -6,12 +6,14 @@ is empty. Files that are too large stay where they are, see :mod:`.lazy_table`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from .._support.checks import Floats
 from .._support.progress import working
@@ -19,11 +21,20 @@ from ..distributions import Distributions
 from ..exceptions import InvalidInputError
 from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, read_table
-from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
-from .columns import Columns
+from ..roles import (
+    FROM_FORMULA,
+    Choice,
+    Expected,
+    Roles,
+    known,
+    listed,
+    new_names,
+    source_of,
+)
 from .files import (
     UNTYPED,
     about,
+    first_line,
     format_of,
     matching,
     named,
@@ -31,44 +42,18 @@ from .files import (
     refuse_input,
     write_table,
 )
-from .methods import source_of
 from .options import Engine, Reading
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from ..judging.validation import Validations
     from ..persistence import SavedMap
     from .apply import Wanted
-    from .lazy_table import LazyTable
 
 LEAST_ROWS = 5  # fewer cannot show anything
 EXACT = 2.0**53  # up to this float64 holds all whole numbers
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
+MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
 SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
-
-
-def open_table(
-    files: Sequence[str],
-    reading: Reading,
-    choice: Choice | Expected,
-    sample: int | None = None,
-) -> Table | LazyTable:
-    """Return files as one table whose columns have the roles that were chosen.
-
-    `sample` is how many rows may be drawn, if they stay where they are.
-    """
-    if stays_lazy(files, reading.engine, reading.scheduler):
-        from .lazy_table import LazyTable
-
-        return LazyTable.open(files, reading, choice, sample)
-    if sample is not None:
-        msg = (
-            "--sample is for files that are not read into memory, such as with "
-            "--engine polars; all rows of these are used."
-        )
-        raise InvalidInputError(msg)
-    return Table.open(files, reading, choice)
 
 
 def stays_lazy(
@@ -108,18 +93,49 @@ def read_pair(
     return learned_from, judged
 
 
-@dataclass(frozen=True, kw_only=True)
-class Table:
-    """The checked rows of a file, or of several as one table.
+@dataclass(kw_only=True)
+class Opened:
+    """A file, or several as one table, of which we know what its columns are.
 
     Attributes
     ----------
     files : tuple of str
         Its name, or those of several.
     reading : Reading
-        How it was read.
+        How it is read.
     roles : dict of str to Roles
         Which of its columns are used, by target; features are the same for all.
+    new : tuple of str
+        Columns that were added, the recalibrated uncertainties first.
+    """
+
+    files: tuple[str, ...]
+    reading: Reading
+    roles: dict[str, Roles]
+    new: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """What to call the file, or all of them."""
+        return named(self.files)
+
+    @property
+    def is_several(self) -> bool:
+        """Whether there are several targets."""
+        return list(self.roles) != [""]
+
+    @property
+    def first(self) -> Roles:
+        """The roles of the one target, or of the first."""
+        return next(iter(self.roles.values()))
+
+
+@dataclass(kw_only=True)
+class Table(Opened):
+    """The checked rows of a file, or of several as one table.
+
+    Attributes
+    ----------
     columns : Columns
         The rows with all columns of the file, as they were read.
     X : DataFrame
@@ -133,13 +149,8 @@ class Table:
         Rows of the file, with those that `--where` left out.
     dropped : int
         Rows left out because of missing values.
-    new : tuple of str
-        Columns that were added, the recalibrated uncertainties first.
     """
 
-    files: tuple[str, ...]
-    reading: Reading
-    roles: dict[str, Roles]
     columns: Columns
     X: pl.DataFrame
     errors: Floats | None
@@ -147,7 +158,6 @@ class Table:
     weights: Floats | None
     n_read: int
     dropped: int = 0
-    new: tuple[str, ...] = ()
 
     @classmethod
     def open(
@@ -169,8 +179,6 @@ class Table:
 
         `complete` are further columns of numbers that must have all values.
         """
-        import polars as pl
-
         n_read = columns.frame.height
         with about(named(files)):
             if reading.where is not None:
@@ -191,10 +199,10 @@ class Table:
             tables, errors = [], []
             for each in roles.values():
                 own = [name for name in each.of_numbers if name not in values]
-                known = values | columns.values(own, ())
-                tables.append(_conditioning_table(columns, each, known))
+                taken = values | columns.values(own, ())
+                tables.append(_conditioning_table(columns, each, taken))
                 if each.error:
-                    errors.append(_errors_of(columns, each, known))
+                    errors.append(_errors_of(columns, each, taken))
             uncertainties = [one.to_series(0) for one in tables]
             return cls(
                 files=tuple(files),
@@ -214,24 +222,9 @@ class Table:
     # -- what is in it --------------------------------------------------------------
 
     @property
-    def file(self) -> str:
-        """What to call the file, or all of them."""
-        return named(self.files)
-
-    @property
     def n_rows(self) -> int:
         """The number of rows."""
         return self.X.height
-
-    @property
-    def is_several(self) -> bool:
-        """Whether there are several targets."""
-        return list(self.roles) != [""]
-
-    @property
-    def first(self) -> Roles:
-        """The roles of the one target, or of the first."""
-        return next(iter(self.roles.values()))
 
     @property
     def error(self) -> Floats:
@@ -271,8 +264,6 @@ class Table:
 
     def refuse_zeros(self) -> None:
         """Refuse uncertainties of 0 beside errors, with which nothing can be judged."""
-        import polars as pl
-
         assert self.errors is not None
         with about(self.file):
             for k, roles in enumerate(self.roles.values()):
@@ -301,8 +292,6 @@ class Table:
 
     def _take(self, which: Any) -> Table:
         """Return some of the rows."""
-        import polars as pl
-
         mask = pl.Series(which)
         return replace(
             self,
@@ -365,25 +354,23 @@ class Table:
         They are as the table has them, or what recalibrators make of them. Rows with
         equal `groups` belong together.
         """
-        import polars as pl
-
         assert self.errors is not None
         u = self.uncertainty if maps is None else self.recalibrated(maps)
         u, labels = u.reshape(self.n_rows, -1), self.groups(groups)
         found = {}
         for k, target in enumerate(self.roles):
-            known = ~np.isnan(self.errors[:, k])
-            errors, law = self.errors[known, k], None
+            there = ~np.isnan(self.errors[:, k])
+            errors, law = self.errors[there, k], None
             if maps is not None:
-                table = self._of_target(k).filter(pl.Series(known))
+                table = self._of_target(k).filter(pl.Series(there))
                 errors = errors - maps[target].shift_of(read_table(table))
                 law = maps[target].law
             rows = as_predictions(
                 errors,
-                u[known, k],
-                self.X.filter(pl.Series(known))[:, len(self.roles) :],
-                None if labels is None else labels[known],
-                None if self.weights is None else self.weights[known],
+                u[there, k],
+                self.X.filter(pl.Series(there))[:, len(self.roles) :],
+                None if labels is None else labels[there],
+                None if self.weights is None else self.weights[there],
             )
             found[target] = rows.changed(law=law)
         return found
@@ -438,8 +425,6 @@ class Table:
 
     def shared(self, maps: Mapping[str, SavedMap]) -> float:
         """Return which share of a calibration set is among the rows, at most."""
-        import polars as pl
-
         assert self.errors is not None
         shares = [0.0]
         for k, target in enumerate(self.roles):
@@ -454,8 +439,6 @@ class Table:
         self, maps: Mapping[str, SavedMap], name: str | None, wanted: Wanted
     ) -> Table:
         """Return the table with new columns: uncertainties, and what else is wanted."""
-        import polars as pl
-
         frame = self.columns.frame
         with about(self.file):
             new = new_names(name, self.roles, frame.columns, wanted.endings)
@@ -569,8 +552,6 @@ def _complete_rows(
 
     They are left out if the user has said so, or else refused.
     """
-    import polars as pl
-
     missing = {name: series.is_null() for name, series in values.items()}
     if not missing:
         return columns, values, 0
@@ -605,8 +586,6 @@ def _conditioning_table(
     columns: Columns, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
     """Return the table that recalibrators take: uncertainty first, then features."""
-    import polars as pl
-
     what = "a variance" if roles.is_variance else "an uncertainty"
     parts = []
     for name in roles.of_uncertainty:
@@ -644,8 +623,6 @@ def _weights_of(
 
 def _errors_of(columns: Columns, roles: Roles, values: dict[str, pl.Series]) -> Floats:
     """Return the errors: a column of them, or reference minus prediction."""
-    import polars as pl
-
     error = values[roles.error[0]]
     if len(roles.error) == 2:
         pair = [values[name] for name in roles.error]
@@ -660,3 +637,237 @@ def _errors_of(columns: Columns, roles: Roles, values: dict[str, pl.Series]) -> 
     columns.refuse(unknown, u, "is missing, and the error of the row is not")
     found: Floats = error.to_numpy()
     return found
+
+
+# -- columns -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a file; those of a text file are what it says, letter by letter.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        The columns.
+    decimal : str
+        The decimal mark of numbers that are text, a point or a comma.
+    untyped : bool
+        Whether the columns are text because the file says no types.
+    places : Series or None
+        Which rows of the file these are, if some were left out.
+    """
+
+    frame: pl.DataFrame
+    decimal: str = "."
+    untyped: bool = False
+    places: pl.Series | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns are called."""
+        return self.frame.columns
+
+    def filter(self, kept: pl.Series) -> Columns:
+        """Return some of the rows; messages still tell their place in the file."""
+        places = kept.arg_true() if self.places is None else self.places.filter(kept)
+        return replace(self, frame=self.frame.filter(kept), places=places)
+
+    def where(self, text: str, option: str = "--where") -> Columns:
+        """Return the rows that meet a condition in SQL; missing values meet none."""
+        condition = read_condition(text, self.names, option)
+        used = dict.fromkeys(condition.meta.root_names())
+        failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException, TypeError)
+        try:
+            met = self._met(condition, map(self._comparable, used))
+        except failures:
+            try:  # text that could be numbers is compared with text
+                met = self._met(condition, ())
+            except failures as problem:
+                raise bad_condition(text, self.names, option, problem) from problem
+        kept = self.filter(met)
+        if not kept.frame.height:
+            msg = f"{option} {text!r} keeps none of {self.frame.height} rows."
+            raise InvalidInputError(msg)
+        return kept
+
+    def _met(self, condition: pl.Expr, columns: Iterable[pl.Series]) -> pl.Series:
+        frame = self.frame.with_columns(*columns)
+        series = frame.select(condition).to_series()
+        if series.dtype != pl.Boolean:
+            msg = f"it is {series.dtype}, and neither true nor false"
+            raise TypeError(msg)
+        if series.len() != frame.height:  # of all rows together
+            series = pl.repeat(bool(series[0]), frame.height, eager=True)
+        return series.fill_null(False)
+
+    def _comparable(self, name: str) -> pl.Series:
+        """Return a column as numbers, if it holds any."""
+        column = self.frame[name]
+        if column.dtype == pl.String and self.is_numeric(name):
+            return self._parsed(column).fill_nan(None)
+        return column.fill_nan(None) if column.dtype.is_float() else column
+
+    def numbers(self, name: str) -> pl.Series:
+        """Return a column as finite numbers; what is missing is null."""
+        column = self.frame[name]
+        if column.dtype == pl.String:
+            values = self._parsed(column)
+        elif column.dtype.is_numeric() or column.dtype in (pl.Boolean, pl.Null):
+            values = column.cast(pl.Float64)
+        else:
+            msg = f"column {name!r} must hold numbers; it holds {column.dtype}."
+            raise InvalidInputError(msg)
+        values = values.fill_nan(None)
+        infinite = "is infinite; a number must be finite"
+        self.refuse(values.is_infinite(), values, infinite)
+        return values.rechunk()  # into one array, as it will be used
+
+    def labels(self, name: str) -> pl.Series:
+        """Return a column as text; what is missing is null."""
+        column = self.frame[name]
+        kind = column.dtype
+        if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
+            msg = f"column {name!r} must hold labels or numbers; it holds {kind}."
+            raise InvalidInputError(msg)
+        return column.cast(pl.String)
+
+    def values(
+        self, numbers: Iterable[str], labels: Iterable[str]
+    ) -> dict[str, pl.Series]:
+        """Return some columns as numbers, and others as labels."""
+        found = {name: self.numbers(name) for name in dict.fromkeys(numbers)}
+        return found | {name: self.labels(name) for name in labels}
+
+    def groups(self, name: str, option: str = "--groups") -> pl.Series:
+        """Return a column of labels, of which none is missing."""
+        column = self.labels(known(name, self.names, option))
+        if column.has_nulls():
+            msg = f"{option} needs a label in each row; column {name!r} lacks some."
+            raise InvalidInputError(msg)
+        return column
+
+    def with_types(
+        self, numbers: Collection[str], labels: Collection[str]
+    ) -> pl.DataFrame:
+        """Return the columns of a text file with types, for a format that has them.
+
+        `numbers` are columns that are known to be numbers. Any other but `labels`
+        becomes one of numbers where these would be written letter by letter as they
+        are: "01" and "1.50" stay text.
+        """
+        schema = self.frame.schema
+        found = {name: self._typed(name) for name in schema if name not in labels}
+        for name in set(numbers).intersection(found):
+            if found[name].dtype == schema[name]:
+                with suppress(InvalidInputError):  # where it is not used
+                    found[name] = self.numbers(name)
+        return self.frame.with_columns(found.values())
+
+    def _typed(self, name: str) -> pl.Series:
+        column = self.frame[name]
+        if column.dtype != pl.String:  # which was added
+            return column
+        text = self._with_points(column)
+        if text.null_count() > column.null_count():
+            return column
+        for kind in (pl.Int64, pl.Float64):
+            values = text.cast(kind, strict=False)
+            if values.cast(pl.String).equals(text) and not values.is_null().all():
+                return values
+        return column
+
+    def counts_rows(self, name: str) -> bool:
+        """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+        column = self.frame[name].cast(pl.Int64, strict=False)
+        if len(column) < 3 or column.is_null().any() or column[0] not in (0, 1):
+            return False
+        return bool((column.diff().drop_nulls() == 1).all())
+
+    def is_numeric(self, name: str) -> bool:
+        """Return whether a column holds numbers."""
+        dtype = self.frame[name].dtype  # a schema would be made of all columns
+        if dtype != pl.String:
+            return bool(dtype.is_numeric())
+        try:
+            return not self._parsed(self.frame[name]).is_null().all()
+        except InvalidInputError:
+            return False
+
+    def refuse(
+        self, bad: pl.Series, column: pl.Series, what: str, code: str = "value"
+    ) -> None:
+        """Refuse a column in which some values are bad; show the first of them."""
+        count = int(bad.sum() or 0)
+        if count:
+            row = int(np.argmax(bad.fill_null(False).to_numpy()))
+            place = row if self.places is None else int(self.places[row])
+            more = "" if count == 1 else f" So are {count - 1} more."
+            msg = (
+                f"column {column.name!r}, row {place + 1} (not counting the header): "
+                f"{column[row]!r} {what}.{more}"
+            )
+            raise InvalidInputError(
+                msg, code, column=column.name, row=place + 1, count=count
+            )
+
+    def _parsed(self, column: pl.Series) -> pl.Series:
+        values = self.parse(column)
+        odd = values.is_null() & column.is_not_null()
+        if odd.any():
+            text = column.str.strip_chars()
+            values = self.parse(text)
+            bad = values.is_null() & text.is_not_null()
+            bad &= ~text.str.to_lowercase().is_in(MISSING_TEXTS)
+            self.refuse(bad, column, *self._hint(column.filter(bad)))
+        return values
+
+    def parse(self, text: pl.Series) -> pl.Series:
+        """Return text as numbers, and null where it is no number."""
+        return self._with_points(text).cast(pl.Float64, strict=False)
+
+    def _with_points(self, text: pl.Series) -> pl.Series:
+        """Return text with decimal points, and null where it would have others."""
+        if self.decimal == ".":
+            return text
+        # a point would stand between thousands, or for another decimal mark
+        pointed = text.str.contains(".", literal=True)
+        return text.set(pointed, None).str.replace(",", ".", literal=True)
+
+    def _hint(self, bad: pl.Series) -> tuple[str, str]:
+        """Return what is wrong with texts that are no numbers, and a code for it."""
+        first = str(bad[0]) if bad.len() else ""
+        if self.decimal == "." and "," in first:
+            hint = "(is the comma a decimal point? Pass --decimal ,)"
+            return f"is not a number {hint}", "decimal-comma"
+        if self.decimal == "," and "." in first:
+            mark = "--decimal , says that commas are the decimal mark"
+            return f"has a point, and {mark}", "decimal-point"
+        return "is not a number", "no-number"
+
+
+def read_condition(text: str, names: list[str], option: str) -> pl.Expr:
+    """Return a condition in SQL as Polars has it, of columns that are there."""
+    failures = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+    try:
+        condition = pl.sql_expr(text)
+        used = condition.meta.root_names()
+    except (*failures, UnicodeError) as problem:
+        raise bad_condition(text, names, option, problem) from problem
+    for name in used:
+        known(name, names, f"{option} {text!r}")
+    return condition
+
+
+def bad_condition(
+    text: str, names: list[str], option: str, problem: Any
+) -> InvalidInputError:
+    """Return what is said of a condition that an engine cannot read."""
+    return InvalidInputError(
+        f"{option} {text!r} cannot be used: {first_line(problem)}. It is a condition "
+        "such as \"split = 'test' AND mass < 120\": numbers are compared with numbers, "
+        "text in single quotes with text, and odd names of columns stand in double "
+        f"ones. The columns are: {listed(names)}.",
+        "condition",
+        columns=names,
+    )

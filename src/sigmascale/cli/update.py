@@ -8,8 +8,7 @@ import typer
 
 from .app import app, say, show_json, show_words
 from .check import warn_of_shared
-from .files import about, check_output, standard_output
-from .methods import load_saved, refuse_file_of_several
+from .files import about, check_output, load_saved, standard_output
 from .options import (
     IN_MEMORY,
     OF_ERRORS,
@@ -81,8 +80,7 @@ def update(
     output = scaler if output is None else output
     if output != "-":
         check_output(output, (".json",), files)
-    saved = load_saved(scaler)
-    refuse_file_of_several(scaler, saved)
+    saved = load_saved(scaler, one=True)
     fitted = load(scaler)
     with about(scaler):
         getattr(fitted, "scaling_", fitted)._kept_sums()
@@ -103,9 +101,9 @@ def update(
         )
     after = data.factors(fitted)
     if output == "-":
-        standard_output().write(dumps(fitted, saved.whole.source).encode())
+        standard_output().write(dumps(fitted, saved.source).encode())
         return
-    save(fitted, output, source=saved.whole.source)
+    save(fitted, output, source=saved.source)
     if as_json:
         show_json(
             {

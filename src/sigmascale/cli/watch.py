@@ -25,10 +25,10 @@ from .files import (
     UNTYPED,
     check_output,
     kind_of,
+    load_saved,
     read_source,
     unpacked,
 )
-from .methods import load_saved, refuse_file_of_several
 from .options import (
     IN_MEMORY,
     OF_ERRORS,
@@ -42,10 +42,9 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..monitoring.monitor import Monitor
+    from ..persistence import SavedMap
     from ..roles import Expected
-    from .columns import Columns
-    from .methods import Saved
-    from .table import Table
+    from .table import Columns, Table
 
 PICTURES = (".png", ".svg", ".pdf")
 PIECE = 1 << 20  # bytes that are taken at once, if so many are there
@@ -113,8 +112,7 @@ def watch(
     for output, endings in ((state, (".json",)), (plot, PICTURES)):
         if output is not None:
             check_output(output, endings, [*files, scaler])
-    saved = load_saved(scaler)
-    refuse_file_of_several(scaler, saved)
+    saved = load_saved(scaler, one=True)
     expected = Expected(saved.roles, choice, with_error=True)
     normal = None
     if calibration is not None:
@@ -179,7 +177,7 @@ def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
 
 
 def _monitor(
-    saved: Saved, normal: Table | None, state: Path | None, confidence: float
+    saved: SavedMap, normal: Table | None, state: Path | None, confidence: float
 ) -> Monitor:
     """Return the monitor of a file, or a new one."""
     from ..monitoring.monitor import Monitor
@@ -189,7 +187,7 @@ def _monitor(
     if normal is not None:
         z = normal.left_errors(saved.maps) / normal.recalibrated(saved.maps)
         return Monitor(z, normal.features, confidence=confidence)
-    conformal = saved.whole.conformal
+    conformal = saved.conformal
     held_back = None if conformal is None else conformal.z
     return Monitor(held_back, confidence=confidence)
 
@@ -289,7 +287,7 @@ def _table(content: bytes, reading: Any, n_before: int) -> Columns:
     """Return the table of some bytes; messages count rows from the first of all."""
     import polars as pl
 
-    from .columns import Columns
+    from .table import Columns
 
     if not content.strip():
         msg = f"{STANDARD}: standard input is empty."

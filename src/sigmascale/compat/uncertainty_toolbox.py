@@ -20,7 +20,7 @@ from .._support.checks import Floats, check_choice, check_column, check_fraction
 from ..exceptions import InvalidInputError
 from ..judging import metrics as ours
 from ..judging.coverage import interval_scores, normal_interval, picp
-from ..judging.reliability import Curve, depths_of, fractions_within
+from ..judging.reliability import Curve, area_between, depths_of, fractions_within
 from ..judging.scores import nll
 from ..predictions import Predictions, as_predictions
 
@@ -184,7 +184,7 @@ def miscalibration_area(
     expected, observed = get_proportion_lists(
         y_pred, y_std, y_true, num_bins, recal_model, prop_type
     )
-    return ours.area_between(observed - expected)
+    return area_between(observed - expected)
 
 
 def adversarial_group_calibration(

@@ -6,8 +6,7 @@ every engine, and gives what it gives in memory.
 
 from __future__ import annotations
 
-import pickle
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -182,8 +181,9 @@ def quantiles_of(law: Law, scale: nw.Expr, levels: Any) -> list[nw.Expr]:
 
 def _targets_of(scaler: Any) -> dict[str, Any] | None:
     """Return the recalibrators of several targets by name; None if it is but one."""
+    several = getattr(scaler, "is_several", False)  # what a file says
     targets: dict[str, Any] | None = getattr(
-        scaler, "recalibrators_", getattr(scaler, "maps", None)
+        scaler, "recalibrators_", scaler.maps if several else None
     )
     if targets is not None and scaler.by is not None:
         msg = (
@@ -337,10 +337,8 @@ def _on_polars(frame: Any, evaluation: _Evaluation, new: str) -> Any:
 
 
 def _on_dask(frame: Any, evaluation: _Evaluation, new: str) -> Any:
-    evaluate = _portable(evaluation)
-
     def add(part: Any) -> Any:
-        return part.assign(**{new: evaluate(part)})
+        return part.assign(**{new: evaluation(part)})
 
     meta = frame._meta.assign(**{new: np.empty(0)})  # of no rows
     return frame.map_partitions(add, meta=meta)
@@ -349,14 +347,14 @@ def _on_dask(frame: Any, evaluation: _Evaluation, new: str) -> Any:
 def _on_spark(frame: Any, evaluation: _Evaluation, new: str) -> Any:
     from pyspark.sql.types import DoubleType, StructField, StructType
 
-    evaluate, inputs = _portable(evaluation), evaluation.inputs
+    inputs = evaluation.inputs
 
     def add(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         for batch in batches:
             columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            values = evaluate(
+            values = evaluation(
                 {each: pa.chunked_array([columns[each]]) for each in inputs}
             )
             columns[new] = pa.array(values, from_pandas=True)  # NaN becomes null
@@ -365,31 +363,6 @@ def _on_spark(frame: Any, evaluation: _Evaluation, new: str) -> Any:
     fields = {field.name: field for field in frame.schema.fields}
     fields[new] = StructField(new, DoubleType())
     return frame.mapInArrow(add, StructType(list(fields.values())))
-
-
-def _portable(evaluation: _Evaluation) -> Callable[[Mapping[str, Any]], Floats]:
-    """Return a function for workers of a cluster; it says so if they lack sigmascale.
-
-    What is sent to them can be read without it, but for the evaluation.
-    """
-    sent = pickle.dumps(evaluation)
-    received: list[Any] = []
-
-    def evaluate(batch: Mapping[str, Any]) -> Any:
-        import pickle
-
-        if not received:
-            try:
-                received.append(pickle.loads(sent))
-            except ImportError as problem:
-                msg = (
-                    f"Workers need sigmascale, and those of Spark PyArrow, to apply a "
-                    f"recalibrator ({problem}). Install both on each of them."
-                )
-                raise ImportError(msg) from problem
-        return received[0](batch)
-
-    return evaluate
 
 
 _temporary: list[TemporaryDirectory[str]] = []  # removed when the process ends

@@ -25,7 +25,7 @@ from ..exceptions import InvalidInputError
 from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions
 from .binning import unweighted
-from .reliability import Curve, depths_of, fractions_within
+from .reliability import Curve, area_between, depths_of, fractions_within
 
 
 def crps(
@@ -352,13 +352,3 @@ def _deviation(
     depths = depths_of(rows, counted)  # type: ignore[arg-type]
     deviation: Floats = fractions_within(levels, depths, rows.weights) - levels
     return deviation
-
-
-def area_between(deviation: Floats) -> float:
-    """Return the area between a curve and the diagonal, from its distances."""
-    left, right = deviation[:-1], deviation[1:]
-    both = np.abs(left) + np.abs(right)
-    # two triangles of heights |left| and |right| share the width as their heights do
-    crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
-    heights = np.where(left * right < 0, crossing, both)
-    return float(np.sum(heights) / (2 * (deviation.size - 1)))

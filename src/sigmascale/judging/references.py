@@ -307,7 +307,7 @@ def simulate_scores(
     log_u2 = 2 * rows.mean(np.log(u))
     cuts = np.cumsum([each.n_bins for each in variables])[:-1]
     block = max(1, min(64, _BLOCK // u.size))
-    draw = _draws(rows, z_scores, rng)
+    draw = simulated_squares(rows, z_scores, rng)
     parts, silent = [], 0
     for first in range(0, n_draws, block):
         # a row of numbers per draw, so that block sizes do not matter
@@ -340,7 +340,7 @@ def simulate_scores(
     return ReferenceScores(distribution=z_scores.name, df=z_scores.df, draws=draws)
 
 
-def _draws(
+def simulated_squares(
     rows: Predictions, z_scores: ZDistribution, rng: np.random.Generator
 ) -> Callable[[int], Floats]:
     """Return what draws the squared z-scores of several sets, a set a row."""

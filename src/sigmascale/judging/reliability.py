@@ -16,20 +16,27 @@ from scipy import special, stats
 
 from .._support.checks import (
     Floats,
+    Ints,
     check_choice,
     check_count,
     check_fraction,
+    rng_from,
 )
-from .._support.notices import quiet
 from .._support.render import Cells, Result
-from .._support.weights import total_of
+from .._support.weights import quantile_of, total_of
+from ..bins.partitions import bins_of
 from ..predictions import Predictions, as_predictions
-from .intervals import within_groups
+from .coverage import normal_interval
+from .intervals import GroupSums, within_groups
+from .local import check_settings
+from .references import ZDistribution, simulated_squares
 
 Curve = Literal["interval", "quantile"]
 
 SIMULATED = 2000  # calibration curves of calibrated sets, behind the band
-MOST_PIT_BINS = 20
+MOST_BINS = 20  # of a picture that nobody asked for more
+DRAWN = 20_000_000  # rows of simulated sets behind what is attainable, at most
+ROWS_OF_A_QUANTILE = 100  # in a bin, for quantiles of its errors
 
 
 def pit_of(rows: Predictions) -> Floats:
@@ -51,6 +58,21 @@ def fractions_within(
     counts = np.bincount(first, weights, minlength=levels.size)[: levels.size]
     fractions: Floats = np.cumsum(counts) / total_of(depths.size, weights)
     return fractions
+
+
+def area_between(deviation: Floats) -> float:
+    """Return the area between a curve and the diagonal, from its distances."""
+    left, right = deviation[:-1], deviation[1:]
+    both = np.abs(left) + np.abs(right)
+    # two triangles of heights |left| and |right| share the width as their heights do
+    crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
+    heights = np.where(left * right < 0, crossing, both)
+    return float(np.sum(heights) / (2 * (deviation.size - 1)))
+
+
+def interval_of(rows: Predictions, coverage: float) -> Floats:
+    """Return the central interval of each error, of shape (n, 2)."""
+    return normal_interval(rows.uncertainty, coverage)
 
 
 @dataclass(frozen=True)
@@ -81,6 +103,11 @@ class CalibrationCurve(Result):
     confidence: float
 
     @property
+    def area(self) -> float:
+        """The miscalibration area, between the curve and the diagonal."""
+        return area_between(self.observed - self.level)
+
+    @property
     def is_within(self) -> bool:
         """Whether the whole curve lies in the band."""
         return bool(np.all((self.low <= self.observed) & (self.observed <= self.high)))
@@ -99,6 +126,7 @@ def calibration_curve(
     error: Any,
     uncertainty: Any = None,
     *,
+    groups: Any = None,
     n_levels: int = 100,
     kind: Curve = "interval",
     confidence: float = 0.95,
@@ -116,6 +144,9 @@ def calibration_curve(
         Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        The band is then wider, as far as they resemble each other.
     n_levels : int, default 100
         Number of levels from 0 to 1.
     kind : {"interval", "quantile"}, default "interval"
@@ -125,7 +156,7 @@ def calibration_curve(
         The probability that the curve of a calibrated set lies in the band.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0; only their ratios matter. The band is that of
-        the rows in effect, as it is where rows come in groups.
+        the rows in effect.
 
     Returns
     -------
@@ -147,7 +178,7 @@ def calibration_curve(
     >>> round(float(too_large.observed[5]), 2)
     0.84
     """
-    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, None, groups, sample_weight)
     levels = np.linspace(0, 1, check_count(n_levels, "n_levels", least=2))
     counted = check_choice(kind, "kind", get_args(Curve))
     level = check_fraction(confidence, "confidence")
@@ -239,6 +270,7 @@ def pit_histogram(
     error: Any,
     uncertainty: Any = None,
     *,
+    groups: Any = None,
     n_bins: int | None = None,
     confidence: float = 0.95,
     sample_weight: Any = None,
@@ -254,13 +286,16 @@ def pit_histogram(
         Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        The band is then wider, as far as they resemble each other.
     n_bins : int, optional
         Number of bins; by default at most 20, fewer for less than 1,000 rows.
     confidence : float, default 0.95
         The probability that all bins of a calibrated set lie in the band.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows, at least 0; only their ratios matter. The band is that of
-        the rows in effect, as it is where rows come in groups.
+        the rows in effect.
 
     Returns
     -------
@@ -280,10 +315,10 @@ def pit_histogram(
     >>> pit_histogram(error, np.full(1000, 0.5), n_bins=4).density.round(1)
     array([1.6, 0.6, 0.5, 1.4])
     """
-    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
+    rows = as_predictions(error, uncertainty, None, groups, sample_weight)
     level = check_fraction(confidence, "confidence")
     if n_bins is None:
-        count = min(MOST_PIT_BINS, max(2, round(2 * rows.n_rows ** (1 / 3))))
+        count = min(MOST_BINS, max(2, round(2 * rows.n_rows ** (1 / 3))))
     else:
         count = check_count(n_bins, "n_bins")
     pit = pit_of(rows)
@@ -300,106 +335,156 @@ def pit_histogram(
     )
 
 
-COVERAGES = (0.5, 0.8, 0.9, 0.95)
-PINBALL_LEVELS = (0.05, 0.25, 0.5, 0.75, 0.95)
-
-
 @dataclass(frozen=True)
-class DistributionScores(Result):
-    """What predictive distributions are worth: ranked score, coverage and width.
+class ReliabilityDiagram(Result):
+    """The RMSE of bins of u against their root mean variance; best is the diagonal.
 
     Attributes
     ----------
-    law : str
-        The law that was judged, in words.
-    crps : float
-        The mean continuous ranked probability score; lower is better.
-    coverage : dict of float to float
-        The fraction of truths within central intervals, by what these claim to hold.
-    width : float
-        The mean width of intervals of 90 %: the *sharpness*; of two that hold what they
-        claim, the narrower is better.
-    pinball : dict of float to float
-        The mean pinball (quantile) loss, by the level of the quantile.
+    rmv : array of shape (n_bins,)
+        Root mean variance: the root mean square of u in each bin.
+    rmse, low, high : array of shape (n_bins,)
+        Root mean squared error of each bin, and its confidence interval.
+    attainable_low, attainable_high : array of shape (n_bins,)
+        Between which limits the RMSE of a bin would lie, with the probability
+        `confidence`, if uncertainties were right and the z-scores those of the set.
+    n : array of int, shape (n_bins,)
+        Rows in each bin.
+    ence : float
+        The expected normalised calibration error of these bins.
+    attainable_ence : float
+        Its mean over calibrated sets.
+    confidence : float
+        Of all intervals.
     """
 
-    law: str
-    crps: float
-    coverage: dict[float, float]
-    width: float
-    pinball: dict[float, float] = field(repr=False)
-
-    @property
-    def sentence(self) -> str:
-        """The scores in a sentence."""
-        claimed = ", ".join(f"{100 * level:g}" for level in self.coverage)
-        held = ", ".join(f"{100 * share:.0f}" for share in self.coverage.values())
-        return (
-            f"CRPS {self.crps:.4g}; intervals of {claimed} % hold {held} % of the "
-            f"errors (law: {self.law})."
-        )
+    rmv: Floats
+    rmse: Floats
+    low: Floats = field(repr=False)
+    high: Floats = field(repr=False)
+    attainable_low: Floats = field(repr=False)
+    attainable_high: Floats = field(repr=False)
+    n: Ints = field(repr=False)
+    ence: float
+    attainable_ence: float
+    confidence: float
 
     def _cells(self) -> Cells:
-        rows = [("CRPS", f"{self.crps:.4g}")]
-        rows += [
-            (f"within {100 * level:g} %", f"{100 * share:.1f} %")
-            for level, share in self.coverage.items()
+        rows = [
+            (f"{rmv:.4g}", f"{n}", f"{rmse:.4g}", f"[{low:.4g}, {high:.4g}]")
+            for rmv, n, rmse, low, high in zip(
+                self.rmv, self.n, self.rmse, self.low, self.high, strict=True
+            )
         ]
-        return ("score", "value"), [*rows, ("width of 90 %", f"{self.width:.4g}")]
+        return ("RMV", "rows", "RMSE", "interval"), rows
 
 
-def distribution_scores(
-    error: Any, uncertainty: Any = None, *, sample_weight: Any = None
-) -> DistributionScores:
-    """Score predictive distributions: CRPS, coverage, sharpness and pinball loss.
+def reliability_diagram(
+    error: Any,
+    uncertainty: Any = None,
+    *,
+    groups: Any = None,
+    n_bins: int | None = None,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+    sample_weight: Any = None,
+) -> ReliabilityDiagram:
+    """Return RMSE against root mean variance in bins of u; best is the diagonal.
+
+    Above the diagonal, uncertainties are too small (overconfident). A flat diagram says
+    that u does not tell large errors from small ones.
 
     Parameters
     ----------
     error : array-like of shape (n,), or Predictions
-        Errors, reference minus prediction; or Predictions, which may carry a law
-        (:meth:`sigmascale.Recalibrator.apply`). Without one, errors are normal.
+        Errors, reference minus prediction; or Predictions, which hold all of the rows.
     uncertainty : array-like of shape (n,)
         Standard uncertainties, strictly positive.
+    groups : array-like of shape (n,), optional
+        Labels; rows with the same label belong together, as repeats of one sample do.
+        Intervals then count groups rather than rows.
+    n_bins : int, optional
+        Number of equal-size bins. By default they have 30 rows or more, and there are
+        at most 20.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    rng : int, Generator or None, default 0
+        Seed of the simulated sets that say what is attainable.
     sample_weight : array-like of shape (n,), optional
-        Weights of the rows, at least 0; only their ratios matter.
+        Weights of the rows, at least 0; only their ratios matter. Bins then have equal
+        weights.
 
     Returns
     -------
-    DistributionScores
+    ReliabilityDiagram
+
+    References
+    ----------
+    D. Levi et al., Sensors 22, 5540 (2022), doi:10.3390/s22155540; what is attainable:
+    P. Pernot, arXiv:2310.11978 (2023)
 
     Examples
     --------
     >>> import numpy as np
-    >>> import sigmascale as ss
     >>> rng = np.random.default_rng(0)
-    >>> u = rng.uniform(1, 2, 10_000)
-    >>> found = ss.distribution_scores(rng.normal(scale=u), u)
-    >>> round(found.coverage[0.9], 2)
-    0.9
+    >>> u = rng.uniform(1, 2, 2000)
+    >>> diagram = reliability_diagram(rng.normal(scale=u), 2 * u, n_bins=4)
+    >>> (diagram.rmse / diagram.rmv).round(1)
+    array([0.5, 0.5, 0.5, 0.5])
     """
-    rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    found, y = rows.distributions, rows.truth
-    levels = sorted({(1 + sign * c) / 2 for c in COVERAGES for sign in (-1, 1)})
-    levels = sorted({*levels, *PINBALL_LEVELS})
-    with quiet():  # of levels beyond the rows
-        quantiles = dict(zip(levels, found.quantile(levels).T, strict=True))
+    rows = as_predictions(error, uncertainty, None, groups, sample_weight)
+    count = bins_of(n_bins, rows.total)
+    count = min(count, MOST_BINS) if n_bins is None else count
+    settings = check_settings(count, "moments", confidence)
+    generator = rng_from(rng)
+    bins = settings.bins(rows, None, only=0)[rows.names[0]]
+    codes = rows.group_codes
+    binned, weights = bins.for_intervals(codes)
+    order, sizes = binned.order, binned.sizes
+    by_group = None if codes is None else codes[order]
 
-    def ends(coverage: float) -> tuple[Floats, Floats]:
-        return quantiles[(1 - coverage) / 2], quantiles[(1 + coverage) / 2]
+    def sums(values: Floats) -> GroupSums:
+        return GroupSums.of_rows(values[order], sizes, by_group, weights)
 
-    coverage = {}
-    for share in COVERAGES:
-        low, high = ends(share)
-        coverage[share] = rows.mean((y >= low) & (y <= high))
-    pinball = {
-        level: rows.mean((level - (y < quantiles[level])) * (y - quantiles[level]))
-        for level in PINBALL_LEVELS
-    }
-    low, high = ends(0.9)
-    return DistributionScores(
-        law=found.law.words,
-        crps=rows.mean(found.crps(y)),
-        coverage=coverage,
-        width=rows.mean(high - low),
-        pinball=pinball,
+    squares, variances = sums(rows.errors**2), sums(rows.uncertainty**2)
+    low, high = settings.interval(squares, generator)
+    rmse, rmv = np.sqrt(squares.mean), np.sqrt(variances.mean)
+    draw = simulated_squares(rows, ZDistribution.of("empirical", rows), generator)
+    simulated = np.sqrt(
+        [
+            sums(draw(1)[0] * rows.uncertainty**2).mean
+            for _ in range(int(np.clip(DRAWN // rows.n_rows, 50, 500)))
+        ]
     )
+    tail = (1 - settings.confidence) / 2
+    attainable = np.quantile(simulated, (tail, 1 - tail), axis=0)
+    return ReliabilityDiagram(
+        rmv=rmv,
+        rmse=rmse,
+        low=np.sqrt(low),
+        high=np.sqrt(high),
+        attainable_low=attainable[0],
+        attainable_high=attainable[1],
+        n=sizes,
+        ence=float(np.mean(np.abs(rmv - rmse) / rmv)),
+        attainable_ence=float(np.mean(np.abs(rmv - simulated) / rmv)),
+        confidence=settings.confidence,
+    )
+
+
+def error_quantiles(rows: Predictions, levels: tuple[float, ...]) -> tuple[Floats, ...]:
+    """Return the median u of bins, and quantiles of the errors of their rows."""
+    count = max(1, min(MOST_BINS // 2, rows.n_rows // ROWS_OF_A_QUANTILE))
+    parts = np.array_split(np.argsort(rows.uncertainty, kind="stable"), count)
+
+    def of_parts(values: Floats, level: float) -> Floats:
+        weights = [None if rows.weights is None else rows.weights[p] for p in parts]
+        return np.array(
+            [
+                quantile_of(values[p], level, w)
+                for p, w in zip(parts, weights, strict=True)
+            ]
+        )
+
+    middle = of_parts(rows.uncertainty, 0.5)
+    return middle, *(of_parts(rows.errors, level) for level in levels)

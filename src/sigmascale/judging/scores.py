@@ -21,7 +21,7 @@ from ..bins.sums import TERMS, BinSums
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, as_predictions
 from .binning import VariableBins, bin_variables, check_ties, judged_by
-from .reliability import DistributionScores, distribution_scores
+from .distributions import DistributionScores, distribution_scores
 
 _LOCAL = ("z2", "e2", "u2")  # the terms of local scores
 

@@ -10,10 +10,10 @@ from typing import Any, Literal
 from .._support.render import Cells, Result, shorten, text_table
 from .._support.weights import effective_number
 from ..predictions import Predictions
+from .distributions import DistributionScores
 from .local import LocalZMS
 from .references import ReferenceScores
 from .regions import Region
-from .reliability import DistributionScores
 from .scores import Scorecard
 from .student import poor_normal
 

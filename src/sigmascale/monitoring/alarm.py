@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats, Ints
-from .._support.render import plain
 
 KINDS = ("too small", "too large", "biased", "region")
 MOST_POINTS = 500
@@ -99,7 +98,7 @@ class Alarm:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything by name, with the words."""
-        return {**plain(self), "words": self.words, "suggestion": self.suggestion}
+        return {**vars(self), "words": self.words, "suggestion": self.suggestion}
 
     @property
     def is_sound(self) -> bool:
@@ -131,25 +130,19 @@ class History:
 
     def add(self, rows: Ints, times: Sequence[Any], log10: Floats, block: int) -> None:
         """Add what was seen after each block of rows, one column for each kind."""
-        for i in np.flatnonzero(rows // block % self.stride == 0).tolist():
-            self.rows.append(int(rows[i]))
-            self.times.append(times[i])
-            self.evidence.append([None if np.isnan(e) else float(e) for e in log10[i]])
-            if len(self.rows) > MOST_POINTS:
-                return self._thin_out(i, rows, times, log10, block)
-        return None
-
-    def _thin_out(
-        self, i: int, rows: Ints, times: Sequence[Any], log10: Floats, block: int
-    ) -> None:
-        """Keep every second point, and go on after row i with twice the stride."""
-        self.stride *= 2
-        keep = [j for j, r in enumerate(self.rows) if r // block % self.stride == 0]
-        self.rows = [self.rows[j] for j in keep]
-        self.times = [self.times[j] for j in keep]
-        self.evidence = [self.evidence[j] for j in keep]
-        rest = slice(i + 1, None)
-        self.add(rows[rest], times[rest], log10[rest], block)
+        self.rows += rows.tolist()
+        self.times += times
+        points = log10.astype(object)
+        points[np.isnan(log10)] = None
+        self.evidence += points.tolist()
+        while True:
+            kept = [j for j, r in enumerate(self.rows) if r // block % self.stride == 0]
+            if len(kept) <= MOST_POINTS:
+                break
+            self.stride *= 2
+        for name in ("rows", "times", "evidence"):
+            values = getattr(self, name)
+            setattr(self, name, [values[j] for j in kept])
 
     @property
     def is_sound(self) -> bool:

@@ -20,6 +20,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -36,6 +37,7 @@ from ..maps.prediction import recalibrate, value_of
 from ..maps.ranges import check_map
 from ..oddities import Profile
 from ..predictions import Columns, Predictions, default_names
+from ..roles import Roles
 from .codec import (
     Decoder,
     Encoder,
@@ -129,6 +131,25 @@ class SavedMap:
         """The names of the columns; if they had none, these count columns."""
         return default_names(self.n_columns) if self.columns is None else self.columns
 
+    is_several = False
+
+    @property
+    def maps(self) -> dict[str, SavedMap]:
+        """What it says of the one target, whose name is empty."""
+        return {"": self}
+
+    @cached_property
+    def roles(self) -> dict[str, Roles]:
+        """The columns of files that it was fitted with."""
+        return {"": self.roles_from(self.source)}
+
+    def roles_from(self, source: Any) -> Roles:
+        """Return the columns that a source tells of, if they fit the map."""
+        roles = Roles.from_dict(source)
+        if self.names != (roles.uncertainty, *roles.features):
+            refuse("the names of columns do not fit the recalibrator; it is damaged.")
+        return roles
+
     def predict(self, rows: Predictions) -> Floats:
         """Return the recalibrated uncertainties of rows with the right columns."""
         return recalibrate(
@@ -210,6 +231,18 @@ class SavedTargets:
                 own = None if self.columns is None else tuple(rest)
                 if saved.n_columns != len(rest) or saved.columns != own:
                     refuse(f"those of target {target!r} are not those of the table.")
+
+    is_several = True
+
+    @cached_property
+    def roles(self) -> dict[str, Roles]:
+        """The columns of files that each target was fitted with."""
+        found: Any = dict.fromkeys(self.maps)
+        if self.source is not None:
+            found = self.source.get("targets") if isinstance(self.source, dict) else {}
+        if not isinstance(found, dict) or list(found) != list(self.maps):
+            refuse("the names of targets in the recalibrators' file are damaged.")
+        return {name: self.maps[name].roles_from(x) for name, x in found.items()}
 
 
 _Saved = TypeVar("_Saved", SavedMap, SavedTargets)

@@ -293,43 +293,38 @@ def split_targets(
         )
         raise InvalidInputError(msg)
     n_rows, n_targets = errors.shape
-    together = group_codes(groups, errors, "error")
-    table = Predictions.of(list(u.T), ["u"] * n_targets)
-    table = with_named_features(table, features)
-    by, order, known = None, None, None
-    if labels is not None:
-        if n_targets != 1 or names is not None:
-            msg = (
-                "`labels` are for long tables, whose errors are one column: leave "
-                "`names` out."
-            )
-            raise InvalidInputError(msg)
-        by, told = len(table.columns), check_labels(labels, errors, "labels")
-        table = table.changed(
-            columns=(*table.columns, told.codes),
-            names=(*table.names, "labels"),
-            categories=(*table.categories, told.labels),
-        )
-    else:
-        known = check_names(names, found or called, n_targets)
+    # of each target: the columns of its errors and uncertainties, and its own rows
+    parts: dict[str, tuple[int, int, Any]]
+    if labels is None:
+        titles = check_names(names, found or called, n_targets)
+        order: Sequence[int] = range(n_targets)
         if found and called:
             order = paired(found, called, "uncertainty")
-    check_infinite(errors, known or ("error",), n_rows)
-    targets = target_rows(
-        table,
-        known,
-        by=by,
-        order=order,
-        errors=errors,
-        groups=together,
-        weights=weights_of(sample_weight, n_rows, "error"),
-    )
+        parts = {x: (k, order[k], True) for k, x in enumerate(titles)}
+    elif n_targets == 1 and names is None:
+        told = check_labels(labels, errors, "labels").compact()
+        texts = map(label_text, told.labels)
+        parts = {x: (0, 0, told.codes == k) for k, x in enumerate(texts)}
+    else:
+        msg = (
+            "`labels` are for long tables, whose errors are one column: leave `names` "
+            "out."
+        )
+        raise InvalidInputError(msg)
+    table = with_named_features(Predictions.of((u[:, 0],), ("u",)), features)
+    table = table.changed(groups=group_codes(groups, errors, "error"))
+    weights = weights_of(sample_weight, n_rows, "error")
     judged = {}
-    for target in targets:
-        with target.told():
-            e, u = check_pair(target.rows.errors, target.rows.uncertainty)
-        rows = target.rows.changed(error=e, weights=None).with_uncertainty(u)
-        judged[target.name] = rows.weighted(target.rows.weights, "error")
+    for name, (k, j, own) in parts.items():
+        known = own & ~np.isnan(errors[:, k])
+        if weights is not None:
+            known &= weights > 0
+        _check_uncertainties(u[:, j], known, name)
+        rows = table.take(np.flatnonzero(known))
+        with TargetRows(name, rows, np.flatnonzero(known), n_rows).told():
+            e, v = check_pair(errors[known, k], u[known, j])
+        rows = rows.with_uncertainty(v).changed(error=e)
+        judged[name] = rows.weighted(None if weights is None else weights[known])
     return judged
 
 
