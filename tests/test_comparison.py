@@ -161,13 +161,17 @@ def test_the_text_shows_the_test_scores_within_80_columns(table):
     lines = str(table).splitlines()
     assert max(map(len, lines)) <= 80
     assert lines[0].split() == [
-        *("method", "NLL", "S_cal", "S_u", "S_mass", "S_hetero", "S_tot"),
+        *("method", "NLL", "CRPS", "in", "90%", "S_cal", "S_u", "S_mass"),
+        *("S_hetero", "S_tot"),
         *("valid", "%"),
     ]
     for line, row in zip(lines[2:], table.rows, strict=True):
         card = row.test
-        numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
-        cells = [f"{value:.2f}" for value in numbers]
+        numbers = [card.s_cal, *card.s.values(), card.s_tot]
+        found = card.distribution
+        cells = [f"{card.nll:.2f}", f"{found.crps:.3g}"]
+        cells += [f"{100 * found.coverage[0.9]:.0f}"]
+        cells += [f"{value:.2f}" for value in numbers]
         cells += [
             f"{100 * each.fraction_valid:.0f}" for each in row.test_local.values()
         ]

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 
 import sigmascale as ss
 from sigmascale.exceptions import InfiniteIntervalWarning
+from sigmascale.judging import metrics
 
 RNG = np.random.default_rng(0)
 N = 300
@@ -154,7 +155,7 @@ def test_adversarial_groups_are_those_of_uncertainty_toolbox(
 def test_quantiles_of_uncertainty_toolbox_are_another_curve(uct):
     rows = (PREDICTION, U, TRUTH)
     quantiles = uct.mean_absolute_calibration_error(*rows, prop_type="quantile")
-    assert abs(ss.mean_absolute_calibration_error(E, U) - quantiles) > 0.01
+    assert abs(metrics.mean_absolute_calibration_error(E, U) - quantiles) > 0.01
 
 
 # --- netcal -------------------------------------------------------------------------
@@ -218,7 +219,7 @@ def test_picp_and_mpiw_are_netcal_s():
 
 
 def test_the_marginal_qce_of_netcal_is_the_mean_absolute_calibration_error():
-    ours = ss.mean_absolute_calibration_error(NETCAL_E, NETCAL_U, n_levels=100)
+    ours = metrics.mean_absolute_calibration_error(NETCAL_E, NETCAL_U, n_levels=100)
     assert ours == pytest.approx(NETCAL["M-QCE"], abs=1e-6)
 
 

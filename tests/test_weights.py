@@ -17,6 +17,7 @@ import sigmascale as ss
 from sigmascale._support.weights import effective_number, in_unit, quantile_of
 from sigmascale.bins.partitions import EqualSizeBins
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.judging import metrics
 from sigmascale.predictions import as_predictions
 from sigmascale.scaling import scalers
 
@@ -332,10 +333,10 @@ SCORES = {
     "crps": lambda e, u, x, **w: ss.crps(e, u, **w),
     "sharpness": lambda e, u, x, **w: ss.sharpness(u, **w),
     "mean_absolute_calibration_error": lambda e, u, x, **w: (
-        ss.mean_absolute_calibration_error(e, u, **w)
+        metrics.mean_absolute_calibration_error(e, u, **w)
     ),
     "root_mean_squared_calibration_error": lambda e, u, x, **w: (
-        ss.root_mean_squared_calibration_error(e, u, kind="quantile", **w)
+        metrics.root_mean_squared_calibration_error(e, u, kind="quantile", **w)
     ),
     "miscalibration_area": lambda e, u, x, **w: ss.miscalibration_area(e, u, **w),
     "picp": lambda e, u, x, **w: ss.picp(e, u[:, None] * INTERVAL, **w),

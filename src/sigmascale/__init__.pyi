@@ -18,9 +18,7 @@ from .judging.local import local_zms
 from .judging.metrics import (
     adversarial_group_calibration,
     crps,
-    mean_absolute_calibration_error,
     miscalibration_area,
-    root_mean_squared_calibration_error,
     sharpness,
 )
 from .judging.references import reference_scores
@@ -108,7 +106,6 @@ __all__ = [
     "local_coverage",
     "local_zms",
     "maps",
-    "mean_absolute_calibration_error",
     "miscalibration_area",
     "nll",
     "normal_interval",
@@ -119,7 +116,6 @@ __all__ = [
     "relative_calibration_error",
     "reliability_diagram",
     "report",
-    "root_mean_squared_calibration_error",
     "save",
     "scan_bins",
     "scorecard",

@@ -88,7 +88,7 @@ class Comparison(Result):
     def _cells(self, which: str = "test") -> Cells:
         variables = list(self.rows[0].test.s)
         short = {name: shorten(name) for name in variables}
-        header = ["method", "NLL", "CRPS", "in 90 %", "S_cal"]
+        header = ["method", "NLL", "CRPS", "in 90%", "S_cal"]
         header += [f"S_{short[name]}" for name in variables]
         header += ["S_tot", "valid %"]
         rows = []
@@ -102,7 +102,7 @@ class Comparison(Result):
             found = card.distribution
             crps, held = "-", "-"
             if found is not None:
-                crps, held = f"{found.crps:.3g}", f"{100 * found.coverage[0.9]:.0f} %"
+                crps, held = f"{found.crps:.3g}", f"{100 * found.coverage[0.9]:.0f}"
             shown = [f"{value:.2f}" for value in numbers]
             rows.append([row.name, shown[0], crps, held, *shown[1:], valid])
         return header, rows

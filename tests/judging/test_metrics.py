@@ -6,13 +6,14 @@ from scipy import integrate, stats
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.judging import metrics
 
 RNG = np.random.default_rng(0)
 U = RNG.lognormal(0, 0.5, 400)
 E = RNG.normal(scale=1.4 * U)
 CURVE_METRICS = [
-    ss.mean_absolute_calibration_error,
-    ss.root_mean_squared_calibration_error,
+    metrics.mean_absolute_calibration_error,
+    metrics.root_mean_squared_calibration_error,
     ss.miscalibration_area,
 ]
 
@@ -79,7 +80,7 @@ def test_curve_metrics_do_not_depend_on_the_unit_or_the_sign(metric):
 
 def test_all_rows_together_are_the_last_group_of_the_adversary():
     result = ss.adversarial_group_calibration(E, U)
-    whole = ss.mean_absolute_calibration_error(E, U)
+    whole = metrics.mean_absolute_calibration_error(E, U)
     assert result.worst[-1] == pytest.approx(whole)
     assert result.spread[-1] == pytest.approx(0, abs=1e-12)
     assert result.size[[0, -1]].tolist() == [2, 400]
@@ -98,7 +99,7 @@ def test_the_adversary_depends_on_the_seed_alone():
 
 def test_the_kind_of_average_can_be_chosen():
     result = ss.adversarial_group_calibration(E, U, kind="root mean square")
-    whole = ss.root_mean_squared_calibration_error(E, U)
+    whole = metrics.root_mean_squared_calibration_error(E, U)
     assert result.worst[-1] == pytest.approx(whole)
     with pytest.raises(InvalidInputError, match="`kind` must be one of"):
         ss.adversarial_group_calibration(E, U, kind="worst")

@@ -5,6 +5,7 @@ import pytest
 from scipy import special, stats
 
 import sigmascale as ss
+from sigmascale.judging import metrics
 
 RNG = np.random.default_rng(8)
 U = RNG.lognormal(0, 0.5, 600)
@@ -28,7 +29,7 @@ def test_the_curve_counts_level_by_level(kind):
 def test_the_calibration_error_is_the_distance_of_the_curve_from_the_diagonal():
     curve = ss.calibration_curve(E, U)
     gap = np.mean(np.abs(curve.observed - curve.level))
-    assert ss.mean_absolute_calibration_error(E, U) == pytest.approx(gap)
+    assert metrics.mean_absolute_calibration_error(E, U) == pytest.approx(gap)
 
 
 def test_truths_below_the_prediction_are_on_the_left_of_the_pit_histogram():

@@ -26,7 +26,6 @@ from .._support.render import Cells, Result
 from .._support.weights import quantile_of, total_of
 from ..bins.partitions import bins_of
 from ..predictions import Predictions, as_predictions
-from .coverage import normal_interval
 from .intervals import GroupSums, within_groups
 from .local import check_settings
 from .references import ZDistribution, simulated_squares
@@ -72,7 +71,8 @@ def area_between(deviation: Floats) -> float:
 
 def interval_of(rows: Predictions, coverage: float) -> Floats:
     """Return the central interval of each error, of shape (n, 2)."""
-    return normal_interval(rows.uncertainty, coverage)
+    found = rows.distributions
+    return found.interval(coverage) - found.location[:, None]
 
 
 @dataclass(frozen=True)

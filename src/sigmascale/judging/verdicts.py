@@ -264,7 +264,10 @@ def _validate_each(
     """Judge several targets with one error rate; a table of one has an empty name."""
     plan = Plan.of(confidence, tolerance, None)
     if not targets or not all(isinstance(p, Predictions) for p in targets.values()):
-        msg = "A dict must have the Predictions of each target, of one at least."
+        msg = (
+            "`error` must be one-dimensional, or a dict with the Predictions of each "
+            "target."
+        )
         raise InvalidInputError(msg)
     # those that are too few get no "no", and need no part of the error rate
     judged = sum(number_of_units(rows) >= FEWEST for rows in targets.values())
