@@ -19,7 +19,6 @@ from ._support.checks import (
 )
 from ._support.labels import Categories
 from ._support.notices import warn
-from .distributions import Distributions, check_coverage, check_levels
 from .exceptions import (
     AbsurdScaleWarning,
     FewRowsWarning,
@@ -28,6 +27,7 @@ from .exceptions import (
 )
 from .maps import Node
 from .maps.conformal import ConformalScores
+from .maps.distributions import Distributions, check_coverage, check_levels
 from .maps.laws import NORMAL, EmpiricalLaw, Law
 from .maps.prediction import rescale, value_of
 from .oddities import squarable

@@ -21,11 +21,10 @@ from ..roles import LIMITS, Choice, Expected, Roles, new_names
 from .columns import Columns, bad_condition, read_condition
 from .files import about, first_line, format_of, named, refuse_input
 from .methods import source_of
-from .options import Engine, Reading
+from .options import Engine, Reading, Wanted
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
-    from .apply import Wanted
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),

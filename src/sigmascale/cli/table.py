@@ -15,8 +15,8 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.progress import working
-from ..distributions import Distributions
 from ..exceptions import InvalidInputError
+from ..maps.distributions import Distributions
 from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, read_table
 from ..roles import FROM_FORMULA, Choice, Expected, Roles, new_names
@@ -32,14 +32,13 @@ from .files import (
     write_table,
 )
 from .methods import source_of
-from .options import Engine, Reading
+from .options import Engine, Reading, Wanted
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ..judging.validation import Validations
     from ..persistence import SavedMap
-    from .apply import Wanted
     from .lazy_table import LazyTable
 
 LEAST_ROWS = 5  # fewer cannot show anything

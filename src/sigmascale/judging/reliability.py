@@ -23,6 +23,8 @@ from .._support.checks import (
 from .._support.notices import quiet
 from .._support.render import Cells, Result
 from .._support.weights import total_of
+from ..maps.distributions import Distributions
+from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions
 from .intervals import within_groups
 
@@ -32,9 +34,15 @@ SIMULATED = 2000  # calibration curves of calibrated sets, behind the band
 MOST_PIT_BINS = 20
 
 
+def distributions_of(rows: Predictions) -> Distributions:
+    """Return what rows say; a bare uncertainty stands for a normal law."""
+    location = np.zeros(rows.n_rows) if rows.y_pred is None else rows.y_pred
+    return Distributions.of(location, rows.uncertainty, rows.law or NORMAL)
+
+
 def pit_of(rows: Predictions) -> Floats:
-    """Return the PIT of each row; a bare uncertainty stands for a normal law."""
-    return rows.distributions.pit(rows.truth)
+    """Return the PIT of each row."""
+    return distributions_of(rows).pit(rows.truth)
 
 
 def depths_of(rows: Predictions, kind: Curve) -> Floats:
@@ -378,7 +386,7 @@ def distribution_scores(
     0.9
     """
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    found, y = rows.distributions, rows.truth
+    found, y = distributions_of(rows), rows.truth
     levels = sorted({(1 + sign * c) / 2 for c in COVERAGES for sign in (-1, 1)})
     levels = sorted({*levels, *PINBALL_LEVELS})
     with quiet():  # of levels beyond the rows

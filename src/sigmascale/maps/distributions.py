@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import (
+from .._support.checks import (
     Floats,
     as_array,
     check_column,
@@ -18,8 +18,8 @@ from ._support.checks import (
     check_uncertainty,
     rng_from,
 )
-from .exceptions import InvalidInputError
-from .maps.laws import NORMAL, Law
+from ..exceptions import InvalidInputError
+from .laws import NORMAL, Law
 
 if TYPE_CHECKING:
     import polars as pl
