@@ -312,6 +312,8 @@ NO_ERRORS = r"`error` must not be 0 in every row|z-scores have no distribution"
 CANNOT = {
     ("reference_scores", "only zero errors"): NO_ERRORS,
     ("reference_scores", "tiny errors"): NO_ERRORS,
+    ("reliability_diagram", "only zero errors"): NO_ERRORS,
+    ("reliability_diagram", "tiny errors"): NO_ERRORS,
     ("validate", "tiny errors"): NO_ERRORS,
     ("tails", "only zero errors"): NO_ERRORS,
     ("tails", "two rows"): "at least 5 rows for tails; found 2",

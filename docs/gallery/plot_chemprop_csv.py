@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 import sigmascale as ss
-from sigmascale import plots
+from sigmascale import chemistry, plots
 from sigmascale.exceptions import CandidateDroppedWarning
 
 # %%
@@ -38,7 +38,7 @@ from sigmascale.exceptions import CandidateDroppedWarning
 
 folder = Path(tempfile.mkdtemp())
 made_up = ss.datasets.make_molecules(6000, seed=11)
-atoms = [ss.chemistry.composition(formula) for formula in made_up.formula]
+atoms = [chemistry.composition(formula) for formula in made_up.formula]
 molecules = pl.DataFrame(
     {
         "smiles": [
@@ -66,7 +66,7 @@ measured = pl.read_csv(folder / "measured.csv")
 predicted = pl.read_csv(folder / "measured_preds.csv")
 table = predicted.select(
     u=pl.col("logS_unc").sqrt(),
-    mass=pl.Series(ss.chemistry.describe_formulas(predicted["formula"]).mass),
+    mass=pl.Series(chemistry.describe_formulas(predicted["formula"]).mass),
 )
 error = (measured["logS"] - predicted["logS"]).to_numpy()
 calibration, test = slice(0, 3000), slice(3000, None)

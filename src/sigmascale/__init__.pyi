@@ -1,9 +1,8 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import chemistry, datasets, exceptions, export, frames, maps, plots, report
+from . import datasets, exceptions, export, frames, maps, plots, report
 from ._support.version import __version__
 from .comparison import compare
-from .distributions import Distributions
 from .judging.bin_numbers import choose_n_bins, scan_bins
 from .judging.confidence_curves import confidence_curve
 from .judging.covariates import covariate_weights
@@ -43,6 +42,7 @@ from .judging.tails import (
 )
 from .judging.validation import Validation
 from .judging.verdicts import validate
+from .maps.distributions import Distributions
 from .monitoring.monitor import Monitor
 from .persistence import load, save
 from .predictions import Predictions
@@ -87,7 +87,6 @@ __all__ = [
     "adversarial_group_calibration",
     "calibration_curve",
     "calibration_error",
-    "chemistry",
     "choose_n_bins",
     "compare",
     "confidence_curve",

@@ -20,6 +20,7 @@ from .exceptions import InvalidInputError
 from .judging.intervals import IntervalMethod
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
+from .maps.distributions import with_law
 from .predictions import Data, Predictions, read_pair
 from .recalibrator import Recalibrator
 from .regression.sources import some_rows
@@ -288,7 +289,7 @@ class _Set:
         if isinstance(scaler, Recalibrator):
             new = scaler.apply(self.rows)
             judged = self.judged.with_uncertainty(new.uncertainty)
-            return judged.changed(error=new.error, law=new.law)
+            return with_law(judged.changed(error=new.error), scaler.law_)
         table = self.rows if isinstance(scaler, VarianceScaler) else self.X
         u = check_pair(self.rows.errors, scaler.predict(table))[1]
         return self.judged.with_uncertainty(u)

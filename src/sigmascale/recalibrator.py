@@ -19,7 +19,6 @@ from ._support.checks import (
 )
 from ._support.labels import Categories
 from ._support.notices import warn
-from .distributions import Distributions, check_coverage, check_levels
 from .exceptions import (
     AbsurdScaleWarning,
     FewRowsWarning,
@@ -28,6 +27,12 @@ from .exceptions import (
 )
 from .maps import Node
 from .maps.conformal import ConformalScores
+from .maps.distributions import (
+    Distributions,
+    check_coverage,
+    check_levels,
+    with_law,
+)
 from .maps.laws import NORMAL, EmpiricalLaw, Law
 from .maps.prediction import rescale, value_of
 from .oddities import squarable
@@ -357,11 +362,11 @@ class Recalibrator(VarianceScaler):
             raise InvalidInputError(msg)
         rows = self._read(predictions)
         shift, u = self._shift_of(rows), self._predict_rows(rows)
-        return rows.with_uncertainty(u).changed(
+        new = rows.with_uncertainty(u).changed(
             y_pred=None if rows.y_pred is None else rows.y_pred + shift,
             error=None if rows.error is None else rows.error - shift,
-            law=self.law_,
         )
+        return with_law(new, self.law_)
 
     def predict_quantiles(self, X: Any, levels: Any) -> Floats:
         """Return quantiles of the truth; or of the error, if predictions are not known.

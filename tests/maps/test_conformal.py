@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sigmascale._support.labels import Categories
-from sigmascale.distributions import check_coverage
 from sigmascale.exceptions import InfiniteIntervalWarning, InvalidInputError
 from sigmascale.maps.conformal import (
     ConformalScores,
@@ -14,6 +13,7 @@ from sigmascale.maps.conformal import (
     rows_needed,
     symmetric_rank,
 )
+from sigmascale.maps.distributions import check_coverage
 
 PERCENTS = range(50, 100)
 

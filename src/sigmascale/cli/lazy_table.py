@@ -25,7 +25,7 @@ from .table import Columns, Opened, bad_condition, read_condition
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
-    from .apply import Wanted
+    from .options import Wanted
 
 ENGINES = (
     *("polars", "duckdb", "_duckdb", "dask", "distributed", "pyarrow", "pyspark"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import typer
 
@@ -60,6 +60,60 @@ class Reading:
         ):
             msg = f"--separator must be one character; found {mark!r}."
             raise InvalidInputError(msg)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is wanted of distributions, beside uncertainties.
+
+    Attributes
+    ----------
+    coverage : float or None
+        Of limits.
+    quantiles : tuple of float
+        Levels of quantiles.
+    shift : bool
+        Whether shifted predictions are wanted.
+    """
+
+    coverage: float | None = None
+    quantiles: tuple[float, ...] = ()
+    shift: bool = False
+
+    @classmethod
+    def of(cls, coverage: float | None, quantiles: str | None, *, shift: bool) -> Self:
+        """Return what options ask for, which is checked before anything is read."""
+        from ..maps.distributions import check_coverage, check_levels
+
+        levels: tuple[float, ...] = ()
+        if quantiles is not None:
+            try:
+                levels = tuple(float(each) for each in quantiles.split(","))
+                check_levels(levels)
+            except ValueError as problem:
+                msg = (
+                    "--quantiles takes levels between 0 and 1, such as 0.05,0.5,0.95; "
+                    f"found {quantiles!r}."
+                )
+                raise InvalidInputError(msg) from problem
+        if coverage is not None:
+            coverage = check_coverage(coverage)
+        return cls(coverage, levels, shift)
+
+    @property
+    def ends(self) -> list[float]:
+        """The levels of both limits."""
+        assert self.coverage is not None
+        return [(1 - self.coverage) / 2, (1 + self.coverage) / 2]
+
+    @property
+    def endings(self) -> list[str]:
+        """What the names of new columns end in."""
+        from ..roles import LIMITS
+
+        limits = [] if self.coverage is None else list(LIMITS)
+        shifted = ["_shifted"] if self.shift else []
+        return [*shifted, *limits, *(f"_q{level:g}" for level in self.quantiles)]
 
 
 class Loss(StrEnum):

@@ -17,8 +17,8 @@ import polars as pl
 
 from .._support.checks import Floats
 from .._support.progress import working
-from ..distributions import Distributions
 from ..exceptions import InvalidInputError
+from ..maps.distributions import Distributions, with_law
 from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, read_table
 from ..roles import (
@@ -47,7 +47,7 @@ from .options import Engine, Reading
 if TYPE_CHECKING:
     from ..judging.validation import Validations
     from ..persistence import SavedMap
-    from .apply import Wanted
+    from .options import Wanted
 
 LEAST_ROWS = 5  # fewer cannot show anything
 EXACT = 2.0**53  # up to this float64 holds all whole numbers
@@ -372,7 +372,7 @@ class Table(Opened):
                 None if labels is None else labels[there],
                 None if self.weights is None else self.weights[there],
             )
-            found[target] = rows.changed(law=law)
+            found[target] = with_law(rows, law)
         return found
 
     def validate(

@@ -8,10 +8,10 @@ from typing import Any
 from .._support.checks import Floats
 from .._support.version import __version__
 from ..bins.partitions import LabelBins
-from ..distributions import check_coverage
 from ..exceptions import InvalidInputError
 from ..maps import Column, Node
 from ..maps.conformal import ConformalScores
+from ..maps.distributions import check_coverage
 from ..maps.nodes import columns_of
 from ..persistence import SavedMap
 from ..predictions import fitted_names

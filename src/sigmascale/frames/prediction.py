@@ -19,9 +19,9 @@ import numpy as np
 
 from .._support.checks import Floats
 from .._support.labels import Categories
-from ..distributions import check_levels
 from ..exceptions import InvalidInputError
 from ..maps import Node
+from ..maps.distributions import check_levels
 from ..maps.laws import NORMAL, EmpiricalLaw, Law
 from ..maps.nodes import columns_of
 from ..maps.prediction import in_range, rescale, value_of

@@ -8,6 +8,7 @@ from typing import Any
 from .._support.checks import Floats
 from .._support.notices import quiet
 from .._support.render import Cells, Result
+from ..maps.distributions import distributions_of
 from ..predictions import as_predictions
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
@@ -88,7 +89,7 @@ def distribution_scores(
     0.9
     """
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    found, y = rows.distributions, rows.truth
+    found, y = distributions_of(rows), rows.truth
     levels = sorted({(1 + sign * c) / 2 for c in COVERAGES for sign in (-1, 1)})
     levels = sorted({*levels, *PINBALL_LEVELS})
     with quiet():  # of levels beyond the rows

@@ -22,7 +22,7 @@ from .._support.checks import (
 )
 from .._support.render import Cells, Result
 from ..exceptions import InvalidInputError
-from ..maps.laws import NORMAL
+from ..maps.distributions import distributions_of
 from ..predictions import Predictions, as_predictions
 from .binning import unweighted
 from .reliability import Curve, area_between, depths_of, fractions_within
@@ -61,8 +61,7 @@ def crps(
     0.8432
     """
     rows = as_predictions(error, uncertainty, sample_weight=sample_weight)
-    u, law = rows.uncertainty, rows.law or NORMAL
-    return rows.mean(u * law.ranked_scores(rows.z, law.codes(u)))
+    return rows.mean(distributions_of(rows).crps(rows.truth))
 
 
 def sharpness(uncertainty: Any, *, sample_weight: Any = None) -> float:

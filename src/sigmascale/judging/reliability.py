@@ -25,6 +25,7 @@ from .._support.checks import (
 from .._support.render import Cells, Result
 from .._support.weights import quantile_of, total_of
 from ..bins.partitions import bins_of
+from ..maps.distributions import distributions_of
 from ..predictions import Predictions, as_predictions
 from .intervals import GroupSums, within_groups
 from .local import check_settings
@@ -40,7 +41,7 @@ ROWS_OF_A_QUANTILE = 100  # in a bin, for quantiles of its errors
 
 def pit_of(rows: Predictions) -> Floats:
     """Return the PIT of each row; a bare uncertainty stands for a normal law."""
-    return rows.distributions.pit(rows.truth)
+    return distributions_of(rows).pit(rows.truth)
 
 
 def depths_of(rows: Predictions, kind: Curve) -> Floats:
@@ -71,7 +72,7 @@ def area_between(deviation: Floats) -> float:
 
 def interval_of(rows: Predictions, coverage: float) -> Floats:
     """Return the central interval of each error, of shape (n, 2)."""
-    found = rows.distributions
+    found = distributions_of(rows)
     return found.interval(coverage) - found.location[:, None]
 
 

@@ -37,8 +37,8 @@ from .._support.checks import (
     refuse_other_order,
 )
 from .._support.weights import check_weights
-from ..distributions import Distributions
 from ..exceptions import InvalidInputError
+from ..maps.distributions import Distributions
 from ..predictions import (
     check_labels,
     check_target,

@@ -230,9 +230,9 @@ def _recalibration(results: Results, cite: Citations) -> str:
         means = f": {does}{cite(*references)}" if does else ""
         name = parameters(fitted)
         text = f"Uncertainties were recalibrated by {name}, fitted{rows}{means}."
-    law = results.rows.law
-    if law is not None:
-        text += f" The law of errors is {law.words}."
+    found = results.rows.distributions
+    if found is not None:
+        text += f" The law of errors is {found.law.words}."
     if results.selection is not None:
         tried = len(results.selection["candidate"])
         text += (

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import (
+from .._support.checks import (
     Floats,
     as_array,
     check_column,
@@ -18,8 +18,9 @@ from ._support.checks import (
     check_uncertainty,
     rng_from,
 )
-from .exceptions import InvalidInputError
-from .maps.laws import NORMAL, Law
+from ..exceptions import InvalidInputError
+from ..predictions import Predictions
+from .laws import NORMAL, Law
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +47,27 @@ def check_coverage(coverage: Any) -> float:
         msg = f"`coverage` must lie between 0 and 1, such as 0.9; found {coverage!r}."
         raise InvalidInputError(msg)
     return share
+
+
+def distributions_of(rows: Predictions) -> Distributions:
+    """Return the distributions that rows carry; or normal ones."""
+    carried: Distributions | None = rows.distributions
+    if carried is not None:
+        return carried
+    return Distributions.of(_location(rows), rows.uncertainty, NORMAL)
+
+
+def with_law(rows: Predictions, law: Law | None) -> Predictions:
+    """Return rows that carry the distributions of a law; none if it is not known."""
+    if law is None:
+        return rows
+    found = Distributions.of(_location(rows), rows.uncertainty, law)
+    return rows.changed(distributions=found)
+
+
+def _location(rows: Predictions) -> Floats:
+    """Return what distributions are about: predictions, or 0 of errors."""
+    return np.zeros(rows.n_rows) if rows.y_pred is None else rows.y_pred
 
 
 class Distributions:
