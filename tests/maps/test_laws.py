@@ -7,8 +7,7 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from sigmascale.exceptions import FewRowsWarning
-from sigmascale.maps import UNCERTAINTY
-from sigmascale.maps.evaluation import evaluate
+from sigmascale.maps import UNCERTAINTY, evaluate
 from sigmascale.maps.laws import NORMAL, EmpiricalLaw, QuantileTable
 
 RNG = np.random.default_rng(0)
