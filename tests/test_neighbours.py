@@ -411,6 +411,34 @@ def test_a_group_never_seen_has_no_width_in_crepes_and_infinite_width_here(
     assert theirs[-1].tolist() == [0, 0]
 
 
+# --- scoringrules -------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def scoringrules():
+    return neighbour("scoringrules")
+
+
+def test_the_crps_of_a_normal_law_is_that_of_scoringrules(scoringrules):
+    ours = ss.Distributions(PREDICTION, U).crps(TRUTH)
+    theirs = scoringrules.crps_normal(TRUTH, PREDICTION, U)
+    np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("draw", ["standard_normal", "standard_exponential", "t(3)"])
+def test_the_crps_of_an_empirical_law_is_nearly_that_of_an_ensemble(scoringrules, draw):
+    rng = np.random.default_rng(1)
+    z = rng.standard_t(3, 1000) if draw == "t(3)" else getattr(rng, draw)(1000)
+    # with uncertainties that are all 1, and no scale to learn, the law is that of z
+    ones = np.ones(1000)
+    r = ss.Recalibrator(ss.NoScaling()).fit(ones, z)
+    d = r.predict_distribution(ss.Predictions(PREDICTION, U))
+    members = PREDICTION[:, None] + U[:, None] * z
+    theirs = scoringrules.crps_ensemble(TRUTH, members)
+    assert d.crps(TRUTH).mean() == pytest.approx(theirs.mean(), rel=0.002)
+    np.testing.assert_allclose(d.crps(TRUTH), theirs, rtol=0.01)
+
+
 # --- the table ----------------------------------------------------------------------
 
 

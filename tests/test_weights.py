@@ -305,7 +305,8 @@ def test_metadata_routing_brings_weights_to_fit_and_score():
 
 
 def test_a_regressor_that_knows_weights_passes_the_check_of_scikit_learn():
-    model = ss.RecalibratedRegressor(BayesianRidge(), ss.TemperatureScaling())
+    recalibrator = ss.Recalibrator(ss.TemperatureScaling())
+    model = ss.RecalibratedRegressor(BayesianRidge(), recalibrator)
     check_sample_weight_equivalence_on_dense_data("model", model)
 
 

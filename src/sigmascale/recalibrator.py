@@ -190,7 +190,7 @@ class Recalibrator(VarianceScaler):
                 f"{rows.n_rows} rows do not tell the law of errors: it is taken to be "
                 f"normal. From {LEAST_FOR_LAW} rows on it is learned.",
                 FewRowsWarning,
-                stacklevel=5,
+                stacklevel=6,
             )
             return
         fold = _folds(rows, self.random_state)
@@ -218,7 +218,7 @@ class Recalibrator(VarianceScaler):
         count = 1 + int(np.searchsorted(share, DECISIVE))
         places = largest if rows.places is None else rows.places[largest]
         self.decisive_rows_ = places[:count].tolist()
-        warn(self.absurd_words, AbsurdScaleWarning, stacklevel=5)
+        warn(self.absurd_words, AbsurdScaleWarning, stacklevel=7)
 
     @property
     def absurd_words(self) -> str:

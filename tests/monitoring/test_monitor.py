@@ -257,6 +257,17 @@ def test_a_recalibrator_recalibrates_and_its_held_back_rows_are_normal(tmp_path)
     assert loaded.alarm == monitor.alarm
 
 
+def test_a_bias_that_the_recalibrator_shifts_away_is_no_change():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, (3, 2000))
+    error = u * (1 + rng.normal(size=u.shape))
+    scaler = ss.Recalibrator(ss.TemperatureScaling(), shift="constant")
+    scaler.fit(u[0], error[0]).conformalize(u[1], error[1])
+    monitor = ss.Monitor(scaler)
+    assert monitor.update(error[2], u[2]).alarm is None
+    assert monitor.update(error[2] - u[2], u[2]).alarm.kind == "biased"
+
+
 def test_without_a_calibration_set_the_first_rows_say_what_is_normal():
     rng = np.random.default_rng(5)
     monitor = ss.Monitor(burn_in=400)

@@ -8,7 +8,7 @@ from scipy import stats
 from sigmascale import BoostedScaling, local_zms, nll, scorecard, validate
 from sigmascale.exceptions import InvalidInputError, UnseenCategoryWarning
 from sigmascale.maps import Clip, Trees, evaluate, in_order
-from sigmascale.scaling import boosted
+from sigmascale.scaling import boosted, boosting
 from sigmascale.scaling.crossfit import largest_counted
 from sigmascale.scaling.trees import Grower
 
@@ -286,11 +286,11 @@ def test_a_leaf_has_a_fiftieth_of_the_rows_within_20_and_50(monkeypatch, n, leas
     seen = []
 
     class Spy(Grower):
-        def __init__(self, codes, columns, rows, options, **more):
+        def __init__(self, codes, columns, rows, options, *others, **more):
             seen.append(options)
-            super().__init__(codes, columns, rows, options, **more)
+            super().__init__(codes, columns, rows, options, *others, **more)
 
-    monkeypatch.setattr(boosted, "Grower", Spy)
+    monkeypatch.setattr(boosting, "Grower", Spy)
     BoostedScaling(max_trees=1).fit(X[:n], ERROR[:n])
     assert {each.min_rows for each in seen} == {least}
     assert {(each.depth, each.rate) for each in seen} == {(3, 0.05)}
@@ -305,14 +305,14 @@ def test_trees_learn_from_ratios_of_unseen_folds_up_to_the_cap_and_above_the_flo
     seen = []
 
     class Spy(Grower):
-        def grow(self, ratio, cap):
-            seen.append((ratio.copy(), cap))
-            return super().grow(ratio, cap)
+        def grow(self, ratio):
+            seen.append((ratio.copy(), self._leaves.cap))
+            return super().grow(ratio)
 
     error = ERROR.copy()
     error[:1000] = 0
     error[2000] *= 1e3
-    monkeypatch.setattr(boosted, "Grower", Spy)
+    monkeypatch.setattr(boosting, "Grower", Spy)
     BoostedScaling(max_trees=2).fit(X, error)
     z2 = (error / law_of(BoostedScaling(max_trees=0).fit(X, error), X)) ** 2
     expected = np.sort((z2 / z2.mean() + 0.01) / 1.01)

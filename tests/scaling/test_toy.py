@@ -85,7 +85,7 @@ def test_it_is_saved_loaded_and_applied_by_the_command_line(
     assert outcome.code == 0, outcome.err
     assert "The larger half is multiplied by" in " ".join(outcome.out.split())
     loaded = ss.load(scaler)
-    assert isinstance(loaded, ToyScaling)
+    assert isinstance(loaded.scaling_, ToyScaling)
     expected = fitted.predict(TEST.select("u", "mass"))
     assert loaded.predict(TEST.select("u", "mass")).tolist() == expected.tolist()
     assert sigmascale("apply", scaler, tmp_path / "test.csv", "-o", output).code == 0

@@ -165,7 +165,7 @@ def test_a_command_shows_progress_on_a_terminal_and_nowhere_else(
             shown += chunk
         assert process.stdout.read().decode() == quiet.out
     os.close(ours)
-    assert b"selecting a recalibrator [" in shown
+    assert b"boosting [" in shown
     assert b"reading the table ..." in shown
     assert shown.endswith(CLEAR.encode())
 

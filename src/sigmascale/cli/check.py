@@ -196,7 +196,10 @@ def check(
         told: dict[str, Any] = {"time": times, "parts": parts, "rng": seed}
         _write_reports(paths, data.file, stages, scaler, learned_from, **told)
 
-    advice = data.shift_advice(groups, seed) if scaler is None else ""
+    advice = ""
+    judged = None if scaler or data.is_several else final.targets[""]
+    if judged is not None and not judged.verdicts["bias"].passed:
+        advice = data.shift_advice(groups, seed)
     if as_json:
         show_json(Judged(data, found, final if scaler else None, in_time, advice))
     elif format in (TableFormat.markdown, TableFormat.latex):
@@ -205,8 +208,10 @@ def check(
         tell_guesses(choice, data)
         say()
         _tell(stages)
-        over_time = "" if in_time is None else in_time.words
-        show_words(*filter(None, (over_time, advice)))
+        if in_time is not None:
+            show_words(in_time.words)
+        if advice:
+            show_words(advice)
         say(f"\n{CLOSING[final.answer]}")
         if paths:
             what = "Reports" if data.is_several else "Report"

@@ -22,7 +22,7 @@ from .._support.checks import (
 from .._support.files import write_text
 from .._support.labels import label_text
 from ..exceptions import InvalidInputError
-from ..maps.prediction import recalibrate
+from ..maps.prediction import recalibrate, value_of
 from ..persistence.codec import (
     Decoder,
     Encoder,
@@ -280,7 +280,7 @@ class Monitor(_State):
             had, has = (", ".join(each) or "none" for each in (self._columns, names))
             msg = f"`X` must have the same features in all calls; had {had}, has {has}."
             raise InvalidInputError(msg)
-        z = rows.z if self.scaler is None else rows.errors / self._recalibrated(rows)
+        z = rows.z if self.scaler is None else self._recalibrated(rows)
         self.n_rows += z.size
         if self.alarm is None:
             times = _times(rows.time if time is None else time, z)
@@ -302,7 +302,7 @@ class Monitor(_State):
         return Reference.of(z, self._rng)
 
     def _recalibrated(self, rows: Predictions) -> Floats:
-        """Return what the recalibrator makes of uncertainties."""
+        """Return the z-scores that the recalibrator leaves."""
         names = fitted_names(self.scaler)
         others, features = list(names[1:]), rows.names[1:]
         if set(others) <= set(features):
@@ -315,7 +315,10 @@ class Monitor(_State):
             raise InvalidInputError(msg)
         rows = rows.changed(names=names)
         scaler: Any = self.scaler
-        return recalibrate(scaler.map_, rows, smallest=scaler.min_uncertainty_)
+        u = recalibrate(scaler.map_, rows, smallest=scaler.min_uncertainty_)
+        shift = getattr(scaler, "shift_", None)
+        left = rows.errors if shift is None else rows.errors - value_of(shift, rows)
+        return np.asarray(left / u)
 
     def _work(self) -> None:
         """Look at all rows that are enough for a block."""

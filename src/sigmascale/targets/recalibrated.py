@@ -200,8 +200,8 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
     target  rows  own factor  factor  weight of own fit
     ---------------------------------------------------
     gap     1000        1.47    1.48               0.00
-    dipole  1000        2.05    2.04               0.00
-    alpha     20        2.13    2.07               0.00
+    dipole  1000        2.05    2.05               0.00
+    alpha     50        2.56    2.53               0.00
     """
 
     # groups keep together what belongs together, here as in every splitter of groups
