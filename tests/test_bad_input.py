@@ -74,9 +74,6 @@ OF_PAIRS = {
         e, u, ss.normal_interval(u), n_bins=5
     ),
     "coverage_at_95": ss.coverage_at_95,
-    "calibration_curve": ss.calibration_curve,
-    "pit_histogram": ss.pit_histogram,
-    "distribution_scores": ss.distribution_scores,
     "relative_calibration_error": lambda e, u: ss.relative_calibration_error(
         e, u, n_resamples=20
     ),

@@ -150,12 +150,13 @@ def test_the_caller_s_line_is_the_one_that_a_warning_shows():
     d.interval(0.96)  # 49 rows would do
 
 
-def test_predictions_have_distributions_normal_ones_unless_they_carry_a_law():
+def test_bare_predictions_are_judged_as_normal_ones():
     p = ss.Predictions(LOCATION, SCALE, y_true=LOCATION + 1)
-    np.testing.assert_array_equal(p.distributions.location, LOCATION)
+    assert p.distributions is None
     np.testing.assert_allclose(p.truth, LOCATION + 1)
-    assert p.distributions.law.words == "normal"
+    normal = ss.Distributions(LOCATION, SCALE)
+    assert ss.crps(p) == pytest.approx(normal.crps(p.truth).mean())
     errors = ss.Predictions(error=np.ones(50), y_std=SCALE)
-    np.testing.assert_array_equal(errors.distributions.location, np.zeros(50))
     np.testing.assert_array_equal(errors.truth, np.ones(50))
-    assert ss.crps(p) == pytest.approx(p.distributions.crps(p.truth).mean())
+    normal = ss.Distributions(np.zeros(50), SCALE)
+    assert ss.crps(errors) == pytest.approx(normal.crps(np.ones(50)).mean())

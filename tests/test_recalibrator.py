@@ -400,8 +400,8 @@ def test_recalibrated_predictions_carry_their_law():
     p = ss.Predictions(y_pred, X[:, 0], y_true=y_pred + error, features={"x": X[:, 1]})
     r = ss.Recalibrator(QUICK).fit(p)
     found = r.apply(p)
-    assert found.law is r.law_
-    assert p.law is None
+    assert found.distributions.law is r.law_
+    assert p.distributions is None
     np.testing.assert_array_equal(found.uncertainty, r.predict(p))
     d = r.predict_distribution(p)
     np.testing.assert_array_equal(found.distributions.quantile(0.9), d.quantile(0.9))
