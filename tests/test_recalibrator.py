@@ -491,3 +491,15 @@ def test_lazy_frames_are_fitted_as_rows_in_memory_are(scaling, shift):
     limits = found.predict_quantiles(table_of(X), [0.05, 0.95])
     made = [name for name in out.columns if name.endswith(("_q0.05", "_q0.95"))]
     np.testing.assert_allclose(out[made].to_numpy(), limits, rtol=1e-9)
+
+
+def test_lazy_frames_know_laws_by_bins_of_u():
+    u, error = changing_shape(3000, 0)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(pl.DataFrame({"u": u}), error)
+    assert len(r.law_.tables) > 1
+    new = pl.DataFrame({"u": np.linspace(1, 3, 501), "y": np.linspace(-1, 1, 501)})
+    out = ss.frames.predict(
+        r, new.lazy(), uncertainty="u", quantiles=[0.1], prediction="y"
+    ).collect()
+    expected = new["y"] + r.predict_quantiles(new[["u"]], [0.1])[:, 0]
+    np.testing.assert_allclose(out["u_recalibrated_q0.1"], expected, rtol=1e-9)

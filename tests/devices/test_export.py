@@ -17,6 +17,7 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
+from sigmascale.persistence import load_map
 from sigmascale.scaling import scalers
 
 quiet = pytest.mark.filterwarnings(
@@ -186,6 +187,17 @@ def test_limits_are_those_of_predict_interval(
     np.testing.assert_allclose(limits.numpy(), wanted, rtol=1e-12)
     with pytest.raises(ValueError, match="`by_category` must be given"):
         module(tensor)
+
+
+def test_limits_that_would_not_be_shifted_are_refused(data_of, tmp_path):
+    X, error = data_of(500, 4)
+    r = ss.Recalibrator(ss.TemperatureScaling(), shift="constant").fit(X, error)
+    r.conformalize(X, error)
+    with pytest.raises(InvalidInputError, match="a shift cannot be exported"):
+        ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.9)
+    ss.save(r, tmp_path / "r.json")
+    with pytest.raises(InvalidInputError, match="a shift cannot be exported"):
+        ss.export.to_onnx(load_map(tmp_path / "r.json"), "r.onnx", coverage=0.9)
 
 
 @quiet

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import sigmascale as ss
 from sigmascale.exceptions import (
@@ -133,6 +134,33 @@ def test_intervals_are_those_of_numpy(arrays, shift, data_of):
     assert again.score(arrays(X), arrays(error)) == pytest.approx(
         scaler.score(X, error), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("shift", [None, "auto"])
+def test_distributions_are_those_of_numpy(arrays, shift, data_of):
+    X, error = data_of(500, 6)
+    error = error + X[:, 0]
+    r = ss.Recalibrator(ss.BinwiseScaling(10), shift=shift)
+    wanted = clone(r).fit(X, error)
+    found = clone(r).fit(arrays(X), arrays(error))
+    levels = [0.1, 0.5, 0.9]
+    expected = wanted.predict_quantiles(X, levels)
+    for table in (X, arrays(X)):
+        np.testing.assert_allclose(
+            found.predict_quantiles(table, levels), expected, rtol=1e-9
+        )
+        d = found.predict_distribution(table)
+        np.testing.assert_allclose(
+            d.crps(error), wanted.predict_distribution(X).crps(error)
+        )
+        np.testing.assert_allclose(found.predict_shift(table), wanted.predict_shift(X))
+    predicted = found.predict(arrays(X))
+    assert type(predicted) is type(arrays(X))
+    np.testing.assert_allclose(arrays.back(predicted), wanted.predict(X), rtol=1e-9)
+    more = arrays(X[:50]), arrays(error[:50])
+    found.update(*more)
+    wanted.update(X[:50], error[:50])
+    np.testing.assert_allclose(found.predict(X), wanted.predict(X), rtol=1e-9)
 
 
 def test_a_hand_made_map_of_clips_and_one_knot_runs_too(arrays):

@@ -327,22 +327,27 @@ def test_few_groups_are_few_rows():
     assert np.isfinite(scaler.predict_interval(NEW[0], 0.8)).all()
 
 
-@pytest.mark.parametrize("weighted", [False, True])
-def test_groups_within_a_category_are_those_of_its_rows_alone(weighted):
+def test_groups_within_a_category_are_those_of_its_rows_alone():
     scaler = clone(TEMPERATURE).fit(*FIT)
     X, error = HELD_OUT
     category = np.where(np.arange(150) < 70, "a", "b")
-    groups = np.random.default_rng(0).integers(0, 30, 150)
-    w = np.random.default_rng(1).gamma(2, size=150) if weighted else np.ones(150)
-    scaler.conformalize(X, error, category, groups, w)
+    groups = np.random.default_rng(0).integers(0, 12, 150)
+    scaler.conformalize(X, error, category, groups)
     for each in ("a", "b"):
         own = category == each
-        found = scaler.predict_interval(
-            NEW[0], 0.8, by_category=np.full(len(NEW[0]), each)
-        )
         alone = clone(TEMPERATURE).fit(*FIT)
-        alone.conformalize(X[own], error[own], None, groups[own], w[own])
-        np.testing.assert_allclose(found, alone.predict_interval(NEW[0], 0.8))
+        alone.conformalize(X[own], error[own], None, groups[own])
+        for coverage in np.arange(1, 9) / 10:
+            found = scaler.predict_interval(
+                NEW[0], coverage, by_category=np.full(len(NEW[0]), each)
+            )
+            expected = alone.predict_interval(NEW[0], coverage)
+            np.testing.assert_allclose(found, expected)
+    # groups of one row each are rows, with weights and categories, too
+    w = np.random.default_rng(1).gamma(2, size=150)
+    scaler.conformalize(X, error, category, None, w)
+    alone.conformalize(X, error, category, np.arange(150), w)
+    np.testing.assert_allclose(alone.conformal_.weights, scaler.conformal_.weights)
 
 
 @pytest.mark.slow

@@ -62,7 +62,7 @@ class Learned:
                 scaler.method,
                 scaler.library,
             )
-            conformal = scaler.conformal
+            conformal, shift = scaler.conformal, scaler.shift
         else:
             from sklearn.utils.validation import check_is_fitted
 
@@ -81,12 +81,20 @@ class Learned:
                 __version__,
             )
             conformal = getattr(scaler, "conformal_", None)
+            shift = getattr(scaler, "shift_", None)
         if coverage is None:
             return found
         if conformal is None:
             msg = (
                 "`coverage` needs rows that were held out for intervals: call "
                 "conformalize(X, error) first."
+            )
+            raise InvalidInputError(msg)
+        if shift is not None:
+            msg = (
+                "`coverage` must not be given: limits of a recalibrator with a shift "
+                "cannot be exported. Fit it with shift=None, or export the uncertainty "
+                "alone."
             )
             raise InvalidInputError(msg)
         limits = conformal.limits(check_coverage(coverage), asymmetric=asymmetric)
