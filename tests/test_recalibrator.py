@@ -410,7 +410,7 @@ def test_recalibrated_predictions_carry_their_law():
     bare = ss.crps(found.errors, found.uncertainty)
     assert abs(bare - expected) > 0.01 * expected
     # parts of them carry it, too
-    assert found.take(np.arange(10)).law is r.law_
+    assert found.take(np.arange(10)).distributions.law is r.law_
 
 
 def test_the_score_is_the_normal_log_likelihood():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
 from typing import Any, Literal
 
 import narwhals as nw
@@ -13,6 +14,7 @@ from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from ._support.checks import check_pair, rng_from
+from ._support.notebook import chart, page, ticks_of
 from ._support.progress import track
 from ._support.render import Cells, Result, html_table, shorten
 from .bins.partitions import bins_of
@@ -108,14 +110,28 @@ class Comparison(Result):
             rows.append([row.name, shown[0], crps, held, *shown[1:], valid])
         return header, rows
 
+    def __repr__(self) -> str:
+        """Return the table of the test set."""
+        return str(self)
+
     def _repr_html_(self) -> str:
-        return "".join(
-            f"<p>{title}</p>{html_table(*self._cells(which))}"
-            for title, which in (
-                ("Test set", "test"),
-                ("Calibration set", "calibration"),
-            )
+        best = min(self.rows, key=lambda row: row.test.nll)
+        words = f"{best.name} has the lowest NLL of the test set: {best.test.nll:.3f}"
+        if (raw := self.rows[0]) is not best:
+            words += f"; of {raw.name} it is {raw.test.nll:.3f}"
+        nll = np.array([row.test.nll for row in self.rows])
+        names = {-float(i): shorten(row.name, 24) for i, row in enumerate(self.rows)}
+        figure = chart(
+            nll,
+            np.array([*names]),
+            labels=("NLL of the test set", ""),
+            ticks=(ticks_of(nll), names),
         )
+        tables = {
+            f"{which.capitalize()} set": html_table(*self._cells(which))
+            for which in ("test", "calibration")
+        }
+        return page([escape(f"{words}.")], figure, tables)
 
 
 def name_of(scaler: Any) -> str:

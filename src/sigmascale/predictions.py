@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from html import escape
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -36,7 +37,9 @@ from ._support.checks import (
     refuse_values,
 )
 from ._support.labels import Categories, Label
+from ._support.notebook import chart, page, ticks_of
 from ._support.notices import warn
+from ._support.render import html_table
 from ._support.weights import check_weights, mean_of, total_of
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 
@@ -363,6 +366,43 @@ class Predictions(NamedColumns):
         if len(self.names) > 1:
             words += f"; features: {', '.join(self.names[1:])}"
         return words
+
+    def _repr_html_(self) -> str:
+        sentences, figure = [escape(f"{self!r}.")], ""
+        named = dict(zip(self.names, self.columns, strict=True))
+        columns = {k: v for k, v in named.items() if not self.is_labelled(k)}
+        if self.error is not None:
+            columns = {"error": self.error, **columns}
+            both = self.error, self.uncertainty
+            rmse, rmv = (np.sqrt(self.mean(x**2)) for x in both)
+            sentences.append(
+                f"RMSE {rmse:.4g}, root mean variance {rmv:.4g}, "
+                f"⟨Z²⟩ = {self.mean(self.z2):.3g}; dashed: ±2u."
+            )
+            figure = self._chart()
+        rows = [
+            (k, *(f"{x:.4g}" for x in np.nanquantile(v, (0, 0.25, 0.5, 0.75, 1))))
+            for k, v in columns.items()
+        ]
+        header = ("column", "smallest", "25 %", "median", "75 %", "largest")
+        return page(sentences, figure, {"Columns": html_table(header, rows)})
+
+    def _chart(self) -> str:
+        """Return errors against uncertainties, as SVG; of many rows, every so many."""
+        order = np.argsort(self.uncertainty, kind="stable")
+        rows = order[np.linspace(0, self.n_rows - 1, min(self.n_rows, 400)).astype(int)]
+        u, error = self.uncertainty[rows], self.errors[rows]
+        most = np.quantile(np.abs(error), 0.99)
+        u, error = u[np.abs(error) <= most], error[np.abs(error) <= most]
+        reach = np.array([u[0], u[-1]])
+        return chart(
+            u,
+            error,
+            labels=("uncertainty u", "error E"),
+            ticks=(ticks_of(u), ticks_of(error)),
+            wrong=np.abs(error) > 2 * u,
+            lines=[(reach, 2 * reach), (reach, -2 * reach)],
+        )
 
     @property
     def total(self) -> int | float:

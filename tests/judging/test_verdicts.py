@@ -381,7 +381,7 @@ def test_verdicts_print_and_serialise():
     assert "from 20 bins of u" in lines[-1]
     assert all(len(line) < 80 for line in lines[6:])
     assert found._repr_html_().count("<tr>") == 7
-    assert len(repr(found)) < 120
+    assert repr(found).splitlines() == lines[:6]
     for format in ("markdown", "latex"):
         assert "coverage" in found.to_table(format)
 
@@ -638,7 +638,6 @@ def test_a_validation_keeps_the_rows_that_were_judged_the_seed_and_the_resamples
     np.testing.assert_array_equal(found.rows.uncertainty, U)
     assert list(found.rows.features) == ["mass", "phase"]
     assert (found.seed, found.n_resamples, found.notes) == (4, 40, ())
-    assert "rows" not in repr(found)
     found = judge(ERROR, U, rng=np.random.default_rng(0))
     assert (found.seed, found.n_resamples) == (None, None)
 

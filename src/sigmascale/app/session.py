@@ -18,6 +18,7 @@ from .uploads import safe_name
 from .worker import Worker
 
 SLOTS = ("table", "other", "known")
+DOING = {"judge": "judging the uncertainties", "report": "drawing the pictures"}
 LONGEST_JOB = 3600.0  # seconds
 
 
@@ -263,15 +264,9 @@ class Session:
             self.results.pop("recalibrated", None)
         self._changed()
 
-    def judge(self, slot: str) -> None:
-        """Start to judge a table."""
-        table = self._usable(slot)
-        self._start(slot, "judging the uncertainties", "judge", table=table)
-
-    def report(self, slot: str) -> None:
-        """Start to draw the pictures of a table, and its report."""
-        table = self._usable(slot)
-        self._start(slot, "drawing the pictures", "report", table=table)
+    def start(self, order: str, slot: str) -> None:
+        """Start to judge a table, or to draw its pictures and its report."""
+        self._start(slot, DOING[order], order, table=self._usable(slot))
 
     def recalibrate(self, plan: Any) -> None:
         """Start to recalibrate the table."""
@@ -285,8 +280,9 @@ class Session:
         orders = {"table": table, "known": known, "plan": plan}
         self._start("recalibrated", "recalibrating", "recalibrate", **orders)
 
-    def stage(self, name: str, after: bool) -> dict[str, Any]:
+    def stage(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """Return the table and the recalibrator of what is shown."""
+        name, after = str(wanted.get("result")), wanted.get("after") is True
         if name in ("table", "other"):
             return {"table": self._usable(name), "scaler": None}
         result = self.results.get("recalibrated")

@@ -108,10 +108,10 @@ def make_site(session: Session) -> Starlette:
         await session.examine("other", {})
 
     async def judge(request: Request) -> None:
-        session.judge(_slot(request))
+        session.start("judge", _slot(request))
 
     async def report(request: Request) -> None:
-        session.report(_slot(request))
+        session.start("report", _slot(request))
 
     async def recalibrate(request: Request) -> None:
         session.recalibrate(await _order(request))
@@ -125,13 +125,13 @@ def make_site(session: Session) -> Starlette:
         if type(n_bins) is not int or not 1 <= n_bins <= 1000:
             msg = "The number of bins must be a whole number from 1 to 1000."
             raise InvalidInputError(msg)
-        stage = session.stage(str(wanted.get("result")), wanted.get("after") is True)
+        stage = session.stage(wanted)
         local, _ = await session.ask("binning", "table", "local", **stage, bins=n_bins)
         return JSONResponse(local)
 
     async def rows(request: Request) -> Response:
         wanted = await _order(request)
-        stage = session.stage(str(wanted.get("result")), wanted.get("after") is True)
+        stage = session.stage(wanted)
         limits = {name: wanted.get(name) for name in ("low", "high")}
         if not all(
             isinstance(x, (int, float, str, type(None))) for x in limits.values()
@@ -204,8 +204,8 @@ def make_site(session: Session) -> Starlette:
         ],
         exception_handlers={
             InvalidInputError: _refuse,
-            ClientDisconnect: _gone,
-            FileNotFoundError: _missing,
+            ClientDisconnect: _nothing(400),
+            FileNotFoundError: _nothing(404),
             Exception: _broken,
         },
         lifespan=lifespan,
@@ -249,12 +249,11 @@ async def _refuse(_: Request, problem: Exception) -> Response:
     return JSONResponse({"problem": str(problem)}, status, headers)
 
 
-async def _gone(_: Request, problem: Exception) -> Response:
-    return Response(status_code=400)
+def _nothing(status: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+    async def answer(_: Request, problem: Exception) -> Response:
+        return Response(status_code=status)
 
-
-async def _missing(_: Request, problem: Exception) -> Response:
-    return Response(status_code=404)
+    return answer
 
 
 async def _broken(_: Request, problem: Exception) -> Response:

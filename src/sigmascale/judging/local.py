@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -19,6 +20,7 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.labels import label_text
+from .._support.notebook import chart, ticks_of
 from .._support.render import Cells, Result
 from ..bins.devices import DeviceRows
 from ..bins.libraries import on_device
@@ -175,6 +177,26 @@ class LocalZMS(ByBin):
         """
         limit = check_tolerance(tolerance) ** 2
         return (self.low <= 1 / limit) & (self.high >= limit)
+
+    def chart(self) -> str:
+        """Return a small figure of the bins of u for notebooks, as SVG."""
+        floor = self.zms.min(where=self.zms > 0, initial=1) / 4
+        drawn = np.log(np.maximum([self.zms, self.low, self.high], floor))
+        ticks = {
+            math.log(v): f"{v:g}"
+            for v in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100)
+            if drawn.min() <= math.log(v) <= drawn.max()
+        }
+        ends = np.array([self.x.min(), self.x.max()])
+        return chart(
+            self.x,
+            drawn[0],
+            labels=("uncertainty u", "local ⟨Z²⟩"),
+            ticks=(ticks_of(self.x), ticks),
+            bars=(drawn[1], drawn[2]),
+            wrong=~self.valid,
+            lines=[(ends, np.zeros(2))],
+        )
 
 
 def local_zms(

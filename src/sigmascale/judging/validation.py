@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
-from .._support.render import Cells, Result, shorten, text_table
+from .._support.notebook import answered, page
+from .._support.render import Cells, Result, html_table, shorten, text_table
 from .._support.weights import effective_number
 from ..predictions import Predictions
 from .distributions import DistributionScores
@@ -250,8 +251,16 @@ class Validation(Result):
                 f"\nRows were weighted: {self.scores.n_rows} of them count as "
                 f"{self.n_effective:.0f} in effect."
             )
-        sentences = [verdict.sentence for verdict in self.verdicts.values()]
-        return "\n".join([*sentences, "", self.to_table(), note])
+        return "\n".join([repr(self), "", self.to_table(), note])
+
+    def __repr__(self) -> str:
+        """Return the verdicts in words."""
+        return "\n".join(verdict.sentence for verdict in self.verdicts.values())
+
+    def _repr_html_(self) -> str:
+        words = [answered(v.answer, v.sentence) for v in self.verdicts.values()]
+        tables = {"Evidence": html_table(*self._cells())}
+        return page(words, self.local[UNCERTAINTY].chart(), tables)
 
 
 @dataclass(frozen=True)

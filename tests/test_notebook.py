@@ -1,0 +1,130 @@
+"""What notebooks show of predictions, verdicts and comparisons."""
+
+import re
+import subprocess
+import sys
+from html import unescape
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+import sigmascale as ss
+from sigmascale.datasets import load_diabetes
+
+DATA = load_diabetes()
+FOUND = ss.validate(DATA.test, n_draws=200)
+COMPARED = ss.compare(
+    [ss.TemperatureScaling(), ss.LinearScaling()],
+    DATA.calibration,
+    DATA.test,
+    method="moments",
+)
+SHOWN = {"predictions": DATA.test, "verdicts": FOUND, "comparison": COMPARED}
+every = pytest.mark.parametrize("shown", SHOWN.values(), ids=SHOWN)
+
+
+def sentences(page):
+    found = re.findall(r"<p[^>]*>(.*?)</p>", page)
+    return [unescape(re.sub(r"<[^>]+>", "", each)) for each in found]
+
+
+def points(page):
+    found = re.findall(r'<circle cx="(.*?)" cy="(.*?)" r=".*?" fill="(.*?)"', page)
+    return [(float(x), float(y), colour) for x, y, colour in found]
+
+
+@every
+def test_sentences_come_before_a_figure_and_tables_are_folded(shown):
+    page = shown._repr_html_()
+    assert sentences(page)
+    assert page.index("<p") < page.index("<svg") < page.index("<details>")
+    (picture,) = re.findall(r"<svg.*?</svg>", page)
+    ElementTree.fromstring(picture)  # or it is no XML
+    unfolded = re.sub(r"<details>.*?</details>", "", page)
+    assert "<table>" in page
+    assert "<table>" not in unfolded
+    assert "<script" not in page
+
+
+def test_verdicts_show_each_answer_in_its_colour():
+    page = FOUND._repr_html_()
+    expected = [f"{v.answer} {v.sentence}" for v in FOUND.verdicts.values()]
+    assert sentences(page) == expected
+    colours = dict(re.findall(r"background:(#\w+);[^>]*>([^<]+)</span>", page))
+    answers = {verdict.answer for verdict in FOUND.verdicts.values()}
+    assert set(colours.values()) == answers
+    assert len(colours) == len(answers) > 1
+
+
+def test_predictions_tell_what_they_are_and_how_large_errors_and_u_are():
+    p = DATA.test
+    rmse, rmv = np.sqrt(np.mean(p.error**2)), np.sqrt(np.mean(p.uncertainty**2))
+    first, second = sentences(p._repr_html_())
+    assert first == f"{p!r}."
+    assert f"RMSE {rmse:.4g}, root mean variance {rmv:.4g}" in second
+    assert f"⟨Z²⟩ = {ss.zms(p):.3g}" in second
+
+
+def test_predictions_without_errors_have_no_figure():
+    p = ss.Predictions([1.0, 2.0], [0.1, 0.2], features={"<b>": [1, 2]})
+    page = p._repr_html_()
+    assert "<svg" not in page
+    assert "<td>&lt;b&gt;</td>" in page
+    assert len(sentences(page)) == 1
+
+
+def test_a_comparison_names_the_lowest_nll():
+    best = min(COMPARED.rows, key=lambda row: row.test.nll)
+    (sentence,) = sentences(COMPARED._repr_html_())
+    assert sentence.startswith(f"{best.name} has the lowest NLL")
+    assert f"{best.test.nll:.3f}" in sentence
+    assert f"{COMPARED['none'].test.nll:.3f}" in sentence
+
+
+def test_the_figure_of_verdicts_has_a_point_a_bin_and_tells_which_are_not_valid():
+    local = FOUND.local["u"]
+    found = points(FOUND._repr_html_())
+    assert len(found) == local.n.size
+    colours = np.array([colour for *_, colour in found])
+    assert len(set(colours[local.valid])) == 1
+    assert set(colours[local.valid]).isdisjoint(colours[~local.valid])
+    x, y, _ = zip(*found, strict=True)
+    assert np.corrcoef(x, local.x)[0, 1] > 0.99999
+    # downwards in the picture, and logarithmic
+    assert np.corrcoef(y, np.log(local.zms))[0, 1] < -0.99999
+
+
+def test_the_figure_of_predictions_has_their_errors():
+    p = DATA.test
+    inside = np.abs(p.error) <= np.quantile(np.abs(p.error), 0.99)
+    found = points(p._repr_html_())
+    assert len(found) == inside.sum()
+    order = np.argsort(p.uncertainty, kind="stable")
+    order = order[inside[order]]
+    x, y, colours = zip(*found, strict=True)
+    assert np.corrcoef(x, p.uncertainty[order])[0, 1] > 0.99999
+    assert np.corrcoef(y, p.error[order])[0, 1] < -0.99999
+    beyond = np.abs(p.z[order]) > 2
+    assert len(set(np.array(colours)[beyond])) == 1
+    assert set(np.array(colours)[beyond]).isdisjoint(np.array(colours)[~beyond])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3000])
+def test_sets_of_any_size_are_shown(n):
+    rng = np.random.default_rng(0)
+    p = ss.Predictions(error=rng.normal(size=n), y_std=np.full(n, 2.0))
+    found = points(p._repr_html_())
+    assert 1 <= len(found) <= 400
+    assert np.isfinite([each[:2] for each in found]).all()
+
+
+def test_no_optional_package_is_needed():
+    code = (
+        "import sys, sigmascale as ss; ss.datasets.load_diabetes().test._repr_html_();"
+        "print({'matplotlib', 'polars', 'jinja2'} & set(sys.modules))"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert run.stdout.strip() == "set()"
