@@ -637,6 +637,17 @@ def test_the_summary_draws_four_figures():
     draw(errors)
 
 
+def test_a_summary_is_drawn_on_the_figure_that_is_given():
+    figure = Figure((5, 5))
+    assert summary(HEALTH, figure=figure) is figure
+    assert len(figure.axes) == 4
+
+
+def test_notebooks_show_new_figures_without_pyplot():
+    for figure in (summary(HEALTH), plot_pit_histogram(PIT).figure):
+        assert figure._repr_png_().startswith(b"\x89PNG")
+
+
 def test_the_summary_lays_what_is_recalibrated_over_what_was_raw():
     after = HEALTH.with_uncertainty(1.4 * HEALTH.uncertainty)
     figure = summary(HEALTH, after)

@@ -2,6 +2,7 @@
 
 FIRST = (
     "plot_first_validation.py",
+    "plot_paper_figures.py",
     "plot_consistency_adaptivity.py",
     "plot_choosing.py",
     "plot_raked_factors.py",

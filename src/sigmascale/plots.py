@@ -29,6 +29,7 @@ from ._support.drawing import (
     log_helps,
     log_ticks,
     name_ticks,
+    new_figure,
     styled,
     variable_label,
 )
@@ -664,7 +665,12 @@ def plot_predictions(
     return ax
 
 
-def summary(p: Predictions, recalibrated: Predictions | None = None) -> Figure:
+def summary(
+    p: Predictions,
+    recalibrated: Predictions | None = None,
+    *,
+    figure: Figure | None = None,
+) -> Figure:
     """Draw the four figures that a paper on uncertainty prints.
 
     They are (a) the reliability diagram, (b) the calibration curve, (c) the histogram
@@ -676,11 +682,13 @@ def summary(p: Predictions, recalibrated: Predictions | None = None) -> Figure:
         With errors.
     recalibrated : Predictions, optional
         The same rows with other uncertainties, drawn over the first.
+    figure : matplotlib Figure, optional
+        An empty one to draw on; by default a new one, as wide as a page.
 
     Returns
     -------
     matplotlib Figure
-        As wide as a page: ``summary(p).savefig("summary.pdf")``.
+        To be saved: ``summary(p).savefig("summary.pdf")``.
 
     Examples
     --------
@@ -690,10 +698,8 @@ def summary(p: Predictions, recalibrated: Predictions | None = None) -> Figure:
     ['a', 'b', 'c', 'd']
     """
     sets = [as_predictions(each) for each in (p, recalibrated) if each is not None]
-    axes_for(None)  # or Matplotlib is missing
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 6), layout="constrained")
+    axes_for(None)  # which says so if Matplotlib is missing
+    figure = new_figure((7.2, 6)) if figure is None else figure
     panels = figure.subplots(2, 2).ravel()
     looks: list[Look] = [{}]
     if len(sets) == 2:

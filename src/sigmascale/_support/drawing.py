@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from .render import shorten_middle
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
     from matplotlib.legend import Legend
 
 Look = dict[str, Any]
@@ -28,7 +31,6 @@ def axes_for(ax: Any, result: Any = None, kind: Any = None, name: str = "") -> A
     """Return axes to draw on, after a look at what is to be drawn."""
     try:
         from matplotlib.axes import Axes
-        from matplotlib.figure import Figure
     except ImportError as problem:
         msg = 'Plots need Matplotlib: pip install "sigmascale[cli]".'
         raise ImportError(msg) from problem
@@ -40,7 +42,25 @@ def axes_for(ax: Any, result: Any = None, kind: Any = None, name: str = "") -> A
     if ax is not None and not isinstance(ax, Axes):
         msg = f"`ax` must be a Matplotlib Axes; found {type(ax).__name__}."
         raise InvalidInputError(msg)
-    return Figure(layout="constrained").subplots() if ax is None else ax
+    return new_figure().subplots() if ax is None else ax
+
+
+def new_figure(size: tuple[float, float] | None = None) -> Figure:
+    """Return a figure that pyplot does not know, and that notebooks show all the same.
+
+    They do so by themselves only once pyplot is imported.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(size, layout="constrained")
+    figure._repr_png_ = partial(_as_png, figure)  # type: ignore[attr-defined]
+    return figure
+
+
+def _as_png(figure: Figure) -> bytes:
+    with io.BytesIO() as file:
+        figure.savefig(file, format="png")
+        return file.getvalue()
 
 
 def styled(style: Look, look: Look, *, patch: bool = False) -> Look:
