@@ -59,14 +59,6 @@ def _share(x: npt.NDArray[Any]) -> Ints:
     return rows_below(x, 2**64 * SAMPLE // x.size)
 
 
-def _extremes(x: Floats) -> tuple[float, float]:
-    """Return the smallest and the largest number; missing ones do not count."""
-    low, high = float(x.min()), float(x.max())
-    if low == low:
-        return low, high
-    return float(np.fmin.reduce(x)), float(np.fmax.reduce(x))
-
-
 # -- slips ----------------------------------------------------------------------------
 
 MANY_U = 3  # uncertainties that the median error is off by
@@ -153,7 +145,7 @@ def slips_found(
 
 def _sentinel(name: str, x: Floats) -> str:
     """Return that an extreme value stands for a missing one, if it looks like that."""
-    for value in _extremes(x):
+    for value in (float(np.fmin.reduce(x)), float(np.fmax.reduce(x))):
         size = abs(value)
         # errors are the sentinel minus a prediction
         near = 0.05 * size if name == "error" else 1e-9 * size
@@ -385,7 +377,7 @@ class Profile:
         for position, column in enumerate(rows.columns):
             if column.dtype.kind != "f":
                 continue
-            low, high = _extremes(column)
+            low, high = np.fmin.reduce(column), np.fmax.reduce(column)
             known, gaps = some.columns[position], 0
             if np.isnan(column.max()):
                 gaps = int(np.count_nonzero(np.isnan(column)))
@@ -674,62 +666,34 @@ def compare_distributions(
     >>> compare_distributions("x", x, x + 0.3).distance
     0.3
     """
+    from scipy import stats
+
+    unseen: tuple[str, ...] = ()
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        return _compare_numbers(name, old[~np.isnan(old)], new[~np.isnan(new)])
-    return _compare_labels(
-        name,
-        *(
-            Categories.of(each) if isinstance(each, np.ndarray) else each
-            for each in (old, new)
-        ),
-    )
-
-
-def _compare_numbers(name: str, old: Floats, new: Floats) -> Shift:
-    from scipy import stats
-
-    if not old.size or not new.size:
-        return Shift(name, 0.0, 1.0, 0.0, (), False)
-    test = stats.ks_2samp(old, new, method="asymp")
-    outside = float(np.mean((new < old.min()) | (new > old.max())))
-    return _shift(name, test.statistic, test.pvalue, outside, (), old.size, new.size)
-
-
-def _compare_labels(name: str, old: Categories, new: Categories) -> Shift:
-    from scipy import stats
-
-    both = Categories.of(np.concatenate([old.values(), new.values()]))
-    labels, codes = both.labels, both.codes
-    counts = np.array(
-        [
-            np.bincount(part, minlength=len(labels))
-            for part in (codes[: old.size], codes[old.size :])
-        ]
-    )
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    distance = 0.5 * np.abs(shares[0] - shares[1]).sum()
-    p_value = stats.chi2_contingency(counts).pvalue if len(labels) > 1 else 1.0
-    unseen = counts[0] == 0
-    outside = float(shares[1][unseen].sum())
-    names = tuple(label_text(labels[i]) for i in np.flatnonzero(unseen))
-    return _shift(name, distance, p_value, outside, names, old.size, new.size)
-
-
-def _shift(
-    name: str,
-    distance: float,
-    p_value: float,
-    outside: float,
-    unseen: tuple[str, ...],
-    n_old: int,
-    n_new: int,
-) -> Shift:
+        old, new = old[~np.isnan(old)], new[~np.isnan(new)]
+        if not old.size or not new.size:
+            return Shift(name, 0.0, 1.0, 0.0, (), False)
+        test = stats.ks_2samp(old, new, method="asymp")
+        distance, p_value = float(test.statistic), float(test.pvalue)
+        outside = float(np.mean((new < old.min()) | (new > old.max())))
+    else:
+        values = [x if isinstance(x, np.ndarray) else x.values() for x in (old, new)]
+        both = Categories.of(np.concatenate(values))
+        parts = both.codes[: old.size], both.codes[old.size :]
+        counts = np.array([np.bincount(x, minlength=len(both.labels)) for x in parts])
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        distance = float(0.5 * np.abs(shares[0] - shares[1]).sum())
+        several = len(both.labels) > 1
+        p_value = float(stats.chi2_contingency(counts).pvalue) if several else 1.0
+        new_ones = counts[0] == 0
+        outside = float(shares[1][new_ones].sum())
+        unseen = tuple(label_text(both.labels[i]) for i in np.flatnonzero(new_ones))
     # a few rows beyond the largest of a small set are no surprise
-    by_chance = 10 / min(n_old, n_new)
+    by_chance = 10 / min(old.size, new.size)
     shifted = (distance > DISTANCE and p_value < LEVEL) or (
         outside > max(FEW_OUTSIDE, by_chance)
     )
-    return Shift(name, float(distance), float(p_value), outside, unseen, bool(shifted))
+    return Shift(name, distance, p_value, outside, unseen, shifted)
 
 
 def count_shared_rows(old: Predictions, new: Predictions) -> int:
