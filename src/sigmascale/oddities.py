@@ -480,12 +480,13 @@ class Profile:
                 continue
             told = _outside(column, quantiles, n_fit, ratios=position == 0)
             if told:
+                first, *middle, last = (f"{each:.3g}" for each in quantiles)
+                most = f" (90 % of them {middle[0]} to {middle[-1]})" if middle else ""
                 warn(
                     f"{told} of {size} rows ({told / size:.0%}) lie outside the "
-                    f"{name!r} that was seen in fit: {_range(low, high)} here, "
-                    f"{_range(quantiles[0], quantiles[-1])} there{_most(quantiles)}. "
-                    "Are units and population the same? What was learned does not "
-                    "reach that far.",
+                    f"{name!r} that was seen in fit: {low:.3g} to {high:.3g} here, "
+                    f"{first} to {last} there{most}. Are units and population the "
+                    "same? What was learned does not reach that far.",
                     ExtrapolationWarning,
                     stacklevel=4,
                 )
@@ -518,16 +519,6 @@ def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
     expected = x.size / (n_fit + 1)
     least = max(OUTSIDE * expected, LEAST_SHARE * x.size, FEW)
     return n_outside if n_far > FAR * expected or n_outside > least else 0
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:.3g} to {high:.3g}"
-
-
-def _most(quantiles: Floats) -> str:
-    if quantiles.size != len(SHARES):
-        return ""
-    return f" (90 % of them {_range(quantiles[1], quantiles[-2])})"
 
 
 def _row_hashes(rows: Predictions) -> Ints:

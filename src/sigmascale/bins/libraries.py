@@ -283,9 +283,6 @@ class _NumPy(Library):
     def here(self, values: Any) -> Array:
         return np.asarray(values)
 
-    def numbers(self, *scalars: Array) -> list[float]:
-        return [float(each) for each in scalars]
-
     def lexsort(self, keys: list[Array]) -> Array:
         return np.lexsort(keys)
 

@@ -79,8 +79,6 @@ def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
 
 def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
-    if n_rows >= n_bins * min_size:
-        return n_bins
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
         whole = isinstance(n_rows, int)
