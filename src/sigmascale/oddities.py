@@ -96,9 +96,11 @@ def slips_found(
         return []
     found: list[tuple[str, type[Warning]]] = []
     low, middle, high = np.quantile(error, [0.25, 0.5, 0.75])
-    typical, z = float(np.median(u)), np.abs(error) / u
+    with np.errstate(over="ignore"):
+        z = np.abs(error) / u
+        typical, size = float(np.median(u)), float(np.sqrt(np.mean(z**2)))
     # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
-    factors = float(np.median(z)) / 0.6745, float(np.sqrt(np.mean(z**2)))
+    factors = float(np.median(z)) / 0.6745, size
     if abs(middle) > max(MANY_U * typical, MANY_WIDTHS * (high - low)):
         words = (
             f"The median error is {middle:.3g}, {abs(middle) / typical:.2g} times the "
@@ -115,10 +117,10 @@ def slips_found(
         found.append((words, AbsoluteErrorsWarning))
     elif min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT:
         factor = factors[0] or factors[1]
-        size = f"{factor:.3g} times too small" if factor > 1 else ""
-        size = size or f"{1 / factor:.3g} times too large"
+        off = f"{factor:.3g} times too small" if factor > 1 else ""
+        off = off or f"{1 / factor:.3g} times too large"
         words = (
-            f"Uncertainties are typically {size} for the errors. Are both in the same "
+            f"Uncertainties are typically {off} for the errors. Are both in the same "
             "unit, as eV and meV are not?"
         )
         found.append((words, UnitsWarning))
