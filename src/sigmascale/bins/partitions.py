@@ -30,7 +30,6 @@ from .quantiles import (
     in_order,
     order_statistics,
     reached,
-    ready,
 )
 
 # Of the functions of a library, constants in it, and columns.
@@ -376,7 +375,7 @@ def find(kernel: tuple[list[Any], Kernel], *columns: Array) -> Array:
     """Return the codes that a kernel finds, of columns of any library."""
     library = library_of(columns[0])
     constants, function = kernel
-    known = ready(library, constants, int(columns[0].shape[0]))
+    known = library.ready(constants, int(columns[0].shape[0]))
 
     def found(*parts: Array) -> Array:
         return library.codes(function(library.xp, known, *map(library.floats, parts)))
