@@ -46,12 +46,11 @@ def sample_of(rows: Predictions) -> Predictions:
     """Return rows to look at: all, or those whose u, or error, fall into a share."""
     if rows.n_rows <= SAMPLE:
         return rows
-    which = _share(rows.uncertainty)
-    if rows.error is not None and not SAMPLE / 4 < which.size < SAMPLE * 4:
-        which = _share(rows.error)  # u has few values
-    if not SAMPLE / 4 < which.size < SAMPLE * 4:
-        which = np.arange(0, rows.n_rows, rows.n_rows // SAMPLE)
-    return rows.take(which)
+    for column in (rows.uncertainty, rows.error):  # the former may have few values
+        which = () if column is None else _share(column)
+        if SAMPLE / 4 < len(which) < SAMPLE * 4:
+            return rows.take(np.asarray(which))
+    return rows.take(np.arange(0, rows.n_rows, rows.n_rows // SAMPLE))
 
 
 def _share(x: npt.NDArray[Any]) -> Ints:
