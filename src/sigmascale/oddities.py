@@ -46,25 +46,16 @@ def sample_of(rows: Predictions) -> Predictions:
     """Return rows to look at: all, or those whose u, or error, fall into a share."""
     if rows.n_rows <= SAMPLE:
         return rows
-    which = _share(rows.uncertainty)
-    if rows.error is not None and not SAMPLE / 4 < which.size < SAMPLE * 4:
-        which = _share(rows.error)  # u has few values
-    if not SAMPLE / 4 < which.size < SAMPLE * 4:
-        which = np.arange(0, rows.n_rows, rows.n_rows // SAMPLE)
-    return rows.take(which)
+    for column in (rows.uncertainty, rows.error):  # the former may have few values
+        which = () if column is None else _share(column)
+        if SAMPLE / 4 < len(which) < SAMPLE * 4:
+            return rows.take(np.asarray(which))
+    return rows.take(np.arange(0, rows.n_rows, rows.n_rows // SAMPLE))
 
 
 def _share(x: npt.NDArray[Any]) -> Ints:
     """Return about as many rows as are wanted; all of some of the values."""
     return rows_below(x, 2**64 * SAMPLE // x.size)
-
-
-def _extremes(x: Floats) -> tuple[float, float]:
-    """Return the smallest and the largest number; missing ones do not count."""
-    low, high = float(x.min()), float(x.max())
-    if low == low:
-        return low, high
-    return float(np.fmin.reduce(x)), float(np.fmax.reduce(x))
 
 
 # -- slips ----------------------------------------------------------------------------
@@ -104,9 +95,11 @@ def slips_found(
         return []
     found: list[tuple[str, type[Warning]]] = []
     low, middle, high = np.quantile(error, [0.25, 0.5, 0.75])
-    typical, z = float(np.median(u)), np.abs(error) / u
+    with np.errstate(over="ignore"):
+        z = np.abs(error) / u
+        typical, size = float(np.median(u)), float(np.sqrt(np.mean(z**2)))
     # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
-    factors = float(np.median(z)) / 0.6745, float(np.sqrt(np.mean(z**2)))
+    factors = float(np.median(z)) / 0.6745, size
     if abs(middle) > max(MANY_U * typical, MANY_WIDTHS * (high - low)):
         words = (
             f"The median error is {middle:.3g}, {abs(middle) / typical:.2g} times the "
@@ -123,10 +116,10 @@ def slips_found(
         found.append((words, AbsoluteErrorsWarning))
     elif min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT:
         factor = factors[0] or factors[1]
-        size = f"{factor:.3g} times too small" if factor > 1 else ""
-        size = size or f"{1 / factor:.3g} times too large"
+        off = f"{factor:.3g} times too small" if factor > 1 else ""
+        off = off or f"{1 / factor:.3g} times too large"
         words = (
-            f"Uncertainties are typically {size} for the errors. Are both in the same "
+            f"Uncertainties are typically {off} for the errors. Are both in the same "
             "unit, as eV and meV are not?"
         )
         found.append((words, UnitsWarning))
@@ -153,7 +146,7 @@ def slips_found(
 
 def _sentinel(name: str, x: Floats) -> str:
     """Return that an extreme value stands for a missing one, if it looks like that."""
-    for value in _extremes(x):
+    for value in (float(np.fmin.reduce(x)), float(np.fmax.reduce(x))):
         size = abs(value)
         # errors are the sentinel minus a prediction
         near = 0.05 * size if name == "error" else 1e-9 * size
@@ -385,7 +378,7 @@ class Profile:
         for position, column in enumerate(rows.columns):
             if column.dtype.kind != "f":
                 continue
-            low, high = _extremes(column)
+            low, high = np.fmin.reduce(column), np.fmax.reduce(column)
             known, gaps = some.columns[position], 0
             if np.isnan(column.max()):
                 gaps = int(np.count_nonzero(np.isnan(column)))
@@ -488,12 +481,13 @@ class Profile:
                 continue
             told = _outside(column, quantiles, n_fit, ratios=position == 0)
             if told:
+                first, *middle, last = (f"{each:.3g}" for each in quantiles)
+                most = f" (90 % of them {middle[0]} to {middle[-1]})" if middle else ""
                 warn(
                     f"{told} of {size} rows ({told / size:.0%}) lie outside the "
-                    f"{name!r} that was seen in fit: {_range(low, high)} here, "
-                    f"{_range(quantiles[0], quantiles[-1])} there{_most(quantiles)}. "
-                    "Are units and population the same? What was learned does not "
-                    "reach that far.",
+                    f"{name!r} that was seen in fit: {low:.3g} to {high:.3g} here, "
+                    f"{first} to {last} there{most}. Are units and population the "
+                    "same? What was learned does not reach that far.",
                     ExtrapolationWarning,
                     stacklevel=4,
                 )
@@ -526,16 +520,6 @@ def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
     expected = x.size / (n_fit + 1)
     least = max(OUTSIDE * expected, LEAST_SHARE * x.size, FEW)
     return n_outside if n_far > FAR * expected or n_outside > least else 0
-
-
-def _range(low: float, high: float) -> str:
-    return f"{low:.3g} to {high:.3g}"
-
-
-def _most(quantiles: Floats) -> str:
-    if quantiles.size != len(SHARES):
-        return ""
-    return f" (90 % of them {_range(quantiles[1], quantiles[-2])})"
 
 
 def _row_hashes(rows: Predictions) -> Ints:
@@ -674,62 +658,34 @@ def compare_distributions(
     >>> compare_distributions("x", x, x + 0.3).distance
     0.3
     """
+    from scipy import stats
+
+    unseen: tuple[str, ...] = ()
     if isinstance(old, np.ndarray) and isinstance(new, np.ndarray):
-        return _compare_numbers(name, old[~np.isnan(old)], new[~np.isnan(new)])
-    return _compare_labels(
-        name,
-        *(
-            Categories.of(each) if isinstance(each, np.ndarray) else each
-            for each in (old, new)
-        ),
-    )
-
-
-def _compare_numbers(name: str, old: Floats, new: Floats) -> Shift:
-    from scipy import stats
-
-    if not old.size or not new.size:
-        return Shift(name, 0.0, 1.0, 0.0, (), False)
-    test = stats.ks_2samp(old, new, method="asymp")
-    outside = float(np.mean((new < old.min()) | (new > old.max())))
-    return _shift(name, test.statistic, test.pvalue, outside, (), old.size, new.size)
-
-
-def _compare_labels(name: str, old: Categories, new: Categories) -> Shift:
-    from scipy import stats
-
-    both = Categories.of(np.concatenate([old.values(), new.values()]))
-    labels, codes = both.labels, both.codes
-    counts = np.array(
-        [
-            np.bincount(part, minlength=len(labels))
-            for part in (codes[: old.size], codes[old.size :])
-        ]
-    )
-    shares = counts / counts.sum(axis=1, keepdims=True)
-    distance = 0.5 * np.abs(shares[0] - shares[1]).sum()
-    p_value = stats.chi2_contingency(counts).pvalue if len(labels) > 1 else 1.0
-    unseen = counts[0] == 0
-    outside = float(shares[1][unseen].sum())
-    names = tuple(label_text(labels[i]) for i in np.flatnonzero(unseen))
-    return _shift(name, distance, p_value, outside, names, old.size, new.size)
-
-
-def _shift(
-    name: str,
-    distance: float,
-    p_value: float,
-    outside: float,
-    unseen: tuple[str, ...],
-    n_old: int,
-    n_new: int,
-) -> Shift:
+        old, new = old[~np.isnan(old)], new[~np.isnan(new)]
+        if not old.size or not new.size:
+            return Shift(name, 0.0, 1.0, 0.0, (), False)
+        test = stats.ks_2samp(old, new, method="asymp")
+        distance, p_value = float(test.statistic), float(test.pvalue)
+        outside = float(np.mean((new < old.min()) | (new > old.max())))
+    else:
+        values = [x if isinstance(x, np.ndarray) else x.values() for x in (old, new)]
+        both = Categories.of(np.concatenate(values))
+        parts = both.codes[: old.size], both.codes[old.size :]
+        counts = np.array([np.bincount(x, minlength=len(both.labels)) for x in parts])
+        shares = counts / counts.sum(axis=1, keepdims=True)
+        distance = float(0.5 * np.abs(shares[0] - shares[1]).sum())
+        several = len(both.labels) > 1
+        p_value = float(stats.chi2_contingency(counts).pvalue) if several else 1.0
+        new_ones = counts[0] == 0
+        outside = float(shares[1][new_ones].sum())
+        unseen = tuple(label_text(both.labels[i]) for i in np.flatnonzero(new_ones))
     # a few rows beyond the largest of a small set are no surprise
-    by_chance = 10 / min(n_old, n_new)
+    by_chance = 10 / min(old.size, new.size)
     shifted = (distance > DISTANCE and p_value < LEVEL) or (
         outside > max(FEW_OUTSIDE, by_chance)
     )
-    return Shift(name, float(distance), float(p_value), outside, unseen, bool(shifted))
+    return Shift(name, distance, p_value, outside, unseen, shifted)
 
 
 def count_shared_rows(old: Predictions, new: Predictions) -> int:

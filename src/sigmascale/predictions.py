@@ -50,10 +50,11 @@ Data = Any  # Predictions, (X, y), (X, y, groups), or (X, y, groups, sample_weig
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 
 
-class NamedColumns:
+class Columns:
     """Columns that can be named or counted; the first is the uncertainty."""
 
-    names: tuple[str, ...]
+    def __init__(self, names: tuple[str, ...]) -> None:
+        self.names = names
 
     def position(self, key: Any, argument: str = "by") -> int:
         """Return the position of the column that `key` names or counts."""
@@ -88,14 +89,7 @@ class NamedColumns:
         return [self.position(key, argument) for key in keys]
 
 
-class Columns(NamedColumns):
-    """The names of columns, without rows."""
-
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names
-
-
-class Predictions(NamedColumns):
+class Predictions(Columns):
     """Predictions with uncertainties, and errors where the truth is known.
 
     Parameters
@@ -294,33 +288,28 @@ class Predictions(NamedColumns):
             weight=weights,
         )
         roles = find_columns(table, choice, groups=groups, time=time)
-        column = table.__getitem__
-        u: Any = column(roles.uncertainty).to_native()
+
+        def column(name: str | None) -> Any:
+            return None if name is None else table[name].to_native()
+
+        u = column(roles.uncertainty)
         if roles.is_variance:
             u = np.sqrt(check_column(u, roles.uncertainty))
-        truth, predicted, errors = None, roles.prediction, None
-        if len(roles.error) == 2:
-            truth = column(roles.error[0]).to_native()
-        elif roles.error:
-            errors = column(roles.error[0]).to_native()
-        rows = cls(
-            None if predicted is None else column(predicted).to_native(),
+        truth, *_ = roles.error if len(roles.error) == 2 else [None]
+        errors, *_ = roles.error if len(roles.error) == 1 else [None]
+        labelled = {
+            name: Categories.of(as_column(column(name), name)) for name in roles.labels
+        }
+        return cls(
+            column(roles.prediction),
             u,
-            y_true=truth,
-            error=errors,
-            features={name: column(name).to_native() for name in roles.numbers},
-            groups=None if groups is None else column(groups).to_native(),
-            time=None if time is None else column(time).to_native(),
+            y_true=column(truth),
+            error=column(errors),
+            features={name: column(name) for name in roles.numbers} | labelled,
+            groups=column(groups),
+            weights=column(weights),
+            time=column(time),
         )
-        for name in roles.labels:
-            found = check_labels(column(name).to_native(), rows.uncertainty, name)
-            rows = rows.changed(
-                columns=(*rows.columns, found.codes),
-                names=(*rows.names, name),
-                categories=(*rows.categories, found.labels),
-            )
-        given = None if weights is None else column(weights).to_native()
-        return rows.weighted(given, "y_std", "weights")
 
     @classmethod
     def of(
@@ -558,12 +547,14 @@ def _typed(
 
     One that may not be `used` may hold anything: dates are labels, numbers infinite.
     """
+    if isinstance(values, Categories):
+        return values.codes, values.labels
     column = as_column(values, name)
     dates = column.dtype.kind in "mM"
     if column.dtype.kind == "O":
         kinds = {type(value) for value in column}
         if any(issubclass(kind, str) for kind in kinds):
-            return _labelled(column)
+            return _typed(Categories.of(column), name)
         dates = any(issubclass(kind, _TIMES) for kind in kinds)
     if dates and used:
         raise NotANumberError(no_dates(name))
@@ -578,7 +569,7 @@ def _typed(
             and (column.astype(np.float64).astype(object) != column).any()
         )
     ):
-        return _labelled(column)
+        return _typed(Categories.of(column), name)
     numbers = as_floats(column, name)
     if used:
         _refuse_infinite(numbers, name)
@@ -590,41 +581,23 @@ def _refuse_infinite(numbers: Floats, name: str) -> None:
     refuse_values(np.isinf(numbers), numbers, name, must)
 
 
-def _labelled(column: npt.NDArray[Any]) -> tuple[Column, tuple[Label, ...]]:
-    found = Categories.of(column)
-    return found.codes, found.labels
-
-
-def _feature_columns(
-    features: Any, argument: str, rows: npt.NDArray[Any]
-) -> dict[str, tuple[Column, tuple[Label, ...] | None]]:
-    """Return named columns from None, a mapping, a data frame or an array."""
-    if features is None:
-        return {}
-    frame = as_frame(features, argument)
-    named: list[tuple[str, Any]]
+def _named_columns(features: Any) -> list[tuple[str, Any]]:
+    """Return columns and their names, of a mapping, a data frame or an array."""
+    if isinstance(features, Mapping):
+        return [(str(name), values) for name, values in features.items()]
+    frame = as_frame(features, "features")
     if frame is not None:
-        named = [(str(c.name), c.to_native()) for c in frame.iter_columns()]
-    elif isinstance(features, Mapping):
-        named = [(str(name), values) for name, values in features.items()]
-    else:
-        table = as_array(features, argument)
-        if table.ndim == 1:
-            table = table[:, None]
-        if table.ndim != 2:
-            msg = (
-                f"`{argument}` must be a table of columns; found shape {table.shape}. "
-                "Pass a data frame, a dict of columns or a two-dimensional array."
-            )
-            raise InvalidInputError(msg)
-        named = [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
-    if len(dict(named)) < len(named):
-        msg = f"`{argument}` must have columns of different names. Rename them."
+        return [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+    table = as_array(features, "features")
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        msg = (
+            f"`features` must be a table of columns; found shape {table.shape}. Pass a "
+            "data frame, a dict of columns or a two-dimensional array."
+        )
         raise InvalidInputError(msg)
-    found = {name: _typed(values, name) for name, values in named}
-    for name, (column, _) in found.items():
-        check_same_length("error", rows, name, column)
-    return found
+    return [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
 
 
 def check_labels(labels: Any, rows: npt.NDArray[Any], name: str) -> Categories:
@@ -684,11 +657,19 @@ def as_predictions(
 
 def with_named_features(rows: Predictions, features: Any) -> Predictions:
     """Return rows with further columns, which are checked."""
-    named = _feature_columns(features, "features", rows.uncertainty)
+    if features is None:
+        return rows
+    found = [(name, *_typed(values, name)) for name, values in _named_columns(features)]
+    for name, column, _ in found:
+        check_same_length("error", rows.uncertainty, name, column)
+    names, columns, categories = zip(*found, strict=True) if found else [()] * 3
+    if len(set(names)) < len(names):
+        msg = "`features` must have columns of different names. Rename them."
+        raise InvalidInputError(msg)
     return rows.changed(
-        columns=(*rows.columns, *(column for column, _ in named.values())),
-        names=(*rows.names, *named),
-        categories=(*rows.categories, *(labels for _, labels in named.values())),
+        columns=(*rows.columns, *columns),
+        names=(*rows.names, *names),
+        categories=(*rows.categories, *categories),
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from difflib import get_close_matches
 from functools import cache
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._support.files import is_utf8
@@ -120,7 +121,6 @@ class Roles:
         return {
             name: list(value) if isinstance(value, tuple) else value
             for name, value in asdict(self).items()
-            if name != "weight" or value is not None
         }
 
     @classmethod
@@ -132,31 +132,19 @@ class Roles:
                 "by `sigmascale fit`."
             )
             raise InvalidInputError(msg)
-
-        def is_right(name: str, value: Any) -> bool:
-            if name in ("numbers", "labels", "error", "left_out", "components"):
-                return isinstance(value, list) and all(
-                    isinstance(each, str) for each in value
-                )
-            if name == "is_variance":
-                return isinstance(value, bool)
-            return isinstance(value, str) or (value is None and name != "uncertainty")
-
-        names = {field.name for field in fields(cls)}
-        if isinstance(found, dict):
-            # which older files, and those without weights, do not have
-            found = {"components": [], "weight": None, **found}
-        if (
-            not isinstance(found, dict)
-            or set(found) != names
-            or not all(is_right(name, value) for name, value in found.items())
-        ):
+        defaults = {each.name: each.default for each in fields(cls)}
+        parts = dict(found) if isinstance(found, dict) else {}
+        right = set(parts) == set(defaults)
+        for name, value in parts.items():
+            if isinstance(value, list):
+                right &= all(isinstance(each, str) for each in value)
+                parts[name] = value = tuple(value)
+            kind = type(defaults.get(name, ""))
+            kinds = {bool: bool, tuple: tuple, NoneType: str | None}
+            right &= isinstance(value, kinds.get(kind, str))
+        if not right:
             msg = "the names of columns in the recalibrator's file are damaged."
             raise DamagedFileError(msg)
-        parts: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in found.items()
-        }
         return cls(**parts)
 
     def __str__(self) -> str:
@@ -247,9 +235,12 @@ class Choice:
         return any(STAR in name for name in (*given, *self.components) if name)
 
     @property
+    def _example(self) -> str:
+        return f"{self.called('error')} 'E_*' {self.called('uncertainty')} 'u_*'"
+
+    @property
     def patterns(self) -> dict[str, str]:
         """The patterns by the roles that they are for; each must have one star."""
-        example = f"{self.called('error')} 'E_*' {self.called('uncertainty')} 'u_*'"
         if self.components:
             both = " or ".join(map(self.called, _UNCERTAINTIES))
             msg = (
@@ -266,7 +257,7 @@ class Choice:
             if pattern.count(STAR) != 1:
                 msg = (
                     f"{self.called(role)} {pattern!r} must have one star, as there are "
-                    f"several targets: {example}."
+                    f"several targets: {self._example}."
                 )
                 raise InvalidInputError(msg)
         return found
@@ -306,9 +297,7 @@ class Choice:
         except ColumnError as problem:
             if with_error or problem.columns:
                 raise
-        uncertainty, is_variance = find_uncertainty(self, names)
-        components = find_components(self, names)
-        uncertainty = SEVERAL.join(components) or uncertainty
+        uncertainty, is_variance, components = find_uncertainty(self, names)
         for name in components or [uncertainty]:
             if name in error:
                 msg = f"column {name!r} cannot be both error and uncertainty."
@@ -425,33 +414,22 @@ class Expected:
             known(name, names, asked_by)
         if found.formula is not None:
             known(found.formula, names, choice.called("formula"))
-        if self.with_prediction:
-            if choice.prediction is not None:
-                prediction = known(
-                    choice.prediction, names, choice.called("prediction")
-                )
-                found = replace(found, prediction=prediction)
-            elif was.prediction in names:
-                found = replace(found, prediction=was.prediction)
-        return found
+        prediction = choice.prediction
+        if prediction is not None:
+            known(prediction, names, choice.called("prediction"))
+        elif was.prediction in names:
+            prediction = was.prediction
+        return replace(found, prediction=prediction) if self.with_prediction else found
 
 
 def _refuse_others(was: Roles, choice: Choice) -> None:
     """Refuse other columns than those that a recalibrator was fitted with."""
-    pair = was.error if len(was.error) == 2 else (None, None)
-    kind = "variance" if was.is_variance else "uncertainty"
-    fitted = {
-        "error": was.error[0] if len(was.error) == 1 else None,
-        "reference": pair[0],
-        "prediction": pair[1],
-        "uncertainty": None,
-        "variance": None,
-    } | {kind: was.uncertainty}
-    for role, column in fitted.items():
-        named = getattr(choice, role)
-        if role in _ERRORS and not was.error:
-            continue
-        if named is not None and named != column and not choice.components:
+    roles = _ERRORS[1:] if len(was.error) == 2 else _ERRORS[:1]
+    fitted = dict(zip(roles, was.error, strict=bool(was.error)))
+    fitted["variance" if was.is_variance else "uncertainty"] = was.uncertainty
+    for role in (*(_ERRORS if was.error else ()), *_UNCERTAINTIES):
+        named, column = getattr(choice, role), fitted.get(role)
+        if named not in (None, column) and not choice.components:
             is_fitted = "no column" if column is None else repr(column)
             msg = (
                 f"the recalibrator was fitted with {is_fitted} as the {role}, and "
@@ -463,8 +441,7 @@ def _refuse_others(was: Roles, choice: Choice) -> None:
 
 def _other_uncertainty(found: Roles, choice: Choice, names: Sequence[str]) -> Roles:
     """Return the roles with the uncertainties that the user names."""
-    uncertainty, is_variance = find_uncertainty(choice, names)
-    components = find_components(choice, names)
+    uncertainty, is_variance, components = find_uncertainty(choice, names)
     if len(components) != len(found.components):
         msg = (
             "the recalibrator was fitted with as many uncertainties as: "
@@ -473,7 +450,7 @@ def _other_uncertainty(found: Roles, choice: Choice, names: Sequence[str]) -> Ro
         raise InvalidInputError(msg)
     return replace(
         found,
-        uncertainty=SEVERAL.join(components) or uncertainty,
+        uncertainty=uncertainty,
         is_variance=is_variance,
         components=components,
     )
@@ -489,14 +466,10 @@ def _matching_columns(
     """
     patterns = choice.patterns
     if not set(patterns) & set(_ERRORS) or not set(patterns) & set(_UNCERTAINTIES):
-        example = {"error": "E_*", "uncertainty": "u_*"}
-        words = " ".join(
-            f"{choice.called(role)} {each!r}" for role, each in example.items()
-        )
         msg = (
             "Several targets need patterns of both their errors and uncertainties: "
-            f"{words}; or those of the reference and the prediction for the errors, "
-            "and of variances."
+            f"{choice._example}; or those of the reference and the prediction for the "
+            "errors, and of variances."
         )
         raise InvalidInputError(msg)
     found: dict[str, dict[str, str]] = {}
@@ -510,19 +483,13 @@ def _matching_columns(
             raise InvalidInputError(msg)
     first, *others = found
     for other in others:
-        alone = [
-            f"{column!r} has no {role} ({patterns[role].replace(STAR, target)!r})"
-            for having, role in ((first, other), (other, first))
-            for target, column in found[having].items()
-            if target not in found[role]
-        ]
-        if alone:
-            more = f", and {len(alone) - 3} more" if len(alone) > 3 else ""
+        if alone := sorted(set(found[first]) ^ set(found[other])):
             both = " and ".join(
                 f"{choice.called(role)} {patterns[role]!r}" for role in (first, other)
             )
             msg = (
-                f"{both} must stand for the same targets: {', '.join(alone[:3])}{more}."
+                f"{both} must stand for the same targets; only one of them has a "
+                f"column of: {listed(alone)}."
             )
             raise InvalidInputError(msg)
     return {
@@ -599,40 +566,35 @@ def find_weight(
     return weight
 
 
-def find_uncertainty(choice: Choice, names: Sequence[str]) -> tuple[str, bool]:
-    """Return the column of the uncertainty, and whether it is a variance."""
+def find_uncertainty(
+    choice: Choice, names: Sequence[str]
+) -> tuple[str, bool, tuple[str, ...]]:
+    """Return the column of the uncertainty, and whether it is a variance.
+
+    Where there are several, their names make one, and all of them are returned, too.
+    """
     if choice.uncertainty is not None and choice.variance is not None:
-        both = " or ".join(map(choice.called, ("uncertainty", "variance")))
+        both = " or ".join(map(choice.called, _UNCERTAINTIES))
         msg = f"Pass {both}, but not both."
         raise ColumnError(msg, "uncertainty")
-    for role, named in (
-        ("uncertainty", choice.uncertainty),
-        ("variance", choice.variance),
-    ):
-        if named is not None:
-            return known(named, names, choice.called(role)), role == "variance"
-    for role in ("uncertainty", "variance"):
-        guess = _obvious(role, names, choice)
-        if guess is not None:
-            return guess, role == "variance"
-    either = " or ".join(
-        choice.called(role, "COLUMN") for role in ("uncertainty", "variance")
-    )
+    for role in _UNCERTAINTIES:
+        if (named := getattr(choice, role)) is not None:
+            asked_by = choice.called(role)
+            several = tuple(known(each, names, asked_by) for each in choice.components)
+            if len(set(several)) < len(several):
+                msg = f"{asked_by}: a column is given twice, {', '.join(several)}."
+                raise InvalidInputError(msg)
+            named = SEVERAL.join(several) or known(named, names, asked_by)
+            return named, role == "variance", several
+    for role in _UNCERTAINTIES:
+        if (guess := _obvious(role, names, choice)) is not None:
+            return guess, role == "variance", ()
+    either = " or ".join(choice.called(role, "COLUMN") for role in _UNCERTAINTIES)
     msg = (
         f"No column is plainly the uncertainty.{_contradiction('uncertainty', names)} "
         f"Name it: {either}. The columns are: {listed(names)}."
     )
     raise ColumnError(msg, "uncertainty")
-
-
-def find_components(choice: Choice, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns of uncertainties, or variances, where there are several."""
-    asked_by = choice.called("uncertainty" if choice.variance is None else "variance")
-    found = [known(name, names, asked_by) for name in choice.components]
-    if len(set(found)) < len(found):
-        msg = f"{asked_by}: a column is given twice, {', '.join(found)}."
-        raise InvalidInputError(msg)
-    return tuple(found)
 
 
 def no_features(
@@ -777,7 +739,7 @@ def guess(table: TableColumns) -> tuple[dict[str, str], list[ColumnError]]:
     error: tuple[str, ...] = ()
     uncertainty = ""
     try:
-        uncertainty, is_variance = find_uncertainty(Choice(), names)
+        uncertainty, is_variance, _ = find_uncertainty(Choice(), names)
         found[uncertainty] = "variance" if is_variance else "uncertainty"
     except ColumnError as problem:
         problems.append(problem)

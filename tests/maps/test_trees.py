@@ -75,7 +75,7 @@ def test_the_sum_is_divided():
 
 def test_bunches_are_small_and_hold_every_tree_once():
     trees = some_trees(3, 4, n_trees=200)
-    bunches = trees.bunches
+    bunches, _ = trees.bunched
     assert bunches[0].start == 0
     assert bunches[-1].stop == 200
     assert all(a.stop == b.start for a, b in itertools.pairwise(bunches))

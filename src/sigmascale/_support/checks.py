@@ -1,8 +1,7 @@
 """The one place where input is checked: arrays come out right, or a clear error.
 
-Public functions call :func:`check_pair`, :func:`check_variable` and
-:func:`check_features`, or what `rows.py` builds on these. What they return is trusted
-everywhere else.
+`Predictions` are made from what :func:`check_pair` and :func:`check_column` return. It
+is trusted everywhere else.
 """
 
 from __future__ import annotations

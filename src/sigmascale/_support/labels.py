@@ -102,13 +102,8 @@ def _order(label: Any) -> tuple[Any, ...]:
     return (2,) if label is None else (int(isinstance(label, str)), label)
 
 
-def are_ordered_labels(labels: Any) -> bool:
-    """Return whether a value holds distinct labels in order, as a file should."""
-    if not isinstance(labels, tuple) or not all(
-        each is None or (type(each) in (str, int, float) and each == each)
-        for each in labels
-    ):
-        return False
+def are_ordered_labels(labels: tuple[Label, ...]) -> bool:
+    """Return whether labels are distinct and in order, as a file should have them."""
     keys = [_order(label) for label in labels]
     return all(a < b for a, b in itertools.pairwise(keys))
 

@@ -26,7 +26,7 @@ from .._support.checks import (
 )
 from ..exceptions import InvalidInputError
 from ..predictions import (
-    NamedColumns,
+    Columns,
     Predictions,
     default_names,
     with_positive_uncertainty,
@@ -93,7 +93,7 @@ def _host(library: Library, column: Array) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class DeviceRows(NamedColumns):
+class DeviceRows(Columns):
     """Rows on a device.
 
     Attributes

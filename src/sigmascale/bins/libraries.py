@@ -142,6 +142,10 @@ class Library:
         # a copy, since PyTorch warns of arrays that may not be written to
         return self.xp.asarray(np.array(values), device=self.device)
 
+    def ready(self, constants: Iterable[Any], n_rows: int) -> list[Any]:
+        """Return arrays, and limits to search among, as they are used for rows."""
+        return [self.here(each) for each in constants]
+
     def to_host(self, array: Array) -> npt.NDArray[Any]:
         """Return an array as NumPy: the one way that anything leaves the device."""
         return np.asarray(array)
@@ -283,8 +287,11 @@ class _NumPy(Library):
     def here(self, values: Any) -> Array:
         return np.asarray(values)
 
-    def numbers(self, *scalars: Array) -> list[float]:
-        return [float(each) for each in scalars]
+    def ready(self, constants: Iterable[Any], n_rows: int) -> list[Any]:
+        return [
+            each if isinstance(each, np.ndarray) else each.prepared(n_rows)
+            for each in constants
+        ]
 
     def lexsort(self, keys: list[Array]) -> Array:
         return np.lexsort(keys)

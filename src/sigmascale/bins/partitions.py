@@ -30,7 +30,6 @@ from .quantiles import (
     in_order,
     order_statistics,
     reached,
-    ready,
 )
 
 # Of the functions of a library, constants in it, and columns.
@@ -79,8 +78,6 @@ def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
 
 def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
-    if n_rows >= n_bins * min_size:
-        return n_bins
     feasible = most_bins(n_rows, n_bins, min_size)
     if feasible < n_bins:
         whole = isinstance(n_rows, int)
@@ -378,7 +375,7 @@ def find(kernel: tuple[list[Any], Kernel], *columns: Array) -> Array:
     """Return the codes that a kernel finds, of columns of any library."""
     library = library_of(columns[0])
     constants, function = kernel
-    known = ready(library, constants, int(columns[0].shape[0]))
+    known = library.ready(constants, int(columns[0].shape[0]))
 
     def found(*parts: Array) -> Array:
         return library.codes(function(library.xp, known, *map(library.floats, parts)))
@@ -407,10 +404,6 @@ def find_label(labels: Floats) -> tuple[list[Any], Kernel]:
     return [known], code
 
 
-def _are_numbers(values: Any) -> bool:
-    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype == float
-
-
 @dataclass(frozen=True)
 class EqualSizeBins:
     """Bins of one variable with equal numbers of rows in the set they were learned on.
@@ -430,16 +423,14 @@ class EqualSizeBins:
     @property
     def is_sound(self) -> bool:
         """Whether limits are finite and ascend, for those that come from a file."""
-        if not _are_numbers(self.limits) or not np.isfinite(self.limits).all():
+        limits, ties = self.limits, self.tie_limits
+        if limits.ndim != 1 or (ties is not None and ties.shape != limits.shape):
             return False
-        steps = np.diff(self.limits)
-        if self.tie_limits is None:
-            return bool((steps > 0).all())
-        ties = self.tie_limits
-        if not _are_numbers(ties) or ties.shape != self.limits.shape:
-            return False
-        ascend = (steps > 0) | ((steps == 0) & (np.diff(ties) > 0))
-        return bool(np.isfinite(ties).all() and ascend.all())
+        ascend = np.diff(limits) > 0
+        if ties is not None:
+            ascend |= (np.diff(limits) == 0) & (np.diff(ties) > 0)
+        finite = [np.isfinite(x).all() for x in (limits, ties) if x is not None]
+        return bool(all(finite) and ascend.all())
 
     @classmethod
     def learn(
@@ -582,8 +573,7 @@ class Cells:
     @property
     def is_sound(self) -> bool:
         """Whether both have sound limits, for those that come from a file."""
-        both: tuple[Any, Any] = (self.first, self.second)
-        return all(isinstance(each, EqualSizeBins) and each.is_sound for each in both)
+        return self.first.is_sound and self.second.is_sound
 
     @classmethod
     def learn(

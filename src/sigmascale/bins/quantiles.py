@@ -72,20 +72,13 @@ class Limits:
         """Return the limits for libraries that have a search of their own."""
         return np.append(np.full(self.first, -np.inf), self.values)
 
-
-def ready(library: Library, constants: Sequence[Any], n_rows: int) -> list[Any]:
-    """Return arrays and limits where and how a library needs them for so many rows."""
-    in_cache = library.name == "numpy"
-    return [
-        Search(each.values, n_rows, each.first)
-        if in_cache and isinstance(each, Limits)
-        else library.here(each)
-        for each in constants
-    ]
+    def prepared(self, n_rows: int) -> Search:
+        """Return NumPy's own search among the limits, for so many rows."""
+        return Search(self.values, n_rows, self.first)
 
 
 def reached(xp: Any, limits: Any, x: Array) -> Array:
-    """Return how many limits each number reaches, if they are `ready`.
+    """Return how many limits each number reaches, if a library has made them ready.
 
     In NumPy a number that is NaN may get any result.
     """

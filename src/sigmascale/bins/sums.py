@@ -69,15 +69,11 @@ class BinSums:
         """Whether the parts fit together, for those that come from a file."""
         n, *sums = (getattr(self, each.name) for each in fields(self))
         *totals, log_u2, x_min, x_max = sums
-        if not all(
-            isinstance(each, np.ndarray) and each.shape == (n.size,)
-            for each in (n, *sums)
-        ):
+        if not all(each.shape == (n.size,) for each in (n, *sums)):
             return False
         filled = n > 0
         return bool(
             n.dtype in (np.int64, np.float64)
-            and all(each.dtype == float for each in sums)
             and (np.isfinite(n) & (n >= 0)).all()
             and all((np.isfinite(each) & (each >= 0)).all() for each in totals)
             and np.isfinite(log_u2).all()

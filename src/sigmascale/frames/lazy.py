@@ -19,7 +19,7 @@ from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, from_series
 from .._support.labels import label_array
 from ..bins.fine_bins import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
-from ..predictions import NamedColumns
+from ..predictions import Columns
 
 TERMS = ("z2", "z4", "z6", "e2", "u2", "log_u2")
 
@@ -44,7 +44,7 @@ def as_lazy(frame: Any) -> Frame:
 
 
 @dataclass(frozen=True)
-class LazyRows(NamedColumns):
+class LazyRows(Columns):
     """Rows whose columns are u, e (the error) and x1, x2, ... (the features).
 
     A row with an unusable error or uncertainty has no u, and no feature that is a

@@ -18,7 +18,7 @@ from ..bins.partitions import Cells, EqualSizeBins, LabelBins, most_bins
 from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError
 from ..oddities import warn_of_zero_errors
-from ..predictions import NamedColumns
+from ..predictions import Columns
 from ..scaling.crossfit import phase
 from ..scaling.summaries import Cap, Levels, Partition, Variances
 from .fine_bins import Survey
@@ -28,7 +28,7 @@ LABEL = "label"  # the key of sums by label
 MAX_CELLS = 20_000_000  # joint cells of raking that may come into memory
 
 
-class LazySummaries(NamedColumns):
+class LazySummaries(Columns):
     """What a lazy frame answers to those who learn from sums.
 
     It is a `Summaries`, see `scaling.summaries`, with a query for each answer.

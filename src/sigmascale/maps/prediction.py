@@ -20,7 +20,6 @@ from .._support.labels import numbers_of
 from .._support.notices import warn
 from ..bins.libraries import Array, library_of
 from ..bins.partitions import EqualSizeBins, Kernel, LabelBins, find_label
-from ..bins.quantiles import ready
 from ..exceptions import UnseenCategoryWarning
 from ..oddities import Profile
 from ..predictions import Predictions, with_positive_uncertainty
@@ -147,7 +146,7 @@ def evaluate(root: Node, columns: Sequence[Any], n_rows: int) -> Floats:
     program = Program(root, "codes", n_rows)
     result = np.empty(n_rows)
     library = library_of(result)
-    constants = ready(library, program.constants, n_rows)
+    constants = library.ready(program.constants, n_rows)
     # labels are coded all at once, and follow in the end, from the last to the first
     coded = [code.partition.coded(columns[code.x.position]) for code in program.coded]
     given = [*columns, *reversed(coded)]
@@ -173,7 +172,7 @@ class Program:
     Attributes
     ----------
     constants : list of array
-        What the program needs in the library; see `bins.quantiles.ready`.
+        What the program needs in the library; see `Library.ready`.
     coded : list
         The codes of labels, which are taken as columns if these hold codes.
     """

@@ -69,29 +69,25 @@ class Trees(Node):
         """The number of levels of splits."""
         return int(self.value.shape[1]).bit_length() - 1
 
-    @property
-    def are_shallow(self) -> bool:
-        """Whether a tree is so small that its cells fit into a table."""
-        return bool(self.feature.shape[1] <= CELL_BITS)
-
     @cached_property
     def lookups(self) -> list[tuple[Ints, list[Floats]]]:
-        """Tables to look sums up by the cells of rows, for shallow trees."""
-        return _cell_lookups(self)
+        """Tables to look sums up by the cells of rows, for shallow trees.
 
-    @property
-    def bunches(self) -> list[slice]:
-        """Which trees are taken together, so that there are few enough cells."""
-        return self._bunched[0]
-
-    @property
-    def most_cells(self) -> float:
-        """At most so many cells there are in all bunches."""
-        return self._bunched[1]
+        A row's cell is a sum of numbers, one for each column. The numbers of several
+        bunches share one integer, 15 bits each, so that they are added up together; the
+        sums of each bunch by cell stand beside them.
+        """
+        tables = [_tables(self, bunch) for bunch in self.bunched[0]]
+        lookups: list[tuple[Ints, list[Floats]]] = []
+        for i in range(0, len(tables), AT_ONCE):
+            cells, sums_of_cells = zip(*tables[i : i + AT_ONCE], strict=True)
+            shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
+            lookups.append((np.sum(shifted, axis=0), list(sums_of_cells)))
+        return lookups
 
     @cached_property
-    def _bunched(self) -> tuple[list[slice], float]:
-        """Bunches, and the number of their cells.
+    def bunched(self) -> tuple[list[slice], float]:
+        """Which trees are taken together, and at most how many cells there are in all.
 
         The nodes of a column divide its codes into at most 2^nodes kinds, and at most
         as many as there are runs of codes that no node tells apart.
@@ -135,11 +131,11 @@ def tree_kernel(trees: Trees, n_rows: int | None) -> tuple[list[Any], Kernel]:
     It is made for so many rows in NumPy, or for devices if `n_rows` is None.
     """
     # tables are kept for all cells at once, and are not to outweigh the rows by far
-    by_cell = trees.are_shallow and (
+    shallow = trees.feature.shape[1] <= CELL_BITS
+    if shallow and (
         n_rows is None
-        or (n_rows > FEW and trees.most_cells <= CELLS_IN_ALL + CELLS_A_ROW * n_rows)
-    )
-    if by_cell:
+        or (n_rows > FEW and trees.bunched[1] <= CELLS_IN_ALL + CELLS_A_ROW * n_rows)
+    ):
         constants, sums = _by_cell(trees)
     else:
         constants, sums = _by_row(trees) if n_rows is not None else _by_tree(trees)
@@ -153,7 +149,7 @@ def _by_row(trees: Trees) -> tuple[list[Any], Kernel]:
     every_tree = np.arange(n_trees)
     # bunches side by side, padded with zeros: a cumulative sum adds from left to right,
     # as adding up tables does
-    bunches = trees.bunches
+    bunches, _ = trees.bunched
     longest = max(bunch.stop - bunch.start for bunch in bunches)
     padded = np.full((len(bunches), longest), n_trees)
     for i, bunch in enumerate(bunches):
@@ -232,22 +228,6 @@ def _by_cell(trees: Trees) -> tuple[list[Any], Kernel]:
         return total
 
     return constants, sums
-
-
-def _cell_lookups(trees: Trees) -> list[tuple[Ints, list[Floats]]]:
-    """Return tables to look sums up by the cells of rows, for shallow trees.
-
-    A row's cell is a sum of numbers, one for each column. The numbers of several
-    bunches share one integer, 15 bits each, so that they are added up together; the
-    sums of each bunch by cell stand beside them.
-    """
-    tables = [_tables(trees, bunch) for bunch in trees.bunches]
-    lookups: list[tuple[Ints, list[Floats]]] = []
-    for i in range(0, len(tables), AT_ONCE):
-        cells, sums_of_cells = zip(*tables[i : i + AT_ONCE], strict=True)
-        shifted = [each << j * CELL_BITS for j, each in enumerate(cells)]
-        lookups.append((np.sum(shifted, axis=0), list(sums_of_cells)))
-    return lookups
 
 
 def _tables(trees: Trees, bunch: slice) -> tuple[Ints, Floats]:

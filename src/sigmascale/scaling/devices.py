@@ -20,7 +20,6 @@ from ..bins.devices import DeviceRows, column_beside
 from ..bins.libraries import Array, Library, library_of, to_numpy
 from ..bins.libraries import on_device as on_device
 from ..bins.partitions import EqualSizeBins, LabelBins, find, find_label, most_bins
-from ..bins.quantiles import ready
 from ..bins.sums import BinSums, CellSums
 from ..exceptions import InvalidInputError, UnseenCategoryWarning
 from ..maps import Code, Column, Node, in_order
@@ -304,7 +303,7 @@ def recalibrate(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
                 rows.detached().numbers(column.position)
         _warn_of_unseen(root, rows)
         program = Program(root)
-        constants = ready(library, program.constants, rows.n_rows)
+        constants = library.ready(program.constants, rows.n_rows)
         dtype = given.dtype if library.has_kind(given, "real floating") else xp.float64
         bounds = xp.finfo(dtype)
         low, high = float(bounds.smallest_normal), float(bounds.max)

@@ -25,7 +25,7 @@ from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
 from ..maps.prediction import in_range
 from ..oddities import Profile, squarable, warn_of_oddities, warn_of_zero_errors
 from ..predictions import (
-    NamedColumns,
+    Columns,
     Predictions,
     fitted_names,
     with_positive_uncertainty,
@@ -314,7 +314,7 @@ class KeptSums:
         )
 
 
-class KeptSummaries(NamedColumns):
+class KeptSummaries(Columns):
     """Kept sums in place of rows, for `_learn_from_sums`.
 
     It answers those questions of `Summaries` that were answered before, and so had
