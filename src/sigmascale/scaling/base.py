@@ -145,9 +145,11 @@ class VarianceScaler(RegressorMixin, Updating):
             self._compare_columns(X, rows, fitting=True)
         self.seen_ = Profile.of(rows, warn_of_oddities(rows))
         if rows.n_rows < MANY:
-            return self._fit_rows(rows)
+            self._fit_unseen(rows)
+            return self
         with working(f"fitting {type(self).__name__}"):
-            return self._fit_rows(rows)
+            self._fit_unseen(rows)
+        return self
 
     def _fit_sums(self, data: Summaries) -> Self:
         """Learn from sums of rows that need not be in memory."""
