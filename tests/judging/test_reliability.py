@@ -81,6 +81,12 @@ def test_bands_hold_calibrated_sets_as_often_as_they_say(n):
     assert stats.binomtest(pits, n_sets, 0.95, alternative="less").pvalue > 0.001
 
 
+def test_a_single_error_of_0_does_not_take_the_curve_out_of_the_band():
+    error = np.random.default_rng(0).normal(size=1000)
+    error[0] = 0.0
+    assert ss.calibration_curve(error, np.ones(1000)).is_within
+
+
 @pytest.mark.parametrize("factor", [0.7, 1.5])
 def test_wrong_uncertainties_leave_the_bands(factor):
     error = np.random.default_rng(3).normal(size=1000)

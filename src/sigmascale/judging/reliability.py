@@ -110,8 +110,9 @@ class CalibrationCurve(Result):
 
     @property
     def is_within(self) -> bool:
-        """Whether the whole curve lies in the band."""
-        return bool(np.all((self.low <= self.observed) & (self.observed <= self.high)))
+        """Whether the whole curve lies in the band, but for its ends at 0 and 1."""
+        inside = (self.low <= self.observed) & (self.observed <= self.high)
+        return bool(inside[1:-1].all())
 
     def _cells(self) -> Cells:
         rows = [
