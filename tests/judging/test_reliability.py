@@ -159,3 +159,16 @@ def test_results_print_and_convert():
     assert curve.to_dict()["level"] == [0, 0.5, 1]
     histogram = ss.pit_histogram(E, U, n_bins=4)
     assert len(histogram.to_table("markdown").splitlines()) == 6
+
+
+def test_curves_and_histograms_are_those_of_the_law_that_predictions_carry():
+    rng = np.random.default_rng(1)
+    u = rng.uniform(1, 2, 4000)
+    p = ss.Predictions(error=u * (rng.exponential(size=4000) - 1), y_std=u)
+    learned, unseen = p.take(np.arange(2000)), p.take(np.arange(2000, 4000))
+    applied = ss.Recalibrator(ss.TemperatureScaling()).fit(learned).apply(unseen)
+    bare = applied.changed(distributions=None)
+    curves = [ss.calibration_curve(each, kind="quantile") for each in (applied, bare)]
+    assert curves[0].area < curves[1].area / 4
+    density = [ss.pit_histogram(each).density for each in (applied, bare)]
+    assert np.std(density[0]) < np.std(density[1]) / 4
