@@ -1,4 +1,4 @@
-"""Predictions from members, quantiles and intervals: what they mean, what is refused."""
+"""Predictions from members, quantiles and intervals: what they mean and refuse."""
 
 import warnings
 
