@@ -75,6 +75,10 @@ class FewRowsWarning(UserWarning):
     """Rows are too few for the law of errors, or for a quantile so far out."""
 
 
+class FewMembersWarning(UserWarning):
+    """An ensemble has few members, so that its spread says little."""
+
+
 class AbsurdScaleWarning(UserWarning):
     """Uncertainties are far larger than any error: a few rows decide on <Z²>."""
 

@@ -25,6 +25,8 @@ from ._support.checks import (
     as_floats,
     as_frame,
     check_column,
+    check_count,
+    check_fraction,
     check_pair,
     check_same_length,
     check_uncertainty,
@@ -41,8 +43,15 @@ from ._support.notebook import chart, page, ticks_of
 from ._support.notices import warn
 from ._support.render import html_table
 from ._support.weights import check_weights, mean_of, total_of
-from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+from .exceptions import (
+    FewMembersWarning,
+    InvalidInputError,
+    NotANumberError,
+    ZeroUncertaintyWarning,
+)
 
+FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
+EQUAL = 1e-9  # of two levels
 EXACT = 2**53  # up to which float64 tells all whole numbers apart
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 
@@ -113,6 +122,9 @@ class Predictions(Columns):
         left out.
     time : array-like of shape (n,), optional
         When each row came.
+    minimum : float, optional
+        Uncertainties below it, 0 among them, are lifted to it, with a warning that
+        counts them. Without it, uncertainties that are not positive are refused.
 
     Attributes
     ----------
@@ -177,6 +189,7 @@ class Predictions(Columns):
         groups: Any = None,
         weights: Any = None,
         time: Any = None,
+        minimum: float | None = None,
     ) -> None:
         given = {"y_pred": y_pred, "y_std": y_std, "y_true": y_true, "error": error}
         others = {"groups": groups, "weights": weights, "time": time}
@@ -193,6 +206,8 @@ class Predictions(Columns):
         if y_true is not None and y_pred is None:
             msg = "`y_true` needs `y_pred`: the error is their difference."
             raise InvalidInputError(msg)
+        if minimum is not None:
+            y_std = _lifted(check_column(y_std, "y_std"), minimum)
         predicted = None if y_pred is None else check_column(y_pred, "y_pred")
         if y_true is not None and predicted is not None:
             truth = check_column(y_true, "y_true")
@@ -310,6 +325,156 @@ class Predictions(Columns):
             weights=column(weights),
             time=column(time),
         )
+
+    @classmethod
+    def from_members(
+        cls, members: Any, *, y_true: Any = None, ddof: int = 1, **others: Any
+    ) -> Self:
+        """Return the predictions of an ensemble: the mean and spread of its members.
+
+        Parameters
+        ----------
+        members : array-like or data frame of shape (n, m)
+            What each of m members predicts, two at least.
+        y_true : array-like of shape (n,), optional
+            True values.
+        ddof : int, default 1
+            The variance is a sum of squares over m − ddof.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, minimum.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> members = [[1.0, 1.2, 1.4, 0.8] * 3, [2.0, 2.4, 1.6, 2.0] * 3]
+        >>> p = ss.Predictions.from_members(members, y_true=[1.0, 2.2])
+        >>> p.y_pred, p.uncertainty.round(2)
+        (array([1.1, 2. ]), array([0.23, 0.3 ]))
+        """
+        table = _finite_table(members, "members")
+        n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
+        if n_members < max(2, lost + 1):
+            msg = (
+                f"`members` must have at least {max(2, lost + 1)} columns, one for "
+                f"each member; found shape {table.shape}."
+            )
+            raise InvalidInputError(msg)
+        if n_members < FEW_MEMBERS:
+            off = 100 / np.sqrt(2 * max(1, n_members - 1))
+            warn(
+                f"The spread of {n_members} members is off by some {off:.0f} % by "
+                "chance, row by row, and what they share it does not show at all: "
+                "recalibrate it.",
+                FewMembersWarning,
+                stacklevel=2,
+            )
+        spread = table.std(axis=1, ddof=lost)
+        return cls(table.mean(axis=1), spread, y_true=y_true, **others)
+
+    @classmethod
+    def from_quantiles(
+        cls, levels: Any, quantiles: Any, *, y_true: Any = None, **others: Any
+    ) -> Self:
+        """Return the predictions of a quantile model: a middle and a width.
+
+        The prediction is the median, or the middle of the two quantiles next to it. The
+        uncertainty is the width of the outermost symmetric pair of quantiles, over that
+        of a standard normal. That rows are asymmetric is not kept.
+
+        Parameters
+        ----------
+        levels : array-like of shape (k,)
+            Levels of the quantiles, ascending, between 0 and 1, such as 0.05, 0.5 and
+            0.95; there is a pair p, 1 − p.
+        quantiles : array-like or data frame of shape (n, k)
+            The quantiles of each row. Where those of the pair cross, the width is
+            negative: such rows are refused, or lifted to `minimum`.
+        y_true : array-like of shape (n,), optional
+            True values.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, minimum.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions.from_quantiles([0.16, 0.5, 0.84], [[1.0, 2.0, 3.0]])
+        >>> p.y_pred, p.uncertainty.round(2)
+        (array([2.]), array([1.01]))
+        """
+        p = check_column(levels, "levels")
+        table = _finite_table(quantiles, "quantiles")
+        if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
+            msg = f"`levels` must ascend, between 0 and 1; found {levels!r}."
+            raise InvalidInputError(msg)
+        if table.shape[1] != p.size:
+            msg = (
+                f"`quantiles` must have a column for each of {p.size} levels; found "
+                f"shape {table.shape}."
+            )
+            raise InvalidInputError(msg)
+        pairs = [
+            (i, j)
+            for i in range(p.size)
+            for j in range(i)
+            if abs(p[i] + p[j] - 1) < EQUAL
+        ]
+        if not pairs:
+            msg = (
+                "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
+                f"{', '.join(f'{each:g}' for each in p)}."
+            )
+            raise InvalidInputError(msg)
+        high, low = max(pairs)
+        # the median, or the quantiles on both sides of it
+        after = int(p.searchsorted(0.5 - EQUAL))
+        before = after if abs(p[after] - 0.5) < EQUAL else after - 1
+        middle = table[:, [before, after]]
+        width = table[:, high] - table[:, low]
+        u = width / (2 * _normal_quantile(p[high]))
+        return cls(middle.mean(axis=1), u, y_true=y_true, **others)
+
+    @classmethod
+    def from_interval(
+        cls, low: Any, high: Any, *, coverage: float, y_true: Any = None, **others: Any
+    ) -> Self:
+        """Return the predictions of intervals: their middle and width.
+
+        Parameters
+        ----------
+        low, high : array-like of shape (n,)
+            Limits.
+        coverage : float
+            The share of truths that the intervals claim to hold, such as 0.9.
+        y_true : array-like of shape (n,), optional
+            True values.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, minimum.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions.from_interval([1.0], [3.0], coverage=0.95)
+        >>> p.y_pred, p.uncertainty.round(2)
+        (array([2.]), array([0.51]))
+        """
+        share = check_fraction(coverage, "coverage")
+        bottom, top = check_column(low, "low"), check_column(high, "high")
+        check_same_length("low", bottom, "high", top)
+        levels = [(1 - share) / 2, (1 + share) / 2]
+        both = np.column_stack([bottom, top])
+        return cls.from_quantiles(levels, both, y_true=y_true, **others)
 
     @classmethod
     def of(
@@ -521,6 +686,48 @@ class Predictions(Columns):
 
     def _shown(self, position: int) -> str:
         return f"X[:, {self.names[position]}]"
+
+
+def _lifted(u: Floats, minimum: Any) -> Floats:
+    """Return uncertainties that are at least the minimum, and say how many were not."""
+    if not isinstance(minimum, (int, float, np.number)) or not 0 < minimum < np.inf:
+        msg = f"`minimum` must be a positive number; found {minimum!r}."
+        raise InvalidInputError(msg)
+    few = int(np.count_nonzero(u < minimum))
+    if few:
+        warn(
+            f"{few} of {u.size} uncertainties were below {minimum:g}, and were lifted "
+            "to it.",
+            ZeroUncertaintyWarning,
+            stacklevel=3,
+        )
+    return np.maximum(u, minimum)
+
+
+def _finite_table(values: Any, name: str) -> Floats:
+    """Return a table of numbers, all of which are there."""
+    frame = as_frame(values, name)
+    table = as_array(values if frame is None else frame.to_numpy(), name)
+    if table.ndim != 2 or not table.size:
+        msg = f"`{name}` must be a table of rows; found shape {table.shape}."
+        raise InvalidInputError(msg)
+    found: Floats = as_floats(table, name)
+    bad = ~np.isfinite(found)
+    if bad.any():
+        rows = bad.any(axis=1)
+        msg = (
+            f"`{name}` must be numbers in all columns; {np.count_nonzero(rows)} of "
+            f"{rows.size} rows lack some (first at row {int(np.argmax(rows))}). Drop "
+            "these rows."
+        )
+        raise InvalidInputError(msg)
+    return found
+
+
+def _normal_quantile(level: float) -> float:
+    from scipy import special
+
+    return float(special.ndtri(level))
 
 
 def default_names(n_columns: int) -> tuple[str, ...]:

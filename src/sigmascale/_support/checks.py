@@ -278,8 +278,9 @@ def check_uncertainty(
         u <= 0,
         u,
         name,
-        "strictly positive|Drop these rows; if the column is a variance or a "
-        "logarithm, transform it first.",
+        "strictly positive|Drop these rows, or lift them to a minimum with "
+        "Predictions(minimum=...); if the column is a variance or a logarithm, "
+        "transform it first.",
     )
     refuse_values(
         (u < SMALLEST) | (u > LARGEST),
