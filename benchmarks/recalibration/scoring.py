@@ -82,6 +82,7 @@ def score(test: Part, u: np.ndarray, found: ss.Distributions) -> dict[str, float
         msg = "uncertainties must be finite and positive, one for each row"
         raise ValueError(msg)
     interval = found.interval(COVERAGE)
+    widths = ss.interval_scores(test.error, interval, coverage=COVERAGE)
     n_bins = max(1, min(BINS, e.size // 10))
     local = [
         ss.local_calibration_error(
@@ -94,7 +95,7 @@ def score(test: Part, u: np.ndarray, found: ss.Distributions) -> dict[str, float
         "nll": ss.nll(e, u),
         "crps": float(found.crps(test.error).mean()),
         "coverage": abs(ss.picp(test.error, interval) - COVERAGE),
-        "interval": ss.interval_scores(test.error, interval, coverage=COVERAGE).interval_score,
+        "interval": widths.interval_score,
         "calibration": abs(float(np.log(ss.zms(e, u)))),
         "consistency": ss.local_calibration_error(e, u, n_bins=n_bins, ties=test.u),
         "adaptivity": float(np.mean(local)) if local else np.nan,
