@@ -48,7 +48,7 @@ ensemble = make_pipeline(
 model = ss.RecalibratedRegressor(ensemble).fit(X, y)
 raw = model.calibration_table_
 print(f"<Z²> of the ensemble's spread: {ss.zms(model.calibration_error_, raw):.1f}")
-print(model.scaler_.explain())
+print(model.recalibrator_.describe())
 
 # %%
 # The linear law u → sqrt(a² u² + b²) is made for this case: a stretches the spread, and

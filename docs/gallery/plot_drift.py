@@ -13,7 +13,7 @@ import sigmascale as ss
 from sigmascale import plots
 
 fit, held_out, new = (ss.datasets.make_molecules(4000, seed=i) for i in (1, 2, 3))
-scaler = ss.LinearScaling().fit(fit.uncertainty, fit.error)
+scaler = ss.Recalibrator(ss.LinearScaling()).fit(fit.uncertainty, fit.error)
 scaler.conformalize(held_out.uncertainty, held_out.error)
 
 # %%

@@ -37,7 +37,7 @@ forest = RandomForestRegressor(60, min_samples_leaf=3, random_state=0)
 model = ss.RecalibratedRegressor(forest, features=[1]).fit(X, y)
 raw = np.asarray(model.calibration_table_)[:, 0]
 print(f"<Z²> of the forest itself: {ss.zms(model.calibration_error_, raw):.2f}")
-print(model.scaler_.explain())
+print(model.recalibrator_.describe())
 
 # %%
 # On new data, before and after, in bins of the uncertainty. The spread of the trees is
@@ -56,8 +56,8 @@ for ax, u, title in (
     ax.set(title=title, ylim=(0.4, 4))
 
 # %%
-# Intervals from the z-scores hold the share of rows that was asked for, whatever the
-# distribution of errors.
+# Intervals from the z-scores of unseen rows hold the share of rows that was asked for,
+# whatever the distribution of errors.
 
 for coverage in (0.5, 0.8, 0.9, 0.95):
     interval = model.predict_interval(X_test, coverage=coverage)

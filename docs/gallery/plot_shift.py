@@ -1,6 +1,6 @@
 """
-Inputs that have shifted
-========================
+Inputs that have moved
+======================
 
 The molecules whose errors are known are light, and those that uncertainties are wanted
 for are heavy. A recalibrator that does not know about mass learns from the light ones
@@ -45,7 +45,7 @@ ax.legend()
 error, new_u = pool.error[new], pool.uncertainty[new]
 fit, held_out = slice(0, None, 2), slice(1, None, 2)
 for name, w in (("alike", np.ones(2000)), ("weighted", weights.weights)):
-    scaler = ss.TemperatureScaling()
+    scaler = ss.Recalibrator(ss.TemperatureScaling())
     scaler.fit(known.uncertainty[fit], known.error[fit], sample_weight=w[fit])
     scaler.conformalize(
         known.uncertainty[held_out], known.error[held_out], sample_weight=w[held_out]

@@ -27,7 +27,8 @@ def draw(seed):
 
 
 u, error, true = draw(seed=4)
-targets = ss.RecalibratedTargets(ss.TemperatureScaling(), names=names).fit(u, error)
+template = ss.TemperatureScaling()
+targets = ss.RecalibratedTargets(template, law="normal", names=names).fit(u, error)
 print(targets.to_table())
 
 # %%
@@ -37,8 +38,9 @@ print(targets.to_table())
 
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
 place = np.arange(12)
-own = [each.own_factor_ for each in targets.scalers_.values()]
-used = [each.factor_ for each in targets.scalers_.values()]
+scales = [each.scaling_ for each in targets.recalibrators_.values()]
+own = [each.own_factor_ for each in scales]
+used = [each.factor_ for each in scales]
 ax.vlines(place, own, used, color="#BBBBBB", lw=2)
 ax.plot(place, true, "_", ms=22, mew=2, color="#000000", label="truth")
 ax.plot(place, own, "o", ms=7, mfc="white", color="#E69F00", label="own rows alone")
@@ -54,8 +56,8 @@ ax.legend(frameon=False)
 distance = {"own rows alone": [], "leaning on the others": [], "one for all": []}
 for seed in range(25):
     u, error, true = draw(seed)
-    targets = ss.RecalibratedTargets(ss.TemperatureScaling()).fit(u, error)
-    fitted = targets.scalers_.values()
+    targets = ss.RecalibratedTargets(template, law="normal").fit(u, error)
+    fitted = [each.scaling_ for each in targets.recalibrators_.values()]
     known = ~np.isnan(error)
     one = np.sqrt(np.mean((error[known] / u[known]) ** 2))
     for name, factors in (
