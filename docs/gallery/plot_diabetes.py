@@ -94,7 +94,7 @@ regressors = {
 # patients, and judged on the others by the negative log-likelihood (NLL) of its errors:
 # lower is better. Recalibration changes uncertainties, never predictions, so that the
 # difference is due to the uncertainties alone. Raw ones come from the same model with
-# :class:`~sigmascale.NoScaling` as its recalibrator.
+# :class:`~sigmascale.NoScaling` in its recalibrator.
 
 
 def study(regressor, uncertainty="auto", n_splits=10):
@@ -106,7 +106,9 @@ def study(regressor, uncertainty="auto", n_splits=10):
         model = ss.RecalibratedRegressor(clone(regressor), uncertainty=uncertainty)
         model.fit(X_train, y_train)
         raw = ss.RecalibratedRegressor(
-            FrozenEstimator(model.regressor_), ss.NoScaling(), uncertainty=uncertainty
+            FrozenEstimator(model.regressor_),
+            ss.Recalibrator(ss.NoScaling(), law="normal"),
+            uncertainty=uncertainty,
         ).fit(X_train, y_train)
         for i, each in enumerate((raw, model)):
             prediction, std = each.predict(X_test, return_std=True)
