@@ -20,7 +20,6 @@ from .._support.notices import warn
 from .._support.weights import total_of
 from ..bins.partitions import EqualSizeBins
 from ..exceptions import FewRowsWarning
-from .nodes import Code, Constant, Lookup, Node
 
 MOST_QUANTILES = 1001  # of all tables of a law together
 
@@ -47,12 +46,6 @@ class NormalLaw:
         from scipy import special
 
         return np.asarray(special.ndtri(levels))
-
-    def quantile_node(self, scale: Node, level: float) -> Node:
-        """Return the map of a quantile of z."""
-        from scipy import special
-
-        return Constant(float(special.ndtri(level)))
 
     def cdf(self, z: Floats, codes: Ints) -> Floats:
         """Return the probability of what is at most z."""
@@ -285,16 +278,6 @@ class EmpiricalLaw:
     def draws(self, levels: Floats, codes: Ints) -> Floats:
         """Return the quantiles at levels of each row's own, shape (n, k)."""
         return self._by_table("quantiles", codes, levels)
-
-    def quantile_node(self, scale: Node, level: float) -> Node:
-        """Return the map of a quantile of z, by the bins of a map of the scale."""
-        levels = np.array([level])
-        self._warn_of_few(levels)
-        values = [float(table.quantiles(levels)[0]) for table in self.tables]
-        if len(values) == 1:
-            return Constant(values[0])
-        # the first entry is that of a scale which is missing, and there is none
-        return Lookup((Code(scale, self.bins),), np.array([values[0], *values]))
 
     def _warn_of_few(self, levels: Floats) -> None:
         """Say which levels lie beyond what rows can tell, and how many could."""
