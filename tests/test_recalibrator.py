@@ -364,7 +364,7 @@ def test_uncertainties_beyond_all_errors_are_told_with_the_rows_that_decide():
     assert ss.picp(error, r.predict_interval(u, 0.9)) == pytest.approx(0.9, abs=0.02)
     assert loads(dumps(r)).decisive_rows_ == r.decisive_rows_
     calm = ss.Recalibrator(ss.TemperatureScaling()).fit(u[100:], error[100:])
-    assert (calm.n_absurd_, calm.decisive_rows_, calm.absurd_words) == (0, [], "")
+    assert (calm.n_absurd_, calm.decisive_rows_, calm.caution_) == (0, [], "")
     # rows of weight 0 are counted where they were
     weights = np.where(np.arange(500) < 10, 0.0, 1.0)
     with pytest.warns(AbsurdScaleWarning, match="17|40"):

@@ -97,6 +97,8 @@ class Recalibrator(VarianceScaler):
     n_absurd_, decisive_rows_ : int, list of int
         Rows of the fit whose uncertainty is more than three times the largest error,
         and the few rows that decide on that.
+    caution_ : str
+        What to say of it; nothing if there is none.
 
     Notes
     -----
@@ -123,6 +125,7 @@ class Recalibrator(VarianceScaler):
     shift_words_: str
     n_absurd_: int
     decisive_rows_: list[int]
+    caution_: str
     conformal_: ConformalScores
 
     def __init__(
@@ -207,7 +210,7 @@ class Recalibrator(VarianceScaler):
         """Keep how many uncertainties exceed all errors, and which rows decide."""
         u = rescale(self.scaling_.map_, rows)
         self.n_absurd_ = int(np.count_nonzero(u > ABSURD * np.abs(rows.errors).max()))
-        self.decisive_rows_ = []
+        self.decisive_rows_, self.caution_ = [], ""
         if not rows.z2.any():  # errors of 0 tell no scale
             self.n_absurd_ = 0
         if not self.n_absurd_:
@@ -218,23 +221,17 @@ class Recalibrator(VarianceScaler):
         count = 1 + int(np.searchsorted(share, DECISIVE))
         places = largest if rows.places is None else rows.places[largest]
         self.decisive_rows_ = places[:count].tolist()
-        warn(self.absurd_words, AbsurdScaleWarning, stacklevel=7)
-
-    @property
-    def absurd_words(self) -> str:
-        """What to say of uncertainties that exceed all errors; nothing if none does."""
-        if not self.n_absurd_:
-            return ""
-        rows = self.decisive_rows_
-        which = ", ".join(map(str, rows[:5])) + (", ..." if len(rows) > 5 else "")
-        many = f"{len(rows)} rows" if len(rows) > 1 else "1 row"
-        return (
+        which = ", ".join(map(str, self.decisive_rows_[:5]))
+        which += ", ..." if count > 5 else ""
+        many = f"{count} rows" if count > 1 else "1 row"
+        self.caution_ = (
             f"{self.n_absurd_} of {self.n_samples_fit_} recalibrated uncertainties "
             f"exceed {ABSURD:g} times the largest error: {many} (row {which}; the "
             "first is 0) with a tiny uncertainty and a large error make half of <Z²>, "
             "which the scale sets right. Use quantiles and intervals, which do not "
             "depend on it, or look at these rows."
         )
+        warn(self.caution_, AbsurdScaleWarning, stacklevel=7)
 
     def _template(self) -> VarianceScaler:
         if self.scaling is None:
@@ -275,7 +272,7 @@ class Recalibrator(VarianceScaler):
         words.append(f"The law of errors is {self.law_.words}.")
         if hasattr(self, "is_updated_"):
             words.append("Updates have changed the scale, and not the law.")
-        words.append(self.absurd_words)
+        words.append(self.caution_)
         return " ".join(filter(None, [*words, self._sampled()]))
 
     def _set_level(self, level: float) -> None:

@@ -538,3 +538,17 @@ def test_compare_hands_what_it_found_to_the_report(sigmascale, reports):
     X, error = options["calibration"]
     assert X.columns == ["u"]
     assert error.tolist() == CALIBRATION["E"].to_list()
+
+
+def test_absurd_uncertainties_are_told_by_fit_and_apply(sigmascale):
+    u = CALIBRATION["u"].to_numpy().copy()
+    u[:6] = 1e-9
+    CALIBRATION.with_columns(u=u).write_csv("calibration.csv")
+    fit = ("fit", "calibration.csv", "--method", "temperature", "-o", "s.json")
+    done = sigmascale(*fit)
+    assert "exceed 3 times the largest error" in " ".join(done.err.split())
+    done = sigmascale("apply", "s.json", "test.csv", "-o", "new.csv")
+    words = " ".join(done.err.split())
+    assert done.code == 0
+    assert "s.json: " in words
+    assert "Use quantiles and intervals" in words

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from ..exceptions import InvalidInputError
+from ..exceptions import AbsurdScaleWarning, InvalidInputError
 from .app import app, open_table, say, show_json
 from .files import format_of, load_saved
 from .options import (
@@ -113,6 +114,9 @@ def apply(
             "auto, which learns one if unseen rows gain."
         )
         raise InvalidInputError(msg)
+    for each in saved.maps.values():
+        if each.caution:
+            warnings.warn(f"{scaler}: {each.caution}", AbsurdScaleWarning, stacklevel=1)
     format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)

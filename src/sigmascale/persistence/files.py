@@ -82,6 +82,8 @@ class SavedMap:
         What predictions are off by on average, as a map.
     conformal : ConformalScores or None
         What prediction intervals with a guarantee are made from.
+    caution : str or None
+        What those should know who use it, if anything.
     words : str
         What it does, and what it has learned.
     method : str
@@ -101,6 +103,7 @@ class SavedMap:
     law: NormalLaw | EmpiricalLaw | None
     shift: Node | None
     conformal: ConformalScores | None
+    caution: str | None
     words: str
     method: str
     source: Any
@@ -411,6 +414,7 @@ _LEARNED = {
     "seen": "seen_",
     "conformal": "conformal_",
     "law": "law_",
+    "caution": "caution_",
     "shift": "shift_",
     "order": "uncertainty_columns_",
     "is_column": "is_column_",
