@@ -55,7 +55,7 @@ def uct():
     ],
 )
 def test_calibration_errors_are_those_of_uncertainty_toolbox(uct, name, n_levels):
-    ours = getattr(ss, name)(E, U, n_levels=n_levels)
+    ours = getattr(metrics, name)(E, U, n_levels=n_levels)
     theirs = getattr(uct, name)(PREDICTION, U, TRUTH, num_bins=n_levels)
     assert ours == pytest.approx(theirs, abs=1e-6)
 
@@ -72,7 +72,7 @@ def test_calibration_errors_are_those_of_uncertainty_toolbox(uct, name, n_levels
 def test_one_sided_calibration_errors_are_those_of_uncertainty_toolbox(
     uct, name, n_levels
 ):
-    ours = getattr(ss, name)(E, U, n_levels=n_levels, kind="quantile")
+    ours = getattr(metrics, name)(E, U, n_levels=n_levels, kind="quantile")
     theirs = getattr(uct, name)(
         PREDICTION, U, TRUTH, num_bins=n_levels, prop_type="quantile"
     )

@@ -193,12 +193,13 @@ class Recalibrator(VarianceScaler):
                 f"{rows.n_rows} rows do not tell the law of errors: it is taken to be "
                 f"normal. From {LEAST_FOR_LAW} rows on it is learned.",
                 FewRowsWarning,
-                stacklevel=6,
+                stacklevel=5,
             )
             return
         fold = _folds(rows, self.random_state)
         if unseen is None:
-            unseen = predict_unseen(self._template(), rows, fold)
+            whole = self.scaling_.map_
+            unseen = predict_unseen(self._template(), rows, fold, whole)
         z = rows.errors / unseen
         numbers = [
             n for n in NUMBERS_OF_LAWS if n == 1 or rows.total >= n * ROWS_PER_LAW
@@ -231,7 +232,7 @@ class Recalibrator(VarianceScaler):
             "which the scale sets right. Use quantiles and intervals, which do not "
             "depend on it, or look at these rows."
         )
-        warn(self.caution_, AbsurdScaleWarning, stacklevel=7)
+        warn(self.caution_, AbsurdScaleWarning, stacklevel=6)
 
     def _template(self) -> VarianceScaler:
         if self.scaling is None:

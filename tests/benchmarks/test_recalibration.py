@@ -86,7 +86,8 @@ def test_scores_are_those_of_the_library(module):
     import sigmascale as ss
 
     data = module("sets").built_in("features")
-    found = module("scoring").score(data.test, data.test.u)
+    normal = ss.Distributions(np.zeros(data.test.u.size), data.test.u)
+    found = module("scoring").score(data.test, data.test.u, normal)
     e, u = data.test.error, data.test.u
     assert found["nll"] == ss.nll(e, u)
     assert found["calibration"] == pytest.approx(abs(np.log(ss.zms(e, u))))

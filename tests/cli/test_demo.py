@@ -24,7 +24,7 @@ def test_the_demo_tells_the_scores_and_the_truth_and_writes_four_files(
     start = next(i for i, line in enumerate(lines) if line.startswith("method"))
     for line, name in zip(lines[start + 2 :], methods, strict=False):
         cells = line.removeprefix(name).split()
-        assert len(cells) == 9
+        assert len(cells) == 8
         assert all(np.isfinite(float(cell)) for cell in cells)
 
     told = dict(re.findall(r"^  (\S.*?) +(\d+)%$", done.out, flags=re.MULTILINE))

@@ -534,7 +534,7 @@ def test_compare_hands_what_it_found_to_the_report(sigmascale, reports):
     assert after in lines(done)
     nll = {row.name: row.test.nll for row in options["comparison"].rows}
     assert nll["auto"] < nll["none"]
-    assert options["scaler"].name_ in done.out
+    assert options["scaler"].scaling_.name_ in done.out
     X, error = options["calibration"]
     assert X.columns == ["u"]
     assert error.tolist() == CALIBRATION["E"].to_list()

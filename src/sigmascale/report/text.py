@@ -282,10 +282,12 @@ def tabulate_scores(
     return TableView(header, rows)
 
 
-def tabulate_distributions(results: Results) -> TableView:
-    """Return the scores of distributions, and under which law they are."""
+def tabulate_distributions(results: Results) -> TableView | None:
+    """Return the scores of distributions, and their law, of rows in memory."""
     found = [stage.validation.distribution for stage in results.stages]
     known = [each for each in found if each is not None]
+    if not known:
+        return None
     rows: list[TableRow] = [
         ("CRPS", "", [Cell(number(each.crps)) for each in known]),
         *(

@@ -14,7 +14,7 @@ from .._support.checks import LARGEST_Z, Floats, Ints, Labels
 from .._support.notices import noted, quiet, warn
 from .._support.weights import mean_of, total_of
 from ..bins.quantiles import in_order
-from ..maps import multiplied
+from ..maps import Node, multiplied
 from ..maps.prediction import rescale
 from ..predictions import Predictions
 
@@ -194,14 +194,22 @@ def judge_unseen(candidate: Scaler, rows: Predictions, fold: Ints) -> Unseen:
     return Unseen(predicted, level * np.exp(log_shape), level=level)
 
 
-def predict_unseen(candidate: Scaler, rows: Predictions, fold: Ints) -> Floats:
+def predict_unseen(
+    candidate: Scaler, rows: Predictions, fold: Ints, whole: Node | None = None
+) -> Floats:
     """Return what a candidate predicts for the rows of each fold, fitted on the others.
 
-    Where there are too few rows or groups to hold any back, it has seen them all.
+    Where there are too few rows or groups to hold any back, it has seen them all. With
+    the map of all rows, the `whole`, each fit gets its typical level: a single enormous
+    error makes that of the folds that have seen it another one.
     """
     predicted = np.empty(rows.n_rows)
+    typical = None if whole is None else rows.mean(np.log(rescale(whole, rows)))
     for unseen, fitted in _fits(candidate, rows, fold):
-        predicted[unseen] = rescale(fitted.map_, rows.take(unseen))
+        found = rescale(fitted.map_, rows)
+        predicted[unseen] = found[unseen]
+        if typical is not None:
+            predicted[unseen] *= np.exp(typical - rows.mean(np.log(found)))
     return predicted
 
 
