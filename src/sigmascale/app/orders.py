@@ -183,8 +183,7 @@ class Orders:
         """Return local calibration in other bins, as `check --bins` would."""
         settings = TableSettings.parse(**table)
         data = self._table(settings, scaler)
-        u = _uncertainty(data, scaler)
-        rows = data.judged_rows(u, settings.groups)[""]
+        rows = data.judged_rows(_maps(scaler), settings.groups)[""]
         feasible = feasible_bins(rows.n_rows, bins, min_size=MIN_ROWS)
         how = replace(check_settings(bins, "bca", 0.95, 1500), n_bins=feasible)
         rng = np.random.default_rng(0)
@@ -201,11 +200,11 @@ class Orders:
     ) -> dict[str, Any]:
         """Return the rows of a region, the worst first."""
         data = self._table(TableSettings.parse(**table), scaler)
-        u = _uncertainty(data, scaler)
+        judged = data.judged_rows(_maps(scaler))[""]
         if variable != "u" and variable not in data.X.columns[1:]:
             msg = f"There is no variable {variable!r}."
             raise InvalidInputError(msg)
-        x = pl.Series(u) if variable == "u" else data.X[variable]
+        x = pl.Series(judged.uncertainty) if variable == "u" else data.X[variable]
         if x.dtype.is_numeric():
             limits = (
                 -np.inf if low is None else float(low),
@@ -214,7 +213,7 @@ class Orders:
             inside = x.is_between(*limits)
         else:
             inside = x.cast(pl.String) == str(low)
-        z = np.asarray(data.error) / u
+        z = judged.z
         within = np.flatnonzero(inside.to_numpy())
         worst = within[np.argsort(-np.abs(z[within]), kind="stable")][:REGION_ROWS]
         places = data.columns.places
@@ -229,10 +228,8 @@ class Orders:
         }
 
 
-def _uncertainty(data: Table, scaler: str | None) -> Any:
-    if scaler is None:
-        return data.uncertainty
-    return data.recalibrated(load_saved(scaler).maps)
+def _maps(scaler: str | None) -> Any:
+    return None if scaler is None else load_saved(scaler).maps
 
 
 def _numbers_of_bins(judged: Any) -> dict[str, int]:
