@@ -15,7 +15,6 @@ from ..report.text import (
     clean,
     meaning_of,
     meaning_of_answers,
-    number,
     percent,
     question_of,
     score_cells,
@@ -85,7 +84,7 @@ def _scores(found: Validation) -> list[dict[str, str]]:
         for name, words, (x, best) in rows
     ]
     if (law := found.distribution) is not None:
-        shown = {"CRPS": number(law.crps)}
+        shown = {"CRPS": f"{law.crps:.4g}"}
         shown |= {
             f"held by intervals of {100 * level:g} %": percent(share)
             for level, share in law.coverage.items()

@@ -289,7 +289,7 @@ def tabulate_distributions(results: Results) -> TableView | None:
     if not known:
         return None
     rows: list[TableRow] = [
-        ("CRPS", "", [Cell(number(each.crps)) for each in known]),
+        ("CRPS", "", [Cell(f"{each.crps:.4g}") for each in known]),
         *(
             (
                 f"held by intervals of {100 * level:g} %",
@@ -298,8 +298,8 @@ def tabulate_distributions(results: Results) -> TableView | None:
             )
             for level in known[0].coverage
         ),
-        ("mean width of 90 %", "", [Cell(number(each.width)) for each in known]),
-        ("law", "", [Cell(each.law, prose=True) for each in known]),
+        ("mean width of 90 %", "", [Cell(f"{each.width:.4g}") for each in known]),
+        ("law", "", [Cell(each.law) for each in known]),
     ]
     return TableView(["score", *(stage.name for stage in results.stages)], rows)
 
@@ -324,7 +324,7 @@ def valid_cells(validation: Validation, name: str) -> list[Cell]:
 def meaning_of(name: str) -> str:
     """Return what a score means, in a few words."""
     fixed = {
-        "NLL": "negative log-likelihood; lower is better",
+        "NLL": "negative log-likelihood of normal errors; lower is better",
         "ZMS": "⟨Z²⟩ of all rows; 1 is right",
         "S_cal": "|ln ⟨Z²⟩|, average calibration",
         "S_u": "consistency",
