@@ -41,7 +41,7 @@ def test_many_labels_are_counted_rather_than_named():
 
 
 def test_a_region_is_a_plain_record():
-    found = Region("x above 3", 3.0, None, 4.0, 17)
+    found = Region("x above 3", 3.0, None, 4.0, 17, 2.0, (1.5, 2.6))
     assert (
         found.sentence
         == "uncertainties are 50 % too small (multiply by 2) for x above 3"

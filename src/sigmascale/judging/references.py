@@ -9,7 +9,7 @@ the exception: their z-scores resemble each other, and stay together when they m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -49,7 +49,6 @@ ENOUGH_GROUPS = 20  # of one size, to be exchanged among themselves only
 SIMILAR = 2  # times as large, up to which groups are exchanged where these are few
 SIMULATED_ROWS = 1_000_000  # behind the attainable fraction of valid bins
 SIMULATED_BINS = 1000
-LARGE_BIN = 1000  # rows from which the closed form replaces the bootstrap
 
 _BLOCK = 2**20  # z-scores drawn at a time, whatever the number of draws
 _QUANTILES = 2**17  # z-scores that stand for a distribution, where rows come in groups
@@ -365,30 +364,22 @@ def simulated_squares(
 def _gathering(u: Floats, variables: Sequence[VariableBins]) -> sparse.csc_array:
     """Return the matrix that sums z², and then u² z², over the bins of variables."""
     ends = np.cumsum([each.n_bins for each in variables])
-    bins = np.concatenate(
-        [
-            each.codes + end - each.n_bins
-            for each, end in zip(variables, ends, strict=True)
-        ]
-    )
+    bins = [
+        (each.codes + end - each.n_bins).astype(np.int32)
+        for each, end in zip(variables, ends, strict=True)
+    ]
+    shape = 2 * int(ends[-1]), u.size
     if variables[0].weights is None:
-        rows = np.tile(np.arange(u.size), len(variables))
-        weights = np.ones(rows.size)
-    else:  # of pieces of rows
-        rows = np.concatenate([each.rows.order for each in variables])
-        weights = np.concatenate([each.weights for each in variables])
+        # a row of all bins for each row of the set
+        places = np.column_stack([*bins, *(each + ends[-1] for each in bins)]).ravel()
+        entries = np.repeat(np.column_stack([np.ones(u.size), u * u]), len(bins), 1)
+        first = np.arange(0, places.size + 1, 2 * len(bins))
+        return sparse.csc_array((entries.ravel(), places, first), shape)
+    rows = np.concatenate([each.rows.order for each in variables])  # pieces of them
+    weights = np.concatenate([each.weights for each in variables])
     entries = np.concatenate([weights, weights * u[rows] ** 2])
-    places = np.concatenate([bins, bins + ends[-1]]), np.concatenate([rows, rows])
-    return summing(entries, *places, (2 * ends[-1], u.size))
-
-
-def summing(
-    entries: Floats, bins: Ints, rows: Ints, shape: tuple[int, int]
-) -> sparse.csc_array:
-    """Return the matrix that sums values of rows, times its entries, over bins."""
-    small = np.int32 if entries.size < 2**31 else np.int64  # the former is read faster
-    places = bins.astype(small), rows.astype(small)
-    return sparse.csc_array((entries, places), shape=shape)
+    of_bins = np.concatenate([*bins, *(each + ends[-1] for each in bins)])
+    return sparse.csc_array((entries, (of_bins, np.append(rows, rows))), shape)
 
 
 @dataclass(frozen=True)
@@ -612,10 +603,7 @@ def attainable_fractions(
             each = SIMULATED_ROWS * n.size // max(1, int(n.sum()))
             repeated = np.resize(n, max(1, min(SIMULATED_BINS, max(n.size, each))))
             drawn = pool[rng.integers(pool.size, size=int(repeated.sum()))]
-            how = settings
-            if n.max() > LARGE_BIN:
-                how = replace(settings, method="moments")
-            low, high = how.interval(GroupSums.of_rows(drawn, repeated), rng)
+            low, high = settings.interval(GroupSums.of_rows(drawn, repeated), rng)
             by_sizes[sizes] = float(np.mean((low <= 1) & (high >= 1)))
         fractions[name] = by_sizes[sizes]
     return fractions

@@ -25,9 +25,10 @@ class Region(Result):
         <Z²> of its rows.
     n : int
         Number of its rows.
-    interval : tuple of float, or None
-        The interval of the factor that its uncertainties should be multiplied by, which
-        holds for all regions that were looked at.
+    factor : float
+        What its uncertainties should be multiplied by, relative to the average.
+    interval : tuple of float
+        The limits of the factor, which hold for all regions that were looked at.
     """
 
     where: str
@@ -35,12 +36,14 @@ class Region(Result):
     high: Any
     zms: float
     n: int
-    interval: tuple[float, float] | None = None
+    factor: float
+    interval: tuple[float, float]
 
     @property
     def sentence(self) -> str:
         """What is wrong there."""
-        return f"uncertainties are {off_by(self.zms)} for {self.where}"
+        off = off_by(self.factor**2 if self.zms else 0.0)
+        return f"uncertainties are {off} for {self.where}"
 
     def _cells(self) -> Cells:
         return ("region", "rows", "<Z²>"), [

@@ -1,59 +1,65 @@
-"""Scans find where z differs along a variable, at any scale.
+"""Scans find where z differs along a variable, at any scale, and by how much.
 
-A variable is cut into fine bins, equal values together. Of a number, all runs of
-neighbouring bins of many lengths are compared with the rest of the rows; of labels, all
-sets that hold the labels with the smallest or the largest mean. The largest difference
-is the statistic, whatever its place. How large it is by chance is told by shuffled
-sets: in a calibrated set, any row could have had the z-score of any other.
+A variable is cut into fine bins, equal values together. Of a number, runs of
+neighbouring bins of many lengths are compared with the rest of the rows; of labels,
+each of them, and all sets that hold those with the smallest or the largest means. How
+large differences are by chance is told by shuffled sets: if z has one law everywhere,
+any row could have had the z-score of any other. The largest difference of a shuffled
+set, over all regions of all variables, makes the intervals of all regions hold at once.
 
 Three things are compared: the mean of z² (uncertainties too small or too large, by the
-likelihood ratio of the gamma law), the mean of z (bias), and the share of errors beyond
-the limits that hold 95 % of all (coverage).
+likelihood ratio of the gamma law), the mean of z (bias), and the share of errors within
+limits that hold the same share of all (coverage).
 
-What u and the features say together, small trees learn on some folds, and are tested on
-the others. If z² depends on nothing, what they have learned is worth nothing there.
+What u and the features say together is one more variable: the z² that small trees
+expect, which have learned from other rows.
 
 References
 ----------
-P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993).
+P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993);
+L. Dümbgen and V. G. Spokoiny, Ann. Statist. 29, 124 (2001).
 """
 
 from __future__ import annotations
 
-import bisect
-from dataclasses import dataclass
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import optimize
+from scipy import sparse
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, label_text
-from .._support.weights import mean_of, quantile_of, total_of
+from .._support.weights import mean_of, quantile_of, spread_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..predictions import Predictions
 from ..scaling.crossfit import make_folds
-from .references import shuffled_rows, summing
-from .regions import Region, label_words, range_words
-from .validation import BIAS, COVERAGE, JOINT
+from .references import shuffled_rows
+from .regions import label_words, range_words
+from .validation import BIAS, COVERAGE, JOINT, LocalFactors
 
-FINE_BINS, ROWS_OF_A_BIN = 50, 5  # of a number: at most, and at least
-LENGTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40)  # of runs, in bins
-LEAST_SHARE, LEAST_ROWS = 0.08, 10  # of the rows that a run must have
-RARE_ROWS, RARE_SHARE = 20, 0.005  # labels with fewer rows share a bin
-AT_ONCE = 2**21  # numbers that are shuffled at a time
-SHUFFLED_ROWS = 50_000  # of shuffled sets: beyond, statistics do not change any more
-KEPT = 200  # shuffled sets whose sums are kept, to see what would be found
-N_FOLDS, LEAST_LEARNED = 2, 60  # folds, and rows, to learn from jointly
+FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 400, 50  # of a number; the latter if many
+LEAST_ROWS, ENOUGH_ROWS = 10, 100  # of a run: at least, and what is never asked for
+LEAST_SHARE, FINE_SHARE = 0.08, 0.0025  # of few rows, and of many
+RARE = "rare labels"
+RARE_ROWS = 20  # labels, and values of a number, with fewer are no region
+SCALES = (0.02, 0.08, 0.25)  # shares between which runs share a critical value
+STEPS = 6  # runs of a length start at so many places within that length
+AT_ONCE, IN_CACHE = 2**20, 2**15  # numbers that are shuffled, and compared, at a time
+EXACT_ROWS = 20_000  # of more rows, bin sums are drawn rather than rows
+LARGEST = 1000  # z-scores that are drawn one by one, even then
+DRAWN_AT_ONCE = 50  # sets
+MOST_SHUFFLED = 50_000  # rows with weights or groups; of more, some are taken
+N_FOLDS, LEAST_LEARNED, MOST_LEARNED = 2, 60, 25_000  # folds and rows of trees
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
-SMALLEST = 1e-3  # least <Z²> that is told from 0: beyond, all that counts is the rows
-SHARE = 0.1  # of the rows that are made wrong, to see what would be found
-POWER = 0.85  # of the sets in which they must be found
-FACTORS = (1.05, 1.1, 1.15, 1.2, 1.25, 1.3, 1.4, 1.5, 1.6, 1.8, 2.0, 2.5, 3.0, 4.0, 6.0)
+TENTH, FLAG = 0.1, 0.05  # share of the rows, or of a label, that a yes is about
 
 Some = npt.NDArray[np.bool_]  # which of the bins
+Sums = Mapping[str, Mapping[str, Floats]]  # by what is summed and by variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,18 +74,25 @@ class ScannedVariable:
         The bin of each row.
     sizes : array of shape (n_bins,)
         Rows of each bin, or their weight.
+    weights : array of shape (n,), or None
+        The weights of the rows.
     low, high : array of shape (n_bins,), or None
         The smallest and the largest number of each bin.
     labels : tuple of str, or None
         What each bin of labels is called.
+    detail : int
+        Which runs are looked at: large ones (0), small ones as well (1), or all (2), to
+        tell where one ends.
     """
 
     name: str
     codes: Ints
-    sizes: npt.NDArray[Any]
+    sizes: Floats
+    weights: Floats | None = None
     low: Floats | None = None
     high: Floats | None = None
     labels: tuple[str, ...] | None = None
+    detail: int = 1
 
     @classmethod
     def of(
@@ -87,113 +100,119 @@ class ScannedVariable:
     ) -> ScannedVariable:
         """Cut a variable into fine bins; equal values are never parted."""
         total = total_of(x.size, weights)
+        low = high = names = None
         if isinstance(x, np.ndarray):
-            n_bins = int(np.clip(total // ROWS_OF_A_BIN, 2, FINE_BINS))
+            n_bins = max(2, min(FEWEST_BINS, total // 5), total // ROWS_OF_A_BIN)
+            n_bins = int(min(n_bins, MOST_BINS))
             limits = EqualSizeBins.quantiles(x, n_bins, weights).limits
             codes = np.searchsorted(limits, x, side="right")
-            codes = np.unique(codes, return_inverse=True)[1]
-            sizes = np.bincount(codes, weights)
-            low, high = np.full(sizes.size, np.inf), np.full(sizes.size, -np.inf)
+            counts = np.bincount(codes, minlength=limits.size + 1)
+            codes = (np.cumsum(counts > 0) - 1)[codes]
+            low, high = np.full((2, int(codes.max()) + 1), np.inf)
             np.minimum.at(low, codes, x)
-            np.maximum.at(high, codes, x)
-            return cls(name, codes, sizes, low, high)
-        least = max(RARE_ROWS, int(RARE_SHARE * total))
-        bins = LabelBins.learn(x, min_size=least, weights=weights)
-        codes = bins.codes(x)
-        found, codes = np.unique(codes, return_inverse=True)
-        names = [*map(label_text, bins.labels), "rare labels"]
-        return cls(
-            name,
-            codes,
-            np.bincount(codes, weights),
-            labels=tuple(names[code] for code in found),
-        )
+            np.minimum.at(high, codes, -x)
+            high = -high
+        else:
+            bins = LabelBins.learn(
+                x, min_size=int(np.ceil(_fewest(total))), weights=weights
+            )
+            found, codes = np.unique(bins.codes(x), return_inverse=True)
+            every = [*map(label_text, bins.labels), RARE]
+            names = tuple(every[code] for code in found)
+        sizes = np.bincount(codes, weights).astype(np.float64)
+        return cls(name, codes, sizes, weights, low, high, names)
 
     @property
     def n_bins(self) -> int:
         """The number of fine bins."""
         return self.sizes.size
 
-    @cached_property
-    def runs(self) -> tuple[Ints, Ints]:
-        """Where runs start and end that have enough rows, and leave enough."""
-        ends = np.append(0, np.cumsum(self.sizes))
-        n_rows = float(ends[-1])
-        least = max(LEAST_ROWS, LEAST_SHARE * n_rows)
-        starts, stops = [], []
-        for length in LENGTHS:
-            start = np.arange(max(0, self.n_bins - length + 1))
-            rows = ends[start + length] - ends[start]
-            fits = (rows >= least) & (n_rows - rows >= least)
-            starts.append(start[fits])
-            stops.append(start[fits] + length)
-        return np.concatenate(starts), np.concatenate(stops)
-
-    def _candidates(self, sums: Floats) -> tuple[Floats, Floats]:
-        """Return rows and sums of all regions, of sets in rows and bins in columns.
-
-        Regions of labels are those with the smallest means of what is summed.
-        """
-        if self.labels is None:
-            start, stop = self.runs
-            ends = np.append(0, np.cumsum(self.sizes))
-            total = np.concatenate(
-                [np.zeros((sums.shape[0], 1)), np.cumsum(sums, axis=1)], axis=1
-            )
-            rows = (ends[stop] - ends[start]).astype(np.float64)
-            return np.broadcast_to(rows, (sums.shape[0], rows.size)), (
-                total[:, stop] - total[:, start]
-            )
-        order = np.argsort(sums / self.sizes, axis=1, kind="stable")[:, :-1]
-        return (
-            np.cumsum(self.sizes[order], axis=1).astype(np.float64),
-            np.cumsum(np.take_along_axis(sums, order, 1), axis=1),
+    def sums(self, values: Floats) -> Floats:
+        """Return sums by bin."""
+        weights = 1.0 if self.weights is None else self.weights
+        return np.asarray(
+            np.bincount(self.codes, weights * values, self.n_bins), dtype=np.float64
         )
 
-    def variance_ratios(self, sums: Floats) -> Floats:
-        """Return the likelihood ratio of every region and the rest, of every set.
+    @cached_property
+    def is_value(self) -> Some:
+        """Which bins have one value, or are a label."""
+        if self.low is None or self.high is None:
+            return np.ones(self.n_bins, dtype=np.bool_)
+        is_value: Some = self.low == self.high
+        return is_value
 
-        With m the mean z² of all n rows, m₁ of the n₁ rows of a region and m₂ of the
-        rest, it is −n₁ ln(m₁/m) − n₂ ln(m₂/m): twice as much is chi-squared for
-        exponential z², and about the same as chi-squared, with one degree of freedom,
-        for normal z.
+    @cached_property
+    def runs(self) -> tuple[Ints, Ints, Ints]:
+        """Where runs start and end, and their scales, which ascend.
+
+        Those of numbers have enough rows, and leave enough; a single value may have
+        fewer. Labels are in the order of their means: a run is one of them, or those
+        with the smallest.
         """
-        n1, s1 = self._candidates(sums)
-        n, total = float(self.sizes.sum()), sums.sum(axis=1, keepdims=True)
-        n2, s2 = n - n1, total - s1
-        mean = total / n
-        # a region without any error counts as one with half of an average z²
-        m1 = np.maximum(s1 / n1 / mean, 0.5 / n1)
-        m2 = np.maximum(s2 / n2 / mean, 0.5 / n2)
-        result: Floats = -n1 * np.log(m1) - n2 * np.log(m2)
+        n_bins, length = self.n_bins, 1
+        if self.low is None:
+            every = np.arange(n_bins)
+            start = np.append(every, np.zeros(max(0, n_bins - 2), dtype=np.int64))
+            stop = np.append(every + 1, every[2:])
+            return start, stop, np.zeros(start.size, dtype=np.int64)
+        ends = np.append(0, np.cumsum(self.sizes))
+        total = float(ends[-1])
+        fine = FINE_SHARE if self.detail else SCALES[0]
+        least = max(min(ENOUGH_ROWS, LEAST_SHARE * total), fine * total)
+        starts, stops = [], []
+        while length < n_bins:
+            step = 1 if self.detail > 1 else max(1, length // STEPS)
+            start = np.arange(0, n_bins - length + 1, step)
+            rows = ends[start + length] - ends[start]
+            rows = np.minimum(rows, total - rows)
+            fits = rows >= max(LEAST_ROWS, least)
+            if length == 1:
+                fits |= self.is_value & (rows >= _fewest(total))
+            starts.append(start[fits])
+            stops.append(start[fits] + length)
+            length += 1 if self.detail > 1 else max(1, length // 4)
+        start, stop = np.concatenate(starts), np.concatenate(stops)
+        share = (ends[stop] - ends[start]) / total
+        scale = np.searchsorted(SCALES, np.minimum(share, 1 - share), side="right")
+        order = np.argsort(scale, kind="stable")
+        return start[order], stop[order], scale[order]
+
+    @cached_property
+    def scales(self) -> tuple[Ints, Ints]:
+        """The scales of runs, and the first run of each."""
+        return np.unique(self.runs[2], return_index=True)
+
+    def summed(self, values: Floats) -> Floats:
+        """Return the sums of all runs, of bins in rows and sets in columns."""
+        start, stop, _ = self.runs
+        ends = np.concatenate([np.zeros_like(values[:1]), np.cumsum(values, axis=0)])
+        result: Floats = ends[stop] - ends[start]
         return result
 
-    def shift_ratios(self, sums: Floats, variance: float) -> Floats:
-        """Return the squared difference of every region and the rest, of every set.
+    def largest(self, sums: Floats, measure: Measure) -> Floats:
+        """Return how much runs differ from the rest, at most, of each scale and set.
 
-        It is in units of its variance by chance; of values that have the mean 0, or the
-        same values of which each has lost the mean.
+        Sets are columns of `sums`, of which some are taken at a time.
         """
-        n1, s1 = self._candidates(sums)
-        n = float(self.sizes.sum())
-        # shuffled values of weighted rows have another mean than 0
-        s1 = s1 - n1 * (sums.sum(axis=1, keepdims=True) / n)
-        result: Floats = s1**2 / (max(variance, 1e-300) * n1 * (n - n1) / n)
-        return result
+        bounds, n = [*self.scales[1], None], float(self.sizes.sum())
+        found = np.empty((len(bounds) - 1, sums.shape[1]))
+        block = max(1, IN_CACHE // (1 + self.runs[0].size))
+        for first in range(0, sums.shape[1], block):
+            some = np.ascontiguousarray(sums[:, first : first + block])
+            sizes = self.sizes[:, None]
+            if self.low is None:
+                order = np.argsort(some / sizes, axis=0)
+                some, sizes = np.take_along_axis(some, order, 0), self.sizes[order]
+            n1, s1 = self.summed(sizes), self.summed(some)
+            ratios = measure.ratios(n1, s1, n, some.sum(axis=0))
+            for scale, (low, high) in enumerate(itertools.pairwise(bounds)):
+                found[scale, first : first + block] = ratios[low:high].max(axis=0)
+        return found
 
-    def most_different(self, ratios: Floats, sums: Floats) -> Some | None:
-        """Return the bins of the region with the largest ratio, of one set."""
-        if not ratios.shape[1]:
-            return None
-        best = int(np.argmax(ratios[0]))
-        inside = np.zeros(self.n_bins, dtype=np.bool_)
-        if self.labels is None:
-            start, stop = self.runs
-            inside[start[best] : stop[best]] = True
-        else:
-            order = np.argsort(sums / self.sizes, kind="stable")
-            inside[order[: best + 1]] = True
-        return inside
+    def is_region(self, inside: Some) -> bool:
+        """Return whether bins are neighbours, or labels."""
+        return self.low is None or bool(np.count_nonzero(np.diff(inside)) == 1)
 
     def words(self, inside: Some) -> tuple[str, Any, Any]:
         """Return bins in words, and their limits."""
@@ -208,120 +227,454 @@ class ScannedVariable:
         return range_words(self.name, low, high), low, high
 
 
-def largest(ratios: Floats) -> Floats:
-    """Return the statistic of each set: the ratio of the region that differs most."""
-    found: Floats = ratios.max(axis=1, initial=0.0)
-    return found
+def _fewest(total: float) -> float:
+    """Return the rows that a label, or a value, must have to be looked at by itself."""
+    return max(RARE_ROWS, FINE_SHARE * total)
 
 
-class ScannedRows:
-    """All variables of a set, and sums by their bins, as they are or shuffled.
+class Scale:
+    """Compares the means of z², as ratios: a number above 1 asks for a larger u."""
+
+    unlimited = (0.0, np.inf)
+
+    def ratios(self, n1: Floats, s1: Floats, n: float, total: Any) -> Floats:
+        """Return the likelihood ratio of every region and the rest, of every set.
+
+        With m the mean z² of all n rows, m₁ of the n₁ rows of a region and m₂ of the
+        rest, it is −n₁ ln(m₁/m) − n₂ ln(m₂/m).
+        """
+        n2 = n - n1
+        s1 = s1 * (n / np.maximum(total, 1e-300))  # in units of the mean
+        # a region without any error counts as one with half of an average z²
+        ratios = np.log(np.maximum(s1, 0.5) / n1)
+        ratios *= -n1
+        ratios -= n2 * np.log(np.maximum(n - s1, 0.5) / n2)
+        return ratios
+
+    def limits(
+        self, n1: Floats, s1: Floats, n: float, total: float, critical: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return the factors of u, relative to the average, with their limits.
+
+        If the mean of a region is θ times that of the rest, dividing its z² by θ leaves
+        a set without any difference: θ is within the limits where the likelihood ratio
+        of that set, n ln(p t + q) − n p ln t with t = m₁ / (m₂ θ), is not critical.
+        """
+        p, q = n1 / n, 1 - n1 / n
+        t = np.maximum(s1 / n1, 0.5 * total / n / n1)
+        t = t / np.maximum((total - s1) / (n - n1), 0.5 * total / n / (n - n1))
+        wanted = critical / n
+        found = []
+        for y in ((wanted - np.log(p)) / q, (np.log(q) - wanted) / p):
+            for _ in range(20):  # Newton's steps, from beyond the root of a convex f
+                e = np.exp(y)
+                f = np.log(p * e + q) - p * y - wanted
+                y = y - f * (p * e + q) / (p * q * np.expm1(y))
+            found.append(t * np.exp(-y))
+        low, high = (np.sqrt(x / (p * x + q)) for x in found)
+        return np.sqrt(t / (p * t + q)), low, high
+
+
+class Shift:
+    """Compares the means of something, as differences, in units of their spread."""
+
+    unlimited = (-np.inf, np.inf)
+
+    def __init__(self, variance: float) -> None:
+        self.variance = max(variance, 1e-300)
+
+    def ratios(self, n1: Floats, s1: Floats, n: float, total: Any) -> Floats:
+        """Return squared differences from the mean, in units of their variance."""
+        ratios: Floats = s1 - n1 * (total / n)
+        ratios *= ratios
+        ratios *= n / (self.variance * n1 * (n - n1))
+        return ratios
+
+    def limits(
+        self, n1: Floats, s1: Floats, n: float, total: float, critical: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return differences from the mean of all, with their limits."""
+        off = s1 / n1 - total / n
+        half = np.sqrt(critical * self.variance * (n - n1) / (n1 * n))
+        return off, off - half, off + half
+
+
+Measure = Scale | Shift
+
+
+class Wrong(NamedTuple):
+    """The bins of a region, its mean, its limits, and how much more than critical."""
+
+    inside: Some
+    value: float
+    low: float
+    high: float
+    excess: float
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """Intervals that hold at once, of all regions of a variable.
+
+    Attributes
+    ----------
+    variable : ScannedVariable
+        The variable.
+    what : str
+        What is compared: "z2", "z" or the name of limits.
+    sums : array of shape (n_bins,)
+        The same, summed by bin.
+    measure : Scale or Shift
+        How it is compared.
+    critical : array
+        What differences exceed at the level of the test, by scale.
+    """
+
+    variable: ScannedVariable
+    what: str
+    sums: Floats
+    measure: Measure
+    critical: Floats
+
+    @cached_property
+    def _order(self) -> Ints:
+        """Bins in the order in which neighbours make runs."""
+        if self.variable.low is not None:
+            return np.arange(self.variable.n_bins)
+        return np.argsort(self.sums / self.variable.sizes)
+
+    def _summed(self, values: npt.NDArray[Any]) -> Floats:
+        return self.variable.summed(values[self._order, None])[:, 0]
+
+    @cached_property
+    def n(self) -> Floats:
+        """The rows of each region."""
+        return self._summed(self.variable.sizes)
+
+    @cached_property
+    def regions(self) -> tuple[Floats, Floats, Floats]:
+        """The mean of each region relative to that of all, and its limits."""
+        n, total = float(self.variable.sizes.sum()), float(self.sums.sum())
+        critical = self.critical[self.variable.runs[2]]
+        return self.measure.limits(self.n, self._summed(self.sums), n, total, critical)
+
+    @cached_property
+    def matters(self) -> Some:
+        """Which regions are a tenth of the rows or more, or a label or value of 5 %."""
+        start, stop, _ = self.variable.runs
+        single = self.variable.is_value[self._order[start]] & (stop == start + 1)
+        least = np.where(single, FLAG, 0.98 * TENTH)  # bins do not end at a tenth
+        matters: Some = self.n >= least * self.variable.sizes.sum()
+        return matters
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Between which the means of all regions that matter are.
+
+        Where some of about a tenth of the rows, or labels or values of 5 %, have too
+        few rows to be looked at, there are no limits.
+        """
+        sizes, is_number = self.variable.sizes, self.variable.low is not None
+        n, total = self.n[self.matters], float(sizes.sum())
+        few = self.variable.is_value & (sizes < _fewest(total))
+        if not is_number and FLAG * total < RARE_ROWS:
+            few = np.array([name == RARE for name in self.variable.labels or ()])
+        coarse = max(1.5 * TENTH * total, float(sizes.max()))
+        if (
+            not n.size
+            or (is_number and n.min() > coarse)
+            or (few & (sizes >= FLAG * total)).any()
+        ):
+            return self.measure.unlimited
+        _, low, high = self.regions
+        return float(low[self.matters].min()), float(high[self.matters].max())
+
+    def picture(self) -> LocalFactors:
+        """Return the factors of labels, or of runs that matter and hold no other."""
+        variable = self.variable
+        start, stop, _ = variable.runs
+        if variable.low is None or variable.high is None:
+            chosen = np.argsort(self._order)
+            first = last = np.array(variable.labels, dtype=object)
+        else:
+            runs = np.flatnonzero(self.matters)
+            runs = runs[np.lexsort((-stop[runs], start[runs]))]
+            # the nearest end of all runs that start later, or there but are shorter
+            later = np.minimum.accumulate(np.append(stop[runs], np.inf)[:0:-1])[::-1]
+            chosen = runs[stop[runs] < later]
+            first, last = variable.low[start[chosen]], variable.high[stop[chosen] - 1]
+        limits = (each[chosen] for each in (self.n, *self.regions))
+        return LocalFactors(variable.name, first, last, *limits)
+
+    def wrong(self, most: int = 3) -> list[Wrong]:
+        """Return regions that are not right, the worst first.
+
+        Each differs from the rest even if those before it are left out. Runs of all
+        lengths are looked at, to tell where one ends.
+        """
+        if self.variable.low is not None and self.variable.detail < 2:
+            fine = replace(self.variable, detail=2)
+            return replace(self, variable=fine).wrong(most)
+        found: list[Wrong] = []
+        sizes, sums, (start, stop, scale) = (
+            self.variable.sizes,
+            self.sums,
+            self.variable.runs,
+        )
+        n1, s1, critical = self.n, self._summed(sums), self.critical[scale]
+        n_all, all_sums = float(sizes.sum()), float(sums.sum())
+        differ = self.measure.ratios(n1, s1, n_all, all_sums) > critical
+        left = np.ones(sizes.size, dtype=np.bool_)
+        while len(found) < most:
+            n, total = float(sizes[left].sum()), sums[left].sum()
+            free = np.flatnonzero(differ & (self._summed(~left * 1.0) == 0) & (n1 < n))
+            excess = self.measure.ratios(n1[free], s1[free], n, total) - critical[free]
+            if not free.size or excess.max() <= 0:
+                break
+            best = free[np.argmax(excess)]
+            inside = np.zeros(sizes.size, dtype=np.bool_)
+            inside[self._order[start[best] : stop[best]]] = True
+            # of two parts that differ from each other, the smaller one is named
+            if n1[best] > n_all / 2 and self.variable.is_region(~inside):
+                inside = ~inside
+            limits = self.measure.limits(
+                sizes[inside].sum(keepdims=True),
+                sums[inside].sum(keepdims=True),
+                n_all,
+                all_sums,
+                critical[[best]],
+            )
+            value, low, high = (float(each[0]) for each in limits)
+            found.append(Wrong(inside, value, low, high, float(excess.max())))
+            left &= ~inside
+        return found
+
+
+class Compared:
+    """Statistics of a set, and of shuffled sets: many questions, one error rate.
+
+    All statistics of a set come from the same shuffle, so that the distribution of the
+    largest of them is known: each is in units of its spread by chance, of those of a
+    question the largest counts, in units of its own spread again. So neither the number
+    of scales dilutes a question, nor one with many variables the others.
+
+    Parameters
+    ----------
+    questions : list of str, of length n_statistics
+        The question that each statistic belongs to.
+    observed : array of shape (n_statistics,)
+        Statistics, at least 0.
+    draws : array of shape (n_statistics, n_draws)
+        The same of shuffled sets.
+    level : float
+        The chance that any question of a shuffled set exceeds its critical value.
+    """
+
+    def __init__(
+        self, questions: list[str], observed: Floats, draws: Floats, level: float
+    ) -> None:
+        # cube roots of what is like chi-squared are about normal
+        observed, draws = np.cbrt(observed), np.cbrt(draws)
+        self._of = np.array(questions)
+        self._mean, self._sd = _moments(draws)
+        observed = (observed - self._mean) / self._sd
+        draws = (draws - self._mean[:, None]) / self._sd[:, None]
+        self.names = list(dict.fromkeys(questions))
+        of_questions = [self._of == name for name in self.names]
+        largest = np.array([draws[which].max(axis=0) for which in of_questions])
+        self._centre, self._spread = _moments(largest)
+        found = np.array([observed[which].max() for which in of_questions])
+        found = (found - self._centre) / self._spread
+        maxima = ((largest - self._centre[:, None]) / self._spread[:, None]).max(axis=0)
+        maxima = np.sort(maxima)[::-1]
+        exceeded = np.searchsorted(-maxima, -found, side="right")
+        self.p = dict(zip(self.names, (1 + exceeded) / (1 + maxima.size), strict=True))
+        # p is at most the level where a statistic is larger than this
+        self._limit = maxima[int(level * (1 + maxima.size) + 1e-9) - 1]
+
+    def critical(self, question: str, statistics: slice) -> Floats:
+        """Return what statistics of a question exceed at the level of the test."""
+        if not self._of[statistics].size:
+            return np.empty(0)
+        at = self.names.index(question)
+        limit = self._centre[at] + self._spread[at] * self._limit
+        found: Floats = (self._mean[statistics] + self._sd[statistics] * limit) ** 3
+        return np.maximum(found, 0.0)
+
+
+def _moments(draws: Floats) -> tuple[Floats, Floats]:
+    return draws.mean(axis=1), np.maximum(draws.std(axis=1), 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan:
+    """What a set and its shuffled copies have shown.
 
     Attributes
     ----------
     rows : Predictions
-        The rows.
-    variables : dict of str to ScannedVariable
-        Their variables; those of one value are not tested.
-    reach : float
-        The multiple of u that holds 95 % of the errors.
-    values : dict of str to array of shape (n,)
-        What is compared: "z2", and "z" and "outside" of mean 0.
+        The rows that were compared.
+    bands : dict of str to list of Band
+        The bands of each question.
+    p : dict of str to float
+        The chance that any question of a shuffled set looks as bad as this one.
+    learned, log_factor : Predictions and array, or None
+        Rows that trees have learned from, and the logarithm of what they expect of z².
     """
 
-    def __init__(self, rows: Predictions) -> None:
-        self.rows = rows
-        self.variables = {
-            name: ScannedVariable.of(
+    rows: Predictions
+    bands: dict[str, list[Band]]
+    p: dict[str, float]
+    learned: Predictions
+    log_factor: Floats | None
+
+    @classmethod
+    def of(
+        cls,
+        rows: Predictions,
+        held: Mapping[str, Some],
+        n_draws: int,
+        level: float,
+        rng: np.random.Generator,
+        *,
+        joint: bool,
+    ) -> Scan:
+        """Compare all that is asked, in a set and in shuffled ones.
+
+        `held` are columns that say which errors lie within some limits.
+        """
+        learned, log_factor = rows, None
+        plain = rows.groups is None and rows.weights is None
+        if rows.n_rows > MOST_SHUFFLED and not plain:
+            some = _some_rows(rows, MOST_SHUFFLED, rng)
+            rows = learned = rows.take(some)
+            held = {name: x[some] for name, x in held.items()}
+        elif rows.n_rows > MOST_LEARNED and plain:
+            learned = rows.take(_some_rows(rows, MOST_LEARNED, rng))
+        values = {"z2": rows.z2, "z": rows.z}
+        values |= {name: inside.astype(np.float64) for name, inside in held.items()}
+        measures: dict[str, Measure] = {
+            what: Shift(spread_of(x, rows.weights) ** 2) for what, x in values.items()
+        }
+        measures["z2"] = Scale()
+        columns = zip(rows.names, rows.columns, rows.categories, strict=True)
+        variables = [
+            ScannedVariable.of(
                 name, x if labels is None else Categories(x, labels), rows.weights
             )
-            for name, x, labels in zip(
-                rows.names, rows.columns, rows.categories, strict=True
-            )
-        }
-        size = np.abs(rows.z)
-        self.reach = quantile_of(size, 0.95, rows.weights)
-        outside = (size > self.reach).astype(np.float64)
-        self.values = {
-            "z2": rows.z2,
-            "z": rows.z - rows.mean(rows.z),
-            "outside": outside - rows.mean(outside),
-        }
-        # one sparse product sums over the bins of all variables at once
-        every = self.variables.values()
-        self._ends = np.cumsum([each.n_bins for each in every])
-        firsts = np.append(0, self._ends[:-1])
-        bins = [each.codes + first for each, first in zip(every, firsts, strict=True)]
-        weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-        rows_of = np.tile(np.arange(rows.n_rows), len(every))
-        shape = int(self._ends[-1]), rows.n_rows
-        self._gather = summing(
-            np.tile(weights, len(every)), np.concatenate(bins), rows_of, shape
+            for name, x, labels in columns
+        ]
+        asked = [(each.name, "z2", each) for each in variables]
+        large = [replace(each, detail=0) for each in variables]
+        asked += [(BIAS, "z", each) for each in large]
+        asked += [(COVERAGE, what, each) for what in held for each in large]
+        if joint and (log_factor := learn_jointly(learned, rng)) is not None:
+            jointly = ScannedVariable.of(JOINT, log_factor, learned.weights)
+            asked.append((JOINT, "z2", jointly))
+        asked = [each for each in asked if each[2].n_bins > 1]
+        questions = [name for name, _, v in asked for _ in v.scales[0]]
+        if not questions:
+            return cls(rows, {}, {}, learned, log_factor)
+        observed = [
+            v.sums(learned.z2 if name == JOINT else values[what])
+            for name, what, v in asked
+        ]
+        is_large = plain and rows.n_rows > EXACT_ROWS
+        sets = (_drawn_sums if is_large else _shuffled_sums)(
+            rows, values, [(what, v) for _, what, v in asked], n_draws, rng
         )
-
-    def means(self, z2: Floats) -> Any:
-        """Return the mean of z², of each set in columns if rows are weighted.
-
-        Shuffling changes the mean of weighted rows only.
-        """
-        weights = self.rows.weights
-        if weights is None:
-            return float(self.values["z2"].mean()) or 1.0
-        return np.maximum(weights @ z2 / weights.sum(), 1e-300)
-
-    def sums(self, values: Floats) -> dict[str, Floats]:
-        """Return sums by bin of each variable, of sets in columns of `values`."""
-        parts = np.split(self._gather @ values, self._ends[:-1])
-        return {name: x.T for name, x in zip(self.variables, parts, strict=True)}
-
-    def statistics(self, sums: dict[str, dict[str, Floats]]) -> dict[str, Floats]:
-        """Return the statistics of sets from their sums by bin, one set a row."""
-        tested = {n: each for n, each in self.variables.items() if each.n_bins > 1}
-        found = {
-            name: largest(variable.variance_ratios(sums["z2"][name]))
-            for name, variable in tested.items()
-        }
-        for question, what in ((BIAS, "z"), (COVERAGE, "outside")):
-            variance = float(self.values[what].var())
-            by_variable = [
-                largest(variable.shift_ratios(sums[what][name], variance))
-                for name, variable in tested.items()
-            ]
-            if by_variable:
-                found[question] = np.max(by_variable, axis=0)
-        return found
+        own, *draws = (
+            np.concatenate(
+                [
+                    v.largest(x, measures[what])
+                    for (_, what, v), x in zip(asked, sums, strict=True)
+                ]
+            )
+            for sums in itertools.chain([[x[:, None] for x in observed]], sets)
+        )
+        compared = Compared(questions, own[:, 0], np.concatenate(draws, axis=1), level)
+        bands: dict[str, list[Band]] = {name: [] for name, *_ in asked}
+        first = 0
+        for (name, what, v), sums in zip(asked, observed, strict=True):
+            last = first + v.scales[0].size
+            critical = np.full(len(SCALES) + 1, np.inf)
+            critical[v.scales[0]] = compared.critical(name, slice(first, last))
+            bands[name].append(Band(v, what, sums, measures[what], critical))
+            first = last
+        return cls(rows, bands, compared.p, learned, log_factor)
 
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What was learned about rows that it was not learned from.
+Asked = list[tuple[str, ScannedVariable]]  # what is summed, and by which bins
 
-    Attributes
-    ----------
-    log_factor : array of shape (n_rows,)
-        The logarithm of the expected z² of each, over the average.
-    weights : array of shape (n_rows,), or None
-        The weights of the rows.
+
+def _shuffled_sums(
+    rows: Predictions,
+    values: Mapping[str, Floats],
+    asked: Asked,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Iterator[list[Floats]]:
+    """Yield sums by bin of shuffled rows, some sets at a time, a set a column."""
+    weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
+    ends = np.arange(rows.n_rows + 1)
+    gather = {
+        v.name: sparse.csc_array((weights, v.codes, ends), (v.n_bins, rows.n_rows))
+        for _, v in asked
+    }
+    draw = shuffled_rows(rows.n_rows, rows.groups, rng)
+    block = int(np.clip(AT_ONCE // rows.n_rows, 1, 64))
+    for first in range(0, n_draws, block):
+        count = min(block, n_draws - first)
+        sources = np.column_stack([draw() for _ in range(count)])
+        shuffled = {what: x[sources] for what, x in values.items()}
+        yield [gather[v.name] @ shuffled[what] for what, v in asked]
+
+
+def _drawn_sums(
+    rows: Predictions,
+    values: Mapping[str, Floats],
+    asked: Asked,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> Iterator[list[Floats]]:
+    """Yield sums by bin as of shuffled rows, of so many that rows need not be touched.
+
+    The largest z-scores are put into the bins of random rows. What all others add to a
+    bin is normal; of shares, binomial. Sums are drawn by themselves, which makes the
+    largest of all statistics a little larger if they have something in common.
     """
+    top = np.argpartition(rows.z2, rows.n_rows - LARGEST)[-LARGEST:]
+    others = np.ones(rows.n_rows, dtype=np.bool_)
+    others[top] = False
+    body = {what: (x[others].mean(), x[others].std()) for what, x in values.items()}
 
-    log_factor: Floats
-    weights: Floats | None = None
-
-    def gain(self, ratio: Floats) -> Floats:
-        """Return the gain in log-likelihood (gamma law), of sets in columns.
-
-        It is the sum over rows of r (1 − e^−f) − f, with r the ratio of z² to its mean
-        and f the logarithm of the factor that was predicted.
-        """
-        slope, f = -np.expm1(-self.log_factor), self.log_factor
-        if self.weights is not None:
-            slope, f = self.weights * slope, self.weights * f
-        result: Floats = slope @ ratio - f.sum()
+    def drawn(what: str, v: ScannedVariable, count: int) -> Floats:
+        shape, n_rows, sizes = (v.n_bins, count), v.codes.size, v.sizes[:, None]
+        if what not in ("z2", "z"):
+            share = values[what].mean()
+            counts = rng.binomial(sizes.astype(np.int64), share, shape)
+            return counts.astype(np.float64)
+        # rows that trees have learned from are some of all, and get some of them
+        here = np.flatnonzero(rng.random(count * LARGEST) < n_rows / rows.n_rows)
+        cells = v.codes[rng.integers(n_rows, size=here.size)] * count + here // LARGEST
+        number = np.bincount(cells, minlength=v.n_bins * count).reshape(shape)
+        left, (mean, spread) = np.maximum(0.0, sizes - number), body[what]
+        largest = values[what][top][here % LARGEST]
+        sums = np.bincount(cells, largest, v.n_bins * count).reshape(shape)
+        noise = np.sqrt(left) * rng.standard_normal(shape)
+        result: Floats = sums + left * mean + spread * noise
         return result
 
+    for first in range(0, n_draws, DRAWN_AT_ONCE):
+        count = min(DRAWN_AT_ONCE, n_draws - first)
+        yield [drawn(what, v, count) for what, v in asked]
 
-def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Learned | None:
-    """Predict the z² of unseen rows; None where there is nothing to learn from."""
+
+def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Floats | None:
+    """Return the logarithm of the z² that trees expect of rows they have not seen.
+
+    It is relative to the average; None where there is nothing to learn from.
+    """
     from sklearn.ensemble import HistGradientBoostingRegressor
     from threadpoolctl import threadpool_limits
 
@@ -356,7 +709,7 @@ def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Learned | None
             predicted = learner.predict(table[unseen])
         mean = mean_of(learner.predict(table[seen]), weights)
         log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
-    return Learned(log_factor, rows.weights)
+    return log_factor
 
 
 def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:
@@ -381,136 +734,6 @@ def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:
     ), kept
 
 
-class Compared:
-    """Statistics of a set, and of shuffled sets: many questions, one error rate.
-
-    All statistics of a set come from the same shuffle, so that their joint distribution
-    is known, and with it that of the largest of them. A statistic is compared with the
-    largest of all that are not more extreme than itself (step-down maxima): the chance
-    that any question of a calibrated set is answered "no" is then the level, however
-    many questions there are.
-
-    Parameters
-    ----------
-    observed : dict of str to float
-        The statistic of each question.
-    draws : dict of str to array of shape (n_draws,)
-        The same of shuffled sets.
-    """
-
-    def __init__(self, observed: dict[str, float], draws: dict[str, Floats]) -> None:
-        self.observed, self.draws = observed, draws
-        # statistics in units that all share: their spread by chance
-        self._scales = {
-            name: (float(drawn.mean()), max(float(drawn.std()), 1e-12))
-            for name, drawn in draws.items()
-        }
-        self._standardised = {
-            name: (draws[name] - centre) / spread
-            for name, (centre, spread) in self._scales.items()
-        }
-
-    def p_values(self) -> dict[str, float]:
-        """Return the share of shuffled sets with a statistic as large, one by one."""
-        return {
-            name: (1 + np.count_nonzero(drawn >= self.observed[name]))
-            / (1 + drawn.size)
-            for name, drawn in self.draws.items()
-        }
-
-    def adjusted(self) -> dict[str, float]:
-        """Return p-values that are corrected for the number of questions."""
-        observed = {
-            name: (self.observed[name] - centre) / spread
-            for name, (centre, spread) in self._scales.items()
-        }
-        names = sorted(observed, key=lambda name: observed[name])
-        # the largest of each statistic and of all that are less extreme
-        maxima = np.maximum.accumulate([self._standardised[n] for n in names], axis=0)
-        found, p = {}, 0.0
-        for name, drawn in zip(reversed(names), maxima[::-1], strict=True):
-            count = np.count_nonzero(drawn >= observed[name])
-            found[name] = p = max(p, (1 + count) / (1 + drawn.size))
-        return found
-
-    def critical(self, name: str, level: float) -> float:
-        """Return the value that a statistic must exceed to be significant by itself.
-
-        It is that of the largest of all statistics, brought to the scale of this one.
-        """
-        maxima = np.max(list(self._standardised.values()), axis=0)
-        centre, spread = self._scales[name]
-        return centre + spread * float(np.quantile(maxima, 1 - level))
-
-
-@dataclass(frozen=True, eq=False)
-class Shuffled:
-    """What a set and its shuffled copies have shown.
-
-    Attributes
-    ----------
-    compared : Compared
-        Statistics of the questions: variables by name, "bias", "coverage", "joint".
-    whole, copied : ScannedRows
-        All rows, and those that were shuffled, and jointly learned from.
-    sums : dict of str to dict of str to array of shape (1, n_bins)
-        Sums of "z2", "z" and "outside" of all rows, by variable.
-    kept : dict of str to array of shape (n_kept, n_bins)
-        Sums of z² of some shuffled sets, over the mean of z², by variable.
-    learned : Learned or None
-        What u and the features together say about the z² of the shuffled rows.
-    """
-
-    compared: Compared
-    whole: ScannedRows
-    copied: ScannedRows
-    sums: dict[str, dict[str, Floats]]
-    kept: dict[str, Floats]
-    learned: Learned | None
-
-
-def shuffle_and_test(
-    rows: Predictions, n_draws: int, rng: np.random.Generator, *, joint: bool
-) -> Shuffled:
-    """Compute the statistics of all questions, of a set and of shuffled ones."""
-    whole = copied = ScannedRows(rows)
-    if rows.n_rows > SHUFFLED_ROWS:
-        copied = ScannedRows(rows.take(_some_rows(rows, SHUFFLED_ROWS, rng)))
-    learned = learn_jointly(copied.rows, rng) if joint else None
-
-    sums = {what: whole.sums(x[:, None]) for what, x in whole.values.items()}
-    observed = {name: float(x[0]) for name, x in whole.statistics(sums).items()}
-    if learned is not None:
-        z2 = copied.values["z2"]
-        observed[JOINT] = float(learned.gain(z2 / copied.means(z2)))
-    draws: dict[str, list[Floats]] = {name: [] for name in observed}
-    kept: list[dict[str, Floats]] = []
-    draw = shuffled_rows(copied.rows.n_rows, copied.rows.groups, rng)
-    block = int(np.clip(AT_ONCE // copied.rows.n_rows, 1, 64))
-    for first in range(0, n_draws, block):
-        count = min(block, n_draws - first)
-        sources = np.column_stack([draw() for _ in range(count)])
-        shuffled = {what: x[sources] for what, x in copied.values.items()}
-        of_bins = {what: copied.sums(x) for what, x in shuffled.items()}
-        found = copied.statistics(of_bins)
-        mean = copied.means(shuffled["z2"])
-        if learned is not None:
-            found[JOINT] = learned.gain(shuffled["z2"] / mean)
-        for name in draws:
-            draws[name].append(found[name])
-        if len(kept) * count < KEPT:
-            of_sets = np.reshape(mean, (-1, 1))
-            kept.append({name: x / of_sets for name, x in of_bins["z2"].items()})
-    return Shuffled(
-        Compared(observed, {n: np.concatenate(each) for n, each in draws.items()}),
-        whole,
-        copied,
-        sums,
-        {n: np.concatenate([each[n] for each in kept]) for n in copied.variables},
-        learned,
-    )
-
-
 def _some_rows(rows: Predictions, most: int, rng: np.random.Generator) -> Ints:
     """Return some of the rows, whole groups of them."""
     if rows.groups is None:
@@ -524,183 +747,23 @@ def _some_rows(rows: Predictions, most: int, rng: np.random.Generator) -> Ints:
     return np.flatnonzero(chosen[codes])
 
 
-def worst_region(
-    variable: ScannedVariable, sums: Floats, critical: float
-) -> Region | None:
-    """Return the region of a variable that differs most from the rest of the rows.
+def describe_region(rows: Predictions, log_factor: Floats, factor: float) -> str:
+    """Return where trees expect u to be too small (a factor above 1), or too large.
 
-    Parameters
-    ----------
-    variable : ScannedVariable
-        The variable in fine bins.
-    sums : array of shape (n_bins,)
-        Sums of z² by bin.
-    critical : float
-        The likelihood ratio that the largest of all regions exceeds by chance at the
-        level of the test: it makes the interval of the factor hold for all of them.
+    It is the region of a few splits that what they expect differs most for.
     """
-    n = variable.sizes.astype(np.float64)
-    inside = _most_deviant(variable, sums, float(np.median(sums / n)))
-    if inside is None:
-        return None
-    # where the rest is further from right, it is the rest that is wrong
-    if _distance(sums, n, ~inside) > _distance(sums, n, inside):
-        if variable.labels is not None or _is_run(~inside):
-            inside = ~inside
-        else:
-            inside = _most_deviant(variable, sums, 1.0)
-            assert inside is not None
-    mean = float(sums[inside].sum() / n[inside].sum())
-    where, low, high = variable.words(inside)
-    rows = int(n[inside].sum())
-    return Region(where, low, high, mean, rows, _factors(mean, rows, critical))
-
-
-def _distance(sums: Floats, n: Floats, inside: Some) -> float:
-    """Return how far the <Z²> of some bins is from 1."""
-    mean = float(sums[inside].sum() / max(n[inside].sum(), 1.0))
-    return abs(float(np.log(max(mean, SMALLEST))))
-
-
-def _most_deviant(variable: ScannedVariable, sums: Floats, usual: float) -> Some | None:
-    """Return the bins of the region that deviates most from the usual <Z²>.
-
-    All runs of bins count here, whatever their length, so that the limits are exact;
-    deviation is the gamma deviance, n (r − 1 − ln r) with r = <Z²> over the usual one.
-    """
-    if variable.labels is not None:
-        return variable.most_different(variable.variance_ratios(sums[None]), sums)
-    rows, total = (
-        np.concatenate([[0.0], np.cumsum(values)]) for values in (variable.sizes, sums)
-    )
-    count = rows[None, 1:] - rows[:-1, None]
-    least = max(LEAST_ROWS, LEAST_SHARE * rows[-1])
-    allowed = (count >= least) & (rows[-1] - count >= least)
-    if not allowed.any():
-        return None
-    ratio = (total[None, 1:] - total[:-1, None]) / np.maximum(count, 1.0)
-    ratio = np.maximum(ratio / max(usual, SMALLEST), SMALLEST)
-    deviance = np.where(allowed, count * (ratio - 1 - np.log(ratio)), -1.0)
-    first, last = np.unravel_index(int(np.argmax(deviance)), deviance.shape)
-    inside = np.zeros(variable.n_bins, dtype=np.bool_)
-    inside[first : last + 1] = True
-    return inside
-
-
-def _is_run(inside: Some) -> bool:
-    """Return whether bins are neighbours."""
-    at = np.flatnonzero(inside)
-    return bool(at.size and at[-1] - at[0] == at.size - 1)
-
-
-def _factors(zms: float, n: int, critical: float) -> tuple[float, float] | None:
-    """Return the interval of the factor, from the likelihood ratio that is exceeded.
-
-    The true mean μ is within it where n (r − 1 − ln r) ≤ `critical`, with r = <Z²>/μ.
-    """
-    if zms <= 0:
-        return None
-
-    def excess(log_ratio: float) -> float:
-        return float(np.expm1(log_ratio) - log_ratio - critical / n)
-
-    high = optimize.brentq(excess, 1e-9, 50.0) if excess(50.0) > 0 else 50.0
-    low = optimize.brentq(excess, -1e6, -1e-9) if excess(-1e6) > 0 else -1e6
-    limits = np.sqrt(zms) * np.exp(np.array([-high, -low]) / 2)
-    return float(limits[0]), float(min(limits[1], 1e6))
-
-
-def describe_region(rows: Predictions, learned: Learned) -> tuple[str, float]:
-    """Return the worst region that a few splits find, and its <Z²> over that of all."""
     from sklearn.tree import DecisionTreeRegressor
 
     numbers = [i for i, labels in enumerate(rows.categories) if labels is None]
     table = np.column_stack([rows.columns[i] for i in numbers])
     least = max(10, rows.n_rows // 50)
-    tree = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
-    tree.fit(table, learned.log_factor, rows.weights)
-    leaves = tree.apply(table)
-    best = -1.0, 0, 1.0
-    for leaf in np.unique(leaves).tolist():
-        inside = rows.take(leaves == leaf)
-        ratio = max(inside.mean(inside.z2) / rows.mean(rows.z2), 0.5 / inside.n_rows)
-        deviance = inside.n_rows * (ratio - 1 - np.log(ratio))
-        best = max(best, (deviance, leaf, ratio), key=lambda each: each[0])
-    names = [rows.names[i] for i in numbers]
-    return _path_words(tree.tree_, best[1], names), best[2]
-
-
-def _path_words(tree: Any, leaf: int, names: list[str]) -> str:
-    """Return the conditions that lead to a leaf, in words."""
-    above: dict[str, float] = {}
-    below: dict[str, float] = {}
-    node = leaf
-    while node:
-        from_left = tree.children_left == node
-        parent = int(np.argmax(from_left | (tree.children_right == node)))
-        name, limit = names[tree.feature[parent]], float(tree.threshold[parent])
-        if from_left[parent]:
-            below[name] = min(below.get(name, np.inf), limit)
-        else:
-            above[name] = max(above.get(name, -np.inf), limit)
-        node = parent
-    parts = [
-        range_words(name, above.get(name), below.get(name))
-        for name in dict.fromkeys([*above, *below])
-    ]
-    return " and ".join(parts) or "all rows"
-
-
-def smallest_seen(
-    variable: ScannedVariable,
-    sums: Floats,
-    critical: float,
-    rng: np.random.Generator,
-) -> float:
-    """Return the smallest factor that would be found; infinite if none of them is.
-
-    In shuffled sets, which are calibrated, the uncertainties of a tenth of the rows,
-    side by side along a variable, are made too small by a factor. The smallest factor
-    that is found nearly always, wherever the tenth is, is what a "yes" is worth.
-    (Uncertainties too large, the lesser evil, are harder to see: a few small errors
-    prove little.)
-
-    Parameters
-    ----------
-    variable : ScannedVariable
-        The variable in fine bins.
-    sums : array of shape (n_sets, n_bins)
-        Sums of z² of shuffled sets.
-    critical : float
-        The statistic beyond which a set is found wrong.
-    rng : Generator
-        Where the tenths are.
-    """
-    tenth = _tenths(variable, sums.shape[0], rng)
-
-    def is_seen(factor: float) -> bool:
-        """Return whether uncertainties too small by a factor are found."""
-        wrong = np.where(tenth, factor**2 * sums, sums)
-        found = largest(variable.variance_ratios(wrong))
-        return float(np.mean(found >= critical)) >= POWER
-
-    # larger factors are found more often
-    first = bisect.bisect_left(FACTORS, True, key=is_seen)
-    return FACTORS[first] if first < len(FACTORS) else float("inf")
-
-
-def _tenths(variable: ScannedVariable, n_sets: int, rng: np.random.Generator) -> Some:
-    """Return the bins that are made wrong: a run of numbers, or some labels."""
-    share = variable.sizes / variable.sizes.sum()
-    chosen = np.zeros((n_sets, variable.n_bins), dtype=np.bool_)
-    for each in chosen:
-        if variable.labels is None:
-            start = int(rng.integers(variable.n_bins))
-            order = np.arange(start, variable.n_bins)
-            if share[order].sum() < SHARE:  # too near the end: go the other way
-                order = np.arange(variable.n_bins - 1, -1, -1)
-        else:
-            order = rng.permutation(variable.n_bins)
-        enough = int(np.searchsorted(np.cumsum(share[order]), SHARE - 1e-9)) + 1
-        each[order[:enough]] = True
-    return chosen
+    model = DecisionTreeRegressor(max_depth=3, min_samples_leaf=least, random_state=0)
+    expected = model.fit(table, log_factor, rows.weights).predict(table)
+    row = table[[np.argmax(expected) if factor > 1 else np.argmin(expected)]]
+    limits: dict[str, list[float | None]] = {}
+    for node in model.decision_path(row).indices[:-1]:
+        at, limit = model.tree_.feature[node], float(model.tree_.threshold[node])
+        # splits come from the root: a later one is the narrower
+        ends = limits.setdefault(rows.names[numbers[at]], [None, None])
+        ends[int(row[0, at] <= limit)] = limit
+    return " and ".join(range_words(name, *x) for name, x in limits.items())

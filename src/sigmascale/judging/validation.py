@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy.typing as npt
+
+from .._support.checks import Floats
+from .._support.labels import label_text
 from .._support.notebook import answered, page
 from .._support.render import Cells, Result, html_table, shorten, text_table
 from .._support.weights import effective_number
@@ -14,7 +19,7 @@ from ..predictions import Predictions
 from .distributions import DistributionScores
 from .local import LocalZMS
 from .references import ReferenceScores
-from .regions import Region
+from .regions import Region, how_far_off
 from .scores import Scorecard
 from .student import poor_normal
 
@@ -30,6 +35,39 @@ def worst(answers: Iterable[Answer]) -> Answer:
     return next(each for each in ("no", "cannot tell", "yes") if each in found)
 
 
+@dataclass(frozen=True, eq=False)
+class LocalFactors(Result):
+    """By which factors u must be multiplied to be right, along a variable.
+
+    Attributes
+    ----------
+    name : str
+        The variable.
+    x_min, x_max : array of shape (n_regions,)
+        The range of each region: a tenth of the rows or a little more, or a label.
+    n : array of shape (n_regions,)
+        Its rows.
+    factor, low, high : array of shape (n_regions,)
+        Its factor relative to the average, and limits that hold for all at once.
+    """
+
+    name: str
+    x_min: npt.NDArray[Any]
+    x_max: npt.NDArray[Any]
+    n: Floats
+    factor: Floats
+    low: Floats
+    high: Floats
+
+    def _cells(self) -> Cells:
+        columns = (self.x_min, self.x_max, self.n, self.factor, self.low, self.high)
+        lines = [
+            (*(label_text(x) if isinstance(x, str) else f"{x:.4g}" for x in row),)
+            for row in zip(*columns, strict=True)
+        ]
+        return ("from", "to", "rows", "factor", "low", "high"), lines
+
+
 @dataclass(frozen=True)
 class Verdict(Result):
     """The verdict on one question, with its evidence.
@@ -43,17 +81,24 @@ class Verdict(Result):
         Whether uncertainties are right in this respect.
     sentence : str
         The verdict in plain words.
-    p_value, p_adjusted : float or None
-        The chance that a calibrated set looks as bad, for this question alone, and for
-        any of all questions; None where no test was made.
+    p_adjusted : float or None
+        The chance that any question of a set whose z has one law everywhere looks as
+        bad; None where no test was made, or an interval of all rows has decided.
     interval : tuple of float, or None
-        <Z²> of all rows (of "bias": the mean of z) with the limits of its interval,
-        whose level belongs to the error rate of all questions.
-    seen : float or None
-        The smallest factor by which the uncertainties of a tenth of the rows would have
-        to be too small to be found nearly always; of "average", those of all rows.
-    region : Region or None
-        The worst region, where the answer is "no".
+        Of all rows: <Z²>, with the limits of its interval; of "bias" the mean of z, of
+        "coverage" the share of errors held. If the latter two fail in a region only:
+        how much the mean of z differs there, and the share held there.
+    limits : tuple of float, or None
+        Between which lies what u must be multiplied by to be right, in every tenth of
+        the rows and for every label of 5 % of them, relative to the average; of "bias",
+        the mean of z. All such limits hold at once. Where the answer is "no": those of
+        the worst region.
+    rows_needed : int or None
+        About how many rows would tell, where one cannot.
+    regions : tuple of Region
+        Where uncertainties are wrong, the worst first.
+    band : LocalFactors or None
+        The same limits along the variable.
     score, target, target_sd : float or None
         S_cal or S_x, and its mean and spread in perfectly calibrated sets with the
         z-distribution of this one.
@@ -67,11 +112,12 @@ class Verdict(Result):
     name: str
     answer: Answer
     sentence: str
-    p_value: float | None = None
     p_adjusted: float | None = None
     interval: tuple[float, float, float] | None = None
-    seen: float | None = None
-    region: Region | None = None
+    limits: tuple[float, float] | None = None
+    rows_needed: int | None = None
+    regions: tuple[Region, ...] = ()
+    band: LocalFactors | None = field(default=None, repr=False)
     score: float | None = None
     target: float | None = None
     target_sd: float | None = None
@@ -82,6 +128,19 @@ class Verdict(Result):
     def passed(self) -> bool:
         """Whether the answer is "yes"."""
         return self.answer == "yes"
+
+    @property
+    def region(self) -> Region | None:
+        """The worst region, where the answer is "no"."""
+        return self.regions[0] if self.regions else None
+
+    @property
+    def at_most(self) -> float | None:
+        """The largest factor by which u may be off, in any tenth of the rows."""
+        if self.limits is None or self.name in (BIAS, COVERAGE):
+            return None
+        low, high = self.limits
+        return max(high, 1 / low) if low > 0 else math.inf
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, nested ones too."""
@@ -95,9 +154,9 @@ class Verdict(Result):
         if self.score is not None:
             score = f"{self.score:.2f} ({self.target:.2f})"
         p = "-" if self.p_adjusted is None else f"{self.p_adjusted:.3f}"
-        seen = "-" if self.seen is None else f"{self.seen:.3g}"
-        cells = (shorten(self.name, 11), self.answer, p, seen, score, valid)
-        return ("", "answer", "p", "seen", "S", "valid bins"), [cells]
+        limits = "-" if self.limits is None else "{:.2f} to {:.2f}".format(*self.limits)
+        cells = (shorten(self.name, 11), self.answer, p, limits, score, valid)
+        return ("", "answer", "p", "within", "S", "valid bins"), [cells]
 
     def __str__(self) -> str:
         """Return the verdict in plain words."""
@@ -115,7 +174,7 @@ class Validation(Result):
     confidence : float
         One minus the chance that a perfect set gets a "no" to any of them.
     tolerance : float
-        The factor by which u of a tenth of the rows may be too small unseen.
+        The factor that u of no tenth of the rows may be off by.
     scores : Scorecard
         All scores of the set.
     reference : ReferenceScores
@@ -195,7 +254,28 @@ class Validation(Result):
     @property
     def summary(self) -> str:
         """All verdicts in plain words."""
-        return " ".join(verdict.sentence for verdict in self.verdicts.values())
+        return " ".join(self.sentences)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The verdicts in words, with one sentence for variables that agree."""
+        found: dict[Any, list[Verdict]] = {}
+        for name, each in self.verdicts.items():
+            key = (each.answer, each.limits is None)
+            alike = each.sentence.startswith("Along")
+            found.setdefault(key if alike else name, []).append(each)
+        return [
+            group[0].sentence if len(group) == 1 else self._together(group)
+            for group in found.values()
+        ]
+
+    def _together(self, group: list[Verdict]) -> str:
+        limits = [each.limits or (0.0, math.inf) for each in group]
+        widest = min(low for low, _ in limits), max(high for _, high in limits)
+        needed = max(each.rows_needed or 0 for each in group) or None
+        relative = self.verdicts[AVERAGE].answer == "no"
+        names = [each.name for each in group]
+        return along(names, group[0].answer, widest, needed, relative=relative)
 
     @property
     def sampled(self) -> str:
@@ -242,9 +322,10 @@ class Validation(Result):
         """Return the verdicts in words, and the evidence as a table."""
         bins = self.local[UNCERTAINTY].n.size
         note = (
-            "p: corrected for all questions. Seen: the smallest factor of u, in a\n"
-            "tenth of the rows, that would be found. S (in parentheses what is\n"
-            f"attainable) and valid bins: from {bins} bins of u and of each number."
+            "p: corrected for all questions. Within: what u of every tenth of rows\n"
+            "must be multiplied by, relative to the average (of bias: the mean of z;\n"
+            "of a no: in the worst region); all limits hold at once. S (attainable)\n"
+            f"and valid bins: from {bins} bins of u and of each number."
         )
         if self.n_effective is not None:
             note += (
@@ -255,7 +336,7 @@ class Validation(Result):
 
     def __repr__(self) -> str:
         """Return the verdicts in words."""
-        return "\n".join(verdict.sentence for verdict in self.verdicts.values())
+        return "\n".join(self.sentences)
 
     def _repr_html_(self) -> str:
         words = [answered(v.answer, v.sentence) for v in self.verdicts.values()]
@@ -274,7 +355,7 @@ class Validations(Result):
     confidence : float
         One minus the chance that perfect targets get a "no" to anything.
     tolerance : float
-        The factor by which u of a tenth of the rows may be too small unseen.
+        The factor that u of no tenth of the rows may be off by.
     """
 
     targets: dict[str, Validation] = field(repr=False)
@@ -333,3 +414,37 @@ class Validations(Result):
     def __str__(self) -> str:
         """Return the table of targets, and what fails in words."""
         return f"{text_table(*self._cells())}\n\n{self.summary}"
+
+
+def along(
+    names: Sequence[str],
+    answer: Answer,
+    limits: tuple[float, float],
+    rows_needed: int | None,
+    *,
+    relative: bool,
+) -> str:
+    """Return in words between which limits u is, along some variables.
+
+    >>> along(["mass"], "yes", (0.9, 1.1), None, relative=False)
+    'Along mass, u is between 9 % too small and 11 % too large everywhere.'
+    """
+    named = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
+    where = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
+    than = ", relative to the average" if relative else ""
+    if limits[0] <= 0 or not math.isfinite(limits[1]):
+        why = "there are too few rows of some of its values"
+        return f"Along {where}, one cannot tell whether u is right: {why}."
+    if answer == "yes":
+        return f"Along {where}, u is {between(limits)} everywhere{than}."
+    more = "" if rows_needed is None else f" About {rows_needed:,} rows would tell."
+    return (
+        f"Along {where}, one cannot tell whether u is right: it may be "
+        f"{between(limits)} somewhere{than}.{more}"
+    )
+
+
+def between(limits: tuple[float, float]) -> str:
+    """Return in words how far off u may be, from the limits of its factor."""
+    low, high = (how_far_off(each**2) for each in limits)
+    return f"between {high} and {low}"

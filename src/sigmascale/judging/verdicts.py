@@ -2,9 +2,10 @@
 
 :func:`validate` checks the rows, measures them, asks what perfectly calibrated sets
 would show, and puts the questions. These share one error rate: a part of it belongs to
-the average, whose interval is shown, and a small one to the average bias; the rest to
-all tests that shuffled sets answer, by step-down maxima, so that the number of features
-dilutes neither. Each answer is yes, no, or cannot tell.
+the average, whose interval is shown, and small ones to the average bias and the share
+of errors held; the rest to scans, by the largest difference of shuffled sets, so that
+the number of features dilutes neither. From scans come intervals that hold at once;
+from these, all answers: no, yes, or cannot tell.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from .._support.checks import Floats, check_count, check_fraction, rng_from
+from .._support.checks import check_count, check_fraction, rng_from
 from .._support.notices import about_subject, noted, warn
 from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
@@ -36,17 +37,12 @@ from .intervals import (
     IntervalMethod,
     average_of,
     interval_of_all,
+    wilson_limits,
 )
 from .local import check_settings, check_tolerance, measure, refuse_one
 from .references import ZDistribution, attainable_fractions, simulate_scores
-from .regions import off_by
-from .scan import (
-    Shuffled,
-    describe_region,
-    shuffle_and_test,
-    smallest_seen,
-    worst_region,
-)
+from .regions import Region, off_by
+from .scan import Band, Scan, Some, Wrong, describe_region
 from .validation import (
     AVERAGE,
     BIAS,
@@ -57,15 +53,21 @@ from .validation import (
     Validation,
     Validations,
     Verdict,
+    along,
+    between,
 )
 
 DRAWS = 400  # shuffled sets, or what the confidence needs
 FEWEST = 20  # rows, or groups, below which nothing can be told
 DOMINATED = 50  # rows from which no error should outweigh all others
-REFERENCE_DRAWS = 200  # simulated sets behind what is attainable
+REFERENCE_DRAWS, FEWEST_DRAWS = 200, 20  # simulated sets behind what is attainable
+SIMULATED_ROWS = 4_000_000  # of all these sets
 # how the error rate is shared out; a reserve is left for what heavy tails hide from
 # the interval of the average
-AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE = 0.2, 0.05, 0.6
+AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.2, 0.05, 0.05, 0.7
+OWN_LEVEL = 0.99  # of the interval of a region, that must agree with the scan
+LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
+FEWEST_OUTSIDE = 5  # errors beyond limits, below which their share says little
 _ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 
 
@@ -118,13 +120,13 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
     and whether the same multiple of u holds 95 % of the errors everywhere
     ("coverage"). Each answer is "yes", "no" or "cannot tell".
 
-    "No": the test rejects, or the interval shown for the average excludes 1. The test
-    of a variable looks for the worst run of neighbouring values (or set of labels), at
-    all scales, relative to the average, so that the variable at fault is named. How
-    large such differences are by chance is told by shuffled sets, in which any row
-    could have had the z-score of any other; rows of one group stay together.
-    "Cannot tell": even a failure as large as the tolerance could hide. "Yes" comes with
-    the smallest failure that would have been seen.
+    All answers come from intervals that hold at once, at all scales: of runs of
+    neighbouring values (or sets of labels), relative to the average, so that the
+    variable at fault is named. How large differences are by chance is told by shuffled
+    sets, in which any row could have had the z-score of any other; rows of one group
+    stay together. "No": an interval excludes what is right. Otherwise "yes", if those
+    of every tenth of the rows, and of every label of 5 % of them, lie within the
+    tolerance, in both directions; otherwise "cannot tell".
 
     Parameters
     ----------
@@ -140,7 +142,7 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
         Labels of rows that belong together: repeats of a sample, frames of a
         trajectory.
     tolerance : float, default 2
-        The failure that must not hide: a factor of u, for a tenth of the rows.
+        The factor that u of no tenth of the rows may be off by, for a "yes".
     joint : bool, default True
         Whether to ask what u and the features together say about z².
     n_bins : int, optional
@@ -190,7 +192,7 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
     >>> verdicts.answer
     'no'
     >>> verdicts.verdicts["x"].region.where
-    'x above 68.96'
+    'x above 69.69'
     >>> verdicts.verdicts["average"].answer, verdicts.verdicts["u"].answer
     ('no', 'yes')
     """
@@ -218,15 +220,24 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
             "empirical" if np.any(rows.errors) else "normal", rows
         )
         reference = simulate_scores(
-            rows, measured.bins, z_scores, REFERENCE_DRAWS, generator
+            rows, measured.bins, z_scores, _reference_draws(rows.n_rows), generator
         )
     attainable = attainable_fractions(rows, measured.local, settings, generator)
 
     average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), generator)
-    shuffled = None
+    reach = quantile_of(np.abs(rows.z), 0.95, rows.weights)
+    held = [Held.of_multiple(rows, reach, plan.tolerance)]
+    scan = None
     if number_of_units(rows) >= FEWEST and average.zms > 0:
-        shuffled = shuffle_and_test(rows, plan.n_draws, generator, joint=joint)
-    verdicts = Answers(rows, plan, average, shuffled, generator).all(joint=joint)
+        scan = Scan.of(
+            rows,
+            {each.name: each.inside for each in held},
+            plan.n_draws,
+            plan.level(TESTS_SHARE),
+            generator,
+            joint=joint,
+        )
+    verdicts = Answers(rows, plan, average, held, scan, generator).all(joint=joint)
     scores, mean, sd = measured.scores.to_dict(), reference.mean, reference.sd
     for name, verdict in verdicts.items():
         score = "S_cal" if name == AVERAGE else f"S_{name}"
@@ -245,9 +256,9 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
         plan.tolerance,
         measured.scores,
         reference,
-        reach=quantile_of(np.abs(rows.z), 0.95, rows.weights),
+        reach=reach,
         rows=rows,
-        n_draws=0 if shuffled is None else plan.n_draws,
+        n_draws=0 if scan is None else plan.n_draws,
         seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
         n_resamples=settings.n_resamples if settings.is_resampled else None,
         notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
@@ -280,6 +291,11 @@ def _validate_each(
         with about_subject(f"target {name!r}") if name else nullcontext():
             found[name] = validate(rows, ties=ties.get(name), **options)
     return Validations(found, plan.confidence, plan.tolerance)
+
+
+def _reference_draws(n_rows: int) -> int:
+    """Return how many sets are simulated: of many rows, all are alike."""
+    return int(np.clip(SIMULATED_ROWS // n_rows, FEWEST_DRAWS, REFERENCE_DRAWS))
 
 
 def _warn_of_dominant(rows: Predictions) -> None:
@@ -327,6 +343,36 @@ class Plan:
         return share * (1 - self.confidence)
 
 
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Errors that lie within limits which claim to hold a share of them.
+
+    Attributes
+    ----------
+    name : str
+        The limits, in words.
+    target : float
+        The share that they claim to hold.
+    inside : array of bool, shape (n,)
+        Which errors lie within.
+    bounds : tuple of float
+        The shares within limits narrower, and wider, by the tolerance.
+    """
+
+    name: str
+    target: float
+    inside: Some
+    bounds: tuple[float, float]
+
+    @classmethod
+    def of_multiple(cls, rows: Predictions, reach: float, tolerance: float) -> Held:
+        """Return which errors the multiple of u holds that holds 95 % of all."""
+        size = np.abs(rows.z)
+        bounds = (rows.mean(size <= reach * by) for by in (1 / tolerance, tolerance))
+        low, high = bounds
+        return cls(f"±{reach:.3g} u", 0.95, size <= reach, (low, high))
+
+
 def number_of_units(rows: Predictions) -> float:
     """Return how many rows, or groups, are independent; of weighted ones, in effect."""
     codes = rows.group_codes
@@ -345,21 +391,17 @@ class Answers:
         rows: Predictions,
         plan: Plan,
         average: Average,
-        shuffled: Shuffled | None,
+        held: list[Held],
+        scan: Scan | None,
         rng: np.random.Generator,
     ) -> None:
         self._rows, self._plan, self._rng = rows, plan, rng
-        self._average, self._shuffled = average, shuffled
-        self._p: dict[str, float] = {}
-        self._adjusted: dict[str, float] = {}
-        self._seen_by_sizes: dict[Any, float] = {}
-        if shuffled is not None:
-            self._p = shuffled.compared.p_values()
-            # in terms of the whole error rate, of which tests have a share
-            self._adjusted = {
-                name: min(1.0, p / TESTS_SHARE)
-                for name, p in shuffled.compared.adjusted().items()
-            }
+        self._average, self._held, self._scan = average, held, scan
+        self._is_off = average.is_off and (scan is not None or average.zms == 0)
+        self._than = ", relative to the average" if self._is_off else ""
+        # in terms of the whole error rate, of which tests have a share
+        found = {} if scan is None else scan.p
+        self._p = {name: min(1.0, p / TESTS_SHARE) for name, p in found.items()}
 
     def all(self, *, joint: bool) -> dict[str, Verdict]:
         """Answer all questions, by name."""
@@ -367,20 +409,25 @@ class Answers:
         verdicts += [self.joint(), self.coverage()] if joint else [self.coverage()]
         return {verdict.name: verdict for verdict in verdicts}
 
+    def _bands(self, name: str) -> list[Band]:
+        return [] if self._scan is None else self._scan.bands.get(name, [])
+
     def _rejects(self, name: str) -> bool:
-        return self._adjusted.get(name, 1.0) <= 1 - self._plan.confidence
+        return self._p.get(name, 1.0) <= 1 - self._plan.confidence
+
+    def _worst(self, name: str) -> tuple[Band, Wrong]:
+        """Return the worst region of all variables."""
+        found = [(band, each) for band in self._bands(name) for each in band.wrong(1)]
+        return max(found, key=lambda each: each[1].excess)
 
     def _verdict(
         self, name: str, answer: Answer, sentence: str, **more: Any
     ) -> Verdict:
-        return Verdict(
-            name,
-            answer,
-            sentence,
-            p_value=self._p.get(name),
-            p_adjusted=self._adjusted.get(name),
-            **more,
-        )
+        low, high = more.get("limits") or (1.0, 1.0)
+        if (low <= 0 and name != BIAS) or not math.isfinite(high - low):
+            more["limits"] = None
+        more = {"p_adjusted": self._p.get(name)} | more
+        return Verdict(name, answer, sentence, **more)
 
     def _nothing_to_go_by(self, name: str, whether: str, **more: Any) -> Verdict:
         """Return the verdict where there are too few rows, or no errors."""
@@ -399,77 +446,101 @@ class Answers:
             words += f"; {self._average}"
         return self._verdict(name, "cannot tell", f"{words}.", **more)
 
+    def _needed(self, times: float) -> int | None:
+        """Return about how many rows would tell."""
+        if not times < 1e6:
+            return None
+        return int(float(f"{self._rows.n_rows * max(times, 1.01):.2g}"))
+
     def average(self) -> Verdict:
         """Answer whether <Z²> is 1."""
-        found, limit = self._average, self._plan.tolerance**2
-        seen = math.sqrt(max(found.high, 1 / max(found.low, 1e-300)))
-        more = {
-            "interval": (found.zms, found.low, found.high),
-            "seen": seen if math.isfinite(seen) else None,
-        }
-        if found.is_off and (self._shuffled is not None or found.zms == 0):
+        found = self._average
+        limits = math.sqrt(found.low), math.sqrt(found.high)
+        more: dict[str, Any] = {"interval": (found.zms, found.low, found.high)}
+        if self._is_off:
             words = f"uncertainties are {off_by(found.zms)} on average, {found}"
-            return self._verdict(AVERAGE, "no", f"Not calibrated: {words}.", **more)
-        if self._shuffled is None:
+            words = f"Not calibrated: {words}."
+            return self._verdict(AVERAGE, "no", words, limits=limits, **more)
+        if self._scan is None:
             return self._nothing_to_go_by(AVERAGE, "calibrated", **more)
-        if found.low < 1 / limit or found.high > limit:
+        more["limits"] = limits
+        times = self._times(limits)
+        if times > 1:
             why = (
                 "tails are so heavy that the mean of z² says little"
                 if found.nu_low < 4
                 else "there are too few rows"
             )
+            more["rows_needed"] = self._needed(times)
             words = f"Cannot tell whether calibrated on average: {found}; {why}."
             return self._verdict(AVERAGE, "cannot tell", words, **more)
-        words = f"Calibrated on average: {found}."
-        return self._verdict(AVERAGE, "yes", words, **more)
+        return self._verdict(AVERAGE, "yes", f"Calibrated on average: {found}.", **more)
+
+    def _times(self, limits: tuple[float, float]) -> float:
+        """Return how many times as many rows bring factors within the tolerance."""
+        off = max(math.log(limits[1]), -math.log(max(limits[0], 1e-300)))
+        return (off / math.log(self._plan.tolerance)) ** 2
 
     def variable(self, name: str) -> Verdict:
         """Answer whether <Z²> is the same for all values of a variable."""
         right = "consistent" if name == UNCERTAINTY else f"adaptive for {name}"
-        if self._shuffled is None:
+        if self._scan is None:
             return self._nothing_to_go_by(name, right)
-        variable = self._shuffled.whole.variables[name]
-        if variable.n_bins < 2:
-            if name == UNCERTAINTY:
-                words = "All uncertainties are equal: there is no level to be right at."
-                return self._verdict(name, "cannot tell", words)
+        if not self._bands(name) and name == UNCERTAINTY:
+            words = "All uncertainties are equal: there is no level to be right at."
+            return self._verdict(name, "cannot tell", words)
+        if not self._bands(name):
             words = f"{name} has one value: what holds on average holds for it."
             return self._verdict(name, "yes", words)
-        level = self._plan.level(TESTS_SHARE)
-        critical = self._shuffled.compared.critical(name, level)
+        [band] = self._bands(name)
+        more: dict[str, Any] = {"limits": band.limits, "band": band.picture()}
         if self._rejects(name):
-            sums = self._shuffled.sums["z2"][name][0]
-            region = worst_region(variable, sums, critical)
-            where = "" if region is None else f": {region.sentence}"
-            return self._verdict(name, "no", f"Not {right}{where}.", region=region)
-        seen = self._seen(name, critical)
-        how = "ordered" if variable.labels is None else "grouped"
-        tenth = f"tenth of the rows, {how} by {name},"
-        if seen > self._plan.tolerance:
-            words = (
-                f"Cannot tell whether {right}: u of a {tenth} could be too small by a "
-                f"factor of {self._plan.tolerance:g} unseen."
-            )
-            return self._verdict(name, "cannot tell", words, seen=seen)
-        words = (
-            f"{right[0].upper()}{right[1:]}: u of no {tenth} is too small by more than "
-            f"a factor of {seen:.3g}."
-        )
-        return self._verdict(name, "yes", words, seen=seen)
+            return self._where(name, f"Not {right}", self._scan.rows, more)
+        times = self._times(band.limits)
+        if times > 1:
+            more["rows_needed"] = self._needed(times)
+        answer: Answer = "yes" if times <= 1 else "cannot tell"
+        needed = more.get("rows_needed")
+        words = along([name], answer, band.limits, needed, relative=self._is_off)
+        return self._verdict(name, answer, words, **more)
 
-    def _seen(self, name: str, critical: float) -> float:
-        """Return the smallest failure that would be found; alike variables share it."""
-        assert self._shuffled is not None
-        variable, sums = (
-            self._shuffled.copied.variables[name],
-            self._shuffled.kept[name],
-        )
-        key = (variable.labels is not None, *sorted(variable.sizes.tolist()))
-        if key not in self._seen_by_sizes:
-            self._seen_by_sizes[key] = smallest_seen(
-                variable, sums, critical, self._rng
+    def _where(
+        self, name: str, fault: str, rows: Predictions, more: dict[str, Any]
+    ) -> Verdict:
+        """Name the regions that are off; none if their own intervals do not agree."""
+        [band] = self._bands(name)
+        regions, wider, where = [], [], ""
+        mean = rows.mean(rows.z2)
+        for inside, factor, low, high, _ in band.wrong():
+            there = rows.take(inside[band.variable.codes])
+            own = average_of(there, OWN_LEVEL, self._rng)
+            low = min(low, math.sqrt(own.low / mean))
+            high = max(high, math.sqrt(own.high / mean))
+            wider.append((low, high))
+            words, first, last = band.variable.words(inside)
+            if name == JOINT:
+                words, first, last = self._in_words(factor), None, None
+            where = where or words
+            found = own.zms, there.n_rows, factor, (low, high)
+            if not low <= 1 <= high:
+                regions.append(Region(words, first, last, *found))
+        if not regions:
+            words = (
+                f"Cannot tell whether u is right along {name}: z has not one law. It "
+                f"has another shape for {where}, but <Z²> may be right."
             )
-        return self._seen_by_sizes[key]
+            more["limits"] = wider[0]
+            return self._verdict(name, "cannot tell", words, **more)
+        words = "; ".join(each.sentence for each in regions)
+        more |= {"regions": tuple(regions), "limits": regions[0].interval}
+        return self._verdict(name, "no", f"{fault}: {words}{self._than}.", **more)
+
+    def _in_words(self, factor: float) -> str:
+        """Return for which rows trees expect a factor, in words."""
+        assert self._scan is not None
+        assert self._scan.log_factor is not None
+        where = describe_region(self._scan.learned, self._scan.log_factor, factor)
+        return f"rows that trees pick which learned from others, such as {where}"
 
     def bias(self) -> Verdict:
         """Answer whether the mean of z is 0, everywhere."""
@@ -477,69 +548,122 @@ class Answers:
         mean, level = rows.mean(rows.z), 1 - self._plan.level(BIAS_SHARE)
         low, high, _ = interval_of_all(rows.z, rows.group_codes, level, rows.weights)
         evidence = f"<Z> = {mean:.2f} [{low:.2f}, {high:.2f}]"
-        more = {"interval": (mean, low, high)}
+        more: dict[str, Any] = {"interval": (mean, low, high)}
         remedy = "Correct the predictions before uncertainties are recalibrated."
-        if self._shuffled is None:
+        if self._scan is None:
             return self._nothing_to_go_by(BIAS, "unbiased", **more)
         if not low <= 0 <= high:
             words = (
                 f"Biased: errors are {abs(mean):.2g} u "
                 f"{'above' if mean > 0 else 'below'} 0 on average, {evidence}. {remedy}"
             )
-            return self._verdict(BIAS, "no", words, **more)
+            return self._verdict(BIAS, "no", words, p_adjusted=None, **more)
+        local = [mean + x for band in self._bands(BIAS) for x in band.limits]
+        if local:
+            more["limits"] = min(local), max(local)
         if self._rejects(BIAS):
-            where, there = self._where_shifted("z", rows.z)
-            words = f"Biased for {where}: the mean of z is {there:+.2g} there. {remedy}"
-            return self._verdict(BIAS, "no", words, **more)
-        rms = math.sqrt(rows.mean(rows.z2))
-        if max(-low, high) > math.sqrt(self._plan.tolerance**2 - 1) * rms:
+            return self._where_biased(remedy, more)
+        if math.isfinite(sum(local)) and local:
+            evidence += (
+                f", and between {min(local):.2f} and {max(local):.2f} everywhere"
+            )
+        # a bias of so many u makes <Z²> as large as the tolerance does
+        allowed = math.sqrt((self._plan.tolerance**2 - 1) * rows.mean(rows.z2))
+        times = (max(abs(x) for x in (low, high, *local)) / allowed) ** 2
+        if times > 1:
+            more["rows_needed"] = self._needed(times)
             words = f"Cannot tell whether unbiased: {evidence}."
             return self._verdict(BIAS, "cannot tell", words, **more)
         return self._verdict(BIAS, "yes", f"Unbiased: {evidence}.", **more)
 
-    def _where_shifted(self, what: str, values: Floats) -> tuple[str, float]:
-        """Return the region where a mean differs most from the rest, and that mean."""
-        assert self._shuffled is not None
-        variance = float(values.var())
-        best: tuple[float, str, float] = (-1.0, "", 0.0)
-        for name, variable in self._shuffled.whole.variables.items():
-            if variable.n_bins < 2:
-                continue
-            sums = self._shuffled.sums[what][name]
-            ratios = variable.shift_ratios(sums, variance)
-            inside = variable.most_different(ratios, sums[0])
-            if inside is not None and float(ratios.max()) > best[0]:
-                there = inside[variable.codes]
-                mean = self._rows.take(there).mean(values[there])
-                best = (float(ratios.max()), variable.words(inside)[0], mean)
-        return best[1:]
+    def _where_biased(self, remedy: str, more: dict[str, Any]) -> Verdict:
+        """Name the region whose mean of z differs most, if its own interval agrees."""
+        assert self._scan is not None
+        rows, (band, worst) = self._scan.rows, self._worst(BIAS)
+        there = rows.take(worst.inside[band.variable.codes])
+        own = interval_of_all(there.z, there.group_codes, OWN_LEVEL, there.weights)
+        low, high = (x - rows.mean(rows.z) for x in own[:2])
+        low, high = min(low, worst.low), max(high, worst.high)
+        where = band.variable.words(worst.inside)[0]
+        differs = f"differs by {worst.value:+.2g} [{low:+.2g}, {high:+.2g}] there."
+        more |= {"interval": (worst.value, low, high), "limits": (low, high)}
+        if low <= 0 <= high:
+            words = f"Cannot tell whether unbiased for {where}: z has not one law. Its "
+            return self._verdict(BIAS, "cannot tell", f"{words}mean {differs}", **more)
+        words = f"Biased for {where}: the mean of z {differs} {remedy}"
+        return self._verdict(BIAS, "no", words, **more)
 
     def joint(self) -> Verdict:
         """Answer whether u and the features together cannot predict z²."""
-        found = self._shuffled
-        if found is None or found.learned is None:
+        if self._scan is None or not self._bands(JOINT):
             return self._nothing_to_go_by(JOINT, "jointly right")
-        if not self._rejects(JOINT):
+        [band], learned = self._bands(JOINT), self._scan.learned
+        more: dict[str, Any] = {"limits": band.limits}
+        if self._rejects(JOINT):
+            return self._where(JOINT, "Not jointly right", learned, more)
+        tolerance = self._plan.tolerance
+        # the likelihood ratio, a row, of two halves that differ by the tolerance
+        gain = math.log((tolerance**2 + tolerance**-2) / 2)
+        critical = float(band.critical[np.isfinite(band.critical)].max(initial=0.0))
+        needed = LEARNED_RATIO * critical / gain / learned.total
+        times = max(needed, self._times(band.limits))
+        if times > 1:
+            more["rows_needed"] = self._needed(times)
             words = (
-                "Jointly right: nothing learned from u and the features predicts z²."
+                f"Cannot tell whether jointly right: a factor of {tolerance:g} that "
+                "depends on two variables at once could hide."
             )
-            return self._verdict(JOINT, "yes", words)
-        where, ratio = describe_region(found.copied.rows, found.learned)
-        words = f"uncertainties are {off_by(ratio * self._average.zms)} for {where}"
-        return self._verdict(JOINT, "no", f"Not jointly right: {words}.")
+            return self._verdict(JOINT, "cannot tell", words, **more)
+        words = (
+            "Jointly right: ordered by what trees learned from other rows, u is "
+            f"{between(band.limits)} everywhere{self._than}."
+        )
+        return self._verdict(JOINT, "yes", words, **more)
 
     def coverage(self) -> Verdict:
-        """Answer whether the same multiple of u holds 95 % of the errors everywhere."""
-        if self._shuffled is None:
+        """Answer whether limits hold the share of errors they claim, everywhere."""
+        if self._scan is None:
             return self._nothing_to_go_by(COVERAGE, "intervals hold")
-        reach = self._shuffled.whole.reach
+        rows, few, found = self._rows, False, (0.0, 0.0, 0.0)
+        level = 1 - self._plan.level(LAW_SHARE) / len(self._held)
+        for each in self._held:
+            inside = each.inside.astype(np.float64)
+            *_, n = interval_of_all(inside, rows.group_codes, level, rows.weights)
+            share = rows.mean(inside)
+            low, high = wilson_limits(share * n, n, level)
+            found = share, low, high
+            if not low <= each.target <= high:
+                words = (
+                    f"Intervals do not hold what they claim: {each.name} hold "
+                    f"{_shares(found)} of all errors, not {100 * each.target:.0f} %."
+                )
+                return self._verdict(
+                    COVERAGE, "no", words, p_adjusted=None, interval=found
+                )
+            few |= n * (1 - each.target) < FEWEST_OUTSIDE
+            few |= not each.bounds[0] <= low <= high <= each.bounds[1]
+        names = " and ".join(each.name for each in self._held)
+        claims = " and ".join(f"{100 * each.target:.0f} %" for each in self._held)
         if self._rejects(COVERAGE):
-            outside = (np.abs(self._rows.z) > reach).astype(np.float64)
-            where, share = self._where_shifted("outside", outside)
-            words = (
-                f"Intervals do not hold everywhere: ±{reach:.3g} u hold 95 % of all "
-                f"errors, but {100 * (1 - share):.0f} % for {where}."
+            band, worst = self._worst(COVERAGE)
+            mean = float(band.sums.sum() / band.variable.sizes.sum())
+            low, value, high = np.clip(
+                mean + np.array([worst.low, worst.value, worst.high]), 0, 1
             )
-            return self._verdict(COVERAGE, "no", words)
-        words = f"Intervals hold: ±{reach:.3g} u hold 95 % of the errors everywhere."
-        return self._verdict(COVERAGE, "yes", words)
+            found = float(value), float(low), float(high)
+            words = (
+                f"Intervals do not hold everywhere: {band.what} hold "
+                f"{100 * mean:.0f} % of all errors, but {_shares(found)} for "
+                f"{band.variable.words(worst.inside)[0]}."
+            )
+            return self._verdict(COVERAGE, "no", words, interval=found)
+        if few:
+            words = f"Cannot tell whether intervals hold: few lie beyond {names}."
+            return self._verdict(COVERAGE, "cannot tell", words, interval=found)
+        words = f"Intervals hold: {names} hold {claims} of the errors everywhere."
+        return self._verdict(COVERAGE, "yes", words, interval=found)
+
+
+def _shares(found: tuple[float, float, float]) -> str:
+    """Return a share and its limits, in per cent."""
+    return "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * each for each in found))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ..judging.scan import FACTORS
 from ..judging.validation import AVERAGE, BIAS
 from ..oddities import Shift
 from .results import Results
@@ -99,25 +98,21 @@ def _difference(shift: Shift) -> str:
 def _few_rows(results: Results) -> Iterator[Caution]:
     """Warn where large faults could hide, with how large they could be."""
     validation, rows = results.final.validation, results.rows.n_rows
-    seen = {
-        name: verdict.seen
+    found = {
+        name: verdict.at_most
         for name, verdict in validation.verdicts.items()
-        if name in validation.local and verdict.seen is not None
+        if name in validation.local and verdict.at_most is not None
     }
-    hidden = any(factor > validation.tolerance for factor in seen.values())
+    hidden = any(factor > validation.tolerance for factor in found.values())
     if rows >= FEW_ROWS and not hidden:
         return
-    if seen:
-        name = max(seen, key=lambda each: seen[each])
-        size = f"nearly a factor of {seen[name]:.3g}"
-        if seen[name] > FACTORS[-1]:
-            size = f"a factor of {FACTORS[-1]:g} or more"
+    if found:
+        name = max(found, key=lambda each: found[each])
         along = "grouped" if results.rows.is_labelled(name) else "ordered"
         words = (
             f"With {rows:,} rows and errors of this shape, u of a tenth of the rows, "
-            f"{along} by {variable(name)}, could be too small by {size}, and "
-            "no one would have seen it. Fewer rows than a tenth could hide still "
-            "larger faults."
+            f"{along} by {variable(name)}, could be off by a factor of "
+            f"{found[name]:.3g}. Fewer rows could hide still larger faults."
         )
     else:
         words = f"There are only {rows:,} rows: only gross faults could be found."

@@ -23,9 +23,15 @@ from .._support.citations import (
     WITHIN,
 )
 from .._support.version import __version__
-from ..judging.scan import FINE_BINS, LEAST_SHARE, POWER, SHUFFLED_ROWS
+from ..judging.scan import EXACT_ROWS, LARGEST, MOST_BINS
 from ..judging.validation import JOINT, Validation
-from ..judging.verdicts import AVERAGE_SHARE, BIAS_SHARE, TESTS_SHARE
+from ..judging.verdicts import (
+    AVERAGE_SHARE,
+    BIAS_SHARE,
+    LAW_SHARE,
+    OWN_LEVEL,
+    TESTS_SHARE,
+)
 from ..monitoring.monitor import Monitor
 from .results import Results
 from .text import percent
@@ -115,37 +121,39 @@ def _tests(results: Results, cite: Citations) -> str:
     if not final.n_draws:
         return "There were too few rows, or errors, for any other test."
     names = "u" if len(results.rows.names) == 1 else "u and of each feature"
-    sets = "sets"
-    if results.rows.n_rows > SHUFFLED_ROWS:
-        sets = f"sets of {SHUFFLED_ROWS:,} of the rows"
     together = ""
     if results.n_groups is not None:
         together = ", in which whole groups were kept together"
+    elif results.rows.n_rows > EXACT_ROWS:
+        together = (
+            f" (the {LARGEST:,} largest one by one, all others by the normal law of "
+            "their sums)"
+        )
     joint = ""
     if JOINT in final.verdicts:
         joint = (
             " For all variables jointly, trees by gradient "
             f"boosting{cite(BOOSTING)} predict the z² of each of two folds from the "
-            "other; the statistic is the gain in likelihood, by the gamma law."
+            "other, and rows are ordered by that."
         )
     return (
-        f"A share of {percent(TESTS_SHARE)} is that of scans, and the rest a reserve. "
-        f"The values of {names} were put in up to {FINE_BINS} bins, equal values "
-        "together (labels: one bin each); the statistic is the largest likelihood "
-        "ratio, by the gamma law, of the ⟨Z²⟩ of a region and that of the other rows, "
-        f"over runs of neighbouring bins with at least {percent(LEAST_SHARE)} of the "
-        "rows (over sets of labels). Regions are thus judged relative to the average. "
-        "Local bias is the largest difference of the mean of z of a region and of the "
-        "other rows, and local coverage that of the share of errors beyond "
-        f"{final.reach:.3g}u, the multiple of u that holds 95\u00a0% of all "
-        f"errors.{joint} p-values come from {final.n_draws:,} {sets} with "
-        f"shuffled z-scores{together}, and are corrected for all questions by "
-        f"step-down maxima{cite(STEP_DOWN)}. Where no fault was found, a variable was "
-        "answered “yes” only if uncertainties of a random tenth of the rows, side by "
-        "side along it, that are too small by a factor of "
-        f"{final.tolerance:g} (the tolerance) "
-        f"would have been found in at least {percent(POWER)} of shuffled sets, and the "
-        "average only if its interval allows no larger factor; otherwise “cannot tell”."
+        f"A share of {percent(LAW_SHARE)} is that of the share of errors held, "
+        f"{percent(TESTS_SHARE)} that of scans, and the rest a reserve. "
+        f"The values of {names} were put in up to {MOST_BINS} bins, equal values "
+        "together (labels: one bin each). The ⟨Z²⟩ of runs of neighbouring bins of "
+        "many lengths (of labels and sets of them) was compared with that of the other "
+        "rows by the likelihood ratio of the gamma law: regions are thus judged "
+        "relative to the average. Local bias is the difference of the mean of z, and "
+        f"local coverage that of the share of errors within {final.reach:.3g}u, the "
+        f"multiple of u that holds 95\u00a0% of all errors.{joint} By chance, such "
+        f"differences are as large as in {final.n_draws:,} sets with shuffled "
+        f"z-scores{together}; the largest of all{cite(STEP_DOWN)} makes intervals of "
+        "all regions that hold at once. An interval that excludes 1 means “no”, if "
+        f"the region's own interval of ⟨Z²⟩ ({percent(OWN_LEVEL)}), which knows tails, "
+        "does so, too. Otherwise a variable is answered “yes” if the intervals of "
+        "every tenth of the rows, and of every label of 5\u00a0% of them, lie within a "
+        f"factor of {final.tolerance:g} (the tolerance) of right, and “cannot tell” if "
+        "not."
     )
 
 

@@ -12,7 +12,6 @@ from .._support.drawing import printable
 from .._support.render import shorten_middle
 from ..comparison import Comparison
 from ..judging.intervals import Estimate
-from ..judging.scan import FACTORS
 from ..judging.tails import (
     NORMAL_BEYOND,
     SKEWED_E2,
@@ -154,34 +153,30 @@ def _counted(validation: Validation) -> str:
 def small_print(verdict: Verdict, confidence: float) -> str:
     """Return the numbers behind a verdict, in one line."""
     parts = []
-    if verdict.interval is not None and verdict.name in (BIAS, AVERAGE):
+    if verdict.interval is not None and (
+        verdict.name == AVERAGE or (verdict.name == BIAS and verdict.answer != "no")
+    ):
         share = BIAS_SHARE if verdict.name == BIAS else AVERAGE_SHARE
         level = 100 * (1 - share * (1 - confidence))
         parts.append(f"interval at {level:.4g}{NO_BREAK}%")
-    if verdict.region is not None and verdict.region.interval is not None:
+    if verdict.region is not None:
         low, high = verdict.region.interval
         parts.append(
             f"the factor for these {verdict.region.n:,} rows is between {low:.2g} and "
-            f"{high:.2g} (this holds for all regions that were looked at)"
+            f"{high:.2g}, relative to the average (this holds for all regions that "
+            "were looked at)"
         )
-    if verdict.seen is not None and verdict.answer != "no":
-        parts.append(_seen(verdict.name, verdict.seen))
+    elif verdict.at_most is not None:
+        where = "" if verdict.name == AVERAGE else ", in any tenth of the rows"
+        factor = f"a factor of {verdict.at_most:.3g}"
+        parts.append(f"u may be off by {factor} at most{where}")
+    if verdict.rows_needed is not None:
+        parts.append(f"about {verdict.rows_needed:,} rows would tell")
     if verdict.p_adjusted is not None:
-        # the bias of all rows is judged by its interval
-        what = "corrected p of regions" if verdict.name == BIAS else "corrected p"
-        parts.append(f"{what} = {verdict.p_adjusted:.3f}")
+        parts.append(f"corrected p = {verdict.p_adjusted:.3f}")
     if verdict.score is not None:
         parts.append(score_words(verdict, verdict.score))
     return "; ".join(parts)
-
-
-def _seen(name: str, factor: float) -> str:
-    """Return the failure that would have been found."""
-    if name == AVERAGE:
-        return f"u could be off by a factor of {factor:.3g}, but not by more"
-    if not math.isfinite(factor):
-        return f"even a factor of {FACTORS[-1]:g} in a tenth of the rows could hide"
-    return f"a factor of {factor:.3g} in a tenth of the rows would have been seen"
 
 
 def score_words(verdict: Verdict, score: float) -> str:
@@ -212,19 +207,17 @@ def meaning_of_answers(validation: Validation) -> dict[str, str]:
     error_rate = percent(1 - validation.confidence)
     return {
         "yes": (
-            "no fault was found, and a large one would have been seen. Large are "
-            "uncertainties that are off by the tolerance, a factor of "
-            f"{factor}: on average, or too small in a tenth of the rows, ordered by u "
-            "or a feature. For combinations and for intervals, yes only means that no "
-            "fault was found."
+            "uncertainties are right within the tolerance, a factor of "
+            f"{factor}: on average, and in every tenth of the rows, ordered by u, a "
+            "feature, or what can be learned from all of them."
         ),
         "no": (
-            f"there is a fault. Of sets without any, at most {error_rate} get a no to "
-            "any of these questions."
+            f"there is a fault. Of sets whose z-scores have one law everywhere, as "
+            f"they should, at most {error_rate} get a no to any of these questions."
         ),
         "cannot tell": (
-            "no fault was found, but a large one could hide: there are too few rows, "
-            "or the tails of the errors are too heavy."
+            "no fault was found, but one larger than the tolerance could hide: there "
+            "are too few rows, or the tails of the errors are too heavy."
         ),
     }
 
