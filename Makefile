@@ -147,7 +147,7 @@ recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on
 # Those of weights, targets, repeats and tails are in the text of their pages.
 studies: $(VENV)/.installed-bench  ## compute the tables of the documentation anew; hours
 	@mkdir -p $(BENCH_OUT)
-	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 120 --seed 1 \
+	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 300 --seed 1 \
 		--jobs 2 --out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		--out $(STUDIES)/monitor.md
