@@ -185,6 +185,17 @@ def test_a_color_replaces_the_color_of_the_main_artist(plot):
     assert same_color(shown, "#123456")
 
 
+def test_the_band_of_a_verdict_is_drawn_behind_the_bins():
+    rng = np.random.default_rng(2)
+    u = rng.uniform(1, 2, 1000)
+    found = validate(rng.normal(scale=u), u, n_draws=60, joint=False)
+    band, local = found.verdicts["u"].band, found.local["u"]
+    (drawn,) = plot_local_zms(local, band=band).collections[-1:]
+    ys = drawn.get_paths()[0].vertices[:, 1]
+    assert ys.min() == pytest.approx(local.overall[0] * band.low.min() ** 2)
+    assert ys.max() == pytest.approx(local.overall[0] * band.high.max() ** 2)
+
+
 def test_bins_that_say_nothing_are_grey_if_a_tolerance_is_given():
     vague = LOCAL.says_nothing(1.1)
     assert 0 < vague.sum() < vague.size

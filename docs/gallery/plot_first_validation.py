@@ -27,10 +27,10 @@ print(verdicts)
 # %%
 # The sentences say what is wrong and where it is worst. In the table, **p** is the
 # chance that a calibrated set looks as bad, corrected for all questions; at or below
-# 0.05 the answer is no. **seen** is what a yes is worth: the smallest factor by which
-# the uncertainties of a tenth of the rows would have to be too small to be found. **S**
-# is a score, with what a perfectly calibrated set of this size would score in
-# parentheses, and the last column is the fraction of bins whose interval contains 1.
+# 0.05 the answer is no. **within** says between which limits the factor lies that u
+# would have to be multiplied by to be right, in any tenth of the rows, or where it is
+# worst. **S** is a score, with what a perfectly calibrated set of this size would score
+# in parentheses, and the last column is the fraction of bins whose interval contains 1.
 #
 # The picture shows the evidence. Each point is a bin of 100 rows; the vertical line is
 # the confidence interval of its mean squared z-score :math:`\langle Z^2 \rangle`, which

@@ -49,6 +49,7 @@ from .judging.reliability import (
     pit_histogram,
     reliability_diagram,
 )
+from .judging.validation import LocalFactors
 from .maps import FactorTable, factor_tables
 from .monitoring.monitor import Monitor
 from .predictions import Predictions, as_predictions, fitted_names
@@ -281,12 +282,14 @@ def plot_local_zms(
     *,
     ax: Axes | None = None,
     tolerance: float | None = None,
+    band: LocalFactors | None = None,
     **style: Any,
 ) -> Axes:
     """Plot <Z²> of each bin with its interval against the variable; the target is 1.
 
     Bins whose interval misses 1 have another colour and marker. The average over all
     rows stands in the right margin. A triangle at the bottom is a bin whose <Z²> is 0.
+    A band holds the <Z²> of every tenth of the rows at once.
 
     Parameters
     ----------
@@ -297,6 +300,8 @@ def plot_local_zms(
     tolerance : float, optional
         A factor of u above 1. Bins that could be off by it both ways are grey: their
         interval holds 1 / tolerance² and tolerance², so that they say nothing.
+    band : LocalFactors, optional
+        The `band` of a verdict of :func:`validate` on a number.
     **style
         Properties of the points, a Matplotlib line; `color`, `marker` and `label`
         are those of the valid bins alone.
@@ -315,6 +320,10 @@ def plot_local_zms(
     overall = np.maximum(result.overall, bottom)
     unknown = None if tolerance is None else result.says_nothing(tolerance)
     x = _plot_bins(ax, result, result.zms, 1, overall, style, unknown)
+    if band is not None and not result.is_grouped:
+        at = (band.x_min + band.x_max) / 2
+        low, high = (result.overall[0] * each**2 for each in (band.low, band.high))
+        ax.fill_between(at, low, high, color=GREY, alpha=0.2, lw=0, zorder=0)
     if (zero := result.zms <= 0).any():
         look: Look = {"color": VERMILION, "transform": ax.get_xaxis_transform()}
         ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)

@@ -666,4 +666,4 @@ class Answers:
 
 def _shares(found: tuple[float, float, float]) -> str:
     """Return a share and its limits, in per cent."""
-    return "{:.0f} % [{:.0f}, {:.0f}]".format(*(100 * each for each in found))
+    return "{:.1f} % [{:.1f}, {:.1f}]".format(*(100 * each for each in found))

@@ -230,6 +230,8 @@ def _local_caption(stage: Stage, name: str) -> str:
     if verdict.attainable is not None:
         valid += f", attainable {percent(verdict.attainable)}"
     parts.append(valid)
+    if verdict.band is not None and not local.is_grouped:
+        parts.append("the band holds ⟨Z²⟩ of every tenth of the rows")
     grey = int(np.count_nonzero(local.says_nothing(stage.validation.tolerance)))
     if grey:
         bins = "1 grey bin has" if grey == 1 else f"{grey} grey bins have"
@@ -282,7 +284,12 @@ def _label(ax: Axes, name: str) -> None:
 
 
 def _local(validation: Validation, name: str, ax: Axes) -> None:
-    plot_local_zms(validation.local[name], ax=ax, tolerance=validation.tolerance)
+    plot_local_zms(
+        validation.local[name],
+        ax=ax,
+        tolerance=validation.tolerance,
+        band=validation.verdicts[name].band,
+    )
     _label(ax, name)
 
 
