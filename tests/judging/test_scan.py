@@ -94,7 +94,7 @@ def test_a_picture_holds_the_smallest_regions_that_matter():
 @pytest.mark.parametrize("heavy", [False, True])
 def test_sums_that_are_drawn_are_like_those_of_shuffled_rows(monkeypatch, heavy):
     rng = np.random.default_rng(1)
-    n = 25_000
+    n = 6000
     u, x = rng.gamma(3, 1, n), rng.normal(size=n)
     z = rng.standard_t(3, n) if heavy else rng.normal(size=n)
     drawn = scanned(u * z, u, {"x": x}, n_draws=300)

@@ -42,7 +42,7 @@ from .references import shuffled_rows
 from .regions import label_words, range_words
 from .validation import BIAS, COVERAGE, JOINT, LocalFactors
 
-FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 400, 50  # of a number; the latter if many
+FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 400, 100  # of a number; the latter if many
 LEAST_ROWS, ENOUGH_ROWS = 10, 100  # of a run: at least, and what is never asked for
 LEAST_SHARE, FINE_SHARE = 0.08, 0.0025  # of few rows, and of many
 RARE = "rare labels"
@@ -50,8 +50,8 @@ RARE_ROWS = 20  # labels, and values of a number, with fewer are no region
 SCALES = (0.02, 0.08, 0.25)  # shares between which runs share a critical value
 STEPS = 6  # runs of a length start at so many places within that length
 AT_ONCE, IN_CACHE = 2**20, 2**15  # numbers that are shuffled, and compared, at a time
-EXACT_ROWS = 20_000  # of more rows, bin sums are drawn rather than rows
-LARGEST = 1000  # z-scores that are drawn one by one, even then
+EXACT_ROWS = 5000  # of more rows, bin sums are drawn rather than rows
+LARGEST, LARGEST_SHARE = 1000, 0.05  # z-scores that are drawn one by one, even then
 DRAWN_AT_ONCE = 50  # sets
 MOST_SHUFFLED = 50_000  # rows with weights or groups; of more, some are taken
 N_FOLDS, LEAST_LEARNED, MOST_LEARNED = 2, 60, 25_000  # folds and rows of trees
@@ -59,7 +59,6 @@ N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 TENTH, FLAG = 0.1, 0.05  # share of the rows, or of a label, that a yes is about
 
 Some = npt.NDArray[np.bool_]  # which of the bins
-Sums = Mapping[str, Mapping[str, Floats]]  # by what is summed and by variable
 
 
 @dataclass(frozen=True, eq=False)
@@ -643,7 +642,8 @@ def _drawn_sums(
     bin is normal; of shares, binomial. Sums are drawn by themselves, which makes the
     largest of all statistics a little larger if they have something in common.
     """
-    top = np.argpartition(rows.z2, rows.n_rows - LARGEST)[-LARGEST:]
+    n_top = min(LARGEST, int(LARGEST_SHARE * rows.n_rows))
+    top = np.argpartition(rows.z2, rows.n_rows - n_top)[-n_top:]
     others = np.ones(rows.n_rows, dtype=np.bool_)
     others[top] = False
     body = {what: (x[others].mean(), x[others].std()) for what, x in values.items()}
@@ -655,11 +655,11 @@ def _drawn_sums(
             counts = rng.binomial(sizes.astype(np.int64), share, shape)
             return counts.astype(np.float64)
         # rows that trees have learned from are some of all, and get some of them
-        here = np.flatnonzero(rng.random(count * LARGEST) < n_rows / rows.n_rows)
-        cells = v.codes[rng.integers(n_rows, size=here.size)] * count + here // LARGEST
+        here = np.flatnonzero(rng.random(count * n_top) < n_rows / rows.n_rows)
+        cells = v.codes[rng.integers(n_rows, size=here.size)] * count + here // n_top
         number = np.bincount(cells, minlength=v.n_bins * count).reshape(shape)
         left, (mean, spread) = np.maximum(0.0, sizes - number), body[what]
-        largest = values[what][top][here % LARGEST]
+        largest = values[what][top][here % n_top]
         sums = np.bincount(cells, largest, v.n_bins * count).reshape(shape)
         noise = np.sqrt(left) * rng.standard_normal(shape)
         result: Floats = sums + left * mean + spread * noise

@@ -192,7 +192,7 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
     >>> verdicts.answer
     'no'
     >>> verdicts.verdicts["x"].region.where
-    'x above 69.69'
+    'x above 68.96'
     >>> verdicts.verdicts["average"].answer, verdicts.verdicts["u"].answer
     ('no', 'yes')
     """

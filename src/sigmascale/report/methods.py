@@ -126,8 +126,8 @@ def _tests(results: Results, cite: Citations) -> str:
         together = ", in which whole groups were kept together"
     elif results.rows.n_rows > EXACT_ROWS:
         together = (
-            f" (the {LARGEST:,} largest one by one, all others by the normal law of "
-            "their sums)"
+            f" (the largest, up to {LARGEST:,}, one by one, all others by the normal "
+            "law of their sums)"
         )
     joint = ""
     if JOINT in final.verdicts:
