@@ -298,6 +298,26 @@ def against_intervals(quick: bool) -> list[Row]:
     ]
 
 
+def verdicts_against_sorting(quick: bool) -> list[Row]:
+    """Compare verdicts on many rows, with five features, with sorting all columns."""
+    rows = []
+    for n_rows, most in ((10**5, 40), (10**6, 15))[: 1 if quick else 2]:
+        rng = np.random.default_rng(0)
+        u, X = rng.gamma(3, 1, n_rows), rng.normal(size=(n_rows, 5))
+        error = rng.normal(scale=u)
+        columns = [u, *X.T]
+        seconds = best_seconds(
+            {
+                "sort": lambda columns=columns: [np.sort(each) for each in columns],
+                "verdicts": partial(ss.validate, error, u, X),
+            },
+            budget=2 if quick else 15,
+        )
+        name = f"validate, {n_rows:.0e} rows, 5 features / np.sort of all columns"
+        rows.append(quotient(name, seconds, "verdicts", "sort", at_most=most))
+    return rows
+
+
 def against_drawing(quick: bool) -> list[Row]:
     """Compare simulated scores with drawing the random numbers that they need."""
     data = sample(QM9_ROWS)
@@ -485,6 +505,7 @@ SECTIONS: list[Callable[[bool], list[Row]]] = [
     against_sorting,
     against_bootstrap,
     against_intervals,
+    verdicts_against_sorting,
     against_drawing,
     against_uncertainty_toolbox,
     distributions,
