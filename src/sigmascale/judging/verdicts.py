@@ -19,7 +19,7 @@ from typing import Any, overload
 import numpy as np
 
 from .._support.checks import check_count, check_fraction, rng_from
-from .._support.notices import about_subject, noted, warn
+from .._support.notices import about_subject, noted, quiet, warn
 from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import (
@@ -67,6 +67,7 @@ SIMULATED_ROWS = 4_000_000  # of all these sets
 AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.2, 0.05, 0.05, 0.7
 OWN_LEVEL = 0.99  # of the interval of a region, that must agree with the scan
 LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
+SHARES = (0.8, 0.95)  # of errors that given distributions should hold
 FEWEST_OUTSIDE = 5  # errors beyond limits, below which their share says little
 _ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 
@@ -226,7 +227,7 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
 
     average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), generator)
     reach = quantile_of(np.abs(rows.z), 0.95, rows.weights)
-    held = [Held.of_multiple(rows, reach, plan.tolerance)]
+    held = Held.all_of(rows, reach, plan.tolerance)
     scan = None
     if number_of_units(rows) >= FEWEST and average.zms > 0:
         scan = Scan.of(
@@ -365,12 +366,29 @@ class Held:
     bounds: tuple[float, float]
 
     @classmethod
-    def of_multiple(cls, rows: Predictions, reach: float, tolerance: float) -> Held:
-        """Return which errors the multiple of u holds that holds 95 % of all."""
-        size = np.abs(rows.z)
-        bounds = (rows.mean(size <= reach * by) for by in (1 / tolerance, tolerance))
-        low, high = bounds
-        return cls(f"±{reach:.3g} u", 0.95, size <= reach, (low, high))
+    def all_of(cls, rows: Predictions, reach: float, tolerance: float) -> list[Held]:
+        """Return what distributions hold; or the multiple of u that holds 95 % of all.
+
+        `reach` is that multiple.
+        """
+        if rows.distributions is None:
+            sizes = {(f"±{reach:.3g} u", 0.95): np.abs(rows.z) / reach}
+        else:
+            sizes = {}
+            for share in SHARES:
+                with quiet():  # of levels beyond the rows
+                    low, high = rows.distributions.interval(share).T
+                off = np.abs(rows.truth - (low + high) / 2)
+                sizes[f"intervals of {100 * share:g} %", share] = 2 * off / (high - low)
+        return [
+            cls(
+                name,
+                share,
+                size <= 1,
+                (rows.mean(size <= 1 / tolerance), rows.mean(size <= tolerance)),
+            )
+            for (name, share), size in sizes.items()
+        ]
 
 
 def number_of_units(rows: Predictions) -> float:
