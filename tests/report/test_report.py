@@ -27,20 +27,22 @@ from sigmascale.exceptions import (
 from sigmascale.report import report_html, write_report
 
 DATA = ss.datasets.make_molecules(1600, seed=4)
+# those of heavy molecules are far too small
+U = DATA.uncertainty * np.where(DATA.mass > 120, 0.3, 1.0)
 TABLE = pl.DataFrame(
     {
-        "u": DATA.uncertainty,
+        "u": U,
         "mass": DATA.mass,
         "phase": np.where(DATA.mass > 120, "heavy", "light"),
     }
 )
 CAL, TEST = slice(0, 800), slice(800, 1600)
 LEARNED = (TABLE[CAL], DATA.error[CAL])
-JUDGED = (DATA.error[TEST], DATA.uncertainty[TEST], TABLE[TEST].drop("u"))
+JUDGED = (DATA.error[TEST], U[TEST], TABLE[TEST].drop("u"))
 SCALER = ss.RakedScaling(n_bins=6, shrinkage=5.0).fit(*LEARNED)
 SCALED = SCALER.predict(TABLE[TEST])
-BEFORE = ss.validate(*JUDGED)
-AFTER = ss.validate(JUDGED[0], SCALED, JUDGED[2], ties=JUDGED[1])
+BEFORE = ss.validate(*JUDGED, tolerance=3)
+AFTER = ss.validate(JUDGED[0], SCALED, JUDGED[2], ties=JUDGED[1], tolerance=3)
 BOTH = {"recalibrated": AFTER, "scaler": SCALER, "calibration": LEARNED}
 
 
@@ -205,14 +207,13 @@ def test_the_small_print_has_what_a_verdict_rests_on(page):
     assert f"p = {failed.p_adjusted:.3f}" in before["mass"]
     score = f"S = {failed.score:.3f}, attainable {failed.target:.3f} ± "
     assert score in before["mass"]
-    assert "seen" not in before["mass"]
     passed = AFTER.verdicts["u"]
     assert passed.answer == "yes"
-    assert re.search(f"factor of {passed.seen:.3g} .*seen", after["u"])
+    assert re.search(f"off by a factor of {passed.at_most:.3g} at most", after["u"])
     assert re.match("interval at 99 %; .* factor of ", after["average"])
     assert "p =" not in after["average"]
     assert "S = " not in after["joint"]
-    assert re.match("interval at 99.75 %; corrected p of regions = ", after["bias"])
+    assert re.match("interval at 99.75 %; corrected p = ", after["bias"])
 
 
 @pytest.fixture(scope="module")
@@ -263,14 +264,16 @@ def test_the_headline_is_that_of_the_end_and_names_the_beginning(few, words_only
 
 def test_sixty_rows_cannot_tell_and_the_report_says_what_could_hide(few, words_only):
     assert few.answer == "cannot tell"
-    unseen = dataclasses.replace(few.verdicts["u"], seen=np.inf)
+    vague = {"limits": (0.2, 4.5), "rows_needed": 700}
+    unseen = dataclasses.replace(few.verdicts["u"], **vague)
     page = report_html(dataclasses.replace(few, verdicts=few.verdicts | {"u": unseen}))
     assert headline(page)[0] == "unsure"
     assert ("unsure", "?", "cannot tell") in marks_of(page)[:-3]
     (shown,) = verdicts_of(page)
     _, sentence, note = shown[list(few.verdicts).index("u")]
     assert sentence == few.verdicts["u"].sentence
-    assert "could hide" in note
+    assert "off by a factor of 5 at most" in note
+    assert "about 700 rows would tell" in note
 
 
 def test_sections_stand_in_their_order(page):
@@ -658,13 +661,13 @@ def test_methods_state_the_actual_numbers(page):
         "Student's t",
         "5 % .*bias",
         "99.75 % interval of the mean of z",
-        "60 % .*scans",
-        "50 bins",
-        "8 % of the rows",
+        "70 % .*scans",
+        "400 bins",
+        "tenth of the rows",
         f"{AFTER.reach:.3g}u.* 95 %",
         "gradient boosting",
         "400 sets .*shuffled",
-        "factor of 2 ",
+        "factor of 3 ",
         "seed 0",
     ):
         assert re.search(words, judging), words
@@ -783,15 +786,15 @@ def test_a_large_normal_set_gets_only_the_cautions_that_always_apply(words_only)
 def test_a_few_rows_are_said_to_be_few_with_what_they_cannot_tell(few, words_only):
     found = cautions_of(*perfect(60))
     assert list(found) == [FEW, *ALWAYS]
-    most = max(few.verdicts[name].seen for name in ("u", "x"))
+    known = [few.verdicts[name].at_most for name in ("u", "x")]
     assert "60 rows" in found[FEW]
-    size = "factor of 6 or more" if most > 6 else f"factor of {most:.3g}"
-    assert size in found[FEW]
+    assert known == [None, None]  # of no tenth of so few rows
+    assert "only gross faults" in found[FEW]
 
 
 def test_many_rows_in_which_large_faults_could_hide_are_said_too(words_only):
     found = ss.validate(*perfect(2000))
-    vague = dataclasses.replace(found.verdicts["x"], seen=2.5)
+    vague = dataclasses.replace(found.verdicts["x"], limits=(0.6, 2.5))
     judged = dataclasses.replace(found, verdicts=found.verdicts | {"x": vague})
     (heading, text), *_ = cautions(report_html(judged)).items()
     assert FEW in heading
@@ -804,10 +807,10 @@ def test_heavy_tails_are_said_and_doubted_where_the_average_has_an_answer(words_
     features = {"x": rng.normal(size=3000)}
     average = ss.validate(z, u, features).verdicts["average"]
     assert not ss.tails(z, u).zms_is_reliable
-    expected = [HEAVY, *([] if average.answer == "cannot tell" else [DOUBTED]), *ALWAYS]
-    assert list(cautions_of(z, u, features)) == expected
+    doubted = [] if average.answer == "cannot tell" else [DOUBTED]
+    assert list(cautions_of(z, u, features)) == [FEW, HEAVY, *doubted, *ALWAYS]
     # errors three times as large leave no doubt of the answer, but of what it rests on
-    assert list(cautions_of(3 * z, u, features)) == [HEAVY, DOUBTED, *ALWAYS]
+    assert list(cautions_of(3 * z, u, features)) == [FEW, HEAVY, DOUBTED, *ALWAYS]
 
 
 def test_bias_is_said_by_its_verdict_alone(words_only):
@@ -953,9 +956,6 @@ def test_groups_that_are_too_small_are_said_by_the_report_without_a_warning(word
     said = cautions(report_html(found, recalibrated=found))
     (noted,) = (text for heading, text in said.items() if "was judged" in heading)
     assert re.search("1 of 2 groups of `kind` .* 5 rows", noted)
-    # nor can anything be told of them by their label
-    (hidden,) = (text for heading, text in said.items() if FEW in heading)
-    assert re.search("by kind,.*factor of 6 or more", hidden)
 
 
 def test_cautions_are_counted_above(page):

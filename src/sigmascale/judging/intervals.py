@@ -43,6 +43,9 @@ LARGEST_VALUES = 60  # of a simulated sample; the others are summed by their mom
 LIGHT = 200.0  # degrees of freedom beyond which errors are as good as normal
 MOST_FITTED = 10_000  # rows that a law is fitted to
 REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
+SAME_ZEROS = (
+    0.1  # difference of the shares of errors that are 0, in laws that are alike
+)
 HEAVIER = 9.0  # twice the log-likelihood that the heaviest tail not ruled out may lose
 
 Weights = tuple[slice, Floats]  # some of the resamples, and their weights
@@ -581,7 +584,12 @@ class Average:
         return f"<Z²> = {self.zms:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
-def average_of(rows: Predictions, level: float, rng: np.random.Generator) -> Average:
+def average_of(
+    rows: Predictions,
+    level: float,
+    rng: np.random.Generator,
+    rest: Predictions | None = None,
+) -> Average:
     """Return the mean of z² of all rows, with an interval of that coverage.
 
     The mean of a sample of z² says little about rare, enormous errors that the sample
@@ -595,7 +603,8 @@ def average_of(rows: Predictions, level: float, rng: np.random.Generator) -> Ave
 
     A lower limit is also taken from sets whose largest z² were reduced, which can only
     make the mean smaller: a few more enormous errors never make uncertainties look
-    better.
+    better. If there are other rows, and tails here are not heavier than there, these
+    tell how heavy tails may be.
     """
     z2, groups, weights = rows.z2, rows.group_codes, rows.weights
     mean = rows.mean(z2)
@@ -604,6 +613,11 @@ def average_of(rows: Predictions, level: float, rng: np.random.Generator) -> Ave
     low, high, n_effective = interval_of_all(z2, groups, level, weights)
     low = max(0.0, low)
     nu, nu_low = fit_nu(rows.z, weights)
+    if rest is not None:
+        zeros = abs(rows.mean(rows.z == 0) - rest.mean(rest.z == 0))
+        known = fit_nu(rest.z, rest.weights)[1]
+        if zeros < SAME_ZEROS and nu >= known:
+            nu_low = max(nu_low, known)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
     low = min(low, mean / _mean_quantiles(nu, n, upper, rng)[1])

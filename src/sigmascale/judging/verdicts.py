@@ -65,7 +65,7 @@ SIMULATED_ROWS = 4_000_000  # of all these sets
 # how the error rate is shared out; a reserve is left for what heavy tails hide from
 # the interval of the average
 AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.2, 0.05, 0.05, 0.7
-OWN_LEVEL = 0.99  # of the interval of a region, that must agree with the scan
+OWN_RATE = 0.05  # of the own intervals of all regions of a size, that must agree
 LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
 SHARES = (0.8, 0.95)  # of errors that given distributions should hold
 FEWEST_OUTSIDE = 5  # errors beyond limits, below which their share says little
@@ -530,8 +530,10 @@ class Answers:
         regions, wider, where = [], [], ""
         mean = rows.mean(rows.z2)
         for inside, factor, low, high, _ in band.wrong():
-            there = rows.take(inside[band.variable.codes])
-            own = average_of(there, OWN_LEVEL, self._rng)
+            here = inside[band.variable.codes]
+            there = rows.take(here)
+            level = 1 - OWN_RATE * there.total / rows.total
+            own = average_of(there, level, self._rng, rows.take(~here))
             low = min(low, math.sqrt(own.low / mean))
             high = max(high, math.sqrt(own.high / mean))
             wider.append((low, high))
@@ -599,7 +601,8 @@ class Answers:
         assert self._scan is not None
         rows, (band, worst) = self._scan.rows, self._worst(BIAS)
         there = rows.take(worst.inside[band.variable.codes])
-        own = interval_of_all(there.z, there.group_codes, OWN_LEVEL, there.weights)
+        level = 1 - OWN_RATE * there.total / rows.total
+        own = interval_of_all(there.z, there.group_codes, level, there.weights)
         low, high = (x - rows.mean(rows.z) for x in own[:2])
         low, high = min(low, worst.low), max(high, worst.high)
         where = band.variable.words(worst.inside)[0]

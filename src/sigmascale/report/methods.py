@@ -29,7 +29,6 @@ from ..judging.verdicts import (
     AVERAGE_SHARE,
     BIAS_SHARE,
     LAW_SHARE,
-    OWN_LEVEL,
     TESTS_SHARE,
 )
 from ..monitoring.monitor import Monitor
@@ -149,8 +148,8 @@ def _tests(results: Results, cite: Citations) -> str:
         f"differences are as large as in {final.n_draws:,} sets with shuffled "
         f"z-scores{together}; the largest of all{cite(STEP_DOWN)} makes intervals of "
         "all regions that hold at once. An interval that excludes 1 means “no”, if "
-        f"the region's own interval of ⟨Z²⟩ ({percent(OWN_LEVEL)}), which knows tails, "
-        "does so, too. Otherwise a variable is answered “yes” if the intervals of "
+        "the region's own interval of ⟨Z²⟩, which knows tails, does so, too. Otherwise "
+        "a variable is answered “yes” if the intervals of "
         "every tenth of the rows, and of every label of 5\u00a0% of them, lie within a "
         f"factor of {final.tolerance:g} (the tolerance) of right, and “cannot tell” if "
         "not."
