@@ -636,10 +636,9 @@ def test_check_tells_bias_and_what_cannot_be_told(sigmascale):
     pl.DataFrame({"E": rng.normal(scale=u), "u": u}).write_csv("honest.csv")
     done = sigmascale("check", "honest.csv")
     assert done.code == 4
-    assert re.search(r"\? Cannot tell .*consistent", done.out)
+    assert re.search(r"\? Along u, one cannot tell", done.out)
     assert done.out.splitlines()[-1].startswith("Cannot tell")
     assert sigmascale("check", "honest.csv", "--tolerate", "cannot-tell").code == 0
-    assert sigmascale("check", "honest.csv", "--tolerance", "9").code == 0
 
 
 def test_check_takes_groups_and_confidence(sigmascale):

@@ -143,7 +143,7 @@ def test_check_prints_the_table_of_targets_and_ends_with_the_worst_answer(
         assert f"{name}: uncertainties of" in page
     found = json.loads(run.out)
     assert found["answer"] == "no"
-    assert found["recalibrated"]["targets"]["gap"]["answer"] == "yes"
+    assert found["recalibrated"]["targets"]["gap"]["answer"] != "no"
     assert run.code == {"yes": 0, "cannot tell": 4}[found["recalibrated"]["answer"]]
     assert run.err == ""
     run = sigmascale(

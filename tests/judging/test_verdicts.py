@@ -385,9 +385,20 @@ def test_verdicts_print_and_serialise():
     assert "from 20 bins of u" in lines[-1]
     assert all(len(line) < 80 for line in lines[4:])
     assert found._repr_html_().count("<tr>") == 7
-    assert repr(found).splitlines() == lines[:6]
+    assert repr(found).splitlines() == lines[:4]
     for format in ("markdown", "latex"):
         assert "coverage" in found.to_table(format)
+
+
+def test_regions_and_the_band_are_serialised():
+    error = ERROR * np.where(MASS > 0.5, 2.0, 1.0)
+    found = judge(error, U, FEATURES)
+    table = json.loads(json.dumps(found.to_dict(), allow_nan=False))["verdicts"]["mass"]
+    (region,) = found.verdicts["mass"].regions
+    assert table["regions"][0]["where"] == region.where
+    assert table["regions"][0]["interval"] == list(region.interval)
+    assert table["limits"] == list(region.interval)
+    assert table["band"]["high"] == found.verdicts["mass"].band.high.tolist()
 
 
 def test_the_same_seed_gives_the_same_verdict_and_another_a_similar_one():

@@ -144,7 +144,8 @@ class Verdict(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields, nested ones too."""
-        return super().to_dict() | {"passed": self.passed}
+        regions = [each.to_dict() for each in self.regions]
+        return super().to_dict() | {"passed": self.passed, "regions": regions}
 
     def _cells(self) -> Cells:
         valid = score = "-"

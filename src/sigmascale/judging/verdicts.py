@@ -372,7 +372,7 @@ class Held:
         `reach` is that multiple.
         """
         if rows.distributions is None:
-            sizes = {(f"±{reach:.3g} u", 0.95): np.abs(rows.z) / reach}
+            sizes = {(f"±{reach:.3g} u", 0.95): np.abs(rows.z) / (reach or 1.0)}
         else:
             sizes = {}
             for share in SHARES:
