@@ -679,6 +679,7 @@ def test_answers_p_and_intervals_belong_together(first):
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ZeroErrorBinWarning")
 @pytest.mark.parametrize("law", ["t(3)", "zeros"])
 def test_size_is_seldom_blamed_where_only_the_shape_of_z_differs(law):
     blamed = 0
