@@ -216,8 +216,7 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     report = arguments.index("--report")
     told = json.loads(sigmascale(*arguments[:report], "--json").out)
     assert_scores(shown_scores(person, "verdict"), told)
-    region = told["verdicts"][HOSTILE[2]]["region"]
-    assert region is not None
+    region = told["verdicts"][HOSTILE[2]]["regions"][0]
     person.click("#verdict [data-verdict] button", "Show these rows")
     person.wait("document.querySelector('#verdict .rows')")
     assert f"{region['n']} rows with" in person.text("#verdict .rows")

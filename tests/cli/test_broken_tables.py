@@ -269,8 +269,8 @@ def test_what_is_merely_unusual_works_and_gives_the_same_numbers(
     (tmp_path / file).write_bytes(content)
     spaced = b" , " in content
     options = ["--uncertainty", " u "] if spaced else []
-    for source, target in (("plain.csv", "x.csv"), (file, "y.csv")):
-        named = options if source == file else []
+    tables = (("plain.csv", []), (file, options))
+    for (source, named), target in zip(tables, ("x.csv", "y.csv"), strict=True):
         done = sigmascale("apply", scaler, source, "-o", target, *named)
         assert (done.code, done.err) == (0, "")
     x, y = (pl.read_csv(tmp_path / name) for name in ("x.csv", "y.csv"))
@@ -278,7 +278,8 @@ def test_what_is_merely_unusual_works_and_gives_the_same_numbers(
     assert x[:, -1].to_list() == y[:, -1].to_list()
     errors = y[:, 0].cast(pl.String).str.strip_chars().cast(pl.Float64)
     assert errors.to_list() == FRAME["E"].to_list()
-    assert sigmascale("check", file, *options).code == 1
+    codes = [sigmascale("check", each, *named).code for each, named in tables]
+    assert codes[0] == codes[1] in (1, 4)
 
 
 def test_files_that_are_not_there_folders_and_locked_files_are_refused(

@@ -7,7 +7,6 @@ import pytest
 from scipy import integrate, optimize, stats
 
 from sigmascale.exceptions import FewRowsWarning
-from sigmascale.maps import UNCERTAINTY, evaluate
 from sigmascale.maps.laws import NORMAL, EmpiricalLaw, QuantileTable
 
 RNG = np.random.default_rng(0)
@@ -237,15 +236,6 @@ def test_each_bin_of_the_scale_has_the_law_of_its_own_rows(by_bins):
         law.draws(draws, codes), np.tile(law.quantiles(p[:1] * 5, codes), 3)
     )
     assert "in 2 bins" in law.words
-
-
-def test_the_map_of_a_quantile_is_that_of_the_law(by_bins):
-    law = by_bins
-    scale = np.linspace(1, 3, 30)
-    for each in (law, NORMAL):
-        node = each.quantile_node(UNCERTAINTY, 0.9)
-        expected = each.quantiles(np.array([0.9]), each.codes(scale))[:, 0]
-        np.testing.assert_allclose(evaluate(node, [scale], 30), expected)
 
 
 def test_a_scale_that_is_all_alike_has_one_law():
