@@ -517,3 +517,15 @@ def test_intervals_stay_sane_where_one_row_decides_on_the_scale(scaling, seed):
     limits = r.predict_interval(u[300:], 0.9)
     assert 2 < np.diff(limits).mean() < 3.2  # 2.5 would be right
     assert 0.84 < ss.picp(error[300:], limits) < 0.96
+
+
+def test_other_uncertainties_do_not_keep_the_distributions_of_old_ones():
+    X, error = make_rows(800)
+    p = ss.Predictions(error=error, y_std=X[:, 0], features={"x": X[:, 1]})
+    carried = ss.Recalibrator(QUICK).fit(p).apply(p)
+    assert carried.with_uncertainty(X[:, 0]).distributions is None
+    found = ss.compare([ss.TemperatureScaling()], carried, carried, method="moments")
+    u = ss.TemperatureScaling().fit(carried).predict(carried)
+    scored = found["Temperature"].test.distribution
+    assert scored.law == "normal"
+    assert scored.crps == pytest.approx(ss.crps(carried.errors, u))

@@ -622,8 +622,9 @@ class Predictions(Columns):
         return rows if weights is None else rows.changed(weights=weights)
 
     def with_uncertainty(self, uncertainty: Floats) -> Self:
-        """Return the same rows with other uncertainties."""
-        return self.changed(columns=(uncertainty, *self.columns[1:]))
+        """Return the same rows with other uncertainties, which have no law yet."""
+        columns = (uncertainty, *self.columns[1:])
+        return self.changed(columns=columns, distributions=None)
 
     def with_features(self, keys: Sequence[int | str] | None) -> Self:
         """Return the same rows with some of their features; None stands for all."""
