@@ -48,7 +48,7 @@ from .scaling.base import VarianceScaler
 from .scaling.boosted import BoostedScaling
 from .scaling.crossfit import make_folds, predict_unseen, rank
 from .scaling.devices import on_device, on_host
-from .scaling.shift import LEAST_ROWS, ShiftKind, learn_shift
+from .scaling.shift import LEAST_FOR_SHIFT, ShiftKind, learn_shift
 from .scaling.summaries import full_order
 
 LawKind = Literal["empirical", "normal"]
@@ -165,7 +165,7 @@ class Recalibrator(VarianceScaler):
         if not rows.z2.any():  # nothing is known of errors that are all 0
             return rows
         if self.shift == "constant" or (
-            self.shift == "auto" and rows.total >= LEAST_ROWS
+            self.shift == "auto" and rows.total >= LEAST_FOR_SHIFT
         ):
             labelled = set(rows.positions(categorical, "categorical"))
             found = learn_shift(rows, self.shift, labelled, seed)
@@ -528,12 +528,13 @@ class Recalibrator(VarianceScaler):
             )
             if self.shift_ is None:
                 return limits
-            X, limits, by_category = on_host(X, limits, by_category)
+            X, limits = on_host(X, limits)
+            rows = self._read(X)
         else:
-            predicted = self.predict(X)
+            rows = self._read(X)
+            predicted = self._predict_rows(rows)
             labels = _labels(by_category, predicted)
             limits = self.conformal_.interval(predicted, labels=labels, **how)
-        rows = self._read(X)
         location = np.zeros(rows.n_rows) if rows.y_pred is None else rows.y_pred
         return (location + self._shift_of(rows))[:, None] + limits
 

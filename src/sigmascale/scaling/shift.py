@@ -23,10 +23,9 @@ from .summaries import RowSummaries, full_order
 from .trees import SquaredLeaves, TreeOptions
 
 ShiftKind = Literal["constant", "auto"]
-LEAST_ROWS = 100  # fewer do not tell whether a shift is worth it
+LEAST_FOR_SHIFT = 100  # fewer do not tell whether a shift is worth it
 N_FOLDS = 5
 MAX_TREES, DEPTH, RATE, PSEUDO_ROWS = 100, 3, 0.08, 20.0
-ADVISED = 20_000  # rows that advice is made from
 ROWS_PER_LEAF = 50  # so many leaves would hold all rows
 
 
@@ -140,26 +139,6 @@ def learn_shift(
         unseen,
         gain=1 - rows.mean(lost[chosen]) / before if before else 0.0,
         standard_error=max(against.standard_error.values()) / before if before else 0.0,
-    )
-
-
-def shift_advice(rows: Predictions, seed: int = 0) -> str:
-    """Return that a shift is worth while, in a sentence; nothing if it is not.
-
-    Of very many rows, some tell as much.
-    """
-    if rows.total < LEAST_ROWS or not rows.errors.any():
-        return ""
-    if rows.n_rows > ADVISED:
-        which = np.random.default_rng(seed).choice(rows.n_rows, ADVISED, replace=False)
-        rows = rows.take(np.sort(which))
-    found = learn_shift(rows, "auto", set(), seed)
-    if found.kind == "none":
-        return ""
-    return (
-        f"Predictions are off on average, in a way that can be learned: a shift would "
-        f"lower squared errors of unseen rows by {100 * found.gain:.2g} ± "
-        f"{100 * found.standard_error:.1g} % (fit with --shift auto)."
     )
 
 
