@@ -552,3 +552,26 @@ def test_absurd_uncertainties_are_told_by_fit_and_apply(sigmascale):
     assert done.code == 0
     assert "s.json: " in words
     assert "Use quantiles and intervals" in words
+
+
+def test_a_bias_is_told_with_what_a_shift_would_gain_and_shifted_when_asked(sigmascale):
+    for frame, name in ((CALIBRATION, "calibration.csv"), (TEST, "test.csv")):
+        frame.with_columns(E=pl.col("E") + pl.col("u")).write_csv(name)
+    found = told(sigmascale("check", "calibration.csv", "--json"))
+    assert re.search(r"lower .* by \d+ ± \d.*--shift auto", found["advice"])
+    fit = ("fit", "calibration.csv", "-o", "s.json")
+    words = " ".join(sigmascale(*fit).out.split())
+    assert found["advice"] in words
+    done = sigmascale(*fit, "--shift", "auto")
+    assert "Predictions are shifted" in " ".join(done.out.split())
+    assert "--shift auto" not in done.out
+    apply = ("apply", "s.json", "test.csv", "--shift", "--quantiles", "0.05,0.95")
+    assert sigmascale(*apply, "--name", "new", "-o", "new.csv").code == 0
+    new = pl.read_csv("new.csv")
+    recalibrator = ss.load("s.json")
+    shift = recalibrator.predict_shift(new.select("u"))
+    expected = recalibrator.predict_quantiles(new.select("u"), [0.05, 0.95])
+    np.testing.assert_allclose(new["new_shifted"], shift)
+    np.testing.assert_allclose(new.select("new_q0.05", "new_q0.95"), expected)
+    inside = new["E"].is_between(new["new_q0.05"], new["new_q0.95"])
+    assert 0.84 < inside.mean() < 0.96
