@@ -795,3 +795,45 @@ def test_one_group_of_a_frame_is_refused(repeats):
     one = table.with_columns(text=pl.lit("same"))
     with pytest.raises(InvalidInputError, match="at least 2 labels"):
         frames.local_zms(one.lazy(), **NAMES, groups="text", n_bins=1)
+
+
+@pytest.mark.parametrize("shift", [None, "auto"])
+def test_quantiles_on_every_engine_are_those_of_memory(frame, data, shift):
+    X = data.select("u", *FEATURES)
+    error = data["E"] + 0.4 * data["u"] * (data["mass"] > 90)
+    scaling = ss.BoostedScaling(max_trees=20)
+    r = ss.Recalibrator(scaling, shift=shift).fit(X[:4000], error[:4000])
+    assert (r.shift_kind_ == "trees") == (shift == "auto")
+    # laws by bins of the scale, whatever unseen rows gain
+    z = error[:4000].to_numpy() / r.predict(X[:4000])
+    r.law_ = type(r.law_).learn(z, r.predict(X[:4000]), None, 5)
+    levels = [0.05, 0.5, 0.9]
+    ordered = data.sort("E")
+    expected = r.predict_quantiles(ordered.select("u", *FEATURES), levels)
+    for saved in (r, loads(dumps(r))):
+        found = collected(
+            frames.predict(
+                saved, frame, name="new", quantiles=levels, prediction="mass"
+            )
+        )
+        columns = [f"new_q{level:g}" for level in levels]
+        assert found.columns == [*data.columns, "new", *columns]
+        about = found["mass"].to_numpy()[:, None]
+        np.testing.assert_allclose(
+            found.select(columns).to_numpy() - about, expected, atol=1e-10
+        )
+
+
+def test_a_recalibrator_is_fitted_to_a_lazy_frame(frame, data):
+    X = data.select("u", *FEATURES)
+    how = {"features": FEATURES, **NAMES}
+    by_sums = frames.fit(ss.Recalibrator(ss.TemperatureScaling()), frame, **how)
+    expected = ss.TemperatureScaling().fit(X, data["E"])
+    np.testing.assert_allclose(by_sums.predict(X), expected.predict(X), rtol=1e-12)
+    boosted = ss.Recalibrator(ss.BoostedScaling(max_trees=20))
+    by_sample = frames.fit(boosted, frame, sample=5000, **how)
+    assert by_sample.n_sample_ < by_sample.n_samples_fit_ == N_ROWS
+    for r in (by_sums, by_sample):
+        held = ss.picp(data["E"], r.predict_interval(X, 0.9))
+        assert held == pytest.approx(0.9, abs=0.015)
+        assert loads(dumps(r)).describe() == r.describe()
