@@ -86,8 +86,8 @@ def check(
     tolerance: Annotated[
         float,
         typer.Option(
-            help="A failure that must not hide behind a yes: the factor by which the "
-            "uncertainties of a tenth of the rows may be too small.",
+            help="What a yes must exclude: that the uncertainties of a tenth of the "
+            "rows are off by this factor, too small or too large.",
             metavar="FACTOR",
         ),
     ] = 2.0,

@@ -682,6 +682,8 @@ class Answers:
             words = f"Cannot tell whether intervals hold: few lie beyond {names}."
             return self._verdict(COVERAGE, "cannot tell", words, interval=found)
         words = f"Intervals hold: {names} hold {claims} of the errors everywhere."
+        if len(self._held) > 1:  # whose names are what they claim
+            words = f"Intervals hold: those of {claims} do so everywhere."
         return self._verdict(COVERAGE, "yes", words, interval=found)
 
 
