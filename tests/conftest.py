@@ -188,11 +188,16 @@ class Browser:
         self.run("new Promise(r => requestAnimationFrame(() => setTimeout(r, 100)))")
 
     def download_to(self, folder):
-        """Let downloads go to a folder."""
+        """Let downloads go to a folder, and say when each is whole."""
         session, self.session = self.session, None
         behaviour = {"behavior": "allow", "downloadPath": str(folder)}
-        self.call("Browser.setDownloadBehavior", **behaviour)
+        self.call("Browser.setDownloadBehavior", eventsEnabled=True, **behaviour)
         self.session = session
+
+    def downloads(self):
+        """Return how many downloads are whole."""
+        progress = self.of_kind("Browser.downloadProgress")
+        return sum(each["state"] == "completed" for each in progress)
 
     def run(self, script):
         """Return what JavaScript of ours finds in the page."""

@@ -206,10 +206,12 @@ class Person:
         names = self.run(f"{every}.map(a => a.download)")
         pictures = [name for name in names if name.endswith((".svg", ".png"))]
         few = [name for name in names if name not in pictures[1:-1]]
-        for name in few:
+        before = self.browser.downloads()
+        for count, name in enumerate(few, 1):
             self.click(f'#take a[download="{name}"]')
             stop = time.monotonic() + PATIENCE
-            while not (folder / name).exists():
+            # a name that exists may be a place that is kept for what is to come
+            while self.browser.downloads() < before + count:
                 assert time.monotonic() < stop, name
                 self.browser.run("1")
                 time.sleep(0.02)
