@@ -153,6 +153,7 @@ studies: $(VENV)/.installed-bench  ## compute the tables of the documentation an
 		--out $(STUDIES)/monitor.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/law_coverage.py --replications 200 \
 		--out $(STUDIES)/law_coverage.md
+	$(ONE_THREAD) $(BIN)/python -m benchmarks.paired --out $(STUDIES)/paired.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/rce_coverage.py > $(BENCH_OUT)/tails.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/repeats.py > $(BENCH_OUT)/repeats.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/weights.py alarms --sets 150 --rows 400 \

@@ -70,7 +70,7 @@ def test_every_row_equals_a_direct_computation(table, frames):
                 flat[f"{which} valid_{name} high"] = each.fraction_interval[1]
             found = row.to_dict()
             assert {name: found[name] for name in flat} == flat
-            assert len(flat) == (len(found) - 2) / 2
+            assert len(flat) == (len(found) - 8) / 2
 
 
 def test_predictions_are_compared_as_tables_are(table, frames):
@@ -161,7 +161,7 @@ def test_the_text_shows_the_test_scores_within_80_columns(table):
     lines = str(table).splitlines()
     assert max(map(len, lines)) <= 80
     # the table is divided if it is too wide
-    scores, valid = str(table).split("\n\n")
+    scores, valid, _ = str(table).split("\n\n")
     assert scores.splitlines()[0].split() == [
         *("method", "NLL", "CRPS", "in", "90%", "S_cal", "S_u", "S_mass"),
         *("S_hetero", "S_tot"),
@@ -202,10 +202,10 @@ def test_the_html_has_both_sets_and_escapes_every_name(molecules):
     assert page.index("Test set") < page.index("Calibration set")
     assert page.count("S_&lt;script&gt;") == 2
     assert page.count("S_a&amp;b") == 2
-    assert page.count("<td>&lt;b&gt;bold&lt;/b&gt;</td>") == 2
+    assert page.count("<td>&lt;b&gt;bold&lt;/b&gt;</td>") == 3
     tags = set(re.findall(r"</?(\w+)", page))
     table = {"table", "thead", "tbody", "tr", "th", "td"}
-    figure = {"svg", "rect", "text", "circle"}
+    figure = {"svg", "rect", "text", "circle", "polyline"}
     assert tags == table | figure | {"p", "div", "details", "summary"}
 
 
@@ -317,3 +317,78 @@ def test_groups_go_to_the_fits_and_to_the_intervals(frames):
     assert seen[-1] is None
     assert row.test == plain.test
     assert (row.test_local["u"].low != plain.test_local["u"].low).all()
+
+
+# --- which is better
+
+
+def two_models(rng, n, *, worse=1.0, size=1):
+    """Return Predictions of two models of the same truths, in groups of a size."""
+    groups = np.arange(n) // size
+    y = rng.normal(size=n)
+    u = rng.uniform(0.5, 1.5, n)
+    common = rng.normal(size=n // size + 1)[groups] if size > 1 else 0.0
+    scale = 1 / np.sqrt(2) if size > 1 else 1.0
+    errors = [
+        scale * u * (common + rng.normal(size=n)),
+        scale * worse * u * (common + rng.normal(size=n)),
+    ]
+    labels = groups if size > 1 else None
+    return {
+        name: ss.Predictions(y - error, std, y_true=y, groups=labels)
+        for name, error, std in zip("ab", errors, (u, worse * u), strict=True)
+    }
+
+
+def test_differences_are_means_of_rows_and_count_groups(table, frames):
+    models = two_models(np.random.default_rng(0), 400, worse=1.2)
+    found = ss.compare(models)
+    loss = [ss.crps(p) for p in models.values()]
+    off = found["b"].differences["crps"]
+    assert off.value == pytest.approx(loss[1] - loss[0], rel=1e-12)
+    assert off.low < off.value < off.high
+    nll = [row.test.nll for row in found.rows]
+    assert found["b"].differences["nll"].value == pytest.approx(nll[1] - nll[0])
+    assert found["a"].differences["crps"].high == 0
+    assert found.to_dict()["test crps difference"] == [0.0, off.value]
+    # every row four times is as good as once, if that is said
+    each = np.repeat(np.arange(400), 4)
+    many = {name: p.take(each).changed(groups=each) for name, p in models.items()}
+    grouped = ss.compare(many)
+    assert grouped.units == "groups"
+    again = grouped["b"].differences["crps"]
+    assert (again.low, again.high) == pytest.approx((off.low, off.high), rel=1e-9)
+
+
+def test_the_sentence_says_which_is_better_or_that_it_cannot_be_told():
+    rng = np.random.default_rng(1)
+    told = ss.compare(two_models(rng, 2000, worse=1.3))
+    assert (told.best, told.alike) == ("a", ())
+    assert "By CRPS, a is best." in str(told)
+    assert "worse" in str(told)
+    alike = ss.compare(two_models(rng, 200))
+    assert alike.alike
+    assert "cannot be told which is better" in str(alike)
+    assert "cannot tell" in str(alike)
+
+
+def test_models_must_be_of_the_same_rows():
+    models = two_models(np.random.default_rng(0), 100)
+    few = {**models, "b": models["b"].take(np.arange(50))}
+    with pytest.raises(InvalidInputError, match="a has 100 of them, and b has 50"):
+        ss.compare(few)
+    with pytest.raises(InvalidInputError, match="dict of Predictions of two models"):
+        ss.compare({"a": models["a"]})
+    with pytest.raises(InvalidInputError, match="must be recalibrators"):
+        ss.compare(models, models["a"], models["b"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [1, 5])
+def test_paired_intervals_hold_what_they_claim(size):
+    from benchmarks.paired import study
+
+    found = study(n_sets=200, n_rows=1000, size=size, seed=size)
+    error = np.sqrt(0.95 * 0.05 / 200)
+    assert abs(found.held - 0.95) <= 0.02 + 2 * error
+    assert study(n_sets=50, n_rows=2000, size=1, worse=1.05).told >= 0.8

@@ -1,4 +1,4 @@
-"""Many recalibrators, one table."""
+"""Many recalibrators, or models, one table; which is better, with an interval."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
+from textwrap import fill
 from typing import Any, Literal
 
 import narwhals as nw
@@ -13,34 +14,46 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
-from ._support.checks import check_pair, rng_from
+from ._support.checks import Floats, check_pair, rng_from
 from ._support.notebook import chart, page, ticks_of
 from ._support.progress import track
-from ._support.render import Cells, Result, html_table, shorten
+from ._support.render import WIDTH, Cells, Result, html_table, shorten, text_table
 from .bins.partitions import bins_of
 from .exceptions import InvalidInputError
-from .judging.intervals import IntervalMethod
+from .judging.intervals import Estimate, IntervalMethod, interval_of_all
 from .judging.local import BinSettings, LocalZMS, Measured, check_settings, measure
 from .judging.scores import Scorecard
-from .maps.distributions import with_law
+from .maps.distributions import distributions_of, with_law
 from .predictions import Data, Predictions, read_pair
 from .recalibrator import Recalibrator
 from .regression.sources import some_rows
 from .scaling import VarianceScaler
 
 UNSCALED = "none"
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One recalibrator's scores and valid fractions on both sets."""
+    """One recalibrator's scores and valid fractions on both sets.
+
+    Models that are compared as they are have no calibration set.
+
+    Attributes
+    ----------
+    differences : dict of str to Estimate
+        How much larger the mean CRPS ("crps") and the mean normal NLL ("nll") of the
+        test set are than those of the first line of the table, row by row, with
+        intervals of 95 % that count rows, or groups. Below 0 is better.
+    """
 
     name: str
-    calibration: Scorecard
+    calibration: Scorecard | None
     test: Scorecard
     calibration_local: dict[str, LocalZMS] = field(repr=False)
     test_local: dict[str, LocalZMS] = field(repr=False)
     fit_seconds: float
+    differences: dict[str, Estimate] = field(repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every number under a flat name."""
@@ -49,18 +62,24 @@ class ComparisonRow:
             ("calibration", self.calibration, self.calibration_local),
             ("test", self.test, self.test_local),
         ):
+            if card is None:
+                continue
             flat |= {f"{which} {name}": v for name, v in card.to_dict().items()}
             for name, result in local.items():
                 low, high = result.fraction_interval
                 flat[f"{which} valid_{name}"] = result.fraction_valid
                 flat[f"{which} valid_{name} low"] = low
                 flat[f"{which} valid_{name} high"] = high
+        for name, found in self.differences.items():
+            flat[f"test {name} difference"] = found.value
+            flat[f"test {name} difference low"] = found.low
+            flat[f"test {name} difference high"] = found.high
         return flat | {"fit seconds": self.fit_seconds}
 
 
 @dataclass(frozen=True)
 class Comparison(Result):
-    """A table with one row a recalibrator; ``str()`` shows the test set.
+    """A table with one row a recalibrator, or model; ``str()`` shows the test set.
 
     "valid %" lists the percentage of valid bins of u and each feature, in the order of
     the S columns.
@@ -69,9 +88,51 @@ class Comparison(Result):
     ----------
     rows : tuple of ComparisonRow
         In the order of the recalibrators; "none" are the uncertainties as they came.
+    best : str
+        The one with the lowest mean CRPS of the test set.
+    alike : tuple of str
+        Those that cannot be told from the best: their paired differences may be 0, with
+        an error rate of 5 % over all of them together.
+    units : str
+        What intervals of differences count: "rows" or "groups".
     """
 
     rows: tuple[ComparisonRow, ...]
+    best: str
+    alike: tuple[str, ...]
+    units: str
+
+    @property
+    def sentence(self) -> str:
+        """Which is better, as far as that can be told."""
+        if len(self.alike) == len(self.rows) - 1:
+            words = "By CRPS, it cannot be told which is better"
+            return f"{words}: {self.best} has the lowest, perhaps by chance."
+        words = f"By CRPS, {self.best} is best"
+        if self.alike:
+            words += f"; it cannot be told from {', '.join(self.alike)}"
+        return f"{words}."
+
+    def _paired(self) -> Cells:
+        """Return the differences to the first, as a table."""
+        rows = []
+        for row in self.rows[1:]:
+            found = row.differences["crps"]
+            better, worse = found.high < 0, found.low > 0
+            answer = "better" if better else "worse" if worse else "cannot tell"
+            cells = [
+                f"{each.value:+.3g} [{each.low:+.3g}, {each.high:+.3g}]"
+                for each in row.differences.values()
+            ]
+            rows.append([row.name, *cells, answer])
+        against = f"against {shorten(self.rows[0].name, 20)}"
+        return [against, "CRPS", "NLL", "by CRPS"], rows
+
+    def __str__(self) -> str:
+        """Return the table of the test set, and what can be told from differences."""
+        words = f"Paired differences, with intervals of 95 % that count {self.units}:"
+        paired = f"{words}\n{text_table(*self._paired())}\n"
+        return f"{super().__str__()}\n\n{paired}{fill(self.sentence, WIDTH)}"
 
     def __getitem__(self, name: str) -> ComparisonRow:
         """Return the row of one recalibrator."""
@@ -115,23 +176,28 @@ class Comparison(Result):
         return str(self)
 
     def _repr_html_(self) -> str:
-        best = min(self.rows, key=lambda row: row.test.nll)
-        words = f"{best.name} has the lowest NLL of the test set: {best.test.nll:.3f}"
-        if (raw := self.rows[0]) is not best:
-            words += f"; of {raw.name} it is {raw.test.nll:.3f}"
-        nll = np.array([row.test.nll for row in self.rows])
+        found = [row.differences["crps"] for row in self.rows]
         names = {-float(i): shorten(row.name, 24) for i, row in enumerate(self.rows)}
-        figure = chart(
-            nll,
-            np.array([*names]),
-            labels=("NLL of the test set", ""),
-            ticks=(ticks_of(nll), names),
+        value, low, high = (
+            np.array([getattr(each, end) for each in found])
+            for end in ("value", "low", "high")
         )
-        tables = {
-            f"{which.capitalize()} set": html_table(*self._cells(which))
-            for which in ("test", "calibration")
-        }
-        return page([escape(f"{words}.")], figure, tables)
+        figure = chart(
+            value,
+            np.array([*names]),
+            labels=(f"CRPS of the test set, minus that of {names[0]}", ""),
+            ticks=(ticks_of(np.concatenate([low, high])), names),
+            lines=[
+                (np.array(ends), np.array([y, y]))
+                for *ends, y in zip(low, high, names, strict=True)
+            ],
+        )
+        tables = {"Paired differences": html_table(*self._paired())}
+        for which in ("test", "calibration"):
+            if getattr(self.rows[0], which) is not None:
+                cells = html_table(*self._cells(which))
+                tables[f"{which.capitalize()} set"] = cells
+        return page([escape(self.sentence)], figure, tables)
 
 
 def name_of(scaler: Any) -> str:
@@ -155,8 +221,9 @@ def name_of(scaler: Any) -> str:
 
 def _named(scalers: Any) -> dict[str, Any]:
     if isinstance(scalers, Mapping):
-        return {str(name): scaler for name, scaler in scalers.items()}
-    each = scalers if isinstance(scalers, Sequence) else [scalers]
+        each: Sequence[Any] = list(scalers.values())
+    else:
+        each = scalers if isinstance(scalers, Sequence) else [scalers]
     for scaler in each:
         if not hasattr(scaler, "fit") or not hasattr(scaler, "predict"):
             msg = (
@@ -164,6 +231,8 @@ def _named(scalers: Any) -> dict[str, Any]:
                 f"{scaler!r}."
             )
             raise InvalidInputError(msg)
+    if isinstance(scalers, Mapping):
+        return {str(name): scaler for name, scaler in scalers.items()}
     named = {name_of(scaler): scaler for scaler in each}
     if len(named) < len(each):
         msg = "`scalers` must not repeat one; pass a dict to name them yourself."
@@ -173,8 +242,8 @@ def _named(scalers: Any) -> dict[str, Any]:
 
 def compare(
     scalers: Any,
-    calibration: Data,
-    test: Data,
+    calibration: Data | None = None,
+    test: Data | None = None,
     *,
     features: Sequence[int | str] | None = None,
     n_bins: int | None = None,
@@ -183,10 +252,15 @@ def compare(
 ) -> Comparison:
     """Fit each recalibrator on one set, score it on both, and tabulate.
 
+    Or score predictions of several models as they are, on the same rows. Which is
+    better is told from differences of CRPS, row by row.
+
     Parameters
     ----------
-    scalers : list or dict of recalibrators
-        They are cloned, not changed. A dict gives them names.
+    scalers : list or dict of recalibrators, or dict of Predictions
+        They are cloned, not changed. A dict gives them names. Predictions of models, by
+        name, of the same rows with known errors, are compared with the first of them.
+        Groups and weights are those of the first.
     calibration, test : Predictions, (X, y), (X, y, groups) or with sample_weight, too
         The set to fit on and the set to judge by: Predictions with errors, or the
         conditioning table (uncertainty first, then features) and errors. Groups are
@@ -220,9 +294,18 @@ def compare(
     >>> table = compare(scalers, calibration, test)
     >>> [row.name for row in table.rows]
     ['none', 'Temperature', 'Isotonic']
-    >>> table["Isotonic"].test.nll < table["none"].test.nll
+    >>> table["Isotonic"].differences["crps"].high < 0  # better than none
     True
+
+    Of two models:
+
+    >>> p = ss.Predictions(error=data.error, y_std=data.X[:, 0])
+    >>> q = ss.Predictions(error=data.error, y_std=1.1 * data.X[:, 0])
+    >>> compare({"p": p, "q": q}).best
+    'p'
     """
+    if calibration is None and test is None:
+        return _compare_models(scalers, features, n_bins, method, rng)
     named = _named(scalers)
     if UNSCALED in named:
         msg = (
@@ -237,7 +320,7 @@ def compare(
     settings = [
         check_settings(bins_of(n_bins, each.rows.total), method) for each in sets
     ]
-    rows = []
+    rows, outcomes = [], []
     everything = {UNSCALED: None, **named}
     for name, scaler in track(everything.items(), "comparing", len(everything)):
         started = time.perf_counter()
@@ -251,17 +334,85 @@ def compare(
             each.measure(rows, how, rng)
             for each, rows, how in zip(sets, outputs, settings, strict=True)
         )
-        rows.append(
-            ComparisonRow(
-                name=name,
-                calibration=learned.scores,
-                test=judged.scores,
-                calibration_local=learned.local,
-                test_local=judged.local,
-                fit_seconds=seconds,
-            )
+        outcomes.append(outputs[1])
+        rows.append((name, judged, learned, seconds))
+    return _tabulate(rows, outcomes)
+
+
+def _compare_models(
+    models: Any,
+    features: Sequence[int | str] | None,
+    n_bins: int | None,
+    method: IntervalMethod,
+    rng: int,
+) -> Comparison:
+    """Score predictions of several models on the same rows."""
+    each = list(models.values()) if isinstance(models, Mapping) else []
+    if len(each) < 2 or not all(isinstance(x, Predictions) for x in each):
+        msg = (
+            "Without a `calibration` and a `test` set, pass a dict of Predictions of "
+            "two models or more, by their names; with them, recalibrators."
         )
-    return Comparison(tuple(rows))
+        raise InvalidInputError(msg)
+    found = {
+        str(name): read_pair(rows, str(name)).with_features(features).to_be_judged()
+        for name, rows in models.items()
+    }
+    first, rows, outcomes = next(iter(found.values())), [], []
+    for name, one in found.items():
+        if len(one) != len(first):
+            msg = (
+                f"Models are compared on the same rows: {next(iter(found))} has "
+                f"{len(first)} of them, and {name} has {len(one)}."
+            )
+            raise InvalidInputError(msg)
+        one = one.changed(groups=first.groups, weights=first.weights)
+        settings = check_settings(bins_of(n_bins, one.total), method)
+        outcomes.append(one)
+        rows.append((name, measure(one, settings, rng_from(rng)), None, 0.0))
+    return _tabulate(rows, outcomes)
+
+
+def _tabulate(
+    measured: Sequence[tuple[str, Measured, Measured | None, float]],
+    outcomes: list[Predictions],
+) -> Comparison:
+    """Put what was measured of the outcomes, the same rows in each, into a table."""
+    losses: dict[str, list[Floats]] = {"crps": [], "nll": []}
+    for rows in outcomes:
+        losses["crps"].append(distributions_of(rows).crps(rows.truth))
+        losses["nll"].append(rows.z2 / 2 + np.log(rows.uncertainty))  # and a constant
+    units = outcomes[0]
+
+    def difference(loss: str, i: int, j: int, level: float) -> Estimate:
+        values = losses[loss][i] - losses[loss][j]
+        low, high, _ = interval_of_all(
+            values, units.group_codes, level, units.weights, skewed=False
+        )
+        return Estimate(units.mean(values), low, high, level)
+
+    names = [name for name, *_ in measured]
+    best = int(np.argmin([units.mean(each) for each in losses["crps"]]))
+    together = 1 - (1 - CONFIDENCE) / max(1, len(names) - 1)
+    alike = tuple(
+        name
+        for i, name in enumerate(names)
+        if i != best and difference("crps", i, best, together).low <= 0
+    )
+    table = tuple(
+        ComparisonRow(
+            name=name,
+            calibration=None if learned is None else learned.scores,
+            test=judged.scores,
+            calibration_local={} if learned is None else learned.local,
+            test_local=judged.local,
+            fit_seconds=seconds,
+            differences={loss: difference(loss, i, 0, CONFIDENCE) for loss in losses},
+        )
+        for i, (name, judged, learned, seconds) in enumerate(measured)
+    )
+    counted = "rows" if units.groups is None else "groups"
+    return Comparison(table, names[best], alike, counted)
 
 
 @dataclass(frozen=True)

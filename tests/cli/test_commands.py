@@ -445,6 +445,7 @@ def test_compare_tells_machines(sigmascale):
         "test",
         "chosen",
         "comparison",
+        "told",
         "before",
         "after",
     }

@@ -480,7 +480,7 @@ def nasty_page(tmp_path_factory):
             recalibrated=ss.validate(
                 JUDGED[0], SCALED, features, ties=JUDGED[1], n_bins=9
             ),
-            comparison=Comparison(rows),
+            comparison=Comparison(rows, NASTY[0], tuple(NASTY[1:3]), "rows"),
             title=" ".join(NASTY),
             names=dict(zip(NASTY, NASTY, strict=True)),
         )

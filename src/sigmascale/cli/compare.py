@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -24,7 +23,7 @@ from .app import (
     tell_guesses,
     tell_written,
 )
-from .files import HTML, check_output
+from .files import HTML, about, check_output
 from .methods import AUTO, COMPONENT, NONE, make_scaler, takes_labels
 from .options import (
     COLUMNS,
@@ -45,6 +44,9 @@ if TYPE_CHECKING:
     from ..roles import Choice
     from .table import Table
 
+MEANING = (
+    "NLL (of a normal law), CRPS and S: lower is better. Valid bins: 95 % is ideal."
+)
 PAIR = "demo-output/calibration.csv demo-output/test.csv"
 
 
@@ -235,13 +237,13 @@ def compare_recalibrators(
         "test": judged.to_dict(),
         "chosen": auto.scaling_.name_,
         "comparison": table.to_dict(),
+        "told": table.sentence,
         "before": before.to_dict(),
         "after": after.to_dict(),
     }
     words = (
-        f"Scores on {judged.file}, with {table['none'].test.n_bins} bins:\n\n{table}\n"
-        "NLL (of a normal law), CRPS and S: lower is better. Valid bins: 95 % is "
-        "ideal.\n\n"
+        f"Scores on {judged.file}, with {table['none'].test.n_bins} bins:\n\n"
+        f"{table}\n\n{MEANING}\n\n"
         f"auto is: {auto.scaling_.name_}, chosen by cross-validation on {data.file}."
     )
     validations = {"Before": before, "After, with auto": after}
@@ -261,7 +263,8 @@ def compare_columns(
 
     A column that is judged is no feature of another.
     """
-    from .._support.render import as_table, shorten
+    from ..comparison import compare as compare_models
+    from ..predictions import read_pair as pair_of
     from .table import Table, read_columns
 
     names = [str(each.uncertainty or each.variance) for each in choices]
@@ -278,13 +281,12 @@ def compare_columns(
         name: table.validate(groups=groups, n_bins=bins, rng=seed).targets[""]
         for name, table in tables.items()
     }
-    header, rows = ["uncertainty", "NLL", "S_cal"], []
-    header += [f"S_{shorten(name)}" for name in found[names[0]].scores.s]
-    for name, each in found.items():
-        card = each.scores
-        numbers = [card.nll, card.s_cal, *card.s.values(), card.s_tot]
-        rows.append([name, *(f"{value:.3f}" for value in numbers), each.answer])
-    to_table = partial(as_table, [*header, "S_tot", "answer"], rows)
+    with about(file):
+        models = {
+            name: pair_of((each.X, each.error, each.groups(groups), each.weights), name)
+            for name, each in tables.items()
+        }
+        table = compare_models(models, n_bins=bins, rng=seed)
     data = tables[names[0]]
     told = {
         name: {"scores": each.scores.to_dict(), **each.to_dict()}
@@ -292,8 +294,13 @@ def compare_columns(
     }
     return Compared(
         data,
-        {"data": data.to_dict(), "uncertainties": told},
-        to_table,
-        f"{to_table('text')}\nNLL and S: lower is better.",
+        {
+            "data": data.to_dict(),
+            "uncertainties": told,
+            "comparison": table.to_dict(),
+            "told": table.sentence,
+        },
+        table.to_table,
+        f"{table}\n\n{MEANING}",
         found,
     )

@@ -194,9 +194,17 @@ def moments_interval(
 
 
 def interval_of_all(
-    values: Floats, groups: Ints | None, level: float, weights: Floats | None = None
+    values: Floats,
+    groups: Ints | None,
+    level: float,
+    weights: Floats | None = None,
+    *,
+    skewed: bool = True,
 ) -> tuple[float, float, float]:
     """Return the ABC interval of the mean of a set, and the rows in effect.
+
+    Values that are not `skewed`, such as differences, get the mean ± t × standard
+    error, which then holds better.
 
     Contributions d are those of rows, or of groups without gaps in their numbers. Of
     rows or groups of weights w, the quantile is that of Student's t with
@@ -224,7 +232,8 @@ def interval_of_all(
         df = max(1.0, effective_number(of_units**2) - 1)
     # of few groups, or few that weigh much, the spread is not known well
     quantile = float(stats.t.ppf(0.5 + level / 2, df))
-    low, high = abc_limits(n, mean, second, np.sum(d**3), quantile)
+    third = np.sum(d**3) if skewed else 0.0
+    low, high = abc_limits(n, mean, second, third, quantile)
     effective = n * min(1.0, by_row / max(second, 1e-300))
     return float(low), float(high), effective
 

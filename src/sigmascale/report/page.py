@@ -143,6 +143,7 @@ def report_html(
         ),
         footnote=FOOTNOTE,
         comparison=None if comparison is None else tabulate_comparison(comparison),
+        better="" if comparison is None else comparison.sentence,
         cautions=cautions(results),
         methods=paragraphs,
         references=[(text, _link(text)) for text in references],

@@ -449,6 +449,7 @@ def tabulate_comparison(comparison: Comparison) -> TableView:
     header += [f"valid {short(name, LONGEST_HEAD)}" for name in each] + [
         "least valid"
     ] * many
+    header.append("CRPS, difference")
     rows = []
     for row in comparison.rows:
         card, local = row.test, row.test_local
@@ -456,6 +457,9 @@ def tabulate_comparison(comparison: Comparison) -> TableView:
         numbers += [card.s_ada] * many + [card.s_tot]
         shares = [local[name].fraction_valid for name in each]
         shares += [min(r.fraction_valid for r in local.values())] * many
+        off = row.differences["crps"]
+        paired = f"{off.value:+.3g} [{off.low:+.3g}, {off.high:+.3g}]"
         cells = [Cell(number(v)) for v in numbers] + [Cell(percent(v)) for v in shares]
+        cells.append(Cell("–" if row is comparison.rows[0] else paired))
         rows.append((row.name, "", cells))
     return TableView(header, rows)
