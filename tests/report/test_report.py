@@ -640,7 +640,8 @@ def test_a_comparison_becomes_a_table_with_fewer_columns_for_many_features(words
     )
     header = [each.replace("<wbr>", "") for each in header]
     assert header == [
-        *("method", "NLL", "S_cal", "S_u", "S_ada", "S_tot", "valid u", "least valid")
+        *("method", "NLL", "S_cal", "S_u", "S_ada", "S_tot", "valid u", "least valid"),
+        "CRPS, difference",
     ]
     # what is said depends on the table, however few features are judged
     page = page_of(LEARNED[1], X["u"], comparison=table)
