@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib as mpl
+import matplotlib.figure
 import numpy as np
 import polars as pl
 import pytest
