@@ -189,15 +189,51 @@ def test_limits_are_those_of_predict_interval(
         module(tensor)
 
 
-def test_limits_that_would_not_be_shifted_are_refused(data_of, tmp_path):
-    X, error = data_of(500, 4)
-    r = ss.Recalibrator(ss.TemperatureScaling(), shift="constant").fit(X, error)
-    r.conformalize(X, error)
-    with pytest.raises(InvalidInputError, match="a shift cannot be exported"):
-        ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.9)
-    ss.save(r, tmp_path / "r.json")
-    with pytest.raises(InvalidInputError, match="a shift cannot be exported"):
-        ss.export.to_onnx(load_map(tmp_path / "r.json"), "r.onnx", coverage=0.9)
+@quiet
+@pytest.mark.parametrize("conformal", [False, True])
+def test_limits_are_shifted_and_without_held_out_rows_those_of_the_law(
+    torch, data_of, run_onnx, tmp_path, conformal
+):
+    X, error = data_of(900, 4)
+    r = ss.Recalibrator(ss.LinearScaling(), shift="constant").fit(X, error + X[:, 0])
+    if conformal:
+        r.conformalize(X, error + X[:, 0])
+    wanted = r.predict_interval(X, 0.8)
+    ss.export.to_onnx(r, tmp_path / "r.onnx", coverage=0.8, shift=True)
+    found = run_onnx(tmp_path / "r.onnx", dict(zip(NAMES, X.T, strict=True)))
+    limits = np.column_stack([found["low"], found["high"]])
+    np.testing.assert_allclose(limits, wanted, rtol=1e-10)
+    np.testing.assert_allclose(found["shifted"], r.predict_shift(X), rtol=1e-10)
+    module = ss.export.to_torch(r, coverage=0.8, shift=True)
+    _, shift, limits = module(torch.from_numpy(X))
+    np.testing.assert_allclose(limits.numpy(), wanted, rtol=1e-10)
+    np.testing.assert_allclose(shift.numpy(), r.predict_shift(X), rtol=1e-10)
+
+
+CLASHES = ["uncertainty", "low", "constant_0", "", "q0.05", "cast_0", "_", "__cast_0"]
+
+
+def test_columns_may_be_called_as_what_is_in_the_graph(data_of, run_onnx, tmp_path):
+    X, error = data_of(600, 4)
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({name: rng.uniform(1, 2, 600) for name in CLASHES})
+    table["prediction"] = rng.normal(size=600)
+    r = ss.Recalibrator(ss.RakedScaling(), shift="constant").fit(table, error)
+    how = {"coverage": 0.8, "quantiles": [0.05, 0.95], "shift": True}
+    ss.export.to_onnx(r, tmp_path / "r.onnx", prediction="prediction", **how)
+    session = pytest.importorskip("onnxruntime").InferenceSession(tmp_path / "r.onnx")
+    inputs = [each.name for each in session.get_inputs()]
+    assert inputs == [name or "__" for name in CLASHES] + ["prediction"]
+    outputs = ["uncertainty_", "shifted", "low_", "high", "q0.05_", "q0.95"]
+    assert [each.name for each in session.get_outputs()] == outputs
+    given = dict(zip(inputs, table.to_numpy().T.copy(), strict=True))
+    u, shifted, *limits = session.run(None, given)
+    value = table["prediction"].to_numpy()
+    np.testing.assert_allclose(u, r.predict(table), rtol=1e-12)
+    np.testing.assert_allclose(shifted, value + r.predict_shift(table), rtol=1e-12)
+    wanted = [r.predict_interval(table, 0.8), r.predict_quantiles(table, [0.05, 0.95])]
+    wanted = np.column_stack(wanted) + value[:, None]
+    np.testing.assert_allclose(np.column_stack(limits), wanted, rtol=1e-10)
 
 
 @quiet
@@ -322,8 +358,10 @@ def test_an_onnx_file_tells_what_it_is(fitted, tmp_path):
 
 
 def test_what_cannot_be_exported_is_refused(fitted, tmp_path):
-    with pytest.raises(InvalidInputError, match="`coverage` needs rows"):
-        ss.export.to_onnx(fitted["none"], tmp_path / "s.onnx", coverage=0.9)
+    with pytest.raises(InvalidInputError, match="no shift was learned"):
+        ss.export.to_onnx(fitted["none"], tmp_path / "s.onnx", shift=True)
+    with pytest.raises(InvalidInputError, match="between 0 and 1"):
+        ss.export.to_onnx(fitted["none"], tmp_path / "s.onnx", quantiles=[0.5, 5])
     with pytest.raises(InvalidInputError, match="`dtype` must be one of"):
         ss.export.to_onnx(fitted["none"], tmp_path / "s.onnx", dtype="int8")
     from sklearn.linear_model import LinearRegression
@@ -349,9 +387,10 @@ def test_the_command_line_writes_an_onnx_file(sigmascale, fitted, data_of, tmp_p
         2,
         f"error: {tmp_path}/b.txt: is written as ONNX. Name it *.onnx.\n",
     )
-    done = sigmascale("export", scaler, "--coverage", "0.9")
-    assert done.code == 2
-    assert "`coverage` needs rows" in done.err
+    for option in (["--shift"], ["--quantiles", "5,95"], ["--prediction", "y"]):
+        done = sigmascale("export", scaler, *option)
+        assert done.code == 2
+        assert option[0] in done.err
 
 
 @quiet

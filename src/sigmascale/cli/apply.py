@@ -8,15 +8,18 @@ from typing import Annotated, Any
 
 import typer
 
-from ..exceptions import AbsurdScaleWarning, InvalidInputError
+from ..exceptions import AbsurdScaleWarning
 from .app import app, open_table, say, show_json
 from .files import format_of, load_saved
 from .options import (
     READING,
     AsJson,
+    Coverage,
     Engine,
     Files,
+    Quantiles,
     SavedScaler,
+    Shifted,
     Wanted,
     column_option,
     example,
@@ -49,35 +52,15 @@ def apply(
     name: Annotated[
         str | None,
         typer.Option(
-            help="The new column; UNCERTAINTY_recalibrated if not given. Of several "
-            "targets, a pattern such as 'new_*'.",
+            help="The new column; UNCERTAINTY_recalibrated if not given. Others begin "
+            "with it: NAME_low, NAME_q0.05. Of several targets, a pattern such as "
+            "'new_*'.",
             metavar="COLUMN",
         ),
     ] = None,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Add limits, NAME_low and NAME_high, that hold this share of the "
-            "values, such as 0.9; or of the errors, if there is no prediction. With "
-            "fit --conformal-share they have a guarantee.",
-            metavar="SHARE",
-        ),
-    ] = None,
-    quantiles: Annotated[
-        str | None,
-        typer.Option(
-            help="Add quantiles at these levels, NAME_q0.05 and so on: 0.05,0.5,0.95.",
-            metavar="LEVELS",
-        ),
-    ] = None,
-    shift: Annotated[
-        bool,
-        typer.Option(
-            "--shift",
-            help="Add predictions with the shift that fit --shift has learned, "
-            "NAME_shifted.",
-        ),
-    ] = False,
+    coverage: Coverage = None,
+    quantiles: Quantiles = None,
+    shift: Shifted = False,
     uncertainty: Annotated[
         list[str], column_option("Uncertainties, if named otherwise than in fit.")
     ] = [],  # noqa: B006
@@ -98,22 +81,11 @@ def apply(
     """
     from ..roles import Expected
 
-    wanted = Wanted.of(coverage, quantiles, shift=shift)
-    if prediction is not None and not wanted.endings:
-        msg = (
-            "--prediction is for --coverage, --quantiles and --shift, which are about "
-            "predictions."
-        )
-        raise InvalidInputError(msg)
+    wanted = Wanted.of(coverage, quantiles, shift=shift, prediction=prediction)
     saved = load_saved(scaler)
     if saved.is_several:
         refuse_for_several(coverage=coverage, quantiles=quantiles, shift=shift or None)
-    if shift and saved.shift is None:
-        msg = (
-            f"{scaler}: no shift was learned. Leave out --shift, or fit with --shift "
-            "auto, which learns one if unseen rows gain."
-        )
-        raise InvalidInputError(msg)
+    wanted.refuse_unlearned(scaler, saved)
     for each in saved.maps.values():
         if each.caution:
             warnings.warn(f"{scaler}: {each.caution}", AbsurdScaleWarning, stacklevel=1)

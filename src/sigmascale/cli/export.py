@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .app import app, show_json
 from .files import check_output
-from .options import AsJson, SavedScaler, example
+from .options import (
+    AsJson,
+    Coverage,
+    Quantiles,
+    SavedScaler,
+    Shifted,
+    Wanted,
+    column_option,
+    example,
+)
 
 
 class Target(StrEnum):
@@ -53,30 +62,40 @@ def export(
             metavar="TYPE",
         ),
     ] = Numbers.float64,
-    coverage: Annotated[
-        float | None,
-        typer.Option(
-            help="Add the outputs low and high, limits that hold this share of the "
-            "errors, such as 0.9.",
-            metavar="SHARE",
-        ),
+    coverage: Coverage = None,
+    quantiles: Quantiles = None,
+    shift: Shifted = False,
+    prediction: Annotated[
+        str | None,
+        column_option("Predictions to put these around, if named otherwise."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a saved recalibrator for other programs: an ONNX file.
 
     Its inputs are named as the columns that it was fitted on. They are uncertainties,
-    even if the recalibrator was fitted with variances.
+    even if the recalibrator was fitted with variances. What is put around predictions
+    has these as an input, too, if there were any in the fit; otherwise it is about
+    errors.
     """
     from ..export import to_onnx
     from ..persistence import load_map
 
+    wanted = Wanted.of(coverage, quantiles, shift=shift, prediction=prediction)
     if output is None:
         output = str(Path(scaler).with_suffix(".onnx"))
     check_output(output, (".onnx",), [scaler])
     saved = load_map(scaler)
-    to_onnx(saved, output, dtype=dtype.value, coverage=coverage)
+    wanted.refuse_unlearned(scaler, saved)
+    asked: dict[str, Any] = {"coverage": coverage, "quantiles": wanted.quantiles, "shift": shift}
+    if wanted.endings:
+        fitted = saved.roles[""].prediction if saved.source else None
+        asked["prediction"] = prediction or fitted
+    to_onnx(saved, output, dtype=dtype.value, **asked)
+    names = [*saved.names]
+    if asked.get("prediction"):
+        names.append(asked["prediction"])
     if as_json:
-        show_json({"file": output, "to": to.value, "columns": list(saved.names)})
+        show_json({"file": output, "to": to.value, "columns": names})
     else:
-        print(f"Written: {output} (inputs: {', '.join(saved.names)}).")
+        print(f"Written: {output} (inputs: {', '.join(names)}).")

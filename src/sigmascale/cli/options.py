@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
+
+if TYPE_CHECKING:
+    from ..persistence import SavedMap, SavedTargets
 
 
 class Engine(StrEnum):
@@ -81,7 +84,14 @@ class Wanted:
     shift: bool = False
 
     @classmethod
-    def of(cls, coverage: float | None, quantiles: str | None, *, shift: bool) -> Self:
+    def of(
+        cls,
+        coverage: float | None,
+        quantiles: str | None,
+        *,
+        shift: bool,
+        prediction: str | None,
+    ) -> Self:
         """Return what options ask for, which is checked before anything is read."""
         from ..maps.distributions import check_coverage, check_levels
 
@@ -98,7 +108,23 @@ class Wanted:
                 raise InvalidInputError(msg) from problem
         if coverage is not None:
             coverage = check_coverage(coverage)
-        return cls(coverage, levels, shift)
+        found = cls(coverage, levels, shift)
+        if prediction is not None and not found.endings:
+            msg = (
+                "--prediction is for --coverage, --quantiles and --shift, which are "
+                "about predictions."
+            )
+            raise InvalidInputError(msg)
+        return found
+
+    def refuse_unlearned(self, file: str, saved: SavedMap | SavedTargets) -> None:
+        """Refuse a shift that was not learned."""
+        if self.shift and all(each.shift is None for each in saved.maps.values()):
+            msg = (
+                f"{file}: no shift was learned. Leave out --shift, or fit with --shift "
+                "auto, which learns one if unseen rows gain."
+            )
+            raise InvalidInputError(msg)
 
     @property
     def ends(self) -> list[float]:
@@ -341,6 +367,29 @@ Seed = Annotated[
     int, typer.Option(help="Seed of all random numbers.", min=0, metavar="N")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+Coverage = Annotated[
+    float | None,
+    typer.Option(
+        help="Add limits, low and high, that hold this share of the values, such as "
+        "0.9; or of the errors, if there is no prediction. With fit --conformal-share "
+        "they have a guarantee.",
+        metavar="SHARE",
+    ),
+]
+Quantiles = Annotated[
+    str | None,
+    typer.Option(
+        help="Add quantiles at these levels, q0.05 and so on: 0.05,0.5,0.95.",
+        metavar="LEVELS",
+    ),
+]
+Shifted = Annotated[
+    bool,
+    typer.Option(
+        "--shift",
+        help="Add predictions with the shift that fit --shift has learned, shifted.",
+    ),
+]
 FormatOption = Annotated[
     TableFormat | None,
     typer.Option(

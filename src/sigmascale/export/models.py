@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, Literal
@@ -21,13 +22,18 @@ def to_onnx(
     dtype: Literal["float64", "float32"] = "float64",
     coverage: float | None = None,
     asymmetric: bool = False,
+    quantiles: Sequence[float] = (),
+    shift: bool = False,
+    prediction: str | None = None,
 ) -> None:
     """Write a fitted recalibrator as an ONNX file.
 
     The model has an input for each column that is needed, named as in `fit` ("u", "X1",
     "X2", ... for arrays), of shape (n,): numbers, or strings where labels are text. Its
-    output ``uncertainty`` has shape (n,), as have ``low`` and ``high``, the limits of
-    the error, if `coverage` is given. Everything is computed in float64.
+    outputs have shape (n,), too: ``uncertainty``, and what is asked for of ``shifted``,
+    ``low`` and ``high``, ``q0.05`` and so on. Everything is computed in float64. An
+    output that would be called as an input gets an underscore, ``uncertainty_``, and a
+    column without a name is the input ``_``.
 
     Parameters
     ----------
@@ -38,10 +44,18 @@ def to_onnx(
     dtype : {"float64", "float32"}, default "float64"
         The type of all numbers that go in and come out.
     coverage : float, optional
-        The probability with which limits hold an error; needs `conformalize`. Groups
-        are an input named ``by_category``.
+        The probability with which limits hold the error, as those of
+        `predict_interval`. After `conformalize` with categories, these are an input
+        named ``by_category``.
     asymmetric : bool, default False
-        Whether the limits are quantiles of their own.
+        Whether the limits of `conformalize` are quantiles of their own.
+    quantiles : list of float, optional
+        Levels of quantiles of the error, as those of `predict_quantiles`.
+    shift : bool, default False
+        Whether to give what predictions are off by on average, ``shifted``.
+    prediction : str, optional
+        The name of an input of predictions. Limits and quantiles are then those of the
+        truth, and ``shifted`` is the shifted prediction.
 
     Notes
     -----
@@ -62,59 +76,73 @@ def to_onnx(
     [array([2., 6.])]
     """
     check_choice(dtype, "dtype", ("float64", "float32"))
-    learned = Learned.of(scaler, coverage, asymmetric=asymmetric)
+    learned = Learned.of(
+        scaler, coverage, quantiles, asymmetric=asymmetric, shift=shift
+    )
     try:
         import onnx
     except ImportError as problem:
         msg = "An ONNX file needs the package onnx: pip install onnx."
         raise ImportError(msg, name="onnx") from problem
-    from .onnx_graph import Graph
+    from .onnx_graph import Graph, free_name
 
-    graph = Graph(dtype)
-    values: dict[int, str] = {}
-    good = []
-    for column in learned.columns:
-        name = learned.names[column.position]
-        if column.kind == "label" and graph.has_text_labels(learned.root, column):
-            values[column.position] = graph.text_input(name)
-            continue
-        x = values[column.position] = graph.number_input(name)
-        if column.kind == "number":
-            good.append(graph.is_finite(x))
-        elif column.kind == "optional":
-            good.append(graph.node("Not", graph.node("IsInf", x)))
-    u, zero = values[0], graph.constant(0.0)
-    good.append(graph.node("GreaterOrEqual", u, zero))
-    raised = graph.constant(learned.smallest)
-    values[0] = graph.clip(
-        graph.node("Where", graph.node("Equal", u, zero), raised, u), SMALLEST, LARGEST
-    )
+    saved, text = learned.saved, learned.text_labels
+    names = {i: saved.names[i] for i, _ in learned.columns}
+    taken = {name for name in names.values() if name}
+    names = {i: name or free_name("", taken) for i, name in names.items()}
+    by_name = {saved.names[i]: i for i in names if i not in text}
+    if learned.categories is not None:
+        category = free_name("by_category", taken)
+    if prediction is not None and prediction not in by_name:
+        prediction = free_name(prediction, taken)
+    graph = Graph(dtype, taken)
+    given = {
+        position: (graph.text_input if position in text else graph.number_input)(name)
+        for position, name in names.items()
+    }
+    good = [graph.node("GreaterOrEqual", given[0], graph.constant(0.0))]
+    for position, kind in learned.columns:
+        if kind == "number":
+            good.append(graph.is_finite(given[position]))
+        elif kind == "optional":
+            good.append(graph.node("Not", graph.node("IsInf", given[position])))
+    all_good = reduce(lambda a, b: graph.node("And", a, b), good)
+    is_zero = graph.node("Equal", given[0], graph.constant(0.0))
+    raised = graph.constant(saved.smallest_uncertainty)
+    u = graph.node("Where", is_zero, raised, given[0])
+    values = given | {0: graph.clip(u, SMALLEST, LARGEST)}
     bounds = np.finfo(dtype)
     found = graph.clip(
-        graph.value(learned.root, values), float(bounds.tiny), float(bounds.max)
+        graph.value(saved.root, values), float(bounds.tiny), float(bounds.max)
     )
-    all_good = reduce(lambda a, b: graph.node("And", a, b), good)
-    found = graph.node("Where", all_good, found, graph.constant(np.nan))
-    graph.output("uncertainty", found)
-    if learned.limits is not None:
-        code = None
-        if learned.categories is not None:
-            is_text = learned.categories.are_text
-            add = graph.text_input if is_text else graph.number_input
-            code = graph.label_code(add("by_category"), learned.categories)
-        # labels never seen are the first by code, and the last of the limits
-        limits = np.roll(learned.limits, 1, axis=0)
-        for name, each in zip(("low", "high"), limits.T, strict=True):
-            z = (
-                graph.constant(float(each[1]))
-                if code is None
-                else graph.node("Gather", graph.constant(each), code)
-            )
-            graph.output(name, graph.node("Mul", z, found))
+    scale = graph.node("Where", all_good, found, graph.constant(np.nan))
+    graph.output("uncertainty", scale)
+    location = None if learned.shift is None else graph.value(learned.shift, values)
+    if prediction is not None:
+        at = by_name.get(prediction)
+        value = graph.number_input(prediction) if at is None else given[at]
+        location = value if location is None else graph.node("Add", value, location)
+    if learned.shifted:
+        assert location is not None
+        nan = graph.constant(np.nan)
+        graph.output("shifted", graph.node("Where", all_good, location, nan))
+    of_scale = {0: scale}
+    if learned.categories is not None:
+        is_text = learned.categories.are_text
+        add = graph.text_input if is_text else graph.number_input
+        of_scale[1] = add(category)
+    multiples = [*zip(("low", "high"), learned.limits, strict=False)]
+    for level, node in zip(learned.levels, learned.quantiles, strict=True):
+        multiples.append((f"q{level:g}", node))
+    for name, node in multiples:
+        value = graph.node("Mul", graph.value(node, of_scale), scale)
+        if location is not None:
+            value = graph.node("Add", location, value)
+        graph.output(name, value)
     told = {
-        "sigmascale": learned.library,
-        "method": learned.method,
-        "columns": json.dumps(learned.names),
+        "sigmascale": saved.library,
+        "method": saved.method,
+        "columns": json.dumps(saved.names),
     }
     if learned.coverage is not None:
         told["coverage"] = repr(learned.coverage)
@@ -125,7 +153,12 @@ def to_onnx(
 
 
 def to_torch(
-    scaler: Any, *, coverage: float | None = None, asymmetric: bool = False
+    scaler: Any,
+    *,
+    coverage: float | None = None,
+    asymmetric: bool = False,
+    quantiles: Sequence[float] = (),
+    shift: bool = False,
 ) -> Any:
     """Return a fitted recalibrator as a PyTorch module.
 
@@ -140,16 +173,22 @@ def to_torch(
     scaler : recalibrator
         A fitted one.
     coverage : float, optional
-        Return limits of the errors, too, which hold with this probability; needs
-        `conformalize`.
+        Return limits of the error, too, as those of `predict_interval`.
     asymmetric : bool, default False
-        Whether the limits are quantiles of their own.
+        Whether the limits of `conformalize` are quantiles of their own.
+    quantiles : list of float, optional
+        Levels of quantiles of the error, as those of `predict_quantiles`.
+    shift : bool, default False
+        Whether to return what predictions are off by on average.
 
     Returns
     -------
     torch.nn.Module
-        ``module(X)`` gives uncertainties or, if `coverage` is given, uncertainties and
-        limits of shape (n, 2). ``module(X, by_category)`` is for limits by category.
+        ``module(X)`` gives uncertainties; or a tuple of these and of what is asked for,
+        in this order: shifts of shape (n,), limits of shape (n, 2), quantiles of shape
+        (n, n_levels). With ``module(X, prediction=...)``, a tensor of shape (n,), these
+        are shifted predictions, and limits and quantiles of the truth.
+        ``module(X, by_category=...)`` is for limits by category.
 
     Notes
     -----
@@ -172,7 +211,9 @@ def to_torch(
     >>> ss.export.to_torch(scaler)(torch.tensor([1.0, 3.0]))  # doctest: +SKIP
     tensor([2., 6.])
     """
-    learned = Learned.of(scaler, coverage, asymmetric=asymmetric)
+    learned = Learned.of(
+        scaler, coverage, quantiles, asymmetric=asymmetric, shift=shift
+    )
     try:
         from .torch_module import Recalibration
     except ImportError as problem:

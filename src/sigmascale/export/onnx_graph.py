@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
@@ -36,11 +36,32 @@ OPSET, ML_OPSET, IR_VERSION = 18, 5, 10
 _LEQ, _MEMBER = 0, 6  # what a branch asks: at most the split? member of a set?
 
 
-class Graph:
-    """A graph that grows; operators are called by name and return names of results."""
+def free_name(name: str, taken: set[str]) -> str:
+    """Return a name that is not empty, and not among those taken, and take it."""
+    while not name or name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
-    def __init__(self, dtype: str) -> None:
+
+class Graph:
+    """A graph that grows; operators are called by name and return names of results.
+
+    Parameters
+    ----------
+    dtype : str
+        The type of numbers that go in and come out.
+    names : list of str
+        What inputs are called. No name inside the graph begins as one of these does,
+        and an output that would be called as one of them gets an underscore.
+    """
+
+    def __init__(self, dtype: str, names: Iterable[str]) -> None:
         self._type = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+        self._taken = set(names)
+        self._own = "_"
+        while any(name.startswith(self._own) for name in self._taken):
+            self._own += "_"
         self._nodes: list[Any] = []
         self._constants: dict[Any, Any] = {}
         self._inputs: list[Any] = []
@@ -48,7 +69,7 @@ class Graph:
 
     def node(self, operator: str, *inputs: str, domain: str = "", **how: Any) -> str:
         """Add an operator, and return the name of its result."""
-        name = f"{operator.lower()}_{len(self._nodes)}"
+        name = f"{self._own}{operator.lower()}_{len(self._nodes)}"
         self._nodes.append(
             helper.make_node(operator, list(inputs), [name], domain=domain, **how)
         )
@@ -59,7 +80,7 @@ class Graph:
         array = np.asarray(value)
         key = array.dtype.str, array.shape, array.tobytes()
         if key not in self._constants:
-            name = f"constant_{len(self._constants)}"
+            name = f"{self._own}constant_{len(self._constants)}"
             self._constants[key] = numpy_helper.from_array(array, name)
         return str(self._constants[key].name)
 
@@ -78,6 +99,7 @@ class Graph:
 
     def output(self, name: str, value: str) -> None:
         """Make an output of numbers."""
+        name = free_name(name, self._taken)
         self._nodes.append(
             helper.make_node("Cast", [value], [name], to=int(self._type))
         )
@@ -114,18 +136,6 @@ class Graph:
         """Return numbers within limits."""
         return self.node("Clip", x, self.constant(low), self.constant(high))
 
-    @staticmethod
-    def has_text_labels(root: Node, column: Column) -> bool:
-        """Return whether the labels of a column are text."""
-        return any(
-            isinstance(node, Code)
-            and isinstance(node.x, Column)
-            and node.x.position == column.position
-            and isinstance(node.partition, LabelBins)
-            and node.partition.are_text
-            for node in in_order(root)
-        )
-
     def value(self, root: Node, columns: Mapping[int, str]) -> str:
         """Return the value of a map."""
         names: dict[int, str] = {}
@@ -155,7 +165,7 @@ class Graph:
             case Clip():
                 return self.clip(given[0], node.low, node.high)
             case Code(partition=LabelBins() as labels):
-                return self.label_code(given[0], labels)
+                return self._label_code(given[0], labels)
             case Code(partition=EqualSizeBins() as bins):
                 return self._bin_code(bins, *given)
             case Lookup():
@@ -218,7 +228,7 @@ class Graph:
         found = self.node("Add", self._search(limits, reached), one)
         return self.node("Where", missing, none, found)
 
-    def label_code(self, x: str, partition: LabelBins) -> str:
+    def _label_code(self, x: str, partition: LabelBins) -> str:
         """Return the code of each label, 0 if it is unknown."""
         labels = partition.labels
         if partition.are_text:

@@ -8,9 +8,7 @@ import numpy as np
 import torch
 
 from .._support.checks import LARGEST, SMALLEST
-from .._support.labels import Label
-from ..bins.partitions import LabelBins
-from ..maps import Code, Column, Lookup, in_order
+from ..maps import Node
 from ..maps.prediction import Program
 from .learned import Learned
 
@@ -51,36 +49,33 @@ class Recalibration(torch.nn.Module):
 
     def __init__(self, learned: Learned) -> None:
         super().__init__()
-        self.names = learned.names
-        self.labels: dict[str, list[Label]] = {}
-        self._smallest = learned.smallest
-        self._columns = [(each.position, each.kind) for each in learned.columns]
-        self._program = Program(learned.root, labels_as="positions")
-        self._n_constants = len(self._program.constants)
-        for i, constant in enumerate(self._program.constants):
-            self.register_buffer(f"constant{i}", torch.from_numpy(np.array(constant)))
-        for node in in_order(learned.root):
-            if isinstance(node, Code) and isinstance(node.x, Column):
-                self._note_labels(learned.names[node.x.position], node.partition)
-        self._categories: Program | None = None
-        self._has_limits = learned.limits is not None
-        if learned.limits is not None:
-            self.register_buffer("limits", torch.from_numpy(np.array(learned.limits)))
-        if learned.categories is not None:
-            self._note_labels("by_category", learned.categories)
-            # the code of a category is what a table of codes has at its code
-            code = Code(Column(0, "label"), learned.categories)
-            n_codes = learned.categories.n_codes
-            table = np.roll(np.arange(float(n_codes)), 1)
-            self._categories = Program(Lookup((code,), table), labels_as="positions")
-            for i, constant in enumerate(self._categories.constants):
-                self.register_buffer(
-                    f"category{i}", torch.from_numpy(np.array(constant))
-                )
+        self.names, text = learned.saved.names, learned.text_labels
+        self.labels = {self.names[position]: x for position, x in text.items()}
+        self._smallest = learned.saved.smallest_uncertainty
+        self._columns, self._shifted = learned.columns, learned.shifted
+        self._n_limits, self._n_levels = len(learned.limits), len(learned.quantiles)
+        self._programs: dict[str, Program] = {}
+        self._add("scale", learned.saved.root)
+        if learned.shift is not None:
+            self._add("shift", learned.shift)
+        for i, node in enumerate([*learned.limits, *learned.quantiles]):
+            self._add(f"multiple{i}", node)
+        self._by_category = learned.categories is not None
+        if learned.categories is not None and learned.categories.are_text:
+            self.labels["by_category"] = list(learned.categories.labels)
 
-    def _note_labels(self, name: str, partition: Any) -> None:
-        if isinstance(partition, LabelBins) and partition.are_text:
-            self.labels[name] = list(partition.labels)
+    def _add(self, name: str, root: Node) -> None:
+        program = self._programs[name] = Program(root, labels_as="positions")
+        for i, constant in enumerate(program.constants):
+            tensor = torch.from_numpy(np.array(constant))
+            self.register_buffer(f"{name}_{i}", tensor)
+
+    def _run(self, name: str, columns: list[torch.Tensor]) -> torch.Tensor:
+        program = self._programs[name]
+        places = range(len(program.constants))
+        constants = [getattr(self, f"{name}_{i}") for i in places]
+        found: torch.Tensor = program(_Functions, constants, columns)
+        return found
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Move with the model, but stay in the precision of what was learned."""
@@ -91,12 +86,17 @@ class Recalibration(torch.nn.Module):
                 self._buffers[name] = moved if same else buffer.to(moved.device)
         return self
 
-    def forward(self, X: torch.Tensor, by_category: torch.Tensor | None = None) -> Any:
-        """Return recalibrated uncertainties, and limits of errors if there are any."""
+    def forward(
+        self,
+        X: torch.Tensor,
+        by_category: torch.Tensor | None = None,
+        prediction: torch.Tensor | None = None,
+    ) -> Any:
+        """Return recalibrated uncertainties, and what else was asked for."""
         given = [X] if X.ndim == 1 else list(X.unbind(1))
         columns = [each.to(torch.float64).contiguous() for each in given]
         u = columns[0]
-        good = torch.isfinite(u) & (u >= 0)
+        good = u >= 0
         for position, kind in self._columns:
             if kind == "number":
                 good = good & torch.isfinite(columns[position])
@@ -104,24 +104,29 @@ class Recalibration(torch.nn.Module):
                 good = good & ~torch.isinf(columns[position])
         u = torch.where(u == 0, self._smallest, u)
         columns[0] = torch.clamp(u, SMALLEST, LARGEST)
-        constants = [getattr(self, f"constant{i}") for i in range(self._n_constants)]
         dtype = X.dtype if X.dtype.is_floating_point else torch.float64
         bounds = torch.finfo(dtype)
-        found = self._program(_Functions, constants, columns)
-        found = torch.clamp(found, bounds.smallest_normal, bounds.max)
-        found = torch.where(good, found, torch.nan)
-        if not self._has_limits:
-            return found.to(dtype)
-        category = torch.zeros_like(u)
-        if self._categories is not None:
+        scale = self._run("scale", columns)
+        scale = torch.clamp(scale, bounds.smallest_normal, bounds.max)
+        scale = torch.where(good, scale, torch.nan)
+        if not (self._shifted or self._n_limits or self._n_levels):
+            return scale.to(dtype)
+        location = torch.zeros_like(scale)
+        if "shift" in self._programs:
+            location = torch.where(good, self._run("shift", columns), torch.nan)
+        if prediction is not None:
+            location = location + prediction.to(torch.float64)
+        category = torch.zeros_like(scale)
+        if self._by_category:
             if by_category is None:
                 msg = "`by_category` must be given: conformalize was called with it."
                 raise ValueError(msg)
-            constants = [
-                getattr(self, f"category{i}")
-                for i in range(len(self._categories.constants))
-            ]
-            labels = by_category.to(torch.float64).contiguous()
-            category = self._categories(_Functions, constants, [labels])
-        limits = self.limits[category.to(torch.int64)] * found[:, None]
-        return found.to(dtype), limits.to(dtype)
+            category = by_category.to(torch.float64).contiguous()
+        found = [
+            location + scale * self._run(f"multiple{i}", [scale, category])
+            for i in range(self._n_limits + self._n_levels)
+        ]
+        returned = [scale, location] if self._shifted else [scale]
+        for some in (found[: self._n_limits], found[self._n_limits :]):
+            returned += [torch.stack(some, 1)] if some else []
+        return tuple(each.to(dtype) for each in returned)

@@ -442,7 +442,8 @@ def _saved(
 
 def saved_map(scaler: Any) -> SavedMap:
     """Return what a file would say of a fitted recalibrator."""
-    about = {"words": "", "source": None, "library": "", "method": ""}
+    method = type(getattr(scaler, "scaling_", scaler)).__name__
+    about = {"words": "", "source": None, "library": __version__, "method": method}
     return _of_learned(SavedMap, vars(scaler), **about)
 
 
