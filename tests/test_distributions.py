@@ -1,12 +1,17 @@
 """Distributions: location + scale × law, row by row."""
 
+from functools import partial
+
+import narwhals as nw
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
 import sigmascale as ss
 from sigmascale.exceptions import FewRowsWarning, InvalidInputError
 from sigmascale.maps.laws import EmpiricalLaw
+from sigmascale.roles import Roles
 
 RNG = np.random.default_rng(0)
 LOCATION, SCALE = RNG.normal(size=50), RNG.uniform(0.5, 3, 50)
@@ -160,3 +165,94 @@ def test_bare_predictions_are_judged_as_normal_ones():
     np.testing.assert_array_equal(errors.truth, np.ones(50))
     normal = ss.Distributions(np.zeros(50), SCALE)
     assert ss.crps(errors) == pytest.approx(normal.crps(np.ones(50)).mean())
+
+
+LEVELS = [0.05, 0.5, 0.95]
+
+
+@pytest.fixture(scope="module")
+def travelling(tmp_path_factory):
+    """A recalibrator with a shift of trees and laws by bins, its file, and rows."""
+    folder = tmp_path_factory.mktemp("travelling")
+    data = ss.datasets.make_molecules(1200, seed=3)
+    kind = np.where(data.heteroatom_fraction > np.median(data.heteroatom_fraction), "a", "b")
+    columns = {"u": data.uncertainty, "mass": data.mass, "kind": kind}
+    table = pl.DataFrame(columns)
+    error = data.error + data.uncertainty * np.where(kind == "a", 2.0, -2.0)
+    r = ss.Recalibrator(ss.BoostedScaling(max_trees=20), shift="auto")
+    r.fit(table, error)
+    assert r.shift_kind_ == "trees"
+    # laws by bins of the scale, whatever unseen rows gain
+    scale = r.predict(table)
+    r.law_ = type(r.law_).learn(error / scale, scale, None, 5)
+    roles = Roles("u", error=("E",), numbers=("mass",), labels=("kind",), prediction="V")
+    ss.save(r, folder / "r.json", source=roles.to_dict())
+    table = table.with_columns(V=np.linspace(-5, 5, 1200))
+    table.write_parquet(folder / "new.parquet")
+    return r, folder, table
+
+
+def by_engine(name, r, folder, sigmascale):
+    frame = ss.frames.scan(folder / "new.parquet", engine=name)
+    new = ss.frames.predict(r, frame, name="new", quantiles=LEVELS, prediction="V")
+    return nw.from_native(new).collect("polars").to_native()
+
+
+def by_onnx(r, folder, sigmascale):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnx")
+    how = ("--quantiles", "0.05,0.5,0.95", "--shift", "-o", folder / "r.onnx")
+    assert sigmascale("export", folder / "r.json", *how).code == 0
+    table = pl.read_parquet(folder / "new.parquet")
+    columns = {name: table[name].to_numpy() for name in table.columns}
+    session = onnxruntime.InferenceSession(folder / "r.onnx")
+    names = [f"new{'_' * (i > 0)}{x.name}" for i, x in enumerate(session.get_outputs())]
+    return table.with_columns(
+        pl.Series(name, values)
+        for name, values in zip(names, session.run(None, columns), strict=True)
+    ).rename({"newuncertainty": "new"})
+
+
+def by_torch(r, folder, sigmascale):
+    torch = pytest.importorskip("torch")
+    table = pl.read_parquet(folder / "new.parquet")
+    module = ss.export.to_torch(ss.load(folder / "r.json"), quantiles=LEVELS)
+    places = [module.labels["kind"].index(each) for each in table["kind"]]
+    X = torch.from_numpy(np.column_stack([table["u"], table["mass"], places]))
+    u, quantiles = module(X, prediction=torch.tensor(table["V"].to_numpy()))
+    named = zip(LEVELS, quantiles.numpy().T, strict=True)
+    columns = {f"new_q{level:g}": values for level, values in named}
+    return table.with_columns(new=u.numpy(), **columns)
+
+
+def by_apply(engine, r, folder, sigmascale):
+    how = ("--quantiles", "0.05,0.5,0.95", "--name", "new", "--engine", engine)
+    files = (folder / "r.json", folder / "new.parquet", "-o", folder / "out.parquet")
+    assert sigmascale("apply", *files, *how).code == 0
+    return pl.read_parquet(folder / "out.parquet")
+
+
+DOORS = {
+    **{name: partial(by_engine, name) for name in ("polars", "duckdb", "dask")},
+    "ONNX": by_onnx,
+    "PyTorch": by_torch,
+    **{f"apply, {name}": partial(by_apply, name) for name in ("memory", "polars")},
+}
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
+@pytest.mark.parametrize("door", DOORS)
+def test_the_same_quantiles_come_by_every_door(door, travelling, sigmascale):
+    r, folder, table = travelling
+    X = table.select("u", "mass", "kind")
+    expected = r.predict_quantiles(X, LEVELS)
+    again = ss.load(folder / "r.json")
+    np.testing.assert_array_equal(again.predict_quantiles(X, LEVELS), expected)
+    found = DOORS[door](r, folder, sigmascale).sort("V")
+    quantiles = found.select(f"new_q{level:g}" for level in LEVELS).to_numpy()
+    about = table["V"].to_numpy()[:, None]
+    np.testing.assert_allclose(quantiles, about + expected, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found["new"], r.predict(X), rtol=1e-10)
+    if "new_shifted" in found.columns:
+        shifted = about[:, 0] + r.predict_shift(X)
+        np.testing.assert_allclose(found["new_shifted"], shifted, atol=1e-10)

@@ -244,6 +244,11 @@ class EmpiricalLaw:
         bins = EqualSizeBins(np.empty(0))
         if n_bins > 1:
             bins = EqualSizeBins.quantiles(scale, n_bins, weights)
+            # halfway to the row before: where the last bits of the scale differ, as in
+            # ONNX, no row falls into another bin
+            ordered = np.sort(scale)
+            before = ordered[np.searchsorted(ordered, bins.limits) - 1]
+            bins = EqualSizeBins((before + bins.limits) / 2)
         codes = bins.codes(scale)
         tables, sizes = [], []
         for code in range(bins.n_bins):
