@@ -18,20 +18,21 @@ def main() -> NoReturn:
     if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        from .cli import main as run
-    except ImportError as problem:
-        needs = 'The command line needs more packages: pip install "sigmascale[cli]"'
-        print(f"error: {problem}. {needs}", file=sys.stderr)
-        sys.exit(2)
-    try:
+        try:
+            from .cli import main as run
+        except ImportError as problem:
+            needs = 'needs more packages: pip install "sigmascale[cli]"'
+            print(f"error: {problem}. The command line {needs}", file=sys.stderr)
+            sys.exit(2)
         run()
-    except SystemExit as end:
-        if isinstance(end.code, int) and end.code > STOPPED:
+    except (KeyboardInterrupt, SystemExit) as end:
+        code = end.code if isinstance(end, SystemExit) else STOPPED + signal.SIGINT
+        if isinstance(code, int) and code > STOPPED:
             from ._support.files import remove_unfinished
 
             remove_unfinished()
             print("error: interrupted.", file=sys.stderr, flush=True)
-            os._exit(end.code)  # threads that still compute would make Python abort
+            os._exit(code)  # threads that still compute would make Python abort
         raise
 
 

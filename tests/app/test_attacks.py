@@ -499,3 +499,45 @@ def test_a_parquet_file_of_the_app_is_read_by_the_command_line_functions(server)
     roles = found["tables"]["other"]["settings"]["roles"]
     assert roles == {"E": "error", "u": "uncertainty", "when": "ignored"}
     ask(server, "DELETE", f"/{server.token}/api/table/other", **own(server))
+
+
+@pytest.mark.parametrize("value", [r'"\ud800"', "NaN", "1e999"])
+def test_what_cannot_be_shown_again_does_not_spoil_the_state(server, value):
+    kind = {"Content-Type": "application/json", **own(server)}
+    for place in ("recalibrate", "settings/table"):
+        body = f'{{"method": {value}, "where": {value}}}'.encode()
+        status, _, told = ask(
+            server, "POST", f"/{server.token}/api/{place}", body, **kind
+        )
+        assert status == 400, told
+    assert is_well(server) == "secret_name.csv"
+    assert everything_of(server)["tables"]["table"]["rows"] == 40
+
+
+def test_unfinished_headers_of_strangers_do_not_keep_the_owner_out(server):
+    def line():
+        found = socket.create_connection(("127.0.0.1", server.port))
+        found.sendall(b"GET / HTTP/1.1\r\nHost:")
+        return found
+
+    lines = [line() for _ in range(250)]
+    try:
+        assert is_well(server) == "secret_name.csv"
+    finally:
+        for each in lines:
+            each.close()
+
+
+@pytest.mark.parametrize("seconds", [0.12, 0.2, 0.3])
+def test_an_interrupt_during_the_start_prints_no_traceback(seconds):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "sigmascale", "app", "--no-browser"],
+        **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True},
+    )
+    try:
+        time.sleep(seconds)  # before that, Python speaks for itself
+        process.send_signal(signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert "Traceback" not in told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import secrets
 import shutil
@@ -13,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from ..exceptions import InvalidInputError
 from .guard import Guard
@@ -26,6 +28,24 @@ if HAS_LOCKS:
 PREFIX = "sigmascale-app-"
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 EVERYWHERE = ("", "0.0.0.0", "::", "[::]", "*")
+MOST_SILENT = 50  # lines that have not asked for anything yet
+
+
+class Line(H11Protocol):
+    """A line to a browser; of those on which no request arrives, the oldest is cut.
+
+    Strangers who send no more than the beginning of a request keep nobody out.
+    """
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a line, and cut another if there are too many that are silent."""
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        silent = [each for each in self.connections if each.cycle is None]
+        if len(silent) > MOST_SILENT:
+            oldest = min(silent, key=lambda each: each.since)
+            self.connections.discard(oldest)  # its end is told later
+            oldest.transport.abort()
 
 
 def serve(
@@ -73,7 +93,7 @@ def serve(
         server = uvicorn.Server(
             uvicorn.Config(
                 site,
-                http="h11",
+                http=Line,
                 ws="none",
                 log_level="critical",
                 access_log=False,

@@ -234,6 +234,8 @@ async def _order(request: Request) -> dict[str, Any]:
         body += piece
     try:
         found = json.loads(body)
+        # what is no text, and no number, could not be shown again
+        json.dumps(found, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as problem:
         msg = "An order must be JSON."
         raise InvalidInputError(msg) from problem
