@@ -23,6 +23,7 @@ PARTS = {
     "verdict": ("#h-verdict", "verdict"),
     "chart": ("#verdict .panel", "verdict"),
     "recalibrate": ("#recalibrate .card", "recalibrate"),
+    "new": ("#h-new", "new"),
     "take": ("#h-take", "take"),
 }
 LOOKS = [(width, dark) for width in (1280, 390) for dark in (False, True)]
@@ -106,7 +107,7 @@ def test_keys_alone_reach_every_control_and_terms_explain_themselves(finished):
             assert found[1] != "none", found  # the focus can be seen
     for key in ("file table", "demo", "role table mass", "judge", "verdict bins"):
         assert key in reached
-    for key in ("method", "recalibrate", "copy commands", "Read the report"):
+    for key in ("method", "recalibrate", "apply", "copy commands", "Read the report"):
         assert key in reached
     assert any("Right on average" in tip for tip in tips)
 

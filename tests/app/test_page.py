@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import sigmascale as ss
 from sigmascale.datasets import make_molecules
 
 BROKEN_TABLES = Path(__file__).parents[1] / "cli" / "test_broken_tables.py"
@@ -81,7 +82,7 @@ def assert_scores(shown, told, column=0):
 
 
 def test_the_demo_from_the_first_look_to_the_download_of_everything(
-    finished_alone, tmp_path, sigmascale, monkeypatch
+    finished_alone, new_predictions, tmp_path, sigmascale, monkeypatch
 ):
     person = finished_alone
     assert "test.csv: 2,000 rows" in person.text("#table")
@@ -101,6 +102,7 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
     monkeypatch.chdir(typed)
     for name in ("calibration.csv", "test.csv"):
         shutil.copy(person.server.folder / "uploads" / name, name)
+    shutil.copy(new_predictions, "new.csv")
     told, _, both, *_ = run_commands(sigmascale, lines_of(person, 0).splitlines())
     made = contents(typed)
     taken = contents(downloaded)
@@ -108,6 +110,13 @@ def test_the_demo_from_the_first_look_to_the_download_of_everything(
     assert {Path(name).name for name in taken} == {*names, "methods.txt"} - {
         "sigmascale.zip"
     }
+
+    # as are quantiles of new predictions those of Python
+    r, found = ss.load("test_scaler.json"), pl.read_csv("new_recalibrated.csv")
+    X = found.select(pl.col("sd").alias("u"), *r.feature_names_in_[1:])
+    wanted = found["value"].to_numpy()[:, None] + r.predict_quantiles(X, [0.05, 0.95])
+    columns = ["sd_recalibrated_q0.05", "sd_recalibrated_q0.95"]
+    np.testing.assert_allclose(found.select(columns), wanted, rtol=0, atol=1e-10)
 
     methods = (typed / "test_recalibrated_parts" / "methods.txt").read_text()
     assert lines_of(person, 2) == methods
@@ -409,7 +418,8 @@ def test_every_broken_table_gets_a_sentence_and_never_a_blank_page(
         person.wait(f"Number(document.body.dataset.revision) >= {revision + 3}")
         told = person.text("#table .problem")
         assert re.search(match.replace("a.csv: ", ""), told), (name, told)
-        assert person.run("document.querySelectorAll('main h2').length") == 4
+        assert person.run("document.querySelectorAll('main h2').length") == 5
+        assert "First, a table" not in person.text("main")
         judges = "[...document.querySelectorAll('#table button')].filter(b =>"
         assert person.run(f"{judges} b.textContent.includes('Judge')).length") == 0
 

@@ -107,6 +107,11 @@ class TableSettings:
         """The column of groups, if there is one."""
         return next(iter(self.of("groups")), None)
 
+    @property
+    def made(self) -> str:
+        """The table with recalibrated uncertainties."""
+        return f"{self.stem}_recalibrated{ending_of(self.file)}"
+
     def choice(self, *, features: bool = True) -> Choice:
         """Return the columns as the command line names them."""
         from ..roles import Choice
@@ -168,6 +173,46 @@ class TableSettings:
         ]
 
 
+@dataclass(frozen=True)
+class Wanted:
+    """What is taken along of distributions, as options of commands.
+
+    Attributes
+    ----------
+    quantiles, coverage : str
+        Levels of quantiles, and the coverage of limits; empty if not wanted.
+    shift : bool
+        Whether shifted predictions are.
+    """
+
+    quantiles: str = ""
+    coverage: str = ""
+    shift: bool = False
+
+    @classmethod
+    def parse(cls, found: dict[str, Any]) -> Wanted:
+        """Take what the page has sent; commands check it."""
+        texts = [str(found.get(each) or "") for each in ("quantiles", "coverage")]
+        return cls(*texts, shift=found.get("shift") is True)
+
+    @property
+    def options(self) -> list[str]:
+        """The options that ask for it."""
+        found = option("--quantiles", self.quantiles)
+        found += option("--coverage", self.coverage)
+        return found + ["--shift"] * self.shift
+
+    def apply(self, table: TableSettings, scaler: str, *roles: str) -> list[str]:
+        """Return the command that recalibrates a table, whose columns have roles."""
+        if self.options:
+            roles = (*roles, "prediction")
+        return [
+            *("apply", scaler, table.file, *table.columns(*roles)),
+            *(*option("--where", table.where), *table.how_read()),
+            *(*in_memory(table.file), *self.options, "-o", table.made),
+        ]
+
+
 def option(name: str, value: str | None) -> list[str]:
     """Return the words of an option, none if it has no value.
 
@@ -191,8 +236,10 @@ def line(arguments: Sequence[str]) -> str:
     return shlex.join(["sigmascale", *arguments])
 
 
-def free_stem(file: str, tables: Iterable[str]) -> str:
+def free_stem(file: str, tables: Iterable[str], other: str = "") -> str:
     """Return a beginning of names that no table has, for files made of one of them.
+
+    Nor is it that of the files made of an `other` table.
 
     >>> free_stem("a.csv", ["a.csv"]), free_stem("a.csv", ["a_test.parquet"])
     ('a', 'a-2')
@@ -200,7 +247,9 @@ def free_stem(file: str, tables: Iterable[str]) -> str:
     first = found = stem_of(file)
     taken = {stem_of(table).removesuffix(PARTS).casefold() for table in tables}
     number = 1
-    while any(f"{found}_{what}".casefold() in taken for what in MADE):
+    while found.casefold() == other.casefold() or any(
+        f"{found}_{what}".casefold() in taken for what in MADE
+    ):
         number += 1
         found = f"{first}-{number}"
     return found
@@ -254,6 +303,8 @@ class Plan:
         Its number of bins; empty if it is the usual one.
     seed : str
         The seed of all random numbers.
+    wanted : Wanted
+        What is taken along beside uncertainties.
     """
 
     table: TableSettings
@@ -265,6 +316,7 @@ class Plan:
     method: str
     bins: str
     seed: str
+    wanted: Wanted
 
     @classmethod
     def parse(
@@ -292,6 +344,7 @@ class Plan:
             method=str(found.get("method") or "boosted"),
             bins=str(found.get("bins") or ""),
             seed=str(found.get("seed") or 0),
+            wanted=Wanted(quantiles=str(found.get("quantiles") or "")),
         )
 
     @property
@@ -305,17 +358,15 @@ class Plan:
         return self.table if self.known else self._part("test")
 
     def _part(self, what: str) -> TableSettings:
-        return replace(self.table, file=self._beside(what), where=None)
-
-    def _beside(self, what: str) -> str:
-        return f"{self.table.stem}_{what}{ending_of(self.table.file)}"
+        file = f"{self.table.stem}_{what}{ending_of(self.table.file)}"
+        return replace(self.table, file=file, where=None)
 
     @property
     def files(self) -> dict[str, str]:
         """What is made, by what the page calls it."""
         stem = self.table.stem
         found = {
-            "table": self._beside("recalibrated"),
+            "table": self.table.made,
             "scaler": f"{stem}_scaler.json",
             "report": f"{stem}_recalibrated.html",
         }
@@ -366,13 +417,10 @@ class Plan:
             *(("--calibration", learned.file) if self._are_alike else ()),
             *("--report", files["report"], "--parts", self.parts),
         ]
-        apply = [
-            *("apply", scaler, table.file, *table.columns(*UNCERTAINTIES)),
-            *(*option("--where", table.where), *table.how_read()),
-            *(*in_memory(table.file), "-o", files["table"]),
-        ]
+        apply = self.wanted.apply(table, scaler, *UNCERTAINTIES)
         if "onnx" in files:
-            export = ["export", scaler, "--to", "onnx", "-o", files["onnx"]]
+            export = ["export", scaler, "--to", "onnx", *self.wanted.options]
+            export += ["-o", files["onnx"]]
         return [each for each in (divide, fit, check, apply, export) if each]
 
     @property
@@ -432,7 +480,13 @@ scaler.fit(conditioning(calibration), error{groups})
 
 table = read({file})
 new = pl.Series({new}, scaler.predict(conditioning(table)){square})
-print(table.with_columns(new))
+{quantiles}print(table.with_columns(new{more}))
+"""
+QUANTILES = """\
+levels = [{levels}]
+quantiles = scaler.predict_quantiles(conditioning(table), levels){about}
+named = zip(levels, quantiles.T)
+more = [pl.Series(f"{{new.name}}_q{{level:g}}", values) for level, values in named]
 """
 
 
@@ -446,6 +500,9 @@ def python_lines(plan: Plan, roles: dict[str, Any]) -> str:
     used = list(dict.fromkeys([*columns, *roles["error"]]))
     root = f".with_columns(pl.col({u!r}).sqrt())"
     groups = f", groups=calibration[{plan.learned.groups!r}].cast(pl.String)"
+    about = [f" + table[{each!r}].to_numpy()[:, None]" for each in roles["error"][1:]]
+    levels = plan.wanted.quantiles
+    quantiles = QUANTILES.format(levels=levels, about="".join(about))
     return PROGRAM.format(
         columns=repr(columns),
         reader=_reader(table),
@@ -458,6 +515,8 @@ def python_lines(plan: Plan, roles: dict[str, Any]) -> str:
         file=repr(table.file),
         new=repr(f"{u}_recalibrated"),
         square=" ** 2" if roles["is_variance"] else "",
+        quantiles=quantiles if levels else "",
+        more=", *more" if levels else "",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,9 +25,10 @@ from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..report.svg import CONTENTS, METHODS
 from ..roles import guess
-from .commands import Plan, TableSettings, line, python_lines
+from .commands import UNCERTAINTIES, Plan, TableSettings, Wanted, line, python_lines
 from .uploads import refuse_bomb
 from .views import (
+    HEAD_ROWS,
     candidates_view,
     columns_view,
     local_view,
@@ -77,22 +79,33 @@ class Orders:
             write_table(half, str(Path(folder, name)))
         return tables
 
-    def examine(self, table: dict[str, Any]) -> dict[str, Any]:
-        """Return the first rows, what columns are taken for, and what is wrong."""
+    def examine(self, table: dict[str, Any], kind: str) -> dict[str, Any]:
+        """Return the first rows, what columns are taken for, and what is wrong.
+
+        New predictions have the columns that a recalibrator was fitted with, or what is
+        said; of a recalibrator, what it has learned is told.
+        """
         settings = TableSettings.parse(**table)
+        nothing = {"settings": settings.to_dict(), "columns": [], "rows": 0}
         try:
+            if kind == "scaler":
+                told = self._run(["show", settings.file])
+                return nothing | problem_view(None) | {"words": told["words"]}
             raw = self._columns(settings)
         except (InvalidInputError, OSError) as problem:
-            nothing = {"settings": settings.to_dict(), "columns": [], "rows": 0}
             return nothing | problem_view(problem)
         wrong: Exception | None = None
-        if settings.roles is None:
+        if kind == "new":
+            roles = settings.roles or dict.fromkeys(raw.names, "ignored")
+            settings = replace(settings, roles=roles)
+        elif settings.roles is None:
             roles, unclear = guess(raw)
             settings = replace(settings, roles=roles)
             if unclear:
                 wrong = unclear_columns(unclear, raw.names)
         try:
-            self._table(settings).refuse_zeros()
+            if kind != "new":
+                self._table(settings).refuse_zeros()
         except InvalidInputError as problem:
             wrong = wrong or problem
         return {
@@ -152,11 +165,18 @@ class Orders:
         second = None if known is None else TableSettings.parse(**known)
         wanted = Plan.parse(TableSettings.parse(**table), second, plan)
         commands, told = wanted.commands(), {}
-        for command in commands:
-            self._tell(STEPS[command[0]])
-            told[command[0]] = self._run(command)
-        learned, judged = told["fit"], told["check"]
         files, test = wanted.files, wanted.judged
+        for command in list(commands):
+            self._tell(STEPS[command[0]])
+            try:
+                told[command[0]] = self._run(command)
+            except Exception as problem:
+                if command[0] != "export":
+                    raise
+                commands.remove(command)
+                msg = f"{files.pop('onnx')} was not written: {problem}"
+                warnings.warn(msg, UserWarning, stacklevel=1)
+        learned, judged = told["fit"], told["check"]
         return {
             "rows": [learned["data"]["rows"], judged.data.n_rows],
             "words": learned["words"],
@@ -173,6 +193,24 @@ class Orders:
             "files": files,
             "commands": [line(command) for command in commands],
             "python": python_lines(wanted, learned["data"]),
+        }
+
+    def apply(
+        self, table: dict[str, Any], scaler: str, wanted: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Recalibrate new predictions; return what was written."""
+        settings = TableSettings.parse(**table)
+        command = Wanted.parse(wanted).apply(settings, scaler, *UNCERTAINTIES)
+        told = self._run(command)
+        made = replace(settings, file=settings.made, where=None)
+        head = self._columns(made).frame.head(HEAD_ROWS)
+        return {
+            "rows": told["rows"],
+            "of": told.get("distribution_of"),
+            "scaler": scaler,
+            "head": rows_view(head, np.arange(head.height)),
+            "files": {"new": settings.made},
+            "commands": [line(command)],
         }
 
     # -- what the picture asks for --------------------------------------------------

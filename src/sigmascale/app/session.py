@@ -17,7 +17,14 @@ from .commands import Plan, TableSettings, free_stem
 from .uploads import safe_name
 from .worker import Worker
 
-SLOTS = ("table", "other", "known")
+# What goes when a file changes: the results that rest on it.
+SLOTS = {
+    "table": ("table", "recalibrated", "new"),
+    "other": ("other",),
+    "known": ("recalibrated", "new"),
+    "new": ("new",),
+    "scaler": ("new",),
+}
 DOING = {"judge": "judging the uncertainties", "report": "drawing the pictures"}
 LONGEST_JOB = 3600.0  # seconds
 
@@ -157,8 +164,9 @@ class Session:
 
     def take(self, slot: str, incoming: Path, name: str) -> None:
         """Put a file that has arrived into a slot, instead of the one there."""
-        for other in [name for name, each in self.slots.items() if each.is_demo]:
-            self.clear(other)  # it belongs to the demo's own table
+        if slot == "table":  # what belongs to the demo's own table goes with it
+            for other in [name for name, each in self.slots.items() if each.is_demo]:
+                self.clear(other)
         self.clear(slot)
         incoming.replace(self.uploads / name)
         self.link(slot, self.uploads / name)
@@ -189,14 +197,19 @@ class Session:
         if old is not None:
             (self.made / old.file).unlink(missing_ok=True)
             (self.uploads / old.file).unlink(missing_ok=True)
-        self.results.pop(slot, None)
+        self._forget(slot)
         if slot == "table":
             self.results.clear()
             for path in self._made().values():
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
-        for key in (slot, "recalibrated"):
+        for key in (slot, *SLOTS[slot]):
             self.problems.pop(key, None)
         self._changed()
+
+    def _forget(self, slot: str) -> None:
+        """Forget the results that rest on a file."""
+        for name in SLOTS[slot]:
+            self.results.pop(name, None)
 
     def _changed(self) -> None:
         self.revision += 1
@@ -254,14 +267,12 @@ class Session:
         await self.idle()
         try:
             what = "reading the table"
-            found, _ = await self.ask(what, slot, "examine", table=order)
+            found, _ = await self.ask(what, slot, "examine", table=order, kind=slot)
             table.examined, table.settings = found, found["settings"]
             self.problems.pop(slot, None)
         except InvalidInputError as problem:
             self.problems[slot] = str(problem)
-        self.results.pop(slot, None)
-        if slot != "other":
-            self.results.pop("recalibrated", None)
+        self._forget(slot)
         self._changed()
 
     def start(self, order: str, slot: str) -> None:
@@ -276,9 +287,22 @@ class Session:
         if Plan.parse(TableSettings.parse(**table), second, plan).known is not None:
             self._usable("known")
         self.plan = plan
-        self.results.pop("recalibrated", None)
+        self._forget("known")
         orders = {"table": table, "known": known, "plan": plan}
         self._start("recalibrated", "recalibrating", "recalibrate", **orders)
+
+    def apply(self, wanted: dict[str, Any]) -> None:
+        """Start to recalibrate new predictions."""
+        table, learned = self._usable("new"), self.results.get("recalibrated")
+        if wanted.get("source") == "file":
+            scaler = self._usable("scaler")["file"]
+        elif learned is None:
+            msg = "Nothing was learned yet. Recalibrate first, or choose a file."
+            raise InvalidInputError(msg)
+        else:
+            scaler = learned["scaler"]
+        orders = {"table": table, "scaler": scaler, "wanted": wanted}
+        self._start("new", "recalibrating new predictions", "apply", **orders)
 
     def stage(self, wanted: dict[str, Any]) -> dict[str, Any]:
         """Return the table and the recalibrator of what is shown."""
@@ -311,7 +335,10 @@ class Session:
     def _table(self, name: str) -> dict[str, Any]:
         """Return a table as orders name it."""
         slot = self._slot(name)
-        stem = free_stem(slot.file, (each.file for each in self.slots.values()))
+        other = ""
+        if name == "new" and "table" in self.slots:
+            other = self._table("table")["stem"]
+        stem = free_stem(slot.file, [x.file for x in self.slots.values()], other)
         return {"file": slot.file, "stem": stem, "settings": slot.settings}
 
     def _usable(self, name: str) -> dict[str, Any]:

@@ -116,6 +116,9 @@ def make_site(session: Session) -> Starlette:
     async def recalibrate(request: Request) -> None:
         session.recalibrate(await _order(request))
 
+    async def apply(request: Request) -> None:
+        session.apply(await _order(request))
+
     async def cancel(_: Request) -> None:
         session.cancel()
 
@@ -192,6 +195,7 @@ def make_site(session: Session) -> Starlette:
         ("/api/judge/{slot}", then_state(judge), "POST"),
         ("/api/report/{slot}", then_state(report), "POST"),
         ("/api/recalibrate", then_state(recalibrate), "POST"),
+        ("/api/apply", then_state(apply), "POST"),
         ("/api/cancel", then_state(cancel), "POST"),
         ("/api/bins", bins, "POST"),
         ("/api/rows", rows, "POST"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,10 +25,11 @@ from ..report.text import (
     valid_cells,
 )
 from ..roles import listed
+from .commands import ROLES
 
 if TYPE_CHECKING:
     from ..judging.local import LocalZMS
-    from ..judging.validation import Validation, Verdict
+    from ..judging.validation import LocalFactors, Validation, Verdict
 
 HEAD_ROWS, BAD_ROWS = 8, 20
 MOST_VALUES = 20  # of a column that may divide the table
@@ -46,7 +48,7 @@ def validation_view(found: Validation) -> dict[str, Any]:
         "marks": MARKS,
         "scores": _scores(found),
         "local": {
-            name: local_view(each, found.tolerance)
+            name: local_view(each, found.tolerance, found.verdicts[name].band)
             for name, each in found.local.items()
         },
     }
@@ -97,10 +99,21 @@ def _scores(found: Validation) -> list[dict[str, str]]:
     return scores
 
 
-def local_view(local: LocalZMS, tolerance: float) -> dict[str, Any]:
-    """Return the bins of a variable."""
+def local_view(
+    local: LocalZMS, tolerance: float, band: LocalFactors | None = None
+) -> dict[str, Any]:
+    """Return the bins of a variable, and the band that holds ⟨Z²⟩ along it."""
     grey = local.says_nothing(tolerance)
-    return local.to_dict() | {"grouped": local.is_grouped, "grey": grey.tolist()}
+    found = local.to_dict() | {"grouped": local.is_grouped, "grey": grey.tolist()}
+    if band is not None:
+        mean = local.overall[0]
+        places = band.x_min if local.is_grouped else (band.x_min + band.x_max) / 2
+        found["band"] = {
+            "x": places.tolist(),
+            "low": (mean * band.low**2).tolist(),
+            "high": (mean * band.high**2).tolist(),
+        }
+    return found
 
 
 def candidates_view(told: dict[str, Any]) -> dict[str, Any] | None:
@@ -120,11 +133,45 @@ def candidates_view(told: dict[str, Any]) -> dict[str, Any] | None:
 # -- tables -------------------------------------------------------------------------
 
 
+# What options of commands are called on the page.
+ON_PAGE = {
+    **{f"--{role}": role for role in ROLES},
+    "--bins": "Bins",
+    "--coverage": "Intervals that hold",
+    "--decimal": "Decimal mark",
+    "--drop-missing": "Leave out rows with missing values",
+    "--first-where": "Learn where it is",
+    "--label": "labels",
+    "--method": "Recalibrator",
+    "--quantiles": "Quantiles",
+    "--separator": "Between columns",
+    "--share": "Share to learn from",
+    "--shift": "Shifted predictions",
+    "--where": "Only rows where",
+}
+
+
+def on_page(words: str) -> str:
+    """Return the words of a command for someone who has a page, and no options.
+
+    >>> on_page("Fill them in, or pass --decimal ,.")
+    'Fill them in, or set “Decimal mark” ,.'
+    """
+
+    def said(found: re.Match[str]) -> str:
+        name = ON_PAGE.get(found[2])
+        verb = found[1].replace("ass", "et").replace("p", "s").replace("P", "S")
+        return found[0] if name is None else f"{verb}“{name}”"
+
+    plain = " ".join(words.split())
+    return re.sub(r"([Pp]ass |)'?(--[a-z][a-z-]*)'?", said, plain)
+
+
 def problem_view(problem: Exception | None) -> dict[str, Any]:
     """Return what is wrong: a sentence, and for the page's own words a code."""
     if problem is None:
         return {"problem": ""}
-    words = " ".join(str(problem).split())
+    words = on_page(str(problem))
     if isinstance(problem, OSError) and problem.strerror:
         words = f"{problem.filename}: {problem.strerror}"
     code, fields = getattr(problem, "code", ""), getattr(problem, "fields", {})

@@ -182,6 +182,7 @@ def main() -> None:
     sys.stderr = Reporter(tell)
     from ..cli.app import finite
     from .orders import Orders
+    from .views import on_page
 
     orders = Orders(tell, int(os.environ[LARGEST]))
     answer(ready=True)
@@ -192,10 +193,10 @@ def main() -> None:
             warnings.simplefilter("always", UserWarning)
             try:
                 result = finite(getattr(orders, order["do"])(**order["with"]))
-                told = list(dict.fromkeys(str(each.message) for each in caught))
+                told = list(dict.fromkeys(on_page(str(x.message)) for x in caught))
                 answer(result=result, warnings=told)
             except InvalidInputError as problem:
-                answer(problem=" ".join(str(problem).split()))
+                answer(problem=on_page(str(problem)))
             except MemoryError:
                 answer(problem="The memory of this machine does not suffice.")
             except (OSError, ImportError) as problem:

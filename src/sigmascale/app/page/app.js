@@ -18,14 +18,14 @@ const ui = restored();
 
 function restored() {
   try {
-    return { plan: {}, views: {}, ...JSON.parse(sessionStorage.getItem(KEPT) || "{}") };
+    return { plan: {}, views: {}, wanted: {}, ...JSON.parse(sessionStorage.getItem(KEPT) || "{}") };
   } catch {
-    return { plan: {}, views: {} };
+    return { plan: {}, views: {}, wanted: {} };
   }
 }
 
 function remember() {
-  sessionStorage.setItem(KEPT, JSON.stringify({ plan: ui.plan, views: ui.views }));
+  sessionStorage.setItem(KEPT, JSON.stringify({ plan: ui.plan, views: ui.views, wanted: ui.wanted }));
 }
 
 // -- talking to the server ------------------------------------------------------------
@@ -61,14 +61,15 @@ async function poll() {
 function forget(...names) {
   for (const name of names) {
     delete full.results[name];
-    const { bins, local, rows, ...axes } = ui.views[name === "recalibrated" ? name : "verdict"] || {};
-    ui.views[name === "recalibrated" ? name : "verdict"] = axes;
+    const key = name === "recalibrated" ? name : "verdict";
+    const { bins, local, rows, ...axes } = ui.views[key] || {};
+    if (name !== "new") ui.views[key] = axes;
   }
   full.revision = -1;
   draw();
 }
 
-const changedBy = (slot) => ({ table: ["table", "recalibrated"], known: ["recalibrated"], other: ["other"] })[slot];
+const changedBy = (slot) => ({ table: ["table", "recalibrated", "new"], known: ["recalibrated", "new"], other: ["other"] })[slot] || ["new"];
 
 const send = (slot, chosen) =>
   act(slot, async () => {
@@ -91,14 +92,19 @@ const settle = (slot, change) =>
 const judge = (slot) => act(slot, () => post(`api/judge/${slot}`)).then(poll);
 const takeDemo = () =>
   act("table", () => {
-    forget("table", "other", "recalibrated");
+    forget("table", "other", "recalibrated", "new");
     return post("api/demo");
   });
 const picture = (slot) => act(slot, () => post(`api/report/${slot}`)).then(poll);
 const recalibrate = () =>
   act("recalibrated", () => {
-    forget("recalibrated");
+    forget("recalibrated", "new");
     return post("api/recalibrate", planned());
+  }).then(poll);
+const applyNew = (source) =>
+  act("new", () => {
+    forget("new");
+    return post("api/apply", { ...ui.wanted, source });
   }).then(poll);
 
 // -- drawing --------------------------------------------------------------------------
@@ -114,16 +120,13 @@ function draw() {
   show(place("table"), ...tableStep());
   show(place("verdict"), ...verdictStep());
   show(place("recalibrate"), ...recalibrateStep());
+  show(place("new"), ...newStep());
   show(place("take"), ...takeStep());
-  const done = [
-    Boolean(full.tables.table && !full.tables.table.problem),
-    Boolean(full.results.table),
-    Boolean(full.results.recalibrated),
-    Boolean(full.results.recalibrated || (full.results.table && full.results.table.report)),
-  ];
+  const { table: judged, recalibrated: learned, new: fresh } = full.results;
+  const done = [ready("table"), judged, learned, fresh, learned || fresh || judged?.report].map(Boolean);
   [...place("steps").children].forEach((step, i) => {
     step.classList.toggle("done", done[i]);
-    const current = i === done.indexOf(false) || (i === 3 && !done.includes(false));
+    const current = i === done.indexOf(false) || (i === 4 && !done.includes(false));
     if (current) step.firstElementChild.setAttribute("aria-current", "step");
     else step.firstElementChild.removeAttribute("aria-current");
   });
@@ -166,12 +169,12 @@ const REMEDIES = {
 
 function openedTable(slot) {
   const found = state.slots[slot] && full.tables[slot];
-  if (!found) return [failure(slot), stopped(slot)];
+  const told = slot === "new" ? [] : [failure(slot), stopped(slot)]; // its own step tells it
+  if (!found) return told;
   const [change, words] = found.code in REMEDIES ? REMEDIES[found.code](found.fields) : [];
   return [
-    failure(slot),
-    stopped(slot),
-    el("p", {}, el("strong", {}, state.slots[slot].file), `: ${count(found.rows, "row")}, ${bytes(state.slots[slot].size)}.`),
+    ...told,
+    el("p", {}, el("strong", {}, state.slots[slot].file), found.words === undefined ? `: ${count(found.rows, "row")}, ${bytes(state.slots[slot].size)}.` : `: ${found.words}`),
     problem(
       found.problem,
       change && el("p", {}, el("button.primary", { type: "button", "data-key": `fix ${slot}`, onclick: () => settle(slot, change) }, words)),
@@ -180,9 +183,12 @@ function openedTable(slot) {
     slot === "table"
       ? columnsOf(slot, found, settle)
       : found.columns.length > 0 && el("details", { "data-key": `columns ${slot}`, open: Boolean(found.problem) }, el("summary", {}, "Columns"), columnsOf(slot, found, settle)),
-    readingOf(slot, found, settle),
+    slot !== "scaler" && readingOf(slot, found, settle),
   ];
 }
+
+// What must be there first.
+const firstTable = () => el("p.hint", {}, state.slots.table ? "The table cannot be used yet: step 1 says why." : "First, a table.");
 
 function tableStep() {
   const found = full.tables.table;
@@ -204,7 +210,7 @@ function tableStep() {
 function verdictStep() {
   const found = full.results.table;
   const failed = [failure("table-judge"), full.tables.table && !full.tables.table.problem && failure("table"), stopped("table")];
-  if (!found || !state.slots.table) return [...failed, el("p.hint", {}, ready("table") ? "Not judged yet: see step 1." : "First, a table.")];
+  if (!found || !state.slots.table) return [...failed, ready("table") ? el("p.hint", {}, "Not judged yet: see step 1.") : firstTable()];
   const other = state.slots.other && full.results.other;
   const stages = [{ name: state.slots.table.file, found: found.found, result: "table", after: false }];
   if (other) stages.push({ name: state.slots.other.file, found: other.found, result: "other", after: false });
@@ -314,7 +320,7 @@ function choose(change) {
 }
 
 function recalibrateStep() {
-  if (!ready("table")) return [el("p.hint", {}, "First, a table.")];
+  if (!ready("table")) return [firstTable()];
   const plan = planned();
   const found = full.results.recalibrated;
   const columns = full.tables.table.columns.filter((c) => c.values);
@@ -371,6 +377,7 @@ function recalibrateStep() {
       METHODS[plan.method] && el("p.hint", {}, METHODS[plan.method]),
       ["binwise", "raked"].includes(plan.method) &&
         el("label", {}, "Bins ", el("input.short", { type: "number", min: 1, max: 1000, value: plan.bins || "", placeholder: "usual", "data-key": "method bins", onchange: (e) => choose({ bins: e.target.value ? Number(e.target.value) : null }) })),
+      el("p", {}, levels("plan quantiles", plan.quantiles, (quantiles) => choose({ quantiles })), " ", el("span.hint", {}, "to take along, such as 0.05, 0.95")),
     ),
     failure("recalibrated"),
     stopped("recalibrated"),
@@ -400,6 +407,55 @@ function recalibrated(found) {
     el("h3", {}, "Scores"),
     scoreTable(stages),
     pictures(found, null),
+  ];
+}
+
+// -- new predictions ------------------------------------------------------------------
+
+const levels = (key, value, set) => el("label", {}, "Quantiles ", el("input", { type: "text", size: 12, value: value || "", placeholder: "none", "data-key": key, onchange: (e) => set(e.target.value) }));
+
+function newStep() {
+  const learned = full.results.recalibrated;
+  const source = learned && ui.wanted.source !== "file" ? "learned" : "file";
+  const found = full.results.new;
+  const want = (change) => {
+    Object.assign(ui.wanted, change);
+    draw();
+  };
+  const choice = (kind, title, ...more) => el("div.choice", {}, learned && el("label", {}, el("input", { type: "radio", name: "source", "data-key": `source ${kind}`, checked: source === kind, onchange: () => want({ source: kind }) }), " ", title), source === kind && el("div.more", {}, more));
+  const drop = (slot, title) => dropZone({ slot, title: state.slots[slot] ? "Another one instead" : title, largest: state.largest, small: true, send });
+  return [
+    el("p.hint", {}, "Predictions whose errors nobody knows yet get honest uncertainties from what was learned of others."),
+    drop("new", "Drop a table of new predictions here"),
+    ...openedTable("new"),
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "By which ", term("recalibrator"), "? "),
+      learned && choice("learned", `What step 3 has learned: ${learned.files.scaler}`),
+      choice("file", "A file that was taken along before", drop("scaler", "Drop a recalibrator (JSON) here"), openedTable("scaler")),
+    ),
+    el(
+      "fieldset",
+      {},
+      el("legend", {}, "What else, beside uncertainties? "),
+      el(
+        "div.options",
+        {},
+        levels("new quantiles", ui.wanted.quantiles, (quantiles) => want({ quantiles })),
+        el("label", {}, "Intervals that hold ", el("input.short", { type: "text", value: ui.wanted.coverage || "", placeholder: "none", "data-key": "new coverage", onchange: (e) => want({ coverage: e.target.value }) })),
+        el("label", {}, el("input", { type: "checkbox", "data-key": "new shift", checked: ui.wanted.shift, onchange: (e) => want({ shift: e.target.checked }) }), " Shifted predictions"),
+      ),
+      el("p.hint", {}, "Levels such as 0.05, 0.95, and a share such as 0.9. They are about the value, if there is a prediction, and otherwise about the error."),
+    ),
+    failure("new"),
+    stopped("new"),
+    el("p", {}, el("button.primary.large", { type: "button", "data-key": "apply", disabled: Boolean(state.job) || !ready("new") || (source === "file" && !full.tables.scaler) || Boolean(source === "file" && full.tables.scaler.problem), onclick: () => applyNew(source) }, "Recalibrate these")),
+    found && [
+      warned(found),
+      el("p", {}, `${count(found.rows, "row")} recalibrated by ${found.scaler}. `, el("a", { href: file(found.files.new), download: found.files.new }, `Download ${found.files.new}`)),
+      table(["row", ...found.head.columns], found.head.cells.map((cells, i) => [found.head.places[i], ...cells]), { caption: "First rows of the recalibrated table" }),
+    ],
   ];
 }
 
@@ -442,7 +498,8 @@ function parts(found) {
 function takeStep() {
   const found = full.results.recalibrated;
   const verdict = full.results.table;
-  if (!verdict && !found) return [el("p.hint", {}, "First, a verdict.")];
+  const fresh = full.results.new;
+  if (!verdict && !found && !fresh) return [el("p.hint", {}, state.slots.table || state.slots.new ? "Nothing was made yet." : "First, a table.")];
   const made = [];
   if (found) {
     made.push(
@@ -468,11 +525,12 @@ function takeStep() {
         : el("p", {}, el("button", { type: "button", "data-key": "make report", disabled: Boolean(state.job), onclick: () => picture("table") }, "Make the report and its pictures")),
     );
   }
-  if (found || verdict.report) made.push(el("p", {}, el("a", { href: address("all.zip"), download: "sigmascale.zip" }, "All of these files in one (ZIP)")));
-  const commands = [...(verdict ? [verdict.command] : []), ...(found ? found.commands : [])];
+  if (fresh) made.push(el("h3", {}, "New predictions"), el("ul.files", {}, link(fresh.files.new, `${fresh.files.new}: the table, with recalibrated uncertainties`)));
+  if (found || fresh || verdict.report) made.push(el("p", {}, el("a", { href: address("all.zip"), download: "sigmascale.zip" }, "All of these files in one (ZIP)")));
+  const commands = [...(verdict ? [verdict.command] : []), ...(found ? found.commands : []), ...(fresh ? fresh.commands : [])];
   made.push(copied("The same by the command line", commands.join("\n"), "copy commands"));
   if (found) made.push(copied("The same in Python", found.python, "copy python"));
-  const methods = (found || verdict).methods;
+  const methods = (found || verdict)?.methods;
   if (methods) made.push(copied("Methods, for a paper", methods, "copy methods", "pre.prose"));
   return made;
 }

@@ -65,8 +65,25 @@ export function words(local, i) {
 
 // Ranges that several pictures of one variable share.
 export function range(locals) {
-  const all = locals.flatMap((l) => [...l.zms, ...l.low, ...l.high]).filter((x) => x > 0);
+  const bands = locals.flatMap((l) => (l.band ? [...l.band.low, ...l.band.high] : []));
+  const all = locals.flatMap((l) => [...l.zms, ...l.low, ...l.high]).concat(bands.filter((x) => x > 0.02 && x < 50)).filter((x) => x > 0);
   return [Math.min(...all, 0.5) * 0.9, Math.max(...all, 2) * 1.1];
+}
+
+// Between which ⟨Z²⟩ is, at once along the variable: an area, or a bar for each label.
+function bandOf(local, x, inY) {
+  const { x: at, low, high } = local.band;
+  if (local.grouped) {
+    const half = Math.min(14, (x(1) - x(0)) * 0.3);
+    return local.x.flatMap((label, i) => {
+      const k = at.findIndex((each) => String(each) === String(label));
+      return k < 0 ? [] : [`M${x(i) - half} ${inY(low[k])}H${x(i) + half}V${inY(high[k])}H${x(i) - half}Z`];
+    });
+  }
+  if (at.length < 2) return [];
+  const clip = (v) => Math.min(Math.max(v, local.x[0]), local.x[local.x.length - 1]);
+  const edge = (values) => values.map((v, i) => `${x(clip(at[i]))} ${inY(v)}`);
+  return [`M${[...edge(high), ...edge(low).reverse()].join("L")}Z`];
 }
 
 export function chart(local, { xLog, yLog, limits, pick, label }) {
@@ -109,6 +126,7 @@ export function chart(local, { xLog, yLog, limits, pick, label }) {
     );
   });
   const places = xs.map((value) => x(value));
+  const edges = local.band ? bandOf(local, x, inY) : [];
   const picture = svg(
     "svg",
     {
@@ -124,6 +142,7 @@ export function chart(local, { xLog, yLog, limits, pick, label }) {
       svg("line", { class: "grid", x1: plot.left, x2: plot.right, y1: y(t), y2: y(t) }),
       svg("text", { x: plot.left - 7, y: y(t) + 4, class: "end" }, number(t)),
     ]),
+    edges.map((d) => svg("path", { class: "band", d })),
     svg("line", { class: "target", x1: plot.left, x2: plot.right, y1: inY(1), y2: inY(1) }),
     xTicks.map(([t, name]) => [
       svg("line", { class: "tick", x1: x(t), x2: x(t), y1: plot.bottom, y2: plot.bottom + 5 }),

@@ -67,7 +67,9 @@ export function panel({ key, stages, bins, most, ui, changed }) {
   const variable = variables.includes(view.variable) ? view.variable : variables[0];
   const nBins = view.bins || bins;
   const locals = stages.map((stage, i) => (view.bins && view.local && view.local[i] ? view.local[i] : stage.found.local));
-  const shown = stages.map((stage, i) => [stage, locals[i][variable]]).filter(([, local]) => local);
+  const shown = stages
+    .map((stage, i) => [stage, locals[i][variable] && { ...locals[i][variable], band: stage.found.local[variable]?.band }])
+    .filter(([, local]) => local);
   const set = (change) => {
     Object.assign(view, change);
     changed();
@@ -93,7 +95,7 @@ export function panel({ key, stages, bins, most, ui, changed }) {
     "div.panel",
     { "data-panel": key },
     el("h3", {}, "Local calibration"),
-    el("p.hint", {}, "⟨Z²⟩ of each ", term("bin"), " with its interval; 1 is right, above it uncertainties are too small. Crosses are bins whose interval misses 1; grey ones have too few rows to tell. The square is the mean of all rows. A click shows the rows of a bin."),
+    el("p.hint", {}, "⟨Z²⟩ of each ", term("bin"), " with its interval; 1 is right, above it uncertainties are too small. Crosses are bins whose interval misses 1; grey ones have too few rows to tell. The shaded band holds every label, or every tenth of the rows, at once: the verdict rests on it. The square is the mean of all rows. A click shows the rows of a bin."),
     el(
       "div.options",
       {},

@@ -15,12 +15,15 @@ const ROLES = {
   ignored: "ignored",
 };
 
+// Of new predictions, what is not said is called as in the table that was learned from.
+const NEW_ROLES = { ignored: "as learned", uncertainty: "uncertainty", variance: "variance (u²)", prediction: "prediction" };
+
 export function dropZone({ slot, title, largest, small, send, more }) {
   const input = el("input", {
     type: "file",
     id: `file-${slot}`,
     "data-key": `file ${slot}`,
-    accept: ".csv,.tsv,.tab,.txt,.gz,.parquet,.pq,.feather,.arrow,.ipc,.jsonl,.ndjson,.json,.xlsx",
+    accept: slot === "scaler" ? ".json" : ".csv,.tsv,.tab,.txt,.gz,.parquet,.pq,.feather,.arrow,.ipc,.jsonl,.ndjson,.json,.xlsx",
     onchange: (event) => event.target.files[0] && send(slot, event.target.files[0]),
   });
   return el(
@@ -57,6 +60,7 @@ export function columnsOf(slot, found, settle) {
     roles[name] = role;
     settle(slot, { roles });
   };
+  const choices = slot === "new" ? NEW_ROLES : ROLES;
   const anyMissing = found.columns.some((column) => column.missing);
   const anyBad = found.columns.some((column) => column.bad);
   const header = ["column", "taken for", "type", ...(anyMissing ? ["missing"] : []), ...(anyBad ? ["unusable"] : [])];
@@ -71,7 +75,7 @@ export function columnsOf(slot, found, settle) {
         class: column.role === "ignored" ? "ignored" : null,
         onchange: (event) => change(column.name, event.target.value),
       },
-      Object.entries(ROLES).map(([role, words]) => el("option", { value: role, selected: role === column.role }, words)),
+      Object.entries(choices).map(([role, words]) => el("option", { value: role, selected: role === column.role }, words)),
     ),
     column.type,
     ...(anyMissing ? [column.missing ? column.missing.toLocaleString("en") : ""] : []),
@@ -82,7 +86,9 @@ export function columnsOf(slot, found, settle) {
     "div",
     {},
     slot === "table" && el("h3", {}, "Columns"),
-    el("p.hint", {}, "What each was taken for. Change it by a click: ", term("uncertainty"), ", ", term("feature"), ", ", term("groups"), "."),
+    slot === "new"
+      ? el("p.hint", {}, "Columns are found by their names. Say which one is the uncertainty, or the prediction, if it is called otherwise here.")
+      : el("p.hint", {}, "What each was taken for. Change it by a click: ", term("uncertainty"), ", ", term("feature"), ", ", term("groups"), "."),
     el("div.columns", {}, table(header, rows, { caption: "Columns and what they were taken for" })),
     el(
       "details",
