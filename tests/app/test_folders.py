@@ -5,7 +5,12 @@ import time
 import urllib.request
 
 import numpy as np
+import polars as pl
 import pytest
+
+import sigmascale as ss
+from sigmascale.app.orders import Orders
+from sigmascale.roles import Roles
 
 PATIENCE = 120  # seconds; a busy machine computes slowly
 
@@ -28,14 +33,20 @@ def table(n_rows, factor):
 KNOWN = table(120, factor=2)
 
 
-def recalibrated(server, **plan):
-    """Recalibrate, wait, and return what the page is told, and what is wrong."""
-    order = {"method": "temperature", **plan}
-    ask(server, "POST", "api/recalibrate", json.dumps(order).encode())
+def finished(server):
+    """Wait until nothing is going on, and return the state."""
     stop = time.monotonic() + PATIENCE
     while (state := ask(server, "GET", "api/state"))["job"] is not None:
         assert time.monotonic() < stop, state
         time.sleep(0.1)
+    return state
+
+
+def recalibrated(server, **plan):
+    """Recalibrate, wait, and return what the page is told, and what is wrong."""
+    order = {"method": "temperature", **plan}
+    ask(server, "POST", "api/recalibrate", json.dumps(order).encode())
+    state = finished(server)
     found = ask(server, "GET", "api/everything")["results"].get("recalibrated")
     return found, state["problems"]
 
@@ -62,9 +73,84 @@ def test_what_the_app_makes_never_takes_the_place_of_a_table(server):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("method", "magic"), ("share", "most"), ("bins", {"a": 1})]
+    ("option", "value", "called"),
+    [
+        ("method", "magic", "Recalibrator"),
+        ("share", "most", "Share to learn from"),
+        ("bins", {"a": 1}, "Bins"),
+        ("quantiles", "5, 95", "Quantiles"),
+    ],
 )
-def test_what_is_no_value_of_an_option_is_told_by_the_command(server, option, value):
+def test_what_is_no_value_of_an_option_is_told_in_the_words_of_the_page(
+    server, option, value, called
+):
     result, problems = recalibrated(server, kind="random", **{option: value})
     assert result is None
-    assert f"--{option}" in problems["recalibrated"]
+    assert f"“{called}”" in problems["recalibrated"]
+    assert "--" not in problems["recalibrated"]
+
+
+def applied(server, **wanted):
+    """Recalibrate new predictions, and return what the page is told."""
+    ask(server, "POST", "api/apply", json.dumps(wanted).encode())
+    state = finished(server)
+    found = ask(server, "GET", "api/everything")["results"].get("new")
+    return found, state["problems"].get("new")
+
+
+def test_new_predictions_are_recalibrated_by_a_file(server, tmp_path):
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(size=600)
+    r = ss.Recalibrator(ss.LinearScaling(), shift="constant").fit(
+        pl.DataFrame({"u": u}), (rng.standard_t(3, 600) + 1) * u
+    )
+    roles = Roles("u", error=("E",))
+    scaler = ss.persistence.dumps(r, roles.to_dict()).encode()
+    # its stem is that of the table, and it has another ending
+    new = "V,u\n" + "".join(f"{i / 7},{x}\n" for i, x in enumerate(u[:50]))
+    ask(server, "PUT", "api/table/new?name=x.txt", new.encode())
+    ask(server, "PUT", "api/table/scaler?name=x_scaler.json", b"{}")
+    told = ask(server, "GET", "api/everything")["tables"]["scaler"]
+    assert "not a file of a recalibrator" in told["problem"]
+    ask(server, "PUT", "api/table/scaler?name=x_scaler.json", scaler)
+    wanted = {"source": "file", "quantiles": "0.1, 0.9", "shift": True}
+    settings = {"roles": {"V": "prediction", "u": "ignored"}}
+    ask(server, "POST", "api/settings/new", json.dumps(settings).encode())
+    found, problem = applied(server, **wanted, coverage="0.8")
+    assert problem is None
+    made = found["files"]["new"]
+    assert made == "x-3_recalibrated.csv"  # those of the table begin with x-2
+    with urllib.request.urlopen(f"{server.address}files/{made}") as answer:
+        table = pl.read_csv(answer.read())
+    value = table["V"].to_numpy()
+    columns = [f"u_recalibrated_{each}" for each in ("low", "high", "q0.1", "q0.9")]
+    quantiles = r.predict_quantiles(table.select("u"), [0.1, 0.9] * 2)
+    expected = value[:, None] + quantiles
+    np.testing.assert_allclose(table.select(columns), expected, rtol=0, atol=1e-10)
+    shifted = value + r.predict_shift(table.select("u"))
+    np.testing.assert_allclose(table["u_recalibrated_shifted"], shifted, atol=1e-10)
+    for name, wrong in {"quantiles": "5", "coverage": "all"}.items():
+        found, problem = applied(server, **wanted | {name: wrong})
+        assert found is None
+        assert "“" in problem
+        assert "--" not in problem
+
+
+def test_a_failed_export_does_not_fail_the_recalibration(tmp_path, monkeypatch):
+    pytest.importorskip("onnx")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.csv").write_bytes(table(200, factor=1))
+
+    def fail(*_, **__):
+        msg = "no such operator"
+        raise RuntimeError(msg)
+
+    monkeypatch.setattr("sigmascale.export.to_onnx", fail)
+    orders = Orders(print, 1 << 20)
+    settings = {"roles": {"E": "error", "u": "uncertainty"}}
+    order = {"file": "x.csv", "stem": "x", "settings": settings}
+    with pytest.warns(UserWarning, match="x_scaler.onnx was not written: no such op"):
+        found = orders.recalibrate(order, None, {"method": "temperature"})
+    assert "onnx" not in found["files"]
+    assert not any(" export " in command for command in found["commands"])
+    assert (tmp_path / found["files"]["table"]).exists()

@@ -204,9 +204,10 @@ class Orders:
         told = self._run(command)
         made = replace(settings, file=settings.made, where=None)
         head = self._columns(made).frame.head(HEAD_ROWS)
+        new = [told["column"], *told.get("distribution", ())]
+        head = head.select(*new, pl.exclude(new))
         return {
             "rows": told["rows"],
-            "of": told.get("distribution_of"),
             "scaler": scaler,
             "head": rows_view(head, np.arange(head.height)),
             "files": {"new": settings.made},

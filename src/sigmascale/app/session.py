@@ -301,6 +301,7 @@ class Session:
             raise InvalidInputError(msg)
         else:
             scaler = learned["scaler"]
+        self._forget("new")
         orders = {"table": table, "scaler": scaler, "wanted": wanted}
         self._start("new", "recalibrating new predictions", "apply", **orders)
 

@@ -454,7 +454,7 @@ function newStep() {
     found && [
       warned(found),
       el("p", {}, `${count(found.rows, "row")} recalibrated by ${found.scaler}. `, el("a", { href: file(found.files.new), download: found.files.new }, `Download ${found.files.new}`)),
-      table(["row", ...found.head.columns], found.head.cells.map((cells, i) => [found.head.places[i], ...cells]), { caption: "First rows of the recalibrated table" }),
+      table(["row", ...found.head.columns], found.head.cells.map((cells, i) => [found.head.places[i], ...cells]), { caption: "First rows of the recalibrated table, the new columns first" }),
     ],
   ];
 }
