@@ -175,7 +175,9 @@ def travelling(tmp_path_factory):
     """A recalibrator with a shift of trees and laws by bins, its file, and rows."""
     folder = tmp_path_factory.mktemp("travelling")
     data = ss.datasets.make_molecules(1200, seed=3)
-    kind = np.where(data.heteroatom_fraction > np.median(data.heteroatom_fraction), "a", "b")
+    kind = np.where(
+        data.heteroatom_fraction > np.median(data.heteroatom_fraction), "a", "b"
+    )
     columns = {"u": data.uncertainty, "mass": data.mass, "kind": kind}
     table = pl.DataFrame(columns)
     error = data.error + data.uncertainty * np.where(kind == "a", 2.0, -2.0)
@@ -185,7 +187,9 @@ def travelling(tmp_path_factory):
     # laws by bins of the scale, whatever unseen rows gain
     scale = r.predict(table)
     r.law_ = type(r.law_).learn(error / scale, scale, None, 5)
-    roles = Roles("u", error=("E",), numbers=("mass",), labels=("kind",), prediction="V")
+    roles = Roles(
+        "u", error=("E",), numbers=("mass",), labels=("kind",), prediction="V"
+    )
     ss.save(r, folder / "r.json", source=roles.to_dict())
     table = table.with_columns(V=np.linspace(-5, 5, 1200))
     table.write_parquet(folder / "new.parquet")

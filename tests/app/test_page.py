@@ -272,7 +272,8 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     assert not set(parts[0]["sample"]) & set(parts[1]["sample"])
     # the Python lines do the same, to the last digit
     (tmp_path / "again.py").write_text(
-        lines_of(person, 1) + "\npl.DataFrame([new, *more]).write_parquet('a.parquet')\n"
+        lines_of(person, 1)
+        + "\npl.DataFrame([new, *more]).write_parquet('a.parquet')\n"
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -192,8 +192,10 @@ class Wanted:
     @classmethod
     def parse(cls, found: dict[str, Any]) -> Wanted:
         """Take what the page has sent; commands check it."""
-        texts = [str(found.get(each) or "") for each in ("quantiles", "coverage")]
-        return cls(*texts, shift=found.get("shift") is True)
+        quantiles, coverage = (
+            str(found.get(each) or "") for each in ("quantiles", "coverage")
+        )
+        return cls(quantiles, coverage, found.get("shift") is True)
 
     @property
     def options(self) -> list[str]:

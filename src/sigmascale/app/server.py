@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import secrets
 import shutil
@@ -12,6 +11,7 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -37,14 +37,15 @@ class Line(H11Protocol):
     Strangers who send no more than the beginning of a request keep nobody out.
     """
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: Any) -> None:
         """Take a line, and cut another if there are too many that are silent."""
         super().connection_made(transport)
         self.since = self.loop.time()
-        silent = [each for each in self.connections if each.cycle is None]
+        lines: set[Any] = self.connections
+        silent = [each for each in lines if each.cycle is None]
         if len(silent) > MOST_SILENT:
             oldest = min(silent, key=lambda each: each.since)
-            self.connections.discard(oldest)  # its end is told later
+            lines.discard(oldest)  # its end is told later
             oldest.transport.abort()
 
 

@@ -87,7 +87,11 @@ def export(
     check_output(output, (".onnx",), [scaler])
     saved = load_map(scaler)
     wanted.refuse_unlearned(scaler, saved)
-    asked: dict[str, Any] = {"coverage": coverage, "quantiles": wanted.quantiles, "shift": shift}
+    asked: dict[str, Any] = {
+        "coverage": coverage,
+        "quantiles": wanted.quantiles,
+        "shift": shift,
+    }
     if wanted.endings:
         fitted = saved.roles[""].prediction if saved.source else None
         asked["prediction"] = prediction or fitted

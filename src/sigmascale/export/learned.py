@@ -96,7 +96,9 @@ class Learned:
     @property
     def roots(self) -> list[Node]:
         """The maps of the columns: the scale, and the shift if there is one."""
-        return [self.saved.root] if self.shift is None else [self.saved.root, self.shift]
+        return (
+            [self.saved.root] if self.shift is None else [self.saved.root, self.shift]
+        )
 
     @property
     def columns(self) -> list[tuple[int, str]]:

@@ -174,7 +174,7 @@ function openedTable(slot) {
   const [change, words] = found.code in REMEDIES ? REMEDIES[found.code](found.fields) : [];
   return [
     ...told,
-    el("p", {}, el("strong", {}, state.slots[slot].file), found.words === undefined ? `: ${count(found.rows, "row")}, ${bytes(state.slots[slot].size)}.` : `: ${found.words}`),
+    el("p", {}, el("strong", {}, state.slots[slot].file), slot === "scaler" ? (found.words ? `: ${found.words}` : "") : `: ${count(found.rows, "row")}, ${bytes(state.slots[slot].size)}.`),
     problem(
       found.problem,
       change && el("p", {}, el("button.primary", { type: "button", "data-key": `fix ${slot}`, onclick: () => settle(slot, change) }, words)),
