@@ -40,17 +40,13 @@ def scripts():
     return module
 
 
-@pytest.fixture(params=LOOKS, ids=lambda p: f"{p[0]}-{'dark' if p[1] else 'light'}")
-def look(request, finished):
-    width, dark = request.param
-    finished.browser.resize(width, dark=dark)
-    finished.run("new Promise(r => requestAnimationFrame(() => setTimeout(r, 300)))")
-    return finished, width, dark
-
-
-def test_nothing_overflows_and_all_text_has_contrast(look):
-    person, width, dark = look
-    report = scripts()
+@pytest.mark.parametrize(("width", "dark"), LOOKS)
+def test_every_step_can_be_looked_at_fits_the_window_and_has_contrast(
+    width, dark, finished, tmp_path
+):
+    person, report = finished, scripts()
+    person.browser.resize(width, dark=dark)
+    person.run("new Promise(r => requestAnimationFrame(() => setTimeout(r, 300)))")
     assert person.run("innerWidth") == width
     assert person.run("document.scrollingElement.scrollWidth <= innerWidth")
     hidden = "!e.closest('.tip, .tip-words, .skip, option, pre')"
@@ -66,10 +62,6 @@ def test_nothing_overflows_and_all_text_has_contrast(look):
     backgrounds.sort()
     middle = backgrounds[len(backgrounds) // 2]
     assert middle < 0.1 if dark else middle > 0.8
-
-
-def test_every_step_can_be_looked_at(look, tmp_path):
-    person, width, dark = look
     folder = Path(os.environ.get("SIGMASCALE_PICTURES", tmp_path))
     folder.mkdir(parents=True, exist_ok=True)
     for part, (begin, step) in PARTS.items():
