@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 
 from ..bins.partitions import feasible_bins
+from ..cli import options
 from ..cli.app import run
 from ..cli.check import expected_by
 from ..cli.demo import halves
@@ -164,6 +165,8 @@ class Orders:
         """Divide, fit, judge, report, apply and export; return what the page shows."""
         second = None if known is None else TableSettings.parse(**known)
         wanted = Plan.parse(TableSettings.parse(**table), second, plan)
+        levels = wanted.wanted.quantiles or None  # are checked before rows are learned
+        options.Wanted.of(None, levels, shift=False, prediction=None)
         commands, told = wanted.commands(), {}
         files, test = wanted.files, wanted.judged
         for command in list(commands):

@@ -1,4 +1,4 @@
-// The page: four steps, drawn from what the server knows.
+// The page: five steps, drawn from what the server knows.
 
 import { narrow } from "./chart.js";
 import { bytes, count, el, show, table } from "./dom.js";
