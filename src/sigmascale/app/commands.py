@@ -174,8 +174,8 @@ class TableSettings:
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What is taken along of distributions, as options of commands.
+class Additions:
+    """What a table gets beside uncertainties, as options of commands.
 
     Attributes
     ----------
@@ -190,7 +190,7 @@ class Wanted:
     shift: bool = False
 
     @classmethod
-    def parse(cls, found: dict[str, Any]) -> Wanted:
+    def parse(cls, found: dict[str, Any]) -> Additions:
         """Take what the page has sent; commands check it."""
         quantiles, coverage = (
             str(found.get(each) or "") for each in ("quantiles", "coverage")
@@ -204,12 +204,11 @@ class Wanted:
         found += option("--coverage", self.coverage)
         return found + ["--shift"] * self.shift
 
-    def apply(self, table: TableSettings, scaler: str, *roles: str) -> list[str]:
-        """Return the command that recalibrates a table, whose columns have roles."""
-        if self.options:
-            roles = (*roles, "prediction")
+    def apply(self, table: TableSettings, scaler: str) -> list[str]:
+        """Return the command that recalibrates a table."""
+        about = table.columns("prediction") if self.options else []
         return [
-            *("apply", scaler, table.file, *table.columns(*roles)),
+            *("apply", scaler, table.file, *table.columns(*UNCERTAINTIES), *about),
             *(*option("--where", table.where), *table.how_read()),
             *(*in_memory(table.file), *self.options, "-o", table.made),
         ]
@@ -305,7 +304,7 @@ class Plan:
         Its number of bins; empty if it is the usual one.
     seed : str
         The seed of all random numbers.
-    wanted : Wanted
+    additions : Additions
         What is taken along beside uncertainties.
     """
 
@@ -318,7 +317,7 @@ class Plan:
     method: str
     bins: str
     seed: str
-    wanted: Wanted
+    additions: Additions
 
     @classmethod
     def parse(
@@ -346,7 +345,7 @@ class Plan:
             method=str(found.get("method") or "boosted"),
             bins=str(found.get("bins") or ""),
             seed=str(found.get("seed") or 0),
-            wanted=Wanted(quantiles=str(found.get("quantiles") or "")),
+            additions=Additions(quantiles=str(found.get("quantiles") or "")),
         )
 
     @property
@@ -419,9 +418,9 @@ class Plan:
             *(("--calibration", learned.file) if self._are_alike else ()),
             *("--report", files["report"], "--parts", self.parts),
         ]
-        apply = self.wanted.apply(table, scaler, *UNCERTAINTIES)
+        apply = self.additions.apply(table, scaler)
         if "onnx" in files:
-            export = ["export", scaler, "--to", "onnx", *self.wanted.options]
+            export = ["export", scaler, "--to", "onnx", *self.additions.options]
             export += ["-o", files["onnx"]]
         return [each for each in (divide, fit, check, apply, export) if each]
 
@@ -503,7 +502,7 @@ def python_lines(plan: Plan, roles: dict[str, Any]) -> str:
     root = f".with_columns(pl.col({u!r}).sqrt())"
     groups = f", groups=calibration[{plan.learned.groups!r}].cast(pl.String)"
     about = [f" + table[{each!r}].to_numpy()[:, None]" for each in roles["error"][1:]]
-    levels = plan.wanted.quantiles
+    levels = plan.additions.quantiles
     quantiles = QUANTILES.format(levels=levels, about="".join(about))
     return PROGRAM.format(
         columns=repr(columns),

@@ -13,12 +13,12 @@ import numpy as np
 import polars as pl
 
 from ..bins.partitions import feasible_bins
-from ..cli import options
 from ..cli.app import run
 from ..cli.check import expected_by
 from ..cli.demo import halves
 from ..cli.files import load_saved, write_table
 from ..cli.fit import range_in_words
+from ..cli.options import Wanted
 from ..cli.table import Columns, Table, read_columns
 from ..datasets import make_molecules
 from ..exceptions import InvalidInputError
@@ -26,7 +26,7 @@ from ..judging.intervals import MIN_ROWS
 from ..judging.local import check_settings, measure
 from ..report.svg import CONTENTS, METHODS
 from ..roles import guess
-from .commands import UNCERTAINTIES, Plan, TableSettings, Wanted, line, python_lines
+from .commands import Additions, Plan, TableSettings, line, python_lines
 from .uploads import refuse_bomb
 from .views import (
     HEAD_ROWS,
@@ -165,8 +165,10 @@ class Orders:
         """Divide, fit, judge, report, apply and export; return what the page shows."""
         second = None if known is None else TableSettings.parse(**known)
         wanted = Plan.parse(TableSettings.parse(**table), second, plan)
-        levels = wanted.wanted.quantiles or None  # are checked before rows are learned
-        options.Wanted.of(None, levels, shift=False, prediction=None)
+        levels = (
+            wanted.additions.quantiles or None
+        )  # are checked before rows are learned
+        Wanted.of(None, levels, shift=False, prediction=None)
         commands, told = wanted.commands(), {}
         files, test = wanted.files, wanted.judged
         for command in list(commands):
@@ -203,7 +205,7 @@ class Orders:
     ) -> dict[str, Any]:
         """Recalibrate new predictions; return what was written."""
         settings = TableSettings.parse(**table)
-        command = Wanted.parse(wanted).apply(settings, scaler, *UNCERTAINTIES)
+        command = Additions.parse(wanted).apply(settings, scaler)
         told = self._run(command)
         made = replace(settings, file=settings.made, where=None)
         head = self._columns(made).frame.head(HEAD_ROWS)
