@@ -210,7 +210,7 @@ class Table(Opened):
                 reading=reading,
                 roles=roles,
                 columns=columns,
-                X=pl.DataFrame([*uncertainties, *tables[0].get_columns()[1:]]),
+                X=_as_named([*uncertainties, *tables[0].get_columns()[1:]]),
                 errors=np.column_stack(errors) if errors else None,
                 prediction=None
                 if several or first.prediction is None
@@ -598,6 +598,13 @@ def _refuse_few(columns: Columns, least: int) -> None:
         raise InvalidInputError(msg, "few-rows", rows=count, least=least)
 
 
+def _as_named(columns: Sequence[pl.Series]) -> pl.DataFrame:
+    """Return columns as a frame; Polars would call one without a name otherwise."""
+    frame = pl.DataFrame(columns)
+    frame.columns = [each.name for each in columns]
+    return frame
+
+
 def _conditioning_table(
     columns: Columns, roles: Roles, values: dict[str, pl.Series]
 ) -> pl.DataFrame:
@@ -612,7 +619,7 @@ def _conditioning_table(
         total = pl.DataFrame([part**2 for part in parts]).sum_horizontal().sqrt()
         parts = [total.alias(roles.uncertainty), *parts]
     features = [values[name] for name in (*roles.numbers, *roles.labels)]
-    X = pl.DataFrame([*parts, *features])
+    X = _as_named([*parts, *features])
     if roles.formula is not None:
         from ..chemistry import describe_formulas
 
