@@ -141,7 +141,8 @@ def rows_for(scaler, rng):
         for node in in_order(scaler.map_)
         if isinstance(node, Code) and isinstance(node.partition, LabelBins)
     }
-    u = np.where(rng.random(N_ROWS) < 0.5, rng.choice(extremes, N_ROWS), rng.random())
+    known = rng.choice([0.0, 1e-70, 1e-9, 1.0, 1e9, 1e70], N_ROWS)
+    u = np.where(rng.random(N_ROWS) < 0.5, known, rng.random())
     columns = [u]
     for position in range(1, scaler.n_features_in_):
         if words.get(position):

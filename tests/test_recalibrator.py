@@ -69,11 +69,11 @@ def expected_failures(r):
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.RepeatedRowsWarning",
-    "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
 )
 @parametrize_with_checks(
     [clone(r) for r in CASES.values()], expected_failed_checks=expected_failures
 )
+@pytest.mark.usefixtures("positive_input")
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 

@@ -18,6 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import (
+    LARGEST,
+    SMALLEST,
     Floats,
     Ints,
     as_array,
@@ -35,7 +37,6 @@ from ._support.checks import (
     refuse_lazy,
     refuse_other_order,
     refuse_reserved,
-    refuse_swapped,
     refuse_values,
 )
 from ._support.labels import Categories, Label
@@ -207,7 +208,7 @@ class Predictions(Columns):
             msg = "`y_true` needs `y_pred`: the error is their difference."
             raise InvalidInputError(msg)
         if minimum is not None:
-            y_std = _lifted(check_column(y_std, "y_std"), minimum)
+            y_std = lifted(check_column(y_std, "y_std"), minimum)
         predicted = None if y_pred is None else check_column(y_pred, "y_pred")
         if y_true is not None and predicted is not None:
             truth = check_column(y_true, "y_true")
@@ -689,7 +690,7 @@ class Predictions(Columns):
         return f"X[:, {self.names[position]}]"
 
 
-def _lifted(u: Floats, minimum: Any) -> Floats:
+def lifted(u: Floats, minimum: Any) -> Floats:
     """Return uncertainties that are at least the minimum, and say how many were not."""
     if not isinstance(minimum, (int, float, np.number)) or not 0 < minimum < np.inf:
         msg = f"`minimum` must be a positive number; found {minimum!r}."
@@ -988,17 +989,9 @@ def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
 def learned_rows(
     X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
 ) -> Predictions:
-    """Return rows to learn from: errors are known, and uncertainties positive."""
-    rows = rows_with_errors(X, y, groups, sample_weight, estimator)
-    return with_positive_uncertainty(rows)
+    """Return the rows that an estimator is fitted or scored with.
 
-
-def rows_with_errors(
-    X: Any, y: Any, groups: Any, sample_weight: Any, estimator: str
-) -> Predictions:
-    """Return the rows that an estimator is fitted or scored with; u may be anything.
-
-    Predictions with errors are taken as they are, and take the place of all else.
+    Errors are known, and uncertainties positive. Predictions with errors are taken as they are, and take the place of all else.
     """
     if isinstance(X, Predictions):
         refuse_beside(X, (y, groups, sample_weight))
@@ -1009,7 +1002,9 @@ def rows_with_errors(
     rows = rows.changed(error=error)
     if groups is not None:
         rows = rows.changed(groups=group_codes(groups, error, "X"))
-    return rows if sample_weight is None else rows.weighted(sample_weight)
+    if sample_weight is not None:
+        rows = rows.weighted(sample_weight)
+    return with_positive_uncertainty(rows)
 
 
 def check_target(
@@ -1065,38 +1060,22 @@ def _target_column(y: Any, what: str) -> Floats:
 def with_positive_uncertainty(
     rows: Predictions, *, smallest: float | None = None
 ) -> Predictions:
-    """Return rows whose uncertainties are positive, for an estimator.
+    """Return rows whose uncertainties are positive, and can be squared.
 
-    None may be missing, infinite or negative. Zeros are common in ensembles whose
-    members all agree. They are raised to `smallest`, or to the smallest positive
-    uncertainty when that is None, with a warning that counts them.
+    All others are refused. Only in prediction, which must answer, those of exactly 0
+    are lifted to the `smallest` seen in fit, with a warning that counts them.
     """
     u = rows.uncertainty
-    if u.min() > 0 and u.max() < np.inf:
+    if u.min() >= SMALLEST and u.max() <= LARGEST:
         return rows
     u = rows.numbers(0)
-    if rows.error is not None:
-        refuse_swapped(rows.error, u)
-    refuse_values(
-        u < 0,
-        u,
-        "uncertainty",
-        "positive (the first column of X is the uncertainty)|Negative values in data "
-        "passed to an estimator that needs uncertainties: drop these rows.",
-    )
     zeros = int(np.count_nonzero(u == 0))
-    if smallest is None:
-        if zeros == u.size:
-            msg = (
-                f"`uncertainty` must have a positive value; all {u.size} are 0. "
-                "Is the right column the first one of X?"
-            )
-            raise InvalidInputError(msg)
-        smallest = float(u[u > 0].min())
-    warn(
-        f"{zeros} of {u.size} uncertainties are exactly 0; they were raised to "
-        f"{smallest:g}, the smallest positive one seen in fit.",
-        ZeroUncertaintyWarning,
-        stacklevel=5,
-    )
-    return rows.with_uncertainty(np.where(u == 0, smallest, u))
+    if smallest is not None and zeros:
+        warn(
+            f"{zeros} of {u.size} uncertainties are exactly 0; they were lifted to "
+            f"{smallest:g}, the smallest one seen in fit.",
+            ZeroUncertaintyWarning,
+            stacklevel=5,
+        )
+        u = np.where(u == 0, smallest, u)
+    return rows.with_uncertainty(check_uncertainty(u, error=rows.error))

@@ -42,6 +42,7 @@ from .predictions import (
     group_codes,
     refuse_beside,
     with_known_errors,
+    with_positive_uncertainty,
 )
 from .scaling import devices
 from .scaling.base import VarianceScaler
@@ -446,6 +447,7 @@ class Recalibrator(VarianceScaler):
             rows = rows.changed(error=errors, groups=codes).weighted(sample_weight)
             if labels is not None and rows.places is not None:
                 labels = labels[rows.places]
+            rows = with_positive_uncertainty(rows)
         self.conformal_ = ConformalScores.learn(
             rows.errors - self._shift_of(rows),
             self._predict_rows(rows),

@@ -77,7 +77,7 @@ def test_what_is_odd_about_rows_is_said_as_with_numpy(arrays, fitted, data_of):
 @pytest.mark.parametrize(
     ("row", "column", "value", "message"),
     [
-        (7, 0, -1.0, r"`uncertainty` must be positive.*1 of 50.*row 7: -1"),
+        (7, 0, -1.0, r"`uncertainty` must be strictly positive.*1 of 50.*row 7: -1"),
         (3, 0, np.nan, r"X\[:, u\].*must be finite.*row 3: nan"),
         (4, 3, np.inf, r"X\[:, X3\].*finite or missing.*row 4: inf"),
     ],

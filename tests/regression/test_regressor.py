@@ -44,7 +44,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from sklearn.utils.fixes import parse_version
 
 import sigmascale as ss
-from sigmascale.exceptions import DegenerateFitWarning, InvalidInputError
+from sigmascale.exceptions import (
+    DegenerateFitWarning,
+    InvalidInputError,
+    ZeroUncertaintyWarning,
+)
 
 NAMES = ["age", "mass", "dose", "time"]
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table}
@@ -99,6 +103,7 @@ def expected_failures(model):
     "ignore::sigmascale.exceptions.CandidateDroppedWarning",
     "ignore::sigmascale.exceptions.RepeatedRowsWarning",  # of weights against repeats
     "ignore::sigmascale.exceptions.AbsurdScaleWarning",
+    "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",  # of two members
 )
 @parametrize_with_checks(
     [
@@ -288,6 +293,12 @@ SOURCES = {
 }
 
 
+few_agree = pytest.mark.filterwarnings(
+    "ignore::sigmascale.exceptions.ZeroUncertaintyWarning"
+)
+
+
+@few_agree
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("frozen", [False, True])
 def test_uncertainties_come_from_the_regressor_or_its_members(source, frozen):
@@ -307,7 +318,8 @@ def test_uncertainties_come_from_the_regressor_or_its_members(source, frozen):
     ).fit(X, y)
     prediction, std = model.predict(X[:20], return_std=True)
     np.testing.assert_allclose(prediction, fitted.predict(X[:20]))
-    np.testing.assert_allclose(std, expected(fitted, X[:20]))
+    raw = np.maximum(expected(fitted, X[:20]), model.minimum_)
+    np.testing.assert_allclose(std, raw)
 
 
 class NeverFitted(RegressorMixin, BaseEstimator):
@@ -339,7 +351,7 @@ def test_a_regressor_without_uncertainty_is_refused_before_it_is_fitted(wrap):
         (lambda r, X: np.ones(3), "`prediction` and `uncertainty` must have the same"),
         (lambda r, X: np.ones(X.shape), "`uncertainty` must be one-dimensional"),
         (lambda r, X: np.full(len(X), np.nan), "`uncertainty` must be finite"),
-        (lambda r, X: np.full(len(X), -1.0), "`uncertainty` must be positive"),
+        (lambda r, X: np.full(len(X), -1.0), "positive uncertainty; none of 150"),
     ],
 )
 def test_an_uncertainty_that_cannot_be_used_is_refused(uncertainty, message):
@@ -357,9 +369,63 @@ def test_an_ensemble_of_one_has_no_spread():
 
 def test_an_ensemble_whose_members_all_agree_has_no_spread():
     X, y = make_data()
-    message = "BaggingRegressor must have a positive uncertainty; all 150 are 0"
+    message = "BaggingRegressor must have a positive uncertainty; none of 150 is"
     with pytest.raises(InvalidInputError, match=message):
         quick(BaggingRegressor()).fit(X, np.ones(y.size))
+
+
+class Quantiles(RegressorMixin, BaseEstimator):
+    """Three models of quantiles that know nothing of each other, and cross."""
+
+    def fit(self, X, y):
+        levels = (0.05, 0.5, 0.95)
+        self.models_ = [
+            GradientBoostingRegressor(
+                loss="quantile", alpha=p, n_estimators=40, learning_rate=0.6
+            ).fit(X, y)
+            for p in levels
+        ]
+        return self
+
+    def predict(self, X):
+        return self.models_[1].predict(X)
+
+    def spread(self, X):
+        low, high = (self.models_[k].predict(X) for k in (0, 2))
+        return (high - low) / (2 * stats.norm.ppf(0.95))
+
+
+def zero_in_half(n=240, seed=1):
+    """A target that is 0 in half of the rows, which trees know for sure."""
+    X, y = make_data(n, seed)
+    return X, np.where(X[:, 1] > 0, y, 0.0)
+
+
+@pytest.mark.parametrize("kind", ["forest", "quantiles"])
+def test_zero_spreads_and_crossing_quantiles_are_lifted_and_counted(kind):
+    regressor, source = RandomForestRegressor(12, random_state=0), "auto"
+    if kind == "quantiles":
+        regressor, source = Quantiles(), Quantiles.spread
+    X, y = zero_in_half()
+    raw = clone(regressor).fit(X, y)
+    model = ss.RecalibratedRegressor(regressor, cv=3, uncertainty=source)
+    with pytest.warns(ZeroUncertaintyWarning, match=r"^\d+ of 240 .*lifted") as told:
+        model.fit(X, y)
+    u = model.calibration_table_
+    assert f"{np.count_nonzero(u == u.min())} of 240" in str(told[0].message)
+    assert u.min() == model.minimum_ > 0
+    new, truth = zero_in_half(500, 2)
+    raw_u = Quantiles.spread(raw, new) if kind == "quantiles" else None
+    few = None if raw_u is None else np.count_nonzero(raw_u < model.minimum_)
+    match = r"^\d+ of 500" if few is None else f"^{few} of 500"
+    with pytest.warns(ZeroUncertaintyWarning, match=match):
+        _, std = model.predict(new, return_std=True)
+    assert std.min() > 0
+    with pytest.warns(ZeroUncertaintyWarning):
+        assert ss.picp(truth, model.predict_interval(new)) == pytest.approx(0.9, 0.07)
+    with pytest.warns(ZeroUncertaintyWarning):  # and no error in any fold
+        scores = cross_validate(model, X, y, cv=2, error_score="raise")["test_score"]
+    assert np.isfinite(scores).all()
 
 
 def test_what_is_no_recalibrator_is_refused():
@@ -480,6 +546,7 @@ def test_features_that_are_no_columns_are_refused(features, message):
 # At home in scikit-learn
 
 
+@few_agree
 @pytest.mark.parametrize("library", FRAMES)
 @pytest.mark.parametrize("source", ["Bayesian ridge", "random forest", "voting"])
 def test_data_frames_give_the_same_numbers_as_arrays(library, source):

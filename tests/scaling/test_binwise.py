@@ -11,7 +11,6 @@ from sigmascale.exceptions import (
     FewerBinsWarning,
     InvalidInputError,
     ThinBinsWarning,
-    ZeroUncertaintyWarning,
 )
 from sigmascale.maps import Lookup, in_order
 
@@ -209,19 +208,6 @@ def test_tied_uncertainties_share_a_bin_in_fit_and_in_predict():
         scaler = own_factors(4).fit(u, error)
     np.testing.assert_array_equal(scaler.sums_.n, [30, 10])
     np.testing.assert_array_equal(scaler.partition_.limits, [2])
-
-
-@pytest.mark.parametrize("by", [0, (0, 1)])
-def test_zero_uncertainties_share_the_bin_of_the_smallest_positive_one(by):
-    u = np.repeat([0.0, 1.0, 2.0], 4)
-    X = np.column_stack([u, np.tile([1.0, 2.0], 6)])
-    scaler = own_factors(3 if by == 0 else (3, 1), by=by)
-    with (
-        pytest.warns(ZeroUncertaintyWarning, match="^4 of 12"),
-        pytest.warns(FewerBinsWarning, match="3 bins .* leave 2 distinct"),
-    ):
-        scaler.fit(X, np.repeat([1, 3, 2], 4))
-    np.testing.assert_allclose(scaler.factors_, [np.sqrt((1 + 9) / 2), 1])
 
 
 def test_one_bin_is_one_factor_and_more_bins_fit_the_calibration_set_better(data):

@@ -16,7 +16,6 @@ from sigmascale.exceptions import (
     FewerBinsWarning,
     ForgottenIntervalsWarning,
     InvalidInputError,
-    ZeroUncertaintyWarning,
 )
 from sigmascale.persistence import dumps, loads
 from sigmascale.scaling import scalers
@@ -314,12 +313,12 @@ def test_errors_of_zero_count_as_such_before_and_after():
     assert scaler.factor_ == pytest.approx(np.sqrt(18 / 6))
 
 
-def test_an_uncertainty_of_zero_is_raised_to_the_smallest_seen_so_far():
+def test_an_uncertainty_of_zero_is_refused_and_changes_nothing():
     scaler = ss.TemperatureScaling().fit([0.5, 2.0], [1.0, 1.0])
-    with pytest.warns(ZeroUncertaintyWarning, match="raised to 0.25"):
+    before = dumps(scaler)
+    with pytest.raises(InvalidInputError, match="1 of 2 .*minimum="):
         scaler.update([0.0, 0.25], [0.5, 0.5])
-    assert scaler.min_uncertainty_ == 0.25
-    assert scaler.factor_ == pytest.approx(np.sqrt((4 + 0.25 + 4 + 4) / 4))
+    assert dumps(scaler) == before
 
 
 def test_intervals_are_forgotten_with_a_word_on_it():

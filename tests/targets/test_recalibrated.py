@@ -400,13 +400,13 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
-    "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",
     "ignore::sigmascale.exceptions.ExtrapolationWarning",
     "ignore::sigmascale.exceptions.LikelySlipWarning",
 )
 @parametrize_with_checks(
     [ss.RecalibratedTargets()], expected_failed_checks=expected_failures
 )
+@pytest.mark.usefixtures("positive_input")
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 

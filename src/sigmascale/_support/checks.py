@@ -279,7 +279,7 @@ def check_uncertainty(
         u,
         name,
         "strictly positive|Drop these rows, or lift them to a minimum with "
-        "Predictions(minimum=...); if the column is a variance or a logarithm, "
+        "Predictions(..., minimum=...). If the column is a variance or a logarithm, "
         "transform it first.",
     )
     refuse_values(

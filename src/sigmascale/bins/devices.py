@@ -213,25 +213,22 @@ class DeviceRows(Columns):
             refuse_values(np.isinf(found), found, self.shown(position), must)
         return column
 
-    def nonnegative(self, *, smallest: float | None) -> Self:
+    def positive(self, *, smallest: float | None = None) -> Self:
         """Return rows whose uncertainties are positive and can be squared.
 
-        Those of 0 are raised to `smallest`, or to the smallest positive one when that
-        is None, with a warning that counts them.
+        All others are refused, or those of 0 lifted to `smallest`, as of rows in
+        memory.
         """
         library, xp = self.library, self.library.xp
         u = self.columns[0]
         known = library.detached(u)
         low, high = finite_range(library, known, self.shown(0))
-        if low <= 0:  # what is wrong, or raised, is said as of rows in memory
-            host = Predictions.of((_host(library, known),), self.names[:1])
-            host = with_positive_uncertainty(host, smallest=smallest)
-            if smallest is None:
-                smallest = float(host.uncertainty.min())
-            u = library.floats(u)
-            u = xp.where(u == 0, smallest + 0 * u, u)
-        if low < SMALLEST or high > LARGEST:
-            u = xp.clip(library.floats(u), SMALLEST, LARGEST)
+        if low >= SMALLEST and high <= LARGEST:
+            return self
+        host = Predictions.of((_host(library, known),), self.names[:1])
+        with_positive_uncertainty(host, smallest=smallest)
+        u = library.floats(u)
+        u = xp.where(u == 0, smallest + 0 * u, u)
         return replace(self, columns=(u, *self.columns[1:]))
 
     def to_host(self) -> Predictions:

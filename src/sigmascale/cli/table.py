@@ -323,13 +323,13 @@ class Table(Opened):
 
         Of very many rows, some tell as much.
         """
-        from ..predictions import rows_with_errors
+        from ..predictions import learned_rows
         from ..scaling.shift import LEAST_FOR_SHIFT, learn_shift
 
         if self.is_several:
             return ""
         with about(self.file), working("looking for a shift"):
-            rows = rows_with_errors(
+            rows = learned_rows(
                 self.X, self.error, self.groups(groups), self.weights, "fit"
             )
             if rows.n_rows > ADVISED:

@@ -124,7 +124,8 @@ class LazyRows(Columns):
             msg = (
                 "Errors must be finite, uncertainties finite and strictly positive, "
                 f"and features finite numbers; of {n_rows} rows these are not: "
-                f"{listed}. Leave these rows out, or repair the column."
+                f"{listed}. Leave these rows out, repair the column, or lift "
+                "uncertainties to a minimum first."
             )
             raise InvalidInputError(msg)
 

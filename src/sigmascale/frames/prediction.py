@@ -17,14 +17,14 @@ from uuid import uuid4
 import narwhals as nw
 import numpy as np
 
-from .._support.checks import Floats
+from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.labels import Categories
 from ..exceptions import InvalidInputError
 from ..maps import Node
 from ..maps.distributions import check_levels
 from ..maps.laws import NORMAL, EmpiricalLaw, Law
 from ..maps.nodes import columns_of
-from ..maps.prediction import in_range, rescale, value_of
+from ..maps.prediction import rescale, value_of
 from ..predictions import Predictions
 from .lazy import Frame, as_lazy, is_text, number, values_of
 
@@ -274,13 +274,13 @@ class _Evaluation:
             x = columns[position] = series.cast(nw.Float64).to_numpy()
             usable &= np.isfinite(x) if kind == "number" else ~np.isinf(x)
         u = columns[0]
-        usable &= u >= 0
+        usable &= (u == 0) | ((u >= SMALLEST) & (u <= LARGEST))
         result = np.full(u.size, np.nan)
         if usable.any():
             for position in self.kinds:
                 columns[position] = columns[position][usable]
             u = columns[0]
-            columns[0] = in_range(np.where(u == 0, self.smallest, u))
+            columns[0] = np.where(u == 0, self.smallest, u)
             rows = Predictions.of(columns, self.names, categories=labels)
             value = value_of if self.signed else rescale
             result[usable] = value(self.root, rows)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._support.checks import LARGEST, SMALLEST, Floats
+from .._support.checks import Floats
 from .._support.labels import numbers_of
 from .._support.notices import warn
 from ..bins.libraries import Array, library_of
@@ -57,12 +57,11 @@ def recalibrate(
 ) -> Floats:
     """Return the recalibrated uncertainties of rows that nobody has checked yet.
 
-    Uncertainties of 0 are raised to the `smallest` seen in fit, with a warning; so are
+    Uncertainties of 0 are lifted to the `smallest` seen in fit, with a warning; so are
     there warnings of labels that were never seen, and of rows unlike the `n_fit` ones
     that were `seen`.
     """
     rows = with_positive_uncertainty(rows, smallest=smallest)
-    rows = rows.with_uncertainty(in_range(rows.uncertainty))
     columns = list(columns_of(root))
     if any(column.kind == "label" for column in columns):
         _warn_of_unseen(root, rows)
@@ -94,13 +93,6 @@ def value_of(root: Node, rows: Predictions) -> Floats:
         elif position:
             columns[position] = rows.numbers(position)
     return evaluate(root, columns, rows.n_rows)
-
-
-def in_range(u: Floats) -> Floats:
-    """Return positive uncertainties in the range of those that can be squared."""
-    if u.min() < SMALLEST or u.max() > LARGEST:
-        return np.clip(u, SMALLEST, LARGEST)
-    return u
 
 
 def _warn_of_unseen(root: Node, rows: Predictions) -> None:

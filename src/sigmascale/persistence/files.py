@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from .._support.checks import Floats
+from .._support.checks import LARGEST, SMALLEST, Floats
 from .._support.files import write_text
 from .._support.version import __version__
 from ..exceptions import DamagedFileError, InvalidInputError
@@ -112,7 +111,7 @@ class SavedMap:
     def __post_init__(self) -> None:
         """Refuse what could not predict."""
         _check_columns(self.columns, self.n_columns)
-        if not 0 < self.smallest_uncertainty < math.inf:
+        if not SMALLEST <= self.smallest_uncertainty <= LARGEST:
             refuse(f"its smallest uncertainty is {self.smallest_uncertainty!r}.")
         if self.n_rows < 1:
             refuse(f"it was fitted on {self.n_rows!r} rows.")

@@ -43,7 +43,8 @@ from ..predictions import (
     check_labels,
     check_target,
     group_codes,
-    rows_with_errors,
+    learned_rows,
+    lifted,
 )
 from ..recalibrator import Recalibrator
 from .sources import (
@@ -55,6 +56,8 @@ from .sources import (
     some_rows,
 )
 from .unseen import calibrate, make_splits, out_of_fold
+
+LEAST = 0.01  # of the median positive uncertainty: no less is believed
 
 
 class RecalibratedRegressor(
@@ -108,6 +111,10 @@ class RecalibratedRegressor(
         The regressor, fitted on all rows.
     recalibrator_ : Recalibrator
         The fitted one, which :func:`sigmascale.save` can keep.
+    minimum_ : float
+        A hundredth of the median positive uncertainty of the rows that calibrate. What
+        is less is lifted to it, in `fit` and in prediction, with a warning that says
+        how many rows: members of a forest may all agree, and quantiles may cross.
     calibration_rows_ : array of int
         The rows that calibrated, in the order of the next two.
     calibration_error_ : array
@@ -236,12 +243,14 @@ class RecalibratedRegressor(
                 self.uncertainty,
                 self.n_jobs,
             )
-        if not u.any():
+        if not (u > 0).any():
             msg = (
-                f"{type(regressor).__name__} must have a positive uncertainty; all "
-                f"{u.size} are 0. Do all members of an ensemble agree?"
+                f"{type(regressor).__name__} must have a positive uncertainty; none "
+                f"of {u.size} is. Do all members of an ensemble agree?"
             )
             raise InvalidInputError(msg)
+        self.minimum_ = LEAST * float(np.median(u[u > 0]))
+        u = lifted(u, self.minimum_)
         if weights is not None:  # rows without a weight calibrate nothing
             kept = weights[rows] > 0
             rows, error, u = rows[kept], error[kept], u[kept]
@@ -254,7 +263,7 @@ class RecalibratedRegressor(
         self.calibration_table_ = table
         of_rows = None if weights is None else weights[rows]
         name = type(self).__name__
-        predictions = rows_with_errors(table, error, together, of_rows, name)
+        predictions = learned_rows(table, error, together, of_rows, name)
         self.recalibrator_ = calibrate(
             recalibrator,
             predictions,
@@ -463,7 +472,7 @@ class RecalibratedRegressor(
         """Return the prediction and the conditioning table."""
         self._check_columns(X)
         prediction, u = predict_with_std(self.regressor_, X, self.uncertainty)
-        return prediction, self._table(X, u)
+        return prediction, self._table(X, lifted(u, self.minimum_))
 
     def _table(self, X: Any, u: Floats) -> Any:
         names = list(getattr(self, "feature_names_in_", ()))

@@ -14,7 +14,7 @@ from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
 from ..maps import Constant, Node, Product
-from ..maps.prediction import in_range, recalibrate
+from ..maps.prediction import recalibrate
 from ..oddities import Profile, informative, warn_of_oddities
 from ..predictions import (
     Predictions,
@@ -22,7 +22,6 @@ from ..predictions import (
     fitted_names,
     learned_rows,
     read_table,
-    rows_with_errors,
 )
 from . import devices
 from .devices import on_device, on_host
@@ -197,7 +196,6 @@ class VarianceScaler(RegressorMixin, Updating):
         Returns what rows would get from fits that have not seen them, if there is that.
         """
         self._keep_size(rows)
-        rows = rows.with_uncertainty(in_range(rows.uncertainty))
         rows = self._informative(rows)
         if rows.weights is not None:
             self.n_effective_ = effective_number(rows.weights)
@@ -335,7 +333,7 @@ class VarianceScaler(RegressorMixin, Updating):
 
     def _with_errors(self, X: Any, y: Any, sample_weight: Any = None) -> Predictions:
         """Return rows with errors, with the columns seen in `fit`."""
-        rows = rows_with_errors(X, y, None, sample_weight, type(self).__name__)
+        rows = learned_rows(X, y, None, sample_weight, type(self).__name__)
         self._compare_columns(X, rows, fitting=False)
         return rows
 

@@ -52,7 +52,7 @@ def fit(
     rows = DeviceRows.table(X)
     scaler._compare_columns(X, rows, fitting=True)
     with rows.library.in_64_bits():
-        rows = rows.detached().with_target(y).nonnegative(smallest=None)
+        rows = rows.detached().with_target(y).positive()
         if groups is not None or sample_weight is not None or scaler._needs_rows:
             host = rows.to_host()
             codes = group_codes(groups, host.errors, "X")
@@ -74,6 +74,7 @@ def predict(scaler: Scaler, X: Any) -> Array:
 
 def score(scaler: Scaler, X: Any, y: Any) -> float:
     """Return the mean log-likelihood of errors."""
+    DeviceRows.table(X).positive()
     judged = DeviceRows.judged(y, predict(scaler, X))
     with judged.library.in_64_bits():
         return -judged.sums(("z2", "log_u2")).nll()
@@ -295,7 +296,7 @@ def recalibrate(root: Node, rows: DeviceRows, *, smallest: float) -> Array:
     library, xp = rows.library, rows.library.xp
     given = rows.columns[0]
     with library.in_64_bits():
-        rows = rows.nonnegative(smallest=smallest)
+        rows = rows.positive(smallest=smallest)
         for column in columns_of(root):
             if column.kind == "optional":
                 rows.numbers_or_missing(column.position)

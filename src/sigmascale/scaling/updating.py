@@ -22,13 +22,11 @@ from .._support.notices import warn
 from ..bins.partitions import Cells, EqualSizeBins, LabelBins
 from ..bins.sums import BinSums
 from ..exceptions import ForgottenIntervalsWarning, InvalidInputError
-from ..maps.prediction import in_range
 from ..oddities import Profile, squarable, warn_of_oddities, warn_of_zero_errors
 from ..predictions import (
     Columns,
     Predictions,
     fitted_names,
-    with_positive_uncertainty,
 )
 from .devices import on_host
 
@@ -114,12 +112,9 @@ class Updating(BaseEstimator):
         if rows.weights is not None:
             msg = "`update` takes no weights: those of rows fade by `forget`."
             raise InvalidInputError(msg)
-        u = rows.uncertainty
-        smallest = float(np.min(u, where=u > 0, initial=self.min_uncertainty_))
-        rows = with_positive_uncertainty(rows, smallest=smallest)
         profile = Profile.of(rows, warn_of_oddities(rows))
-        learned = squarable(rows.with_uncertainty(in_range(rows.uncertainty)))
-        kept = kept.faded(fade, rows.n_rows).plus(kept.of_rows(learned, fade))
+        smallest = min(self.min_uncertainty_, float(rows.uncertainty.min()))
+        kept = kept.faded(fade, rows.n_rows).plus(kept.of_rows(squarable(rows), fade))
         self._learn_again(kept, profile, rows.n_rows, smallest)
         return self
 

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.base import clone
 
-from .._support.checks import LARGEST_Z, Floats
+from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, Floats
 from .._support.notices import quiet
 from ..maps import Constant, Hypotenuse, Node, Product, multiplied
 from ..maps.nodes import in_unit
-from ..maps.prediction import in_range, rescale
+from ..maps.prediction import rescale
 from ..predictions import Predictions
 from ..scaling.base import VarianceScaler
 from ..scaling.crossfit import canonical_order, capped, largest_ratio, make_folds, rank
@@ -71,9 +71,9 @@ def lean(targets: Sequence[Predictions], template: VarianceScaler) -> list[Leani
     """
     units = [float(np.exp(each.mean(np.log(each.uncertainty)))) for each in targets]
     scaled = [
-        each.with_uncertainty(in_range(each.uncertainty / unit)).changed(
-            error=each.errors / unit
-        )
+        each.with_uncertainty(
+            np.clip(each.uncertainty / unit, SMALLEST, LARGEST)
+        ).changed(error=each.errors / unit)
         for each, unit in zip(targets, units, strict=True)
     ]
     zeros = np.zeros(len(targets))

@@ -22,7 +22,7 @@ from .._support.render import TableFormat, as_table, html_table, shorten
 from .._support.weights import effective_number
 from ..bins.sums import BinSums
 from ..exceptions import InvalidInputError
-from ..maps.prediction import in_range, rescale
+from ..maps.prediction import rescale
 from ..oddities import Profile, informative, sample_of, slips_found, warn_of_repeats
 from ..predictions import (
     Predictions,
@@ -281,9 +281,7 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
         template = self._template()
         seed = check_count(self.random_state, "random_state", least=0)
         positive = [_positive(each) for each in targets]
-        learning = _informative(
-            [each.with_uncertainty(in_range(each.uncertainty)) for each in positive]
-        )
+        learning = _informative(positive)
         found = [
             Recalibrator(
                 TargetScaling(), law=self.law, shift=self.shift, random_state=seed
