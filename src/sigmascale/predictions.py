@@ -246,6 +246,7 @@ class Predictions(Columns):
         groups: str | None = None,
         weights: str | None = None,
         time: str | None = None,
+        minimum: float | None = None,
     ) -> Self:
         """Return the predictions of a table; columns with plain names find their part.
 
@@ -265,6 +266,8 @@ class Predictions(Columns):
             Columns whose values are labels, numbers too. Text always is.
         groups, weights, time : str, optional
             Columns of groups, weights and times.
+        minimum : float, optional
+            Uncertainties below it are lifted to it, with a warning that counts them.
 
         Returns
         -------
@@ -310,7 +313,10 @@ class Predictions(Columns):
 
         u = column(roles.uncertainty)
         if roles.is_variance:
-            u = np.sqrt(check_column(u, roles.uncertainty))
+            u = check_column(u, roles.uncertainty)
+            must = "at least 0, as variances are|Drop or repair these rows."
+            refuse_values(u < 0, u, roles.uncertainty, must)
+            u = np.sqrt(u)
         truth, *_ = roles.error if len(roles.error) == 2 else [None]
         errors, *_ = roles.error if len(roles.error) == 1 else [None]
         labelled = {
@@ -325,6 +331,7 @@ class Predictions(Columns):
             groups=column(groups),
             weights=column(weights),
             time=column(time),
+            minimum=minimum,
         )
 
     @classmethod
@@ -356,25 +363,7 @@ class Predictions(Columns):
         >>> p.y_pred, p.uncertainty.round(2)
         (array([1.1, 2. ]), array([0.23, 0.3 ]))
         """
-        table = _finite_table(members, "members")
-        n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
-        if n_members < max(2, lost + 1):
-            msg = (
-                f"`members` must have at least {max(2, lost + 1)} columns, one for "
-                f"each member; found shape {table.shape}."
-            )
-            raise InvalidInputError(msg)
-        if n_members < FEW_MEMBERS:
-            off = 100 / np.sqrt(2 * max(1, n_members - 1))
-            warn(
-                f"The spread of {n_members} members is off by some {off:.0f} % by "
-                "chance, row by row, and what they share it does not show at all: "
-                "recalibrate it.",
-                FewMembersWarning,
-                stacklevel=2,
-            )
-        spread = table.std(axis=1, ddof=lost)
-        return cls(table.mean(axis=1), spread, y_true=y_true, **others)
+        return cls(*of_members(members, ddof), y_true=y_true, **others)
 
     @classmethod
     def from_quantiles(
@@ -410,37 +399,7 @@ class Predictions(Columns):
         >>> p.y_pred, p.uncertainty.round(2)
         (array([2.]), array([1.01]))
         """
-        p = check_column(levels, "levels")
-        table = _finite_table(quantiles, "quantiles")
-        if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
-            msg = f"`levels` must ascend, between 0 and 1; found {levels!r}."
-            raise InvalidInputError(msg)
-        if table.shape[1] != p.size:
-            msg = (
-                f"`quantiles` must have a column for each of {p.size} levels; found "
-                f"shape {table.shape}."
-            )
-            raise InvalidInputError(msg)
-        pairs = [
-            (i, j)
-            for i in range(p.size)
-            for j in range(i)
-            if abs(p[i] + p[j] - 1) < EQUAL
-        ]
-        if not pairs:
-            msg = (
-                "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
-                f"{', '.join(f'{each:g}' for each in p)}."
-            )
-            raise InvalidInputError(msg)
-        high, low = max(pairs)
-        # the median, or the quantiles on both sides of it
-        after = int(p.searchsorted(0.5 - EQUAL))
-        before = after if abs(p[after] - 0.5) < EQUAL else after - 1
-        middle = table[:, [before, after]]
-        width = table[:, high] - table[:, low]
-        u = width / (2 * _normal_quantile(p[high]))
-        return cls(middle.mean(axis=1), u, y_true=y_true, **others)
+        return cls(*of_quantiles(levels, quantiles), y_true=y_true, **others)
 
     @classmethod
     def from_interval(
@@ -470,12 +429,10 @@ class Predictions(Columns):
         >>> p.y_pred, p.uncertainty.round(2)
         (array([2.]), array([0.51]))
         """
-        share = check_fraction(coverage, "coverage")
         bottom, top = check_column(low, "low"), check_column(high, "high")
         check_same_length("low", bottom, "high", top)
-        levels = [(1 - share) / 2, (1 + share) / 2]
         both = np.column_stack([bottom, top])
-        return cls.from_quantiles(levels, both, y_true=y_true, **others)
+        return cls.from_quantiles(ends_of(coverage), both, y_true=y_true, **others)
 
     @classmethod
     def of(
@@ -690,20 +647,90 @@ class Predictions(Columns):
         return f"X[:, {self.names[position]}]"
 
 
+def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
+    """Return the mean and the spread of an ensemble's members."""
+    table = _finite_table(members, "members")
+    n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
+    if n_members < max(2, lost + 1):
+        msg = (
+            f"`members` must have at least {max(2, lost + 1)} columns, one for each "
+            f"member; found shape {table.shape}."
+        )
+        raise InvalidInputError(msg)
+    if n_members < FEW_MEMBERS:
+        off = 100 / np.sqrt(2 * max(1, n_members - 1))
+        warn(
+            f"The spread of {n_members} members is off by some {off:.0f} % by chance, "
+            "row by row, and what they share it does not show at all: recalibrate it.",
+            FewMembersWarning,
+            stacklevel=3,
+        )
+    apart = table - table[:, :1]  # so that equal members have a spread of exactly 0
+    return table.mean(axis=1), apart.std(axis=1, ddof=lost)
+
+
+def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
+    """Return the middle of quantiles, and their width in units of a normal one."""
+    p = check_column(levels, "levels")
+    table = _finite_table(quantiles, "quantiles")
+    if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
+        found = ", ".join(f"{each:g}" for each in p)
+        msg = f"`levels` must ascend, between 0 and 1; found {found}."
+        raise InvalidInputError(msg)
+    if table.shape[1] != p.size:
+        msg = (
+            f"`quantiles` must have a column for each of {p.size} levels; found "
+            f"shape {table.shape}."
+        )
+        raise InvalidInputError(msg)
+    pairs = [
+        (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < EQUAL
+    ]
+    if not pairs:
+        msg = (
+            "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
+            f"{', '.join(f'{each:g}' for each in p)}."
+        )
+        raise InvalidInputError(msg)
+    high, low = max(pairs)
+    # the median, or the quantiles on both sides of it
+    after = int(p.searchsorted(0.5 - EQUAL))
+    before = after if abs(p[after] - 0.5) < EQUAL else after - 1
+    width = table[:, high] - table[:, low]
+    u = width / (2 * _normal_quantile(p[high]))
+    return table[:, [before, after]].mean(axis=1), u
+
+
+def ends_of(coverage: Any) -> tuple[float, float]:
+    """Return the levels of the limits of central intervals."""
+    share = check_fraction(coverage, "coverage")
+    return (1 - share) / 2, (1 + share) / 2
+
+
 def lifted(u: Floats, minimum: Any) -> Floats:
     """Return uncertainties that are at least the minimum, and say how many were not."""
+    least = check_minimum(minimum)
+    tell_lifted(int(np.count_nonzero(u < least)), u.size, least)
+    return np.maximum(u, least)
+
+
+def check_minimum(minimum: Any) -> float:
+    """Return what uncertainties are lifted to."""
     if not isinstance(minimum, (int, float, np.number)) or not 0 < minimum < np.inf:
         msg = f"`minimum` must be a positive number; found {minimum!r}."
         raise InvalidInputError(msg)
-    few = int(np.count_nonzero(u < minimum))
+    return float(minimum)
+
+
+def tell_lifted(few: int, n_rows: int, minimum: float) -> None:
+    """Say how many uncertainties were lifted to the minimum."""
     if few:
         warn(
-            f"{few} of {u.size} uncertainties were below {minimum:g}, and were lifted "
+            f"{few} of {n_rows} uncertainties were below {minimum:g}, and were lifted "
             "to it.",
             ZeroUncertaintyWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return np.maximum(u, minimum)
 
 
 def _finite_table(values: Any, name: str) -> Floats:
@@ -991,7 +1018,8 @@ def learned_rows(
 ) -> Predictions:
     """Return the rows that an estimator is fitted or scored with.
 
-    Errors are known, and uncertainties positive. Predictions with errors are taken as they are, and take the place of all else.
+    Errors are known, and uncertainties positive. Predictions with errors are taken as
+    they are, and take the place of all else.
     """
     if isinstance(X, Predictions):
         refuse_beside(X, (y, groups, sample_weight))

@@ -57,6 +57,8 @@ RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertain
 LIMITS = ("_low", "_high")  # and to the name of the new column
 SEVERAL = " & "  # between the names of several uncertainties
 STAR = "*"  # stands for the name of a target, in patterns of columns
+_FORMS = ("members", "quantile_columns", "interval")
+MADE = ("members_mean", "members_std", "quantiles_middle", "quantiles_std")
 _ERRORS, _UNCERTAINTIES = (
     ("error", "reference", "prediction"),
     ("uncertainty", "variance"),
@@ -75,6 +77,47 @@ class TableColumns(Protocol):
 
     def counts_rows(self, name: str) -> bool:
         """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """Columns that say predictions and uncertainties otherwise: members, quantiles.
+
+    From these, a table gets two more columns, whose names are `made`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The members of an ensemble, or quantiles; limits of intervals are two of these.
+    levels : tuple of float
+        The levels of quantiles; members have none.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[float, ...] = ()
+
+    @property
+    def made(self) -> tuple[str, str]:
+        """What the prediction and the uncertainty are called."""
+        return MADE[2:] if self.levels else MADE[:2]
+
+    def values(self, table: Any) -> tuple[Any, Any]:
+        """Return the predictions and uncertainties of rows, as Python makes them."""
+        from .predictions import of_members, of_quantiles
+
+        return of_quantiles(self.levels, table) if self.levels else of_members(table)
+
+    def __str__(self) -> str:
+        """Return what it is made of.
+
+        >>> str(Form(("q05", "q95"), (0.05, 0.95)))
+        'quantiles q05 = 0.05, q95 = 0.95, of which the asymmetry is not kept'
+        """
+        if not self.levels:
+            return f"{len(self.columns)} members: {listed(self.columns)}"
+        both = zip(self.columns, self.levels, strict=True)
+        pairs = ", ".join(f"{name} = {level:g}" for name, level in both)
+        return f"quantiles {pairs}, of which the asymmetry is not kept"
 
 
 @dataclass(frozen=True)
@@ -103,6 +146,10 @@ class Roles:
         the root of the sum of squares, or of the sum. They are features, too.
     weight : str or None
         The column of weights, if there is one.
+    made_of, levels : tuple of str, tuple of float
+        What prediction and uncertainty are made of, if they are: see :class:`Form`.
+    minimum : float or None
+        What uncertainties below it are lifted to.
     """
 
     uncertainty: str
@@ -115,6 +162,14 @@ class Roles:
     left_out: tuple[str, ...] = ()
     components: tuple[str, ...] = ()
     weight: str | None = None
+    made_of: tuple[str, ...] = ()
+    levels: tuple[float, ...] = ()
+    minimum: float | None = None
+
+    @property
+    def form(self) -> Form | None:
+        """What prediction and uncertainty are made of, if they are."""
+        return Form(self.made_of, self.levels) if self.made_of else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields by name, as JSON knows them."""
@@ -136,11 +191,12 @@ class Roles:
         parts = dict(found) if isinstance(found, dict) else {}
         right = set(parts) == set(defaults)
         for name, value in parts.items():
+            basic = float if name in ("levels", "minimum") else str
             if isinstance(value, list):
-                right &= all(isinstance(each, str) for each in value)
+                right &= all(isinstance(each, basic) for each in value)
                 parts[name] = value = tuple(value)
             kind = type(defaults.get(name, ""))
-            kinds = {bool: bool, tuple: tuple, NoneType: str | None}
+            kinds = {bool: bool, tuple: tuple, NoneType: basic | None}
             right &= isinstance(value, kinds.get(kind, str))
         if not right:
             msg = "the names of columns in the recalibrator's file are damaged."
@@ -160,6 +216,8 @@ class Roles:
             u = self.uncertainty
         else:
             u = f"sqrt({u})"
+        if self.form is not None:
+            u += f" (of {self.form})"
         weight = "" if self.weight is None else f"weight {self.weight}; "
         features = ", ".join(self.features) or "none"
         return f"{error}uncertainty {u}; {weight}features: {features}"
@@ -178,9 +236,9 @@ class Roles:
     @property
     def of_numbers(self) -> list[str]:
         """The columns that must hold numbers."""
-        used = [*self.of_uncertainty, *self.numbers, *self.error, self.prediction]
-        used.append(self.weight)
-        return [name for name in dict.fromkeys(used) if name is not None]
+        used = [*self.made_of, *self.of_uncertainty, *self.numbers, *self.error]
+        used += filter(None, (self.prediction, self.weight))
+        return list(dict.fromkeys(used))
 
     @property
     def of_labels(self) -> list[str]:
@@ -193,8 +251,10 @@ class Choice:
     """What a user says of the columns; None stands for what is not said.
 
     `by` are columns that a recalibrator bins by; they are features, too. `components`
-    are all columns of uncertainties, or of variances, where there are several. Messages
-    speak of `options` on the command line, and of arguments in Python.
+    are all columns of uncertainties, or of variances, where there are several. Members,
+    quantiles and intervals take the place of an uncertainty; `taken` are columns that
+    it was made of. Features may be missing if that is `gaps`. Messages speak of
+    `options` on the command line, and of arguments in Python.
     """
 
     error: str | None = None
@@ -210,6 +270,13 @@ class Choice:
     by: Sequence[str] = ()
     components: Sequence[str] = ()
     weight: str | None = None
+    members: str | None = None
+    quantile_columns: str | None = None
+    interval: str | None = None
+    interval_coverage: float | None = None
+    minimum: float | None = None
+    taken: Sequence[str] = ()
+    gaps: bool = False
     options: bool = False
 
     def called(self, role: str, value: str = "") -> str:
@@ -270,11 +337,57 @@ class Choice:
         }
         return replace(self, **named)
 
+    def form_in(self, names: Sequence[str]) -> Form | None:
+        """Return what prediction and uncertainty are made of, if they are."""
+        said = [role for role in (*_UNCERTAINTIES, *_FORMS) if getattr(self, role)]
+        if len(said) > 1:
+            both = " or ".join(map(self.called, said))
+            msg = f"Pass {both}, but not both: each says what the uncertainty is."
+            raise ColumnError(msg, "uncertainty")
+        if (self.interval is None) is not (self.interval_coverage is None):
+            one, other = map(self.called, ("interval", "interval_coverage"))
+            msg = f"{one} and {other} go together: limits, and what they claim to hold."
+            raise InvalidInputError(msg)
+        if not set(said) & set(_FORMS):
+            return None
+        names = [name for name in names if name not in MADE]
+        columns, levels = _form_columns(said[0], str(getattr(self, said[0])), names)
+        if self.interval_coverage is not None:
+            from .predictions import ends_of
+
+            levels = ends_of(self.interval_coverage)
+        if self.names_several:
+            msg = f"{self.called(said[0])} is for one target. Name it without a star."
+            raise InvalidInputError(msg)
+        return Form(columns, levels)
+
+    def made_by(self, form: Form, names: Sequence[str]) -> Choice:
+        """Return what is said of a table that has the columns that a form makes."""
+        middle, spread = form.made
+        has_error = self.error or (
+            self.reference is None and _obvious("error", names, self)
+        )
+        return replace(
+            self,
+            uncertainty=spread,
+            prediction=self.prediction or (None if has_error else middle),
+            taken=form.columns,
+            members=None,
+            quantile_columns=None,
+            interval=None,
+            interval_coverage=None,
+        )
+
     def find_targets(self, table: TableColumns) -> dict[str, Roles]:
         """Return the roles by target; one target without a name is a table of one."""
+        names = list(table.names)
+        if (form := self.form_in(names)) is not None:
+            roles = self.made_by(form, names).find(table)
+            prediction = roles.prediction or form.made[0]
+            roles = replace(roles, prediction=prediction, made_of=form.columns)
+            return {"": replace(roles, levels=form.levels)}
         if not self.names_several:
             return {"": self.find(table)}
-        names = list(table.names)
         found = _matching_columns(self, names)
         choice = self
         if self.all_features:  # columns of other targets are none
@@ -319,6 +432,7 @@ class Choice:
         # errors cannot be told from new rows, but predictions can
         weight = find_weight(self, names, (uncertainty, *components, *error))
         taken = {uncertainty, *components, formula, *error, weight} - {prediction}
+        taken.update(self.taken)
         left_out: list[str] = []
         excluded = [known(name, names, self.called("exclude")) for name in self.exclude]
         if excluded and not self.all_features:
@@ -358,6 +472,7 @@ class Choice:
             tuple(left_out),
             components,
             weight,
+            minimum=self.minimum,
         )
 
 
@@ -376,6 +491,8 @@ class Expected:
     least_rows : int or None
         With fewer rows, the table is refused; None stands for as many as show
         something.
+    gaps : bool
+        Whether features may be missing.
     """
 
     roles: dict[str, Roles]
@@ -383,10 +500,26 @@ class Expected:
     with_error: bool = False
     with_prediction: bool = False
     least_rows: int | None = None
+    gaps: bool = False
+
+    def form_in(self, names: Sequence[str]) -> Form | None:
+        """Return what prediction and uncertainty are made of, if they are."""
+        form = self.choice.form_in(names)
+        if form is not None or any(getattr(self.choice, r) for r in _UNCERTAINTIES):
+            return form
+        for form in (each.form for each in self.roles.values()):
+            for name in () if form is None else form.columns:
+                known(name, names, "the recalibrator")
+        return form
 
     def find_targets(self, table: TableColumns) -> dict[str, Roles]:
         """Return the roles of a table's columns, all of which must be there."""
         names, choice = list(table.names), self.choice
+        if (form := self.form_in(names)) is not None:
+            if choice.form_in(names) is not None:
+                choice = choice.made_by(form, names)
+            found = self._find(names, self.roles[""], choice, "")
+            return {"": replace(found, made_of=form.columns, levels=form.levels)}
         if list(self.roles) != [""]:
             return {
                 target: self._find(names, fitted, choice.of_target(target), target)
@@ -399,7 +532,16 @@ class Expected:
 
     def _find(self, names: list[str], was: Roles, choice: Choice, target: str) -> Roles:
         asked_by = f"target {target!r}" if target else "the recalibrator"
-        found = replace(was, error=(), prediction=None, left_out=(), weight=None)
+        found = replace(
+            was,
+            error=(),
+            prediction=None,
+            left_out=(),
+            weight=None,
+            made_of=(),
+            levels=(),
+            minimum=was.minimum if choice.minimum is None else choice.minimum,
+        )
         if self.with_error:
             _refuse_others(was, choice)
         elif choice.uncertainty is not None or choice.variance is not None:
@@ -437,6 +579,81 @@ def _refuse_others(was: Roles, choice: Choice) -> None:
                 "if they mean the same, or fit again."
             )
             raise ColumnError(msg, role, (named,))
+
+
+def _form_columns(
+    role: str, text: str, names: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return the columns that an option lists or matches, and levels of quantiles.
+
+    >>> _form_columns("members", "m_*", ["y", "m_1", "m_2"])
+    (('m_1', 'm_2'), ())
+    >>> _form_columns("quantile_columns", "q*", ["q95", "q05", "q2.5"])
+    (('q2.5', 'q05', 'q95'), (0.025, 0.05, 0.95))
+    >>> _form_columns("quantile_columns", "low=0.1,high=0.9", ["low", "high"])
+    (('low', 'high'), (0.1, 0.9))
+    """
+    option, quantiles = f"--{role.replace('_', '-')}", role == "quantile_columns"
+    if STAR in text and "=" not in text:
+        if text.count(STAR) > 1:
+            msg = f"{option} {text!r} must have one star, or none."
+            raise InvalidInputError(msg)
+        found = {name: star for star, name in _matches(text, names).items()}
+        if not found:
+            msg = (
+                f"{option} {text!r} matches no column. The columns are: "
+                f"{listed(names)}."
+            )
+            raise InvalidInputError(msg)
+        if not quantiles:
+            return tuple(found), ()
+        pairs = sorted((_level(option, x), name) for name, x in found.items())
+        return tuple(name for _, name in pairs), tuple(level for level, _ in pairs)
+    columns, levels = [], []
+    for part in text.split(","):
+        name, equals, level = part.partition("=") if quantiles else (part, "", "")
+        if quantiles and not equals:
+            msg = (
+                f"{option} takes columns and levels, as in q05=0.05,q95=0.95, or a "
+                f"pattern, as in 'q*'; found {text!r}."
+            )
+            raise InvalidInputError(msg)
+        columns.append(known(name.strip(), names, option))
+        if quantiles:
+            levels.append(_number(option, level))
+    if len(set(columns)) < len(columns):
+        msg = f"{option}: a column is given twice, {', '.join(columns)}."
+        raise InvalidInputError(msg)
+    if role == "interval" and len(columns) != 2:
+        msg = f"{option} takes two columns, as in low,high; found {text!r}."
+        raise InvalidInputError(msg)
+    return tuple(columns), tuple(levels)
+
+
+def _level(option: str, text: str) -> float:
+    """Return the level that part of a column's name says.
+
+    One or two digits are percent, more follow the point; above 1 all are percent.
+
+    >>> [_level("", each) for each in ("05", "5", "0.05", "2.5", "975", "_0.5", "100")]
+    [0.05, 0.05, 0.05, 0.025, 0.975, 0.5, 1.0]
+    """
+    text = text.strip(" _-%")
+    if text.isdecimal() and len(text) > 2 and text != "100":
+        return _number(option, f"0.{text}")
+    level = _number(option, text)
+    return level / 100 if level >= 1 or text.isdecimal() else level
+
+
+def _number(option: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError as problem:
+        msg = (
+            f"{option}: {text!r} is no level of a quantile. Name levels with their "
+            "columns: q05=0.05,q95=0.95."
+        )
+        raise InvalidInputError(msg) from problem
 
 
 def _other_uncertainty(found: Roles, choice: Choice, names: Sequence[str]) -> Roles:
@@ -573,10 +790,6 @@ def find_uncertainty(
 
     Where there are several, their names make one, and all of them are returned, too.
     """
-    if choice.uncertainty is not None and choice.variance is not None:
-        both = " or ".join(map(choice.called, _UNCERTAINTIES))
-        msg = f"Pass {both}, but not both."
-        raise ColumnError(msg, "uncertainty")
     for role in _UNCERTAINTIES:
         if (named := getattr(choice, role)) is not None:
             asked_by = choice.called(role)
@@ -635,7 +848,7 @@ def new_names(
         raise InvalidInputError(msg)
     found: list[str] = []
     for target, each in roles.items():
-        old = "u" if each.components else each.uncertainty
+        old = "u" if each.components or each.made_of else each.uncertainty
         called = f"{old}{RECALIBRATED}"
         if name is not None:
             called = name.replace(STAR, target) if several else name

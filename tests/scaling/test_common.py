@@ -489,9 +489,7 @@ def test_the_kind_of_table_is_explained_when_it_cannot_be_used(Scaler):
 finite = st.floats(allow_nan=False, allow_infinity=False)
 extreme = st.sampled_from([0.0, 5e-324, 1e-300, 1e-70, 1.0, 1e70, 1e300, 1.7e308])
 any_number = st.one_of(finite, extreme, extreme.map(lambda x: -x))
-uncertainties = st.one_of(
-    st.floats(1e-70, 1e70), st.sampled_from([1e-70, 1.0, 1e70])
-)
+uncertainties = st.one_of(st.floats(1e-70, 1e70), st.sampled_from([1e-70, 1.0, 1e70]))
 
 
 @st.composite

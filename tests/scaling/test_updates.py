@@ -316,7 +316,7 @@ def test_errors_of_zero_count_as_such_before_and_after():
 def test_an_uncertainty_of_zero_is_refused_and_changes_nothing():
     scaler = ss.TemperatureScaling().fit([0.5, 2.0], [1.0, 1.0])
     before = dumps(scaler)
-    with pytest.raises(InvalidInputError, match="1 of 2 .*minimum="):
+    with pytest.raises(InvalidInputError, match=r"1 of 2 .*minimum="):
         scaler.update([0.0, 0.25], [0.5, 0.5])
     assert dumps(scaler) == before
 

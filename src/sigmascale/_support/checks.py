@@ -24,6 +24,8 @@ Labels = npt.NDArray[Any]
 # finite; nothing that anyone has measured lies outside.
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 
+NOT_FINITE = "not-finite"  # the code of what is said of missing numbers
+
 # The names of scores (S_cal, S_con, ...) and verdicts that are not of a feature.
 RESERVED = frozenset(
     {"u", "cal", "con", "ada", "tot", "average", "bias", "joint", "coverage"}
@@ -193,7 +195,7 @@ def no_dates(name: str) -> str:
 
 
 def refuse_values(
-    bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str
+    bad: npt.NDArray[np.bool_], values: Floats, name: str, must: str, code: str = ""
 ) -> None:
     """Raise an error that counts the bad values and shows the first."""
     count = int(np.count_nonzero(bad))
@@ -205,7 +207,7 @@ def refuse_values(
             f"{'are' if count > 1 else 'is'} not "
             f"(first at row {row}: {values[row]:g}). {remedy}"
         )
-        raise InvalidInputError(msg)
+        raise InvalidInputError(msg, code)
 
 
 def check_column(values: Any, name: str) -> Floats:
@@ -213,7 +215,7 @@ def check_column(values: Any, name: str) -> Floats:
     column = as_floats(as_column(values, name), name)
     if not (column.min() > -np.inf and column.max() < np.inf):  # as is none of NaN
         must = "finite, not NaN or inf|Drop or repair these rows."
-        refuse_values(~np.isfinite(column), column, name, must)
+        refuse_values(~np.isfinite(column), column, name, must, NOT_FINITE)
     return column
 
 

@@ -106,7 +106,7 @@ class Orders:
                 wrong = unclear_columns(unclear, raw.names)
         try:
             if kind != "new":
-                self._table(settings).refuse_zeros()
+                self._table(settings)
         except InvalidInputError as problem:
             wrong = wrong or problem
         return {

@@ -315,8 +315,10 @@ def tell_guesses(choice: Choice, data: Table | LazyTable) -> None:
     if data.is_several:
         return
     roles = data.first
+    made = () if roles.form is None else roles.form.made
     guessed = [] if any(choice.error_names) else list(roles.error)
-    if choice.uncertainty is None and choice.variance is None:
+    guessed = [name for name in guessed if name not in made]
+    if choice.uncertainty is None and choice.variance is None and not made:
         guessed.append(roles.uncertainty)
     if guessed:
         say(f"Guessed from their names: {', '.join(guessed)}.")

@@ -12,6 +12,7 @@ from ..exceptions import AbsurdScaleWarning
 from .app import app, open_table, say, show_json
 from .files import format_of, load_saved
 from .options import (
+    OF_NEW,
     READING,
     AsJson,
     Coverage,
@@ -21,10 +22,8 @@ from .options import (
     SavedScaler,
     Shifted,
     Wanted,
-    column_option,
     example,
     gather,
-    make_choice,
     refuse_for_several,
 )
 
@@ -35,10 +34,11 @@ from .options import (
         "sigmascale apply scaler.json demo-output/test.csv -o recalibrated.csv",
     )
 )
-@gather(reading=READING)
+@gather(choice=OF_NEW, reading=READING)
 def apply(
     scaler: SavedScaler,
     files: Files,
+    choice: Any,
     reading: Any,
     output: Annotated[
         str,
@@ -61,16 +61,6 @@ def apply(
     coverage: Coverage = None,
     quantiles: Quantiles = None,
     shift: Shifted = False,
-    uncertainty: Annotated[
-        list[str], column_option("Uncertainties, if named otherwise than in fit.")
-    ] = [],  # noqa: B006
-    variance: Annotated[
-        list[str], column_option("Variances, if named otherwise than in fit.")
-    ] = [],  # noqa: B006
-    prediction: Annotated[
-        str | None,
-        column_option("Predictions to put limits around, see --coverage."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Add recalibrated uncertainties to a table; all its columns are kept.
@@ -81,7 +71,7 @@ def apply(
     """
     from ..roles import Expected
 
-    wanted = Wanted.of(coverage, quantiles, shift=shift, prediction=prediction)
+    wanted = Wanted.of(coverage, quantiles, shift=shift, prediction=choice.prediction)
     saved = load_saved(scaler)
     if saved.is_several:
         refuse_for_several(coverage=coverage, quantiles=quantiles, shift=shift or None)
@@ -92,8 +82,9 @@ def apply(
     format_of(output)  # is checked before anything is read
     if reading.engine is None and "://" in output:  # memory is written to files only
         reading = replace(reading, engine=Engine.polars)
-    choice = make_choice(uncertainty, variance, prediction=prediction)
-    expected = Expected(saved.roles, choice, with_prediction=bool(wanted.endings))
+    expected = Expected(
+        saved.roles, choice, with_prediction=bool(wanted.endings), gaps=True
+    )
     data = open_table(files, reading, expected).recalibrate(saved.maps, name, wanted)
     told = data.write(output, saved.roles) | {"output": output}
     if saved.is_several:

@@ -140,7 +140,7 @@ def fit(
         refuse_for_several(
             conformal_share=conformal_share, sample=sample, weigh_for=weigh_for
         )
-    data = open_table(files, reading, replace(choice, by=tuple(by)), sample)
+    data = open_table(files, reading, replace(choice, by=tuple(by), gaps=True), sample)
     weighed = None
     if weigh_for is not None:
         data, weighed = weigh(data, weigh_for, choice, seed)

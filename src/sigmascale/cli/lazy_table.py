@@ -11,17 +11,19 @@ from operator import add, and_
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from .. import frames
 from .._support.progress import working
 from ..exceptions import InvalidInputError
-from ..frames.lazy import difference, is_missing, label, number
+from ..frames.lazy import collect, difference, is_missing, label, number
 from ..judging.validation import Validations
-from ..roles import LIMITS, Choice, Expected, Roles, new_names, source_of
+from ..predictions import check_minimum, tell_lifted
+from ..roles import LIMITS, Choice, Expected, Form, Roles, new_names, source_of
 from .files import about, first_line, format_of, named, refuse_input
 from .options import Engine, Reading
-from .table import Columns, Opened, bad_condition, read_condition
+from .table import Columns, Opened, bad_condition, read_condition, refuse_made
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap
@@ -68,6 +70,10 @@ class LazyTable(Opened):
         lazy = _scan(files, reading)
         with about(named(files)):
             columns = _without_rows(lazy)
+            if (form := choice.form_in(columns.names)) is not None:
+                refuse_made(form, columns.names)
+                lazy = _with_form(lazy, form)
+                columns = _without_rows(lazy)
             if reading.where is not None:
                 lazy = _where(lazy, columns, reading)
             roles = choice.find_targets(columns)
@@ -83,7 +89,21 @@ class LazyTable(Opened):
             if reading.drop_missing and not table.is_several:
                 # of several targets, what is missing has an empty result
                 table.frame = _with_all_values(lazy, table.first)
-            return table
+        for each in roles.values():
+            if each.minimum is not None:
+                table._tell_lifted(each)
+        return table
+
+    def _tell_lifted(self, roles: Roles) -> None:
+        """Say how many uncertainties are below the minimum."""
+        minimum = check_minimum(roles.minimum)
+        schema = self.frame.collect_schema()
+        with self._querying("counting"):
+            u, *_ = _standard_deviations(schema, replace(roles, minimum=None))
+            counts = nw.when(u < minimum).then(1).otherwise(0).sum().alias("few")
+            found = collect(self.frame.select(counts, nw.len().alias("rows")))
+            few, rows = (int(found[name][0] or 0) for name in ("few", "rows"))
+            tell_lifted(few, rows, minimum)
 
     def require_memory(self, what: str, remedy: str = SOME_ROWS) -> NoReturn:
         """Refuse what needs rows in memory."""
@@ -158,7 +178,9 @@ class LazyTable(Opened):
         self, maps: Mapping[str, SavedMap], name: str | None, wanted: Wanted
     ) -> LazyTable:
         """Return the table with new columns: uncertainties, and what else is wanted."""
-        names, frame = list(self.frame.collect_schema()), self.frame
+        made = () if self.first.form is None else self.first.form.made
+        frame = self.frame
+        names = [name for name in frame.collect_schema() if name not in made]
         may_be_missing: dict[str, None] = {}
         with self._querying("recalibrating"):
             new = new_names(name, self.roles, names, wanted.endings)
@@ -301,16 +323,38 @@ def _with_all_values(lazy: nw.LazyFrame[Any], roles: Roles) -> nw.LazyFrame[Any]
     return lazy
 
 
+def _with_form(lazy: nw.LazyFrame[Any], form: Form) -> nw.LazyFrame[Any]:
+    """Return a frame with prediction and uncertainty, made of other columns.
+
+    Both are linear in quantiles, whose weights are what Python makes of unit vectors.
+    """
+    n = len(form.columns)
+    weights = form.values(np.eye(n))
+    x = [number(lazy.collect_schema(), name) for name in form.columns]
+    middle, u = (
+        reduce(add, (float(w) * each for w, each in zip(row, x, strict=True)))
+        for row in weights
+    )
+    if not form.levels:
+        apart = [each - x[0] for each in x]  # exactly 0 where members are equal
+        mean = reduce(add, apart) / n
+        u = (reduce(add, ((each - mean) ** 2 for each in apart)) / (n - 1)).sqrt()
+    return lazy.with_columns(**dict(zip(form.made, (middle, u), strict=True)))
+
+
 def _standard_deviations(schema: nw.Schema, roles: Roles) -> list[nw.Expr]:
     """Return the uncertainty, and its components; what is negative stays so."""
     found = [number(schema, name) for name in roles.of_uncertainty]
     if roles.is_variance:  # engines differ in the root of a negative number
         found = [nw.when(u >= 0).then(u.sqrt()).otherwise(u) for u in found]
-    if not roles.components:
-        return found
-    usable = reduce(and_, (u >= 0 for u in found))
-    total = reduce(add, (u * u for u in found)).sqrt()
-    return [nw.when(usable).then(total).otherwise(-1.0), *found]
+    if roles.components:
+        usable = reduce(and_, (u >= 0 for u in found))
+        total = reduce(add, (u * u for u in found)).sqrt()
+        found = [nw.when(usable).then(total).otherwise(-1.0), *found]
+    if roles.minimum is not None:
+        few = found[0] < roles.minimum
+        found[0] = nw.when(few).then(roles.minimum).otherwise(found[0])
+    return found
 
 
 def _recalibrate(

@@ -241,6 +241,35 @@ def _column(kind: Any, default: Any, words: str, *names: str) -> tuple[Any, Any]
     return Annotated[kind, column_option(words, *names)], default
 
 
+def _form(kind: Any, words: str, metavar: str) -> tuple[Any, Any]:
+    option = typer.Option(help=words, metavar=metavar, rich_help_panel="Columns")
+    return Annotated[kind | None, option], None
+
+
+FORMS = {
+    "members": _form(
+        str,
+        "Or the members of an ensemble, by a pattern such as 'm_*' or as a list: their "
+        "mean is the prediction, their spread the uncertainty.",
+        "COLUMNS",
+    ),
+    "quantile_columns": _form(
+        str,
+        "Or quantiles: q05=0.05,q50=0.5,q95=0.95, or a pattern with the level in the "
+        "name, 'q*'. Their middle is the prediction, their width the uncertainty.",
+        "COLUMNS",
+    ),
+    "interval": _form(
+        str, "Or the limits of intervals, low,high; see --interval-coverage.", "COLUMNS"
+    ),
+    "interval_coverage": _form(
+        float, "The share that intervals claim to hold, such as 0.9.", "SHARE"
+    ),
+    "minimum": _form(
+        float, "Lift uncertainties below it, such as 0, to this number.", "NUMBER"
+    ),
+}
+
 COLUMNS = Group(
     make_choice,
     {
@@ -261,6 +290,7 @@ COLUMNS = Group(
             "as aleatoric and epistemic ones.",
         ),
         "variance": _column(list[str], (), "Or their squares, variances."),
+        **FORMS,
         "features": _column(list[str], (), "A feature; can be repeated.", "--feature"),
         "all_features": (
             Annotated[
@@ -296,6 +326,24 @@ WITHOUT_WEIGHTS = COLUMNS.without("weight")
 # Features are those that a recalibrator was fitted on.
 OF_ERRORS = WITHOUT_WEIGHTS.without(
     "features", "all_features", "exclude", "formula", "labels"
+)
+
+
+# Columns of new rows, if they are named otherwise than those of fit.
+OF_NEW = Group(
+    make_choice,
+    {
+        "uncertainty": _column(
+            list[str], (), "Uncertainties, if named otherwise than in fit."
+        ),
+        "variance": _column(
+            list[str], (), "Variances, if named otherwise than in fit."
+        ),
+        **FORMS,
+        "prediction": _column(
+            str | None, None, "Predictions to put limits around, see --coverage."
+        ),
+    },
 )
 
 

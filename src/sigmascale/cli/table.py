@@ -6,25 +6,27 @@ is empty. Files that are too large stay where they are, see :mod:`.lazy_table`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from .._support.checks import Floats
+from .._support.checks import NOT_FINITE, Floats
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..maps.distributions import Distributions, with_law
 from ..maps.laws import NORMAL
-from ..predictions import Predictions, as_predictions, read_table
+from ..predictions import Predictions, as_predictions, lifted, read_table
 from ..roles import (
     FROM_FORMULA,
+    MADE,
     Choice,
     Expected,
+    Form,
     Roles,
     known,
     listed,
@@ -53,6 +55,7 @@ LEAST_ROWS = 5  # fewer cannot show anything
 ADVISED = 20_000  # rows that advice on a shift is made from
 EXACT = 2.0**53  # up to this float64 holds all whole numbers
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
+REMEDY = "(leave such rows out with --where, or lift them with --minimum)"
 MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
 SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
 
@@ -88,10 +91,7 @@ def read_pair(
     """Read a calibration set, and a test set with the same columns."""
     learned_from = Table.open([calibration], reading, choice)
     expected = Expected(learned_from.roles, choice, with_error=True)
-    judged = Table.open([test], reading, expected)
-    for data in (learned_from, judged):
-        data.refuse_zeros()
-    return learned_from, judged
+    return learned_from, Table.open([test], reading, expected)
 
 
 @dataclass(kw_only=True)
@@ -150,6 +150,8 @@ class Table(Opened):
         Rows of the file, with those that `--where` left out.
     dropped : int
         Rows left out because of missing values.
+    missing : dict of str to int
+        In how many rows a feature is missing, if these are kept.
     """
 
     columns: Columns
@@ -159,6 +161,7 @@ class Table(Opened):
     weights: Floats | None
     n_read: int
     dropped: int = 0
+    missing: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -182,6 +185,8 @@ class Table(Opened):
         """
         n_read = columns.frame.height
         with about(named(files)):
+            if (form := choice.form_in(columns.names)) is not None:
+                columns = columns.with_form(form)
             if reading.where is not None:
                 columns = columns.where(reading.where)
             roles = choice.find_targets(columns)
@@ -192,7 +197,14 @@ class Table(Opened):
                 weight = [] if first.weight is None else [first.weight]
                 used = [*first.numbers, *weight]
             values = columns.values(used, first.of_labels)
-            columns, values, dropped = _complete_rows(columns, values, reading)
+            optional: set[str] = set()
+            if choice.gaps:
+                needed = replace(first, numbers=()).of_numbers
+                optional = {*first.numbers, *first.labels}.difference(needed)
+            columns, values, dropped = _complete_rows(
+                columns, values, reading, optional
+            )
+            gaps = {name: values[name].null_count() for name in optional}
             least = LEAST_ROWS if first.error else 1
             if isinstance(choice, Expected) and choice.least_rows is not None:
                 least = choice.least_rows
@@ -204,6 +216,7 @@ class Table(Opened):
                 tables.append(_conditioning_table(columns, each, taken))
                 if each.error:
                     errors.append(_errors_of(columns, each, taken))
+                    _refuse_zeros(columns, each, tables[-1].to_series(0), errors[-1])
             uncertainties = [one.to_series(0) for one in tables]
             return cls(
                 files=tuple(files),
@@ -218,6 +231,7 @@ class Table(Opened):
                 weights=_weights_of(columns, first, values),
                 n_read=n_read,
                 dropped=dropped,
+                missing={name: count for name, count in gaps.items() if count},
             )
 
     # -- what is in it --------------------------------------------------------------
@@ -263,17 +277,6 @@ class Table(Opened):
     def require_memory(self, what: str, remedy: str = "") -> None:
         """Do nothing: rows are in memory."""
 
-    def refuse_zeros(self) -> None:
-        """Refuse uncertainties of 0 beside errors, with which nothing can be judged."""
-        assert self.errors is not None
-        with about(self.file):
-            for k, roles in enumerate(self.roles.values()):
-                u = self.X.to_series(k).alias(roles.uncertainty)
-                is_judged = pl.Series(~np.isnan(self.errors[:, k]))
-                what = "a variance" if roles.is_variance else "an uncertainty"
-                words = f"is no positive number, as {what} must be"
-                self.columns.refuse((u == 0) & is_judged, u, words)
-
     # -- learning -------------------------------------------------------------------
 
     def hold_back(
@@ -306,8 +309,25 @@ class Table(Opened):
     def fit(self, scaler: Any, groups: str | None = None) -> None:
         """Fit a recalibrator; rows with equal values of `groups` stay together."""
         labels = self.groups(groups)
-        with about(self.file), working("fitting"):
+        with about(self.file), working("fitting"), self._few_can():
             scaler.fit(self.X, self.error, groups=labels, sample_weight=self.weights)
+
+    @contextmanager
+    def _few_can(self) -> Iterator[None]:
+        """Say that a method takes no missing values, where that is the matter."""
+        try:
+            yield
+        except InvalidInputError as problem:
+            if not self.missing or problem.code != NOT_FINITE:
+                raise
+            counts = ", ".join(f"{name!r} {n}" for name, n in self.missing.items())
+            msg = (
+                f"features are missing, in so many of {self.n_rows} rows: {counts}. "
+                "This method cannot learn from such rows, or recalibrate them: fill "
+                "them in, leave them out with --drop-missing, or fit with --method "
+                "boosted."
+            )
+            raise InvalidInputError(msg, "missing-values") from problem
 
     def conformalize(self, scaler: Any, groups: str | None = None) -> None:
         """Give a recalibrator what intervals need, from rows it was not fitted on."""
@@ -336,8 +356,7 @@ class Table(Opened):
                 rng = np.random.default_rng(seed)
                 which = rng.choice(rows.n_rows, ADVISED, replace=False)
                 rows = rows.take(np.sort(which))
-            known = rows.errors.any() and (rows.uncertainty > 0).all()
-            if rows.total < LEAST_FOR_SHIFT or not known:
+            if rows.total < LEAST_FOR_SHIFT or not rows.errors.any():
                 return ""
             found = learn_shift(rows, "auto", set(), seed)
         if found.kind == "none":
@@ -349,14 +368,8 @@ class Table(Opened):
         )
 
     def factors(self, scaler: Any) -> dict[str, float]:
-        """Return the range of what uncertainties are multiplied by, if not all are 0.
-
-        These are quantiles by name.
-        """
-        old = self.uncertainty
-        factors = scaler.predict(self.X)[old > 0] / old[old > 0]
-        if not factors.size:
-            return {}
+        """Return quantiles, by name, of what uncertainties are multiplied by."""
+        factors = scaler.predict(self.X) / self.uncertainty
         values = np.quantile(factors, list(SHARES.values())).tolist()
         return dict(zip(SHARES, values, strict=True))
 
@@ -402,9 +415,9 @@ class Table(Opened):
         from ..judging.verdicts import validate
 
         with about(self.file), working("judging the uncertainties"):
-            if maps is None:
-                self.refuse_zeros()
-            else:  # rows that a recalibrator makes equal stay in the order of u
+            if (
+                maps is not None
+            ):  # rows that a recalibrator makes equal stay in the order of u
                 before = self.judged_rows()
                 options["ties"] = {name: p.uncertainty for name, p in before.items()}
             rows = self.judged_rows(maps, groups)
@@ -419,7 +432,7 @@ class Table(Opened):
         Columns may have other names than in `fit`; what is missing stays so.
         """
         found = np.full((self.n_rows, len(self.roles)), np.nan)
-        with about(self.file), working("recalibrating"):
+        with about(self.file), working("recalibrating"), self._few_can():
             for k, target in enumerate(self.roles):
                 X = self._of_target(k)
                 there = X.to_series(0).is_not_null()
@@ -501,13 +514,14 @@ class Table(Opened):
         """
         if len(self.files) > 1 or not Path(self.files[0]).is_file():
             refuse_input(output, self.files)
-        frame = self.columns.frame
+        made = () if self.first.form is None else self.first.form.made
+        frame = self.columns.frame.drop(made)
         if self.columns.untyped and format_of(output) not in UNTYPED:
             numbers = [n for each in self.roles.values() for n in each.of_numbers]
             for each in fitted.values():
                 numbers += [*each.of_numbers, *each.left_out]
             labels = [n for each in fitted.values() for n in each.labels]
-            frame = self.columns.with_types(dict.fromkeys(numbers), labels)
+            frame = self.columns.with_types(dict.fromkeys(numbers), labels).drop(made)
         style = self.reading
         write_table(frame, output, separator=style.separator, decimal=style.decimal)
         return {"rows": self.n_rows, "dropped": self.dropped}
@@ -529,6 +543,8 @@ class Table(Opened):
         if self.reading.where is not None:
             kept = f" of {n_read}, where {self.reading.where}"
         left_out = f"; {dropped} rows with missing values left out" if dropped else ""
+        for name, count in self.missing.items():
+            left_out += f"; {name} is missing in {count} rows, which are kept"
         return f"{self.file}: {n_rows} rows{kept}; {what}{left_out}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -540,6 +556,7 @@ class Table(Opened):
             "rows_read": self.n_read,
             "where": self.reading.where,
             "dropped": self.dropped,
+            **({"missing": self.missing} if self.missing else {}),
             **source_of(self.roles),
         }
 
@@ -562,13 +579,18 @@ def random_rows(
 
 
 def _complete_rows(
-    columns: Columns, values: dict[str, pl.Series], reading: Reading
+    columns: Columns,
+    values: dict[str, pl.Series],
+    reading: Reading,
+    optional: Collection[str] = (),
 ) -> tuple[Columns, dict[str, pl.Series], int]:
     """Return the rows in which no value is missing, these values, and how many are not.
 
-    They are left out if the user has said so, or else refused.
+    They are left out if the user has said so, or else refused, unless what is missing
+    is `optional`.
     """
-    missing = {name: series.is_null() for name, series in values.items()}
+    needed = set(values).difference(() if reading.drop_missing else optional)
+    missing = {name: x.is_null() for name, x in values.items() if name in needed}
     if not missing:
         return columns, values, 0
     anywhere = pl.DataFrame(list(missing.values())).select(pl.any_horizontal("*"))
@@ -576,7 +598,9 @@ def _complete_rows(
     dropped = int(lost.sum())
     if dropped and not reading.drop_missing:
         counts = ", ".join(
-            f"{name!r} {each.sum()}" for name, each in missing.items() if each.any()
+            f"{name!r} {each.sum()}"
+            for name, each in missing.items()
+            if each.any() and name not in MADE
         )
         msg = (
             f"{dropped} of {columns.frame.height} rows have missing values, by column: "
@@ -613,11 +637,15 @@ def _conditioning_table(
     parts = []
     for name in roles.of_uncertainty:
         u = values[name]
-        columns.refuse(u < 0, u, f"is negative, and {what} cannot be")
+        if roles.minimum is None or roles.is_variance or roles.components:
+            columns.refuse(u < 0, u, f"is negative, and {what} cannot be {REMEDY}")
         parts.append(u.sqrt() if roles.is_variance else u)
     if roles.components:
         total = pl.DataFrame([part**2 for part in parts]).sum_horizontal().sqrt()
         parts = [total.alias(roles.uncertainty), *parts]
+    if roles.minimum is not None:
+        u = parts[0]
+        parts[0] = pl.Series(u.name, lifted(u.to_numpy(), roles.minimum)).fill_nan(None)
     features = [values[name] for name in (*roles.numbers, *roles.labels)]
     X = _as_named([*parts, *features])
     if roles.formula is not None:
@@ -627,6 +655,14 @@ def _conditioning_table(
         derived = zip(FROM_FORMULA, table.to_dict().values(), strict=True)
         X = X.with_columns(pl.Series(name, column) for name, column in derived)
     return X
+
+
+def _refuse_zeros(columns: Columns, roles: Roles, u: pl.Series, error: Floats) -> None:
+    """Refuse uncertainties of 0 beside errors, which tell nothing then."""
+    what = "a variance" if roles.is_variance else "an uncertainty"
+    words = f"is no positive number, as {what} must be {REMEDY}"
+    judged = pl.Series(~np.isnan(error))
+    columns.refuse((u <= 0) & judged, u.alias(roles.uncertainty), words)
 
 
 def _weights_of(
@@ -695,6 +731,18 @@ class Columns:
         """Return some of the rows; messages still tell their place in the file."""
         places = kept.arg_true() if self.places is None else self.places.filter(kept)
         return replace(self, frame=self.frame.filter(kept), places=places)
+
+    def with_form(self, form: Form) -> Columns:
+        """Return the columns with prediction and uncertainty, made of others."""
+        refuse_made(form, self.names)
+        table = pl.DataFrame([self.numbers(name) for name in form.columns]).to_numpy()
+        there = ~np.isnan(table).any(axis=1)
+        made = np.full((2, len(table)), np.nan)
+        some = table[there] if there.any() else np.zeros_like(table[:1])
+        made[:, there] = form.values(some)
+        added = zip(form.made, made, strict=True)
+        frame = self.frame.with_columns(pl.Series(*x).fill_nan(None) for x in added)
+        return replace(self, frame=frame)
 
     def where(self, text: str, option: str = "--where") -> Columns:
         """Return the rows that meet a condition in SQL; missing values meet none."""
@@ -867,6 +915,13 @@ class Columns:
             mark = "--decimal , says that commas are the decimal mark"
             return f"has a point, and {mark}", "decimal-point"
         return "is not a number", "no-number"
+
+
+def refuse_made(form: Form, names: Sequence[str]) -> None:
+    """Refuse columns with the names of those that are made."""
+    if taken := [name for name in form.made if name in names]:
+        msg = f"there is a column {taken[0]!r} already, which is made. Rename it."
+        raise InvalidInputError(msg)
 
 
 def read_condition(text: str, names: list[str], option: str) -> pl.Expr:

@@ -129,8 +129,6 @@ def update(
 
 def _change_in_words(before: dict[str, float], after: dict[str, float]) -> str:
     """Return what the uncertainties of new rows are multiplied by, before and now."""
-    if not before or not after:  # all of them are 0
-        return ""
     return (
         f"Their uncertainties were multiplied by {_range(before)} before, and are by "
         f"{_range(after)} now."
