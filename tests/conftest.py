@@ -46,7 +46,7 @@ def positive_input(monkeypatch):
     def above_zero(estimator, X, *others, **options):
         found = made(estimator, X, *others, **options)
         assert found.min() == 0
-        return found + 0.1
+        return found + 1  # of whole numbers, too
 
     monkeypatch.setattr(estimator_checks, "_enforce_estimator_tags_X", above_zero)
 

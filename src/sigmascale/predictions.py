@@ -665,8 +665,9 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
             FewMembersWarning,
             stacklevel=3,
         )
-    apart = table - table[:, :1]  # so that equal members have a spread of exactly 0
-    return table.mean(axis=1), apart.std(axis=1, ddof=lost)
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        apart = table - table[:, :1]  # so that equal members have a spread of exactly 0
+        return table.mean(axis=1), apart.std(axis=1, ddof=lost)
 
 
 def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
@@ -696,9 +697,10 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     # the median, or the quantiles on both sides of it
     after = int(p.searchsorted(0.5 - EQUAL))
     before = after if abs(p[after] - 0.5) < EQUAL else after - 1
-    width = table[:, high] - table[:, low]
-    u = width / (2 * _normal_quantile(p[high]))
-    return table[:, [before, after]].mean(axis=1), u
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        width = table[:, high] - table[:, low]
+        u = width / (2 * _normal_quantile(p[high]))
+        return table[:, [before, after]].mean(axis=1), u
 
 
 def ends_of(coverage: Any) -> tuple[float, float]:

@@ -33,16 +33,21 @@ def test_all_forms_of_one_forecast_say_the_same():
         "members": ss.Predictions.from_members(
             MEAN[:, None] + STD[:, None] * inner, y_true=TRUTH
         ),
+        "variance": ss.Predictions.from_frame(
+            pl.DataFrame({"y": TRUTH, "pred": MEAN, "var": STD**2}), y_true="y"
+        ),
     }
     expected = ss.Predictions(MEAN, STD, y_true=TRUTH)
-    factor = ss.TemperatureScaling().fit(expected).factor_
+    scaler = ss.Recalibrator(ss.TemperatureScaling())
+    limits = scaler.fit(expected).predict_distribution(expected).interval(0.9)
     answer = ss.validate(expected, n_draws=100).answer
     for name, p in forms.items():
         accuracy = 1e-3 if name == "members" else 1e-12
         np.testing.assert_allclose(p.y_pred, MEAN, atol=1e-9)
         np.testing.assert_allclose(p.uncertainty, STD, rtol=accuracy)
         np.testing.assert_allclose(p.error, TRUTH - MEAN, atol=1e-9)
-        assert ss.TemperatureScaling().fit(p).factor_ == pytest.approx(factor, rel=1e-3)
+        found = scaler.fit(p).predict_distribution(p).interval(0.9)
+        np.testing.assert_allclose(found, limits, atol=10 * accuracy)
         assert ss.validate(p, n_draws=100).answer == answer
 
 
@@ -135,6 +140,48 @@ BAD = {
     ),
     "minimum": (lambda: ss.Predictions(y_std=[1.0], minimum=0), "`minimum` .*positive"),
 }
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_no_mutated_input_ends_in_another_error():
+    rng = np.random.default_rng(0)
+    odd = [None, np.nan, np.inf, -np.inf, 0, -1, 1e-200, 1e200, 1.8e308, "x", "", []]
+    odd += [True, 1j, np.datetime64("2020"), {}, [[1.0]], ["a"], 90, np.zeros((2, 2))]
+    refused = 0
+    for _ in range(350):
+        given = {
+            "levels": LEVELS.tolist(),
+            "quantiles": QUANTILES[:9].astype(object),
+            "low": QUANTILES[:9, 0].astype(object),
+            "high": QUANTILES[:9, 4].astype(object),
+            "coverage": 0.9,
+            "y_true": TRUTH[:9].astype(object),
+            "minimum": 0.1,
+        }
+        for name in rng.choice([*given], rng.integers(1, 4)):
+            value = odd[rng.integers(len(odd))]
+            if isinstance(given[name], float) or rng.random() < 0.3:
+                given[name] = value
+            elif isinstance(given[name], (list, np.ndarray)) and len(given[name]) > 3:
+                # or one of its values, or fewer rows
+                given[name] = list(given[name])[rng.integers(3) :]
+                given[name][rng.integers(len(given[name]))] = value
+        truth, levels, table = given["y_true"], given["levels"], given["quantiles"]
+        common = {"y_true": truth, "minimum": given["minimum"]}
+        limits, share = (given["low"], given["high"]), {"coverage": given["coverage"]}
+        for make, positional, named in (
+            (ss.Predictions.from_members, (table,), common),
+            (ss.Predictions.from_quantiles, (levels, table), common),
+            (ss.Predictions.from_interval, limits, common | share),
+        ):
+            try:
+                u = make(*positional, **named).uncertainty
+            except InvalidInputError:
+                refused += 1
+            else:
+                assert (u >= 1e-70).all()
+                assert (u <= 1e70).all()
+    assert 500 < refused < 1000
 
 
 @pytest.mark.parametrize("case", BAD)
