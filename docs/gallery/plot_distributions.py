@@ -27,12 +27,8 @@ def forecast(first, last):
     gust = rng.gamma(2.0, 1 / np.sqrt(2), day.size) - np.sqrt(2)
     wind = signal - 0.6 - 0.6 * season + 1.5 * spread * gust
     members = signal[:, None] + spread[:, None] * rng.normal(size=(day.size, 10))
-    return ss.Predictions(
-        members.mean(axis=1),
-        members.std(axis=1, ddof=1),
-        y_true=wind,
-        features={"season": season},
-        time=day,
+    return ss.Predictions.from_members(
+        members, y_true=wind, features={"season": season}, time=day
     )
 
 

@@ -56,7 +56,7 @@ class ThinBinsWarning(FewerBinsWarning):
 
 
 class ZeroUncertaintyWarning(UserWarning):
-    """Uncertainties of exactly 0 were raised to the smallest positive one seen."""
+    """Uncertainties, such as those of 0, were lifted to a minimum."""
 
 
 class DegenerateFitWarning(UserWarning):

@@ -250,16 +250,11 @@ def test_the_same_fit_gives_the_same_bytes(sigmascale):
         ),
     ],
 )
-@pytest.mark.parametrize("zeros", [0, 300])
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.FewerBinsWarning")
-def test_fit_tells_how_uncertainties_change(method, words, zeros, sigmascale):
-    cal = pl.read_csv("calibration.csv")
-    zero = pl.int_range(pl.len()) < zeros
-    cal.with_columns(u=pl.when(zero).then(0.0).otherwise("u")).write_csv("zeros.csv")
-    fit = ("fit", "zeros.csv", "--method", method, "-o", "scaler.json")
+def test_fit_tells_how_uncertainties_change(method, words, sigmascale):
+    u = pl.read_csv("calibration.csv").select("u")
+    fit = ("fit", "calibration.csv", "--method", method, "-o", "scaler.json")
     told = json.loads(sigmascale(*fit, "--json").out)["factors"]
-    rest = cal.select("u")[zeros:]
-    factors = ss.load("scaler.json").predict(rest) / rest["u"].to_numpy()
+    factors = ss.load("scaler.json").predict(u) / u["u"].to_numpy()
     expected = np.quantile(factors, [0, 0.05, 0.5, 0.95, 1])
     assert list(told.values()) == expected.tolist()
     shown = sigmascale(*fit)

@@ -303,7 +303,7 @@ def test_a_target_without_errors_that_differ_from_0_leans_on_the_others():
         (np.zeros(60), np.ones(60)),
         (np.ones(60), np.ones(60)),
         (np.where(np.arange(60) == 3, 1e44, 1.0), np.linspace(1, 2, 60)),
-        (np.where(np.arange(60) < 58, 0.0, 1.0), np.linspace(0, 2, 60)),
+        (np.where(np.arange(60) < 58, 0.0, 1.0), np.linspace(0.1, 2, 60)),
         (1e-200 * np.linspace(-1, 1, 60), np.linspace(1, 2, 60)),
         (np.where(np.arange(60) == 3, 1.0, np.nan), np.linspace(1, 2, 60)),
     ],
