@@ -21,6 +21,7 @@ from .exceptions import (
     IndexColumnWarning,
     InvalidInputError,
 )
+from .forms import MADE, Form, ends_of
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -58,7 +59,6 @@ LIMITS = ("_low", "_high")  # and to the name of the new column
 SEVERAL = " & "  # between the names of several uncertainties
 STAR = "*"  # stands for the name of a target, in patterns of columns
 _FORMS = ("members", "quantile_columns", "interval")
-MADE = ("members_mean", "members_std", "quantiles_middle", "quantiles_std")
 _ERRORS, _UNCERTAINTIES = (
     ("error", "reference", "prediction"),
     ("uncertainty", "variance"),
@@ -77,47 +77,6 @@ class TableColumns(Protocol):
 
     def counts_rows(self, name: str) -> bool:
         """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
-
-
-@dataclass(frozen=True)
-class Form:
-    """Columns that say predictions and uncertainties otherwise: members, quantiles.
-
-    From these, a table gets two more columns, whose names are `made`.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The members of an ensemble, or quantiles; limits of intervals are two of these.
-    levels : tuple of float
-        The levels of quantiles; members have none.
-    """
-
-    columns: tuple[str, ...]
-    levels: tuple[float, ...] = ()
-
-    @property
-    def made(self) -> tuple[str, str]:
-        """What the prediction and the uncertainty are called."""
-        return MADE[2:] if self.levels else MADE[:2]
-
-    def values(self, table: Any) -> tuple[Any, Any]:
-        """Return the predictions and uncertainties of rows, as Python makes them."""
-        from .predictions import of_members, of_quantiles
-
-        return of_quantiles(self.levels, table) if self.levels else of_members(table)
-
-    def __str__(self) -> str:
-        """Return what it is made of.
-
-        >>> str(Form(("q05", "q95"), (0.05, 0.95)))
-        'quantiles q05 = 0.05, q95 = 0.95, of which the asymmetry is not kept'
-        """
-        if not self.levels:
-            return f"{len(self.columns)} members: {listed(self.columns)}"
-        both = zip(self.columns, self.levels, strict=True)
-        pairs = ", ".join(f"{name} = {level:g}" for name, level in both)
-        return f"quantiles {pairs}, of which the asymmetry is not kept"
 
 
 @dataclass(frozen=True)
@@ -241,6 +200,12 @@ class Roles:
         return list(dict.fromkeys(used))
 
     @property
+    def optional(self) -> tuple[str, ...]:
+        """The features that have no other part: some methods do without them."""
+        needed = replace(self, numbers=()).of_numbers
+        return tuple(n for n in (*self.numbers, *self.labels) if n not in needed)
+
+    @property
     def of_labels(self) -> list[str]:
         """The columns that are taken as text."""
         return [*self.labels, *([] if self.formula is None else [self.formula])]
@@ -353,8 +318,6 @@ class Choice:
         names = [name for name in names if name not in MADE]
         columns, levels = _form_columns(said[0], str(getattr(self, said[0])), names)
         if self.interval_coverage is not None:
-            from .predictions import ends_of
-
             levels = ends_of(self.interval_coverage)
         if self.names_several:
             msg = f"{self.called(said[0])} is for one target. Name it without a star."

@@ -98,7 +98,7 @@ def test_members_are_no_features_and_their_mean_can_be_one(folder, sigmascale):
     said += ("--method", "linear", "--feature", "members_mean")
     done = sigmascale("fit", file, *said, "-o", saved)
     assert done.code == 0, done.err
-    assert done.says(r"members_std \(of 40 members: 'm_0'")
+    assert done.says(r"members_std \(of 40 members: m_0 to m_39")
     assert ss.load(saved).feature_names_in_.tolist()[1:] == ["members_mean", "x"]
     done = sigmascale("fit", file, *said, "--feature", "m_1", "-o", saved)
     assert done.says("'m_1' has another part already")
@@ -280,6 +280,11 @@ def test_boosted_scaling_learns_from_missing_features_as_in_python(gaps, sigmasc
     assert done.says(f"x is missing in {n} rows, which are kept")
     done = sigmascale("fit", file, "--feature", "x", "-o", saved, "--json")
     assert json.loads(done.out)["data"]["missing"] == {"x": n}
+    lazy, other = file.with_suffix(".parquet"), file.with_name("lazy.json")
+    table.write_parquet(lazy)
+    quick = ("--engine", "polars", "--method", "temperature", "-o", other)
+    done = sigmascale("fit", lazy, "--feature", "x", *quick)
+    assert done.says(f"x is missing in {n} rows, which are kept")
     scaler = ss.Recalibrator().fit(table.select("u", "x"), table["E"])
     expected = scaler.predict(table.select("u", "x"))
     assert sigmascale("apply", saved, file, "-o", new).code == 0

@@ -17,10 +17,11 @@ import polars as pl
 from .. import frames
 from .._support.progress import working
 from ..exceptions import InvalidInputError
+from ..forms import Form
 from ..frames.lazy import collect, difference, is_missing, label, number
 from ..judging.validation import Validations
 from ..predictions import check_minimum, tell_lifted
-from ..roles import LIMITS, Choice, Expected, Form, Roles, new_names, source_of
+from ..roles import LIMITS, Choice, Expected, Roles, new_names, source_of
 from .files import about, first_line, format_of, named, refuse_input
 from .options import Engine, Reading
 from .table import Columns, Opened, bad_condition, read_condition, refuse_made
@@ -131,6 +132,27 @@ class LazyTable(Opened):
         with self._querying("fitting"):
             frames.fit(scaler, groups=groups, **rows)
         self.n_rows = scaler.n_samples_fit_
+        self._count_missing()
+
+    def _count_missing(self) -> None:
+        """Count the rows without a feature: that they are no error is told."""
+        schema, labels = self.frame.collect_schema(), self.first.labels
+        bad = [
+            nw.col(name).is_null()
+            if name in labels
+            else is_missing(number(schema, name))
+            for name in self.first.optional
+        ]
+        if bad:
+            counts = [
+                nw.when(each).then(1).otherwise(0).sum().alias(f"c{i}")
+                for i, each in enumerate(bad)
+            ]
+            found = collect(self.frame.select(*counts))
+            every = {
+                x: int(found[f"c{i}"][0]) for i, x in enumerate(self.first.optional)
+            }
+            self.missing = {name: count for name, count in every.items() if count}
 
     def validate(self, *, groups: str | None, **options: Any) -> Validations:
         """Judge the uncertainties by a sample; rows with equal `groups` go together."""
@@ -241,7 +263,8 @@ class LazyTable(Opened):
         """Return what is taken from the files, in words."""
         rows = "" if self.n_rows is None else f"{self.n_rows} rows, "
         where = "" if self.reading.where is None else f", where {self.reading.where}"
-        return f"{self.file}: {rows}not read into memory{where}; {self.first}."
+        words = f"{rows}not read into memory{where}; {self.first}{self._gaps}"
+        return f"{self.file}: {words}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is taken from the files, for machines."""
@@ -249,6 +272,7 @@ class LazyTable(Opened):
             "files": list(self.files),
             "rows": self.n_rows,
             "where": self.reading.where,
+            **({"missing": self.missing} if self.missing else {}),
             **source_of(self.roles),
         }
 

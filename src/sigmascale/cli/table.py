@@ -18,15 +18,14 @@ import polars as pl
 from .._support.checks import NOT_FINITE, Floats
 from .._support.progress import working
 from ..exceptions import InvalidInputError
+from ..forms import MADE, Form
 from ..maps.distributions import Distributions, with_law
 from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, lifted, read_table
 from ..roles import (
     FROM_FORMULA,
-    MADE,
     Choice,
     Expected,
-    Form,
     Roles,
     known,
     listed,
@@ -108,12 +107,23 @@ class Opened:
         Which of its columns are used, by target; features are the same for all.
     new : tuple of str
         Columns that were added, the recalibrated uncertainties first.
+    missing : dict of str to int
+        In how many rows a feature is missing, if these are kept.
     """
 
     files: tuple[str, ...]
     reading: Reading
     roles: dict[str, Roles]
     new: tuple[str, ...] = ()
+    missing: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def _gaps(self) -> str:
+        """How often features are missing, in words."""
+        return "".join(
+            f"; {name} is missing in {count} rows, which are kept"
+            for name, count in self.missing.items()
+        )
 
     @property
     def file(self) -> str:
@@ -150,8 +160,6 @@ class Table(Opened):
         Rows of the file, with those that `--where` left out.
     dropped : int
         Rows left out because of missing values.
-    missing : dict of str to int
-        In how many rows a feature is missing, if these are kept.
     """
 
     columns: Columns
@@ -161,7 +169,6 @@ class Table(Opened):
     weights: Floats | None
     n_read: int
     dropped: int = 0
-    missing: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -197,10 +204,7 @@ class Table(Opened):
                 weight = [] if first.weight is None else [first.weight]
                 used = [*first.numbers, *weight]
             values = columns.values(used, first.of_labels)
-            optional: set[str] = set()
-            if choice.gaps:
-                needed = replace(first, numbers=()).of_numbers
-                optional = {*first.numbers, *first.labels}.difference(needed)
+            optional = first.optional if choice.gaps else ()
             columns, values, dropped = _complete_rows(
                 columns, values, reading, optional
             )
@@ -543,9 +547,7 @@ class Table(Opened):
         if self.reading.where is not None:
             kept = f" of {n_read}, where {self.reading.where}"
         left_out = f"; {dropped} rows with missing values left out" if dropped else ""
-        for name, count in self.missing.items():
-            left_out += f"; {name} is missing in {count} rows, which are kept"
-        return f"{self.file}: {n_rows} rows{kept}; {what}{left_out}."
+        return f"{self.file}: {n_rows} rows{kept}; {what}{left_out}{self._gaps}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return what was taken from the file, for machines."""
