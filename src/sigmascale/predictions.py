@@ -37,13 +37,13 @@ from ._support.checks import (
     refuse_reserved,
     refuse_values,
 )
+from ._support.forms import ends_of, of_members, of_quantiles
 from ._support.labels import Categories, Label
 from ._support.notebook import chart, page, ticks_of
 from ._support.notices import warn
 from ._support.render import html_table
 from ._support.weights import check_weights, mean_of, total_of
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
-from .forms import ends_of, of_members, of_quantiles
 
 EXACT = 2**53  # up to which float64 tells all whole numbers apart
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)

@@ -15,13 +15,13 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._support.files import is_utf8
+from ._support.forms import MADE, Form, ends_of
 from .exceptions import (
     ColumnError,
     DamagedFileError,
     IndexColumnWarning,
     InvalidInputError,
 )
-from .forms import MADE, Form, ends_of
 
 if TYPE_CHECKING:
     import narwhals as nw

@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from .. import frames
+from .._support.forms import Form
 from .._support.progress import working
 from ..exceptions import InvalidInputError
-from ..forms import Form
 from ..frames.lazy import collect, difference, is_missing, label, number
 from ..judging.validation import Validations
 from ..predictions import check_minimum, tell_lifted

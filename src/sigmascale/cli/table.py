@@ -16,9 +16,9 @@ import numpy as np
 import polars as pl
 
 from .._support.checks import NOT_FINITE, Floats
+from .._support.forms import MADE, Form
 from .._support.progress import working
 from ..exceptions import InvalidInputError
-from ..forms import MADE, Form
 from ..maps.distributions import Distributions, with_law
 from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, lifted, read_table

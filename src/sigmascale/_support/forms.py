@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ._support.checks import (
+from ..exceptions import FewMembersWarning, InvalidInputError
+from .checks import (
     Floats,
     as_array,
     as_floats,
@@ -19,8 +20,7 @@ from ._support.checks import (
     check_count,
     check_fraction,
 )
-from ._support.notices import warn
-from .exceptions import FewMembersWarning, InvalidInputError
+from .notices import warn
 
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
