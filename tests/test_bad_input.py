@@ -375,11 +375,11 @@ BAD_TABLES = {
     ),
     "negative uncertainty": (
         (with_value(X, (3, 0), -0.5), E),
-        r"`uncertainty` must be positive \(the first column of X.*row 3: -0\.5\).*drop",
+        r"`uncertainty` must be strictly positive; 1 of 60 .*row 3: -0\.5\)\. Drop",
     ),
     "only zero uncertainties": (
         (X * [0, 1, 1], E),
-        "`uncertainty` .*all 60 are 0.*column",
+        r"`uncertainty` must be strictly positive; 60 of 60 .*row 0: 0\)\. Drop",
     ),
     "text among uncertainties": (
         (with_value(X, (3, 0), "n/a"), E),

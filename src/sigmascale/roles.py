@@ -15,7 +15,6 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ._support.files import is_utf8
-from ._support.forms import MADE, Form, ends_of
 from .exceptions import (
     ColumnError,
     DamagedFileError,
@@ -59,6 +58,7 @@ LIMITS = ("_low", "_high")  # and to the name of the new column
 SEVERAL = " & "  # between the names of several uncertainties
 STAR = "*"  # stands for the name of a target, in patterns of columns
 _FORMS = ("members", "quantile_columns", "interval")
+MADE = ("members_mean", "members_std", "quantiles_middle", "quantiles_std")
 _ERRORS, _UNCERTAINTIES = (
     ("error", "reference", "prediction"),
     ("uncertainty", "variance"),
@@ -77,6 +77,48 @@ class TableColumns(Protocol):
 
     def counts_rows(self, name: str) -> bool:
         """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+
+
+@dataclass(frozen=True)
+class Form:
+    """Columns that say predictions and uncertainties otherwise: members, quantiles.
+
+    From these, a table gets two more columns, whose names are `made`.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The members of an ensemble, or quantiles; limits of intervals are two of these.
+    levels : tuple of float
+        The levels of quantiles; members have none.
+    """
+
+    columns: tuple[str, ...]
+    levels: tuple[float, ...] = ()
+
+    @property
+    def made(self) -> tuple[str, str]:
+        """What the prediction and the uncertainty are called."""
+        return MADE[2:] if self.levels else MADE[:2]
+
+    def values(self, table: Any) -> tuple[Any, Any]:
+        """Return the predictions and uncertainties of rows, as Python makes them."""
+        from ._support.forms import of_members, of_quantiles
+
+        return of_quantiles(self.levels, table) if self.levels else of_members(table)
+
+    def __str__(self) -> str:
+        """Return what it is made of.
+
+        >>> str(Form(("q05", "q95"), (0.05, 0.95)))
+        'quantiles q05 = 0.05, q95 = 0.95, of which the asymmetry is not kept'
+        """
+        if not self.levels:
+            first, *_, last = self.columns
+            return f"{len(self.columns)} members: {first} to {last}"
+        both = zip(self.columns, self.levels, strict=True)
+        pairs = ", ".join(f"{name} = {level:g}" for name, level in both)
+        return f"quantiles {pairs}, of which the asymmetry is not kept"
 
 
 @dataclass(frozen=True)
@@ -318,6 +360,8 @@ class Choice:
         names = [name for name in names if name not in MADE]
         columns, levels = _form_columns(said[0], str(getattr(self, said[0])), names)
         if self.interval_coverage is not None:
+            from ._support.forms import ends_of
+
             levels = ends_of(self.interval_coverage)
         if self.names_several:
             msg = f"{self.called(said[0])} is for one target. Name it without a star."

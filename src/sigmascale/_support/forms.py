@@ -5,7 +5,6 @@ Each says a prediction and a standard uncertainty; what else it says is not kept
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,47 +23,6 @@ from .notices import warn
 
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
-MADE = ("members_mean", "members_std", "quantiles_middle", "quantiles_std")
-
-
-@dataclass(frozen=True)
-class Form:
-    """Columns that say predictions and uncertainties otherwise: members, quantiles.
-
-    From these, a table gets two more columns, whose names are `made`.
-
-    Attributes
-    ----------
-    columns : tuple of str
-        The members of an ensemble, or quantiles; limits of intervals are two of these.
-    levels : tuple of float
-        The levels of quantiles; members have none.
-    """
-
-    columns: tuple[str, ...]
-    levels: tuple[float, ...] = ()
-
-    @property
-    def made(self) -> tuple[str, str]:
-        """What the prediction and the uncertainty are called."""
-        return MADE[2:] if self.levels else MADE[:2]
-
-    def values(self, table: Any) -> tuple[Any, Any]:
-        """Return the predictions and uncertainties of rows, as Python makes them."""
-        return of_quantiles(self.levels, table) if self.levels else of_members(table)
-
-    def __str__(self) -> str:
-        """Return what it is made of.
-
-        >>> str(Form(("q05", "q95"), (0.05, 0.95)))
-        'quantiles q05 = 0.05, q95 = 0.95, of which the asymmetry is not kept'
-        """
-        if not self.levels:
-            first, *_, last = self.columns
-            return f"{len(self.columns)} members: {first} to {last}"
-        both = zip(self.columns, self.levels, strict=True)
-        pairs = ", ".join(f"{name} = {level:g}" for name, level in both)
-        return f"quantiles {pairs}, of which the asymmetry is not kept"
 
 
 def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:

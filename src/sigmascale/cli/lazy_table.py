@@ -15,13 +15,12 @@ import numpy as np
 import polars as pl
 
 from .. import frames
-from .._support.forms import Form
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..frames.lazy import collect, difference, is_missing, label, number
 from ..judging.validation import Validations
 from ..predictions import check_minimum, tell_lifted
-from ..roles import LIMITS, Choice, Expected, Roles, new_names, source_of
+from ..roles import LIMITS, Choice, Expected, Form, Roles, new_names, source_of
 from .files import about, first_line, format_of, named, refuse_input
 from .options import Engine, Reading
 from .table import Columns, Opened, bad_condition, read_condition, refuse_made

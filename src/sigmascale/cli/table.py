@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from .._support.checks import NOT_FINITE, Floats
-from .._support.forms import MADE, Form
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..maps.distributions import Distributions, with_law
@@ -24,8 +23,10 @@ from ..maps.laws import NORMAL
 from ..predictions import Predictions, as_predictions, lifted, read_table
 from ..roles import (
     FROM_FORMULA,
+    MADE,
     Choice,
     Expected,
+    Form,
     Roles,
     known,
     listed,
