@@ -129,7 +129,7 @@ def test_what_cannot_be_learned_from_is_said(arrays):
         ss.BinwiseScaling(4).fit(ones, ones)
     with pytest.warns(ZeroErrorBinWarning):
         assert ss.calibration_error(zeros, ones) == np.inf
-    with pytest.raises(InvalidInputError, match=r"all 30\s+are 0"):
+    with pytest.raises(InvalidInputError, match=r"30 of 30 .*minimum="):
         ss.TemperatureScaling().fit(zeros, ones)
     with pytest.raises(InvalidInputError, match="too many joint cells"):
         ss.RakedScaling(400).fit(
