@@ -215,13 +215,17 @@ class Table(Opened):
                 least = choice.least_rows
             _refuse_few(columns, least)
             tables, errors = [], []
+            weights = _weights_of(columns, first, values)
             for each in roles.values():
                 own = [name for name in each.of_numbers if name not in values]
                 taken = values | columns.values(own, ())
                 tables.append(_conditioning_table(columns, each, taken))
                 if each.error:
                     errors.append(_errors_of(columns, each, taken))
-                    _refuse_zeros(columns, each, tables[-1].to_series(0), errors[-1])
+                    judged = ~np.isnan(errors[-1])
+                    if weights is not None:
+                        judged &= weights > 0
+                    _refuse_zeros(columns, each, tables[-1].to_series(0), judged)
             uncertainties = [one.to_series(0) for one in tables]
             return cls(
                 files=tuple(files),
@@ -233,7 +237,7 @@ class Table(Opened):
                 prediction=None
                 if several or first.prediction is None
                 else values[first.prediction].to_numpy(),
-                weights=_weights_of(columns, first, values),
+                weights=weights,
                 n_read=n_read,
                 dropped=dropped,
                 missing={name: count for name, count in gaps.items() if count},
@@ -660,12 +664,11 @@ def _conditioning_table(
     return X
 
 
-def _refuse_zeros(columns: Columns, roles: Roles, u: pl.Series, error: Floats) -> None:
-    """Refuse uncertainties of 0 beside errors, which tell nothing then."""
+def _refuse_zeros(columns: Columns, roles: Roles, u: pl.Series, judged: Any) -> None:
+    """Refuse uncertainties of 0 in rows that are judged, or learned from."""
     what = "a variance" if roles.is_variance else "an uncertainty"
     words = f"is no positive number, as {what} must be {REMEDY}"
-    judged = pl.Series(~np.isnan(error))
-    columns.refuse((u <= 0) & judged, u.alias(roles.uncertainty), words)
+    columns.refuse((u <= 0) & pl.Series(judged), u.alias(roles.uncertainty), words)
 
 
 def _weights_of(
