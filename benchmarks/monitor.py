@@ -6,9 +6,10 @@ predictions biased by half an uncertainty up or down, uncertainties wrong by 1.5
 fifth of one of two features. z-scores are normal, Student's t with 4 degrees of
 freedom, or skewed (centred lognormal with a shape of 0.5, and exponential), each with
 a calibration set of 1,000 rows. The same is done where both features are watched, and
-those of a calibration set of 3,000 rows say what is normal in each region. Then the
-time of 10^6 rows in batches of 10,000 is
-compared with that of sorting them, and rows are passed one by one.
+those of a calibration set of 3,000 rows say what is normal in each region. Blocks of
+five rows with a correlation of 0.5 are told as groups, and not. Then the time of 10^6
+rows in batches of 10,000 is compared with that of sorting them, and rows are passed one
+by one.
 
     python benchmarks/monitor.py                 # 2,000 streams of each kind
     python benchmarks/monitor.py --streams 100   # less
@@ -20,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +54,7 @@ CHANGES = {
     "u too large, 1.5, a fifth": (in_a_fifth(1 / 1.5), "region", 1500),
 }
 CALIBRATION, BEFORE, AFTER, QUIET = 1000, 200, 4000, 10_000
+SIZE, IN_GROUPS = 5, 5000  # rows of a block, and of a stream of blocks
 BY_REGION = 3000  # rows of calibration that say what is normal in each region
 
 
@@ -93,6 +96,50 @@ def delays(law, name, n_streams, *, own=False, seed=1):
     return np.array(rows), float(np.mean(right))
 
 
+def in_blocks(rng, n_rows, size, law="normal"):
+    """Return z-scores in blocks; those of a block have a correlation of 0.5."""
+    if size == 1:
+        return LAWS[law](rng, n_rows)
+    common = np.repeat(rng.normal(size=-(-n_rows // size)), size)[:n_rows]
+    return np.sqrt(0.5) * (common + rng.normal(size=n_rows))
+
+
+def alarm_of_groups(rng, factor=1.0, *, size=SIZE, calibration=True, before=1000):
+    """Return what a monitor says of a stream of blocks that are told to it."""
+    normal = in_blocks(rng, CALIBRATION, size) if calibration else None
+    z, rows = in_blocks(rng, IN_GROUPS, size), np.arange(IN_GROUPS)
+    z[before:] *= factor
+    labels = {"groups": rows // size} if size > 1 else {}
+    first = {"groups": rows[:CALIBRATION] // size} if labels and calibration else {}
+    return ss.Monitor(normal, **first).update(z, np.ones(z.size), **labels).alarm
+
+
+def false_alarms_of_groups(n_streams, *, calibration=True, seed=0):
+    """Return how many streams of blocks without a change raise an alarm."""
+    rngs = np.random.default_rng(seed).spawn(n_streams)
+    return sum(alarm_of_groups(r, calibration=calibration) is not None for r in rngs)
+
+
+def delays_of_groups(factor, n_streams, *, size=SIZE, seed=1, before=1000):
+    """Return the rows from a change of z by a factor to the alarm."""
+    alarms = [
+        alarm_of_groups(rng, factor, size=size, before=before)
+        for rng in np.random.default_rng(seed).spawn(n_streams)
+    ]
+    return np.array([np.inf if each is None else each.row - before for each in alarms])
+
+
+def cautions(n_streams, *, size=1, law="normal", seed=0):
+    """Return in how many streams rows are said to be dependent, groups not given."""
+    found = 0
+    for rng in np.random.default_rng(seed).spawn(n_streams):
+        z, normal = (in_blocks(rng, n, size, law) for n in (IN_GROUPS, CALIBRATION))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ss.exceptions.RepeatedRowsWarning)
+            found += ss.Monitor(normal).update(z, np.ones(z.size)).caution is not None
+    return found
+
+
 def speed():
     """Return the time of batches against sorting, and rows a second one by one."""
     rng = np.random.default_rng(0)
@@ -129,6 +176,34 @@ def _table_of_delays(n_streams, *, own):
             yield f"| {name} | {law} | {found} |"
 
 
+def _table_of_groups(n_streams):
+    yield (
+        f"\nBlocks of {SIZE} rows with a correlation of 0.5, in streams of "
+        f"{IN_GROUPS:,} rows. With their groups, and the calibration set or the first "
+        "200 groups as what is normal, false alarms are raised in "
+        + " and ".join(
+            f"{false_alarms_of_groups(n_streams, calibration=each) / n_streams:.1%}"
+            for each in (True, False)
+        )
+        + " of streams. Without groups, rows are said to be dependent in "
+        f"{cautions(n_streams, size=SIZE) / n_streams:.1%} of streams; of independent "
+        "rows this is said in "
+        + " and ".join(
+            f"{cautions(n_streams, law=law) / n_streams:.1%} ({law})"
+            for law in ("normal", "t(4)")
+        )
+        + ".\n"
+    )
+    yield "| factor | median of rows, independent | groups | ratio |"
+    yield "| --- | --- | --- | --- |"
+    for factor in (1.3, 1.5, 2.0, 1 / 1.3, 1 / 1.5):
+        alone, grouped = (
+            float(np.median(delays_of_groups(factor, n_streams, size=size)))
+            for size in (1, SIZE)
+        )
+        yield f"| {factor:.2f} | {alone:.0f} | {grouped:.0f} | {grouped / alone:.1f} |"
+
+
 def tables(n_streams):
     """Yield the lines of the tables."""
     yield f"{n_streams} streams of each kind; {CALIBRATION} rows of calibration each.\n"
@@ -144,6 +219,7 @@ def tables(n_streams):
         "is normal in each region, and both features watched throughout:"
     )
     yield from _table_of_delays(n_streams, own=True)
+    yield from _table_of_groups(n_streams)
     ratio, rate = speed()
     yield (
         f"\n10⁶ rows in batches of 10,000 take {ratio:.0f} times as long as sorting "

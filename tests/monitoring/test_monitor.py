@@ -12,10 +12,20 @@ import pytest
 from scipy import stats
 
 import sigmascale as ss
-from sigmascale.exceptions import DamagedFileError, InvalidInputError
+from sigmascale.exceptions import (
+    DamagedFileError,
+    InvalidInputError,
+    RepeatedRowsWarning,
+)
 from sigmascale.monitoring.alarm import MOST_POINTS
 from sigmascale.monitoring.evidence import Regions, not_started
-from sigmascale.monitoring.reference import WEIGHTS, Ranks, factor_bets, shift_bets
+from sigmascale.monitoring.reference import (
+    WEIGHTS,
+    Ranks,
+    Scores,
+    factor_bets,
+    shift_bets,
+)
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
 spec = importlib.util.spec_from_file_location("monitor_study", SCRIPT)
@@ -78,9 +88,9 @@ def test_what_rows_pay_is_fair_whatever_the_calibration_set_says():
     # 30 rows of calibration are far from their law; the mean payoff is 1 all the same
     paid = []
     for rng in np.random.default_rng(3).spawn(4000):
-        ranks = Ranks.of(rng.normal(size=30), rng)
+        ranks = Ranks.of(rng.normal(size=30), rng.random(30))
         table = shift_bets(ranks, np.array([0.5]))[:, 0]
-        bins = ranks.bins(rng.normal(size=5), rng)
+        bins = ranks.bins(rng.normal(size=5), rng.random(5))
         before = 31.0 + np.concatenate([[0], np.cumsum(table[bins])[:-1]])
         paid.append(np.prod(table[bins] * (31 + np.arange(5)) / before))
     error = np.std(paid) / np.sqrt(len(paid))
@@ -91,8 +101,8 @@ def test_what_rows_pay_is_fair_whatever_the_calibration_set_says():
 def test_equal_values_fall_into_bins_at_the_right_rates():
     counts, expected = 0, 0
     for rng in np.random.default_rng(4).spawn(300):
-        ranks = Ranks.of(rng.integers(0, 3, 40).astype(float), rng)
-        bins = ranks.bins(rng.integers(0, 3, 20).astype(float), rng)
+        ranks = Ranks.of(rng.integers(0, 3, 40).astype(float), rng.random(40))
+        bins = ranks.bins(rng.integers(0, 3, 20).astype(float), rng.random(20))
         half = ranks.positions.searchsorted(20, side="right")
         counts += np.sum(bins < half)
         expected += 20 * ranks.edges[half]
@@ -101,9 +111,7 @@ def test_equal_values_fall_into_bins_at_the_right_rates():
 
 
 def test_tables_of_payoffs_have_a_mean_of_1_and_stakes_sum_to_1():
-    ranks = Ranks.of(
-        np.random.default_rng(0).normal(size=777), np.random.default_rng(0)
-    )
+    ranks = Ranks.of(np.random.default_rng(0).normal(size=777), np.ones(777))
     shares = np.diff(ranks.edges)
     for table in (
         factor_bets(ranks, np.array([0.3, 1.3])),
@@ -131,6 +139,89 @@ def test_it_does_not_matter_how_rows_are_divided(batch):
     assert parts.alarm.words == whole.alarm.words
     assert parts.alarm.evidence == pytest.approx(whole.alarm.evidence, rel=1e-6)
     assert parts.history.rows == whole.history.rows
+
+
+def test_ties_give_the_same_result_however_rows_are_divided():
+    # with a calibration set, and with first rows and regions that say what is normal
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        z = np.round(np.concatenate([rng.normal(size=500), 1.4 * rng.normal(size=500)]))
+        x = np.round(rng.random(z.size), 1)
+        for options in ({}, {"X": x}):
+            normal = None if options else z[rng.permutation(500)[:100]]
+            whole, parts = ss.Monitor(normal), ss.Monitor(normal)
+            whole.update(z, np.ones(z.size), **options)
+            for i in range(0, z.size, 10):
+                rows = slice(i, i + 10)
+                some = {name: column[rows] for name, column in options.items()}
+                parts.update(z[rows], np.ones(10), **some)
+            assert str(parts.alarm) == str(whole.alarm)
+            assert parts.evidence == pytest.approx(whole.evidence, rel=1e-9)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("calibration", [True, False])
+def test_groups_count_as_one_and_are_not_much_slower_than_independent_rows(calibration):
+    n = 60
+    found = study.false_alarms_of_groups(n, calibration=calibration, seed=3)
+    assert stats.binomtest(found, n, 0.05, alternative="greater").pvalue > 0.001
+    for factor in (1.4, 1 / 1.4):
+        alone, grouped = (
+            study.delays_of_groups(factor, n // 3, size=size, seed=4) for size in (1, 5)
+        )
+        assert np.median(grouped) <= 3 * np.median(alone)
+
+
+def test_groups_in_any_division_are_the_same_and_the_last_one_waits():
+    z = study.in_blocks(np.random.default_rng(0), 1000, 5)
+    z[500:] *= 2
+    labels = np.repeat([f"g{i}" for i in range(200)], 5)
+    time = np.arange(1000)
+    whole, parts = (ss.Monitor(burn_in=40) for _ in range(2))
+    whole.update(z, np.ones(1000), time=time, groups=labels)
+    for i in range(0, 1000, 7):
+        rows = slice(i, i + 7)
+        some = {"time": time[rows], "groups": labels[rows]}
+        parts.update(z[rows], np.ones(len(z[rows])), **some)
+        parts = ss.Monitor.from_dict(json.loads(json.dumps(parts.to_dict())))
+    assert whole.alarm.kind == "too small"
+    assert whole.alarm == parts.alarm
+    assert whole.alarm.since % 5 == 0
+    assert whole.alarm.since_time == whole.alarm.since
+    assert abs(whole.alarm.since - 500) <= 50
+    # as Predictions, whose groups end with the call
+    predictions = ss.Predictions(error=z, y_std=np.ones(1000), groups=labels, time=time)
+    assert ss.Monitor(burn_in=40).update(predictions).alarm == whole.alarm
+    # a group is looked at when the next one has begun
+    waiting = ss.Monitor(burn_in=20)
+    for i in range(21):
+        assert not waiting.knows_normal
+        waiting.update(z[5 * i : 5 * i + 5], np.ones(5), groups=[i] * 5)
+    assert waiting.knows_normal
+
+
+def test_dependent_rows_without_groups_are_noticed_and_told():
+    rng = np.random.default_rng(1)
+    z = study.in_blocks(rng, 5000, 5)
+    monitor = ss.Monitor(rng.normal(size=500))
+    with pytest.warns(RepeatedRowsWarning, match="cannot be trusted"):
+        monitor.update(z, np.ones(5000))
+    assert "groups" in monitor.caution
+    assert "cannot be trusted" in repr(monitor)
+    loaded = ss.Monitor.from_dict(json.loads(json.dumps(monitor.to_dict())))
+    assert loaded.caution == monitor.caution
+    changed_law = watched(changed(lambda z: 2 * z + 1, n_before=2000, n_after=2000))
+    assert changed_law.alarm is not None
+    assert changed_law.caution is None
+
+
+@pytest.mark.slow
+def test_dependence_is_always_noticed_and_independence_rarely_doubted():
+    n = 40
+    assert study.cautions(n, size=5, seed=1) == n
+    for law in ("normal", "t(4)"):
+        found = study.cautions(n, size=1, law=law, seed=2)
+        assert stats.binomtest(found, n, 0.05, alternative="greater").pvalue > 0.001
 
 
 def test_predictions_may_arrive_with_their_features_and_times():
@@ -231,7 +322,7 @@ def test_what_is_usual_in_a_region_is_the_mean_of_its_own_rows():
     rng = np.random.default_rng(2)
     x, z = rng.random(1000), rng.normal(size=1000)
     regions = Regions.learn("x", x, 0.2, 0)
-    regions.learn_normal(z, x, rng)
+    regions.learn_normal(Scores(z, np.abs(z), rng.random(1000)), x)
     n_regions = regions.members.shape[1]
     assert n_regions == 10 + 9
     for kind in (0, 4, 9, 12, n_regions, 2 * n_regions - 1):
@@ -330,6 +421,19 @@ def test_errors_of_exactly_0_and_other_ties_are_no_change():
             lambda: ss.Monitor().update(1.0, 1.0, X=[2.0]).update(1.0, 1.0),
             "the same features in all calls; had X1, has none",
         ),
+        (
+            lambda: ss.Monitor(np.arange(30.0)).update(1.0, 1.0, groups="a"),
+            "`groups` must be given in all calls",
+        ),
+        (
+            lambda: ss.Monitor().update(np.ones(3), np.ones(3), groups=["a", "b", "a"]),
+            "'a' comes back after other groups",
+        ),
+        (
+            lambda: ss.Monitor(np.arange(30.0), groups=np.arange(30) // 2),
+            "at least 20 groups; found 15",
+        ),
+        (lambda: ss.Monitor(groups=np.arange(30)), "z-scores of its rows"),
     ],
 )
 def test_what_cannot_be_used_is_refused_with_a_remedy(call, words):
@@ -363,6 +467,7 @@ def test_features_that_a_recalibrator_needs_are_asked_for():
         lambda d: d["state"]["reference"]["paid"]["values"].pop(),
         lambda d: d["state"]["waiting"]["times"].append(3),
         lambda d: d["state"]["history"]["rows"].append(3),
+        lambda d: d["state"]["dependence"]["heads"]["values"].__setitem__(0, 9e9),
         lambda d: d["state"]["regions"][0]["limits"]["values"].reverse(),
         lambda d: d["state"].update(alarm={"is": "Alarm", "kind": "odd"}),
         lambda d: d["state"].update(alarm={"is": "os.system"}),

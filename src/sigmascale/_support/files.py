@@ -13,6 +13,12 @@ from glob import escape
 from pathlib import Path
 
 from ..exceptions import InvalidInputError
+from .progress import working
+
+if os.name == "nt":
+    import msvcrt
+else:
+    import fcntl
 
 PREFIX = ".sigmascale-"
 # What systems say where nothing can be written, and never where something is read.
@@ -37,6 +43,54 @@ def whole_file(path: Path) -> Iterator[Path]:
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, allowed))
         yield part
         _put_in_place(part, place, mode)
+
+
+@contextmanager
+def locked(path: Path | None) -> Iterator[None]:
+    """Let nobody else change a file from when it is read until it is replaced.
+
+    Others that lock it wait until then. The lock is on a file beside it, which is gone
+    afterwards, and ends with the process. Without a path nothing is locked.
+    """
+    if path is None:
+        yield
+        return
+    place = Path(os.path.realpath(path))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    beside = place.parent / f"{PREFIX}{place.name}.lock"
+    try:
+        with working(f"waiting for another run that changes {path}"):
+            handle = _lock(beside)
+    except OSError as problem:  # nobody knows the name of the lock
+        raise OSError(problem.errno, problem.strerror, str(path)) from problem
+    _unfinished.add(beside)
+    try:
+        yield
+    finally:
+        _remove(beside)  # while it is locked: whoever waits makes another
+        os.close(handle)
+        if os.name == "nt":  # which removes no open file
+            _remove(beside)
+
+
+def _lock(path: Path) -> int:
+    """Return the handle of a file that only this process has locked."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            if os.name == "nt":
+                msvcrt.locking(handle, msvcrt.LK_LOCK, 1)  # type: ignore[attr-defined, unused-ignore]
+            else:
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(handle), path.stat()):
+                return handle
+        except OSError as problem:
+            if problem.errno in (errno.ENOLCK, errno.ENOTSUP):
+                return handle  # a file system without locks
+            if problem.errno not in (errno.ENOENT, errno.EDEADLK):
+                os.close(handle)
+                raise
+        os.close(handle)  # it was removed by whoever had it, or waited for too long
 
 
 @contextmanager

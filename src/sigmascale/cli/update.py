@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -67,12 +68,14 @@ def update(
     """Teach a recalibrator more rows with known errors, without the old ones.
 
     The result is that of a fit to all rows, old and new, however they were divided;
-    bins keep their limits. This works for what sums determine: --method temperature,
-    binwise or category of fit, and none. Others say why not, and what to do.
+    bins keep their limits. Runs that update one file at once wait for each other. This
+    works for what sums determine: --method temperature, binwise or category of fit, and
+    none. Others say why not, and what to do.
 
     Exit code: 0 updated, 2 bad input or a recalibrator that cannot be updated, 3 a
     defect.
     """
+    from .._support.files import locked
     from ..persistence import dumps, load, save
     from ..roles import Expected
     from .table import Table
@@ -81,29 +84,30 @@ def update(
     if output != "-":
         check_output(output, (".json",), files)
     saved = load_saved(scaler, one=True)
-    fitted = load(scaler)
-    with about(scaler):
-        getattr(fitted, "scaling_", fitted)._kept_sums()
     expected = Expected(saved.roles, choice, with_error=True, least_rows=1)
     data = Table.open(files, reading, expected)
-    warn_of_shared(
-        data.shared(saved.maps),
-        scaler,
-        "the new ones, and count twice. Pass rows that are new",
-    )
-    rows, before = fitted.n_samples_fit_, _factors(fitted, data)
-    with about(data.file):
-        fitted.update(
-            data.X,
-            data.error,
-            forget=1.0 if forget is None else forget,
-            half_life=half_life,
+    with locked(None if output == "-" else Path(output)):
+        fitted = load(scaler)
+        with about(scaler):
+            getattr(fitted, "scaling_", fitted)._kept_sums()
+        warn_of_shared(
+            data.shared(saved.maps),
+            scaler,
+            "the new ones, and count twice. Pass rows that are new",
         )
-    after = data.factors(fitted)
-    if output == "-":
-        standard_output().write(dumps(fitted, saved.source).encode())
-        return
-    save(fitted, output, source=saved.source)
+        rows, before = fitted.n_samples_fit_, _factors(fitted, data)
+        with about(data.file):
+            fitted.update(
+                data.X,
+                data.error,
+                forget=1.0 if forget is None else forget,
+                half_life=half_life,
+            )
+        after = data.factors(fitted)
+        if output == "-":
+            standard_output().write(dumps(fitted, saved.source).encode())
+            return
+        save(fitted, output, source=saved.source)
     if as_json:
         show_json(
             {

@@ -6,6 +6,7 @@ import io
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from hashlib import sha256
 from operator import add
 from pathlib import Path
 from textwrap import fill
@@ -23,6 +24,7 @@ from .files import (
     STANDARD,
     TEXT,
     UNTYPED,
+    about,
     check_output,
     kind_of,
     load_saved,
@@ -77,18 +79,26 @@ def watch(
         Path | None,
         typer.Option(
             help="Go on from this file, if it is there, with what was normal then, and "
-            "write it in the end.",
+            "write it in the end. It belongs to one SCALER, and to its options.",
             metavar="JSON",
         ),
     ] = None,
     time: Annotated[str | None, column_option("When rows came.")] = None,
+    groups: Annotated[
+        str | None,
+        column_option(
+            "Rows with equal values of it belong together, come one after another, and "
+            "count as one; without --calibration, the first of them are normal."
+        ),
+    ] = None,
     confidence: Annotated[
-        float,
+        float | None,
         typer.Option(
-            help="One minus the chance that rows without a change ever raise an alarm.",
+            help="One minus the chance that rows without a change ever raise an alarm; "
+            "0.95 if not given.",
             metavar="SHARE",
         ),
-    ] = 0.95,
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(help="Draw the evidence over time.", metavar="PICTURE"),
@@ -102,10 +112,13 @@ def watch(
     predictions biased; since when, and by how much. However many rows come, in one run
     or in many with --state, false alarms are as rare as --confidence says. Lines of
     standard input (-) are taken as they come, and an alarm is told when it is raised.
+    If rows are not independent, alarms cannot be trusted; that is noticed and told.
 
     Exit code: 0 no alarm, 1 alarm, 4 too few rows to know what is normal; 2 bad
     input, 3 a defect.
     """
+    from .._support.files import locked
+    from .._support.notices import quiet
     from ..roles import Expected
     from .table import Table
 
@@ -117,27 +130,34 @@ def watch(
     normal = None
     if calibration is not None:
         normal = Table.open([calibration], reading, expected)
-    monitor = _monitor(saved, normal, state, confidence)
-    known = monitor.alarm
-    arrivals, told = [0, 0, 0], None
     live = files == [STANDARD]
-    for data in _tables(files, reading, expected, live=live):
-        arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
-        if data.n_rows:
-            times = None if time is None else data.times(time)
-            error, u = data.left_errors(saved.maps), data.recalibrated(saved.maps)
-            monitor.update(error, u, data.features, times)
-        if told is None and monitor.alarm is not known:
-            told = monitor.alarm
-            if live:  # which may go on for long
-                _tell_at_once(monitor, to_stderr=as_json)
-    if state is not None:
-        monitor.save(state)
+    arrivals, told = [0, 0, 0], None
+    with locked(state):
+        monitor = _monitor(saved, normal, state, confidence, groups, scaler)
+        known = monitor.alarm
+        for data in _tables(files, reading, expected, live=live):
+            arrivals = [*map(add, arrivals, (data.n_rows, data.n_read, data.dropped))]
+            if data.n_rows:
+                times = None if time is None else data.times(time)
+                error, u = data.left_errors(saved.maps), data.recalibrated(saved.maps)
+                with about(data.file), quiet():  # a caution is told in the end
+                    monitor.update(error, u, data.features, times, data.groups(groups))
+            if told is None and monitor.alarm is not known:
+                told = monitor.alarm
+                if live:  # which may go on for long
+                    _tell_at_once(monitor, to_stderr=as_json)
+        if state is not None:
+            monitor.save(state)
     if plot is not None:
         _draw(monitor, plot)
     if as_json:
         alarm = None if monitor.alarm is None else monitor.alarm.to_dict()
-        found = {"rows": monitor.n_rows, "evidence": monitor.evidence, "alarm": alarm}
+        found = {
+            "rows": monitor.n_rows,
+            "evidence": monitor.evidence,
+            "alarm": alarm,
+            "caution": monitor.caution,
+        }
         counts = dict(zip(("rows", "rows_read", "dropped"), arrivals, strict=True))
         show_json({"data": data.to_dict() | counts, **found})
     else:
@@ -145,6 +165,8 @@ def watch(
         if told is None or not live:
             print()
             show_words(*_words(monitor))
+        elif monitor.caution:
+            show_words(monitor.caution)
     raise typer.Exit(
         CANNOT_TELL
         if not monitor.knows_normal
@@ -177,27 +199,58 @@ def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
 
 
 def _monitor(
-    saved: SavedMap, normal: Table | None, state: Path | None, confidence: float
+    saved: SavedMap,
+    normal: Table | None,
+    state: Path | None,
+    confidence: float | None,
+    grouped: str | None,
+    scaler: str,
 ) -> Monitor:
     """Return the monitor of a file, or a new one."""
     from ..monitoring.monitor import Monitor
 
-    if state is not None and state.exists():
-        return Monitor.load(state)
+    checksum = sha256(Path(scaler).read_bytes()).hexdigest()
+    belongs_to = {"recalibrator": checksum, "--groups": grouped or "none"}
+    calibration, features, groups = None, None, None
     if normal is not None:
-        z = normal.left_errors(saved.maps) / normal.recalibrated(saved.maps)
-        return Monitor(z, normal.features, confidence=confidence)
-    conformal = saved.conformal
-    held_back = None if conformal is None else conformal.z
-    return Monitor(held_back, confidence=confidence)
+        calibration = normal.left_errors(saved.maps) / normal.recalibrated(saved.maps)
+        features = normal.features
+        groups = normal.groups(grouped)
+        belongs_to["--calibration"] = sha256(calibration.tobytes()).hexdigest()
+    elif saved.conformal is not None and grouped is None:
+        calibration = saved.conformal.z
+    if state is None or not state.exists():
+        monitor = Monitor(
+            calibration,
+            features,
+            groups=groups,
+            confidence=0.95 if confidence is None else confidence,
+        )
+        monitor.belongs_to = {"--calibration": "none", **belongs_to}
+        return monitor
+    monitor = Monitor.load(state)
+    had = monitor.belongs_to | {"--confidence": str(monitor.confidence)}
+    if confidence is not None:
+        belongs_to["--confidence"] = str(confidence)
+    other = [name for name in belongs_to if had.get(name) != belongs_to[name]]
+    if other:
+        msg = (
+            f"{state}: was begun with another {' and another '.join(other)}, and "
+            "evidence from both does not add up. Go on with that, or name another "
+            "file for a new state."
+        )
+        raise InvalidInputError(msg)
+    return monitor
 
 
 def _words(monitor: Monitor) -> tuple[str, ...]:
+    caution = () if monitor.caution is None else (monitor.caution,)
     if monitor.alarm is not None:
-        return f"Alarm: {monitor.alarm.words}", monitor.alarm.suggestion
+        return f"Alarm: {monitor.alarm.words}", *caution, monitor.alarm.suggestion
     if not monitor.knows_normal:
+        needed = f"{monitor.burn_in} {'groups' if monitor.is_grouped else 'rows'}"
         return (
-            f"Cannot tell: {monitor.n_rows} rows of the {monitor.burn_in} that are "
+            f"Cannot tell: {monitor.n_rows} rows have come, and the first {needed} are "
             "needed to know what is normal. Name rows with --calibration, or go on "
             "with --state.",
         )
@@ -205,6 +258,7 @@ def _words(monitor: Monitor) -> tuple[str, ...]:
     return (
         f"No alarm after {monitor.n_rows} rows: the evidence for a change is "
         f"{monitor.evidence:.2g}, and an alarm is raised at {limit:.3g}.",
+        *caution,
     )
 
 

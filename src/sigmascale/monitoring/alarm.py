@@ -119,30 +119,30 @@ class History:
     evidence : list of list of float
         Logarithms to base 10 of the evidence for too small and too large uncertainties,
         for a bias up and down, and for the region with the most, or None.
-    stride : int
-        Looks from one point to the next.
+    stride, looks : int
+        Looks from one point to the next, and how many there were.
     """
 
     rows: list[int] = field(default_factory=list)
     times: list[float | str | None] = field(default_factory=list)
     evidence: list[list[float | None]] = field(default_factory=list)
     stride: int = 1
+    looks: int = 0
 
-    def add(self, rows: Ints, times: Sequence[Any], log10: Floats, block: int) -> None:
-        """Add what was seen after each block of rows, one column for each kind."""
-        self.rows += rows.tolist()
-        self.times += times
+    def add(self, rows: Ints, times: Sequence[Any], log10: Floats) -> None:
+        """Add what was seen at each look, one column for each kind."""
         points = log10.astype(object)
         points[np.isnan(log10)] = None
-        self.evidence += points.tolist()
-        while True:
-            kept = [j for j, r in enumerate(self.rows) if r // block % self.stride == 0]
-            if len(kept) <= MOST_POINTS:
-                break
+        # every look whose number is a multiple of the stride is kept
+        new = slice(-(self.looks + 1) % self.stride, None, self.stride)
+        self.looks += rows.size
+        self.rows += rows[new].tolist()
+        self.times += times[new]
+        self.evidence += points[new].tolist()
+        while len(self.rows) > MOST_POINTS:
             self.stride *= 2
-        for name in ("rows", "times", "evidence"):
-            values = getattr(self, name)
-            setattr(self, name, [values[j] for j in kept])
+            for kept in (self.rows, self.times, self.evidence):
+                del kept[::2]
 
     @property
     def is_sound(self) -> bool:
@@ -151,5 +151,5 @@ class History:
         return (
             len(self.times) == len(self.evidence) == n_points
             and all(len(point) == len(COLUMNS) for point in self.evidence)
-            and self.stride > 0
+            and self.stride > 0 <= self.looks
         )

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints, Labels
 from ..judging.regions import label_words, range_words
-from .reference import N_BETS, Payment, Reference
+from .reference import N_BETS, Payment, Reference, Scores
 
 _PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
 _NOTHING = -1e9  # the logarithm of what was bet before the first row
@@ -278,25 +278,23 @@ class Regions:
         place = {label: i for i, label in enumerate(self.labels or [])}
         return np.array([place.get(str(each), len(place)) for each in values])
 
-    def learn_normal(self, z: Floats, values: Labels, rng: np.random.Generator) -> None:
+    def learn_normal(self, scores: Scores, values: Labels) -> None:
         """Learn what is normal in each part from the rows of a calibration set."""
         codes = self.parts(values)
         for part in range(self.n_parts):
-            own = z[codes == part]
-            if own.size >= LEAST and own.any():
-                self.normal[part] = Reference.of(own, rng)
+            own = scores.take(codes == part)
+            if len(own) >= LEAST and own.size.any():
+                self.normal[part] = Reference.of(own)
 
-    def pay(
-        self, z: Floats, codes: Ints, rng: np.random.Generator
-    ) -> OwnPayment | None:
+    def pay(self, scores: Scores, codes: Ints) -> OwnPayment | None:
         """Return what rows pay relative to their own parts, if these are known."""
         if not self.normal:
             return None
-        ratios, parts = np.ones((z.size, N_BETS)), {}
+        ratios, parts = np.ones((len(scores), N_BETS)), {}
         for part, reference in self.normal.items():
             rows = np.flatnonzero(codes == part)
             if rows.size:
-                payment = reference.pay(z[rows], rng)
+                payment = reference.pay(scores.take(rows))
                 parts[part] = rows, payment
                 ratios[rows] = payment.ratios
         return OwnPayment(ratios, parts)

@@ -12,16 +12,19 @@ import numpy as np
 
 from .._support.checks import (
     Floats,
+    Ints,
     Labels,
     as_array,
+    as_column,
     check_column,
     check_count,
     check_fraction,
     check_same_length,
 )
 from .._support.files import write_text
-from .._support.labels import label_text
-from ..exceptions import InvalidInputError
+from .._support.labels import Categories, label_text
+from .._support.notices import warn
+from ..exceptions import InvalidInputError, RepeatedRowsWarning
 from ..maps.prediction import recalibrate, value_of
 from ..persistence.codec import (
     Decoder,
@@ -32,15 +35,17 @@ from ..persistence.codec import (
     require_names,
 )
 from ..persistence.files import from_document, read_json, to_document
-from ..predictions import Predictions, as_predictions, fitted_names
+from ..predictions import Predictions, as_predictions, fitted_names, group_codes
 from .alarm import Alarm, History
+from .dependence import Dependence
 from .evidence import Evidence, Path, Regions
-from .reference import N_SIZES, WEIGHTS, Ranks, Reference
+from .reference import N_SIZES, WEIGHTS, Ranks, Reference, Scores
 
 BLOCK = 10  # rows between two looks
-LEAST = 20  # rows of a calibration set
+GROUPS = 2  # or groups, which have some rows each
+LEAST = 20  # rows of a calibration set, or groups
 PIECE = 10_000  # rows that are worked on at once, which bounds the memory needed
-FORMAT, VERSION = "sigmascale monitor", 2
+FORMAT, VERSION = "sigmascale monitor", 3
 # What is staked on uncertainties too small, too large, and on a bias up and down.
 _SHARES = np.array([0.36, 0.36, 0.14, 0.14])
 _KINDS = ("too small", "too large", "biased", "biased")
@@ -51,53 +56,87 @@ _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
 
 
+def _no_scores() -> Scores:
+    return Scores(*np.empty((3, 0)))
+
+
 @dataclass(frozen=True)
 class Arrivals:
-    """Some rows of a stream.
+    """Some rows of a stream, or groups of rows.
 
     Attributes
     ----------
-    z : array of shape (n,)
+    scores : Scores
         Their z-scores.
+    counts : array of int
+        How many rows each stands for.
     features : dict of str to array
-        The columns of features by name.
+        The columns of features by name; those of a group are those of its first row.
     times : list
-        Numbers or text; None where there are none.
+        Numbers or text; None where there are none. The same.
     """
 
-    z: Floats = field(default_factory=lambda: np.empty(0))
+    scores: Scores = field(default_factory=_no_scores)
+    counts: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     features: dict[str, Labels] = field(default_factory=dict)
     times: list[float | str | None] = field(default_factory=list)
 
+    @classmethod
+    def of(
+        cls,
+        z: Floats,
+        rng: np.random.Generator,
+        features: dict[str, Labels],
+        times: list[float | str | None] | None = None,
+    ) -> Arrivals:
+        """Return rows, each of which draws its place among equal ones."""
+        scores = Scores(z, np.abs(z), rng.random(z.size))
+        counts = np.ones(z.size, dtype=np.int64)
+        return cls(scores, counts, features, times or [None] * z.size)
+
     def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.z.size
+        """Return how many there are."""
+        return len(self.scores)
 
     def plus(self, later: Arrivals) -> Arrivals:
-        """Return these rows and later ones."""
+        """Return these and later ones."""
         if not len(self):
             return later
         together = {
             name: np.concatenate([column, later.features[name]])
             for name, column in self.features.items()
         }
-        z = np.concatenate([self.z, later.z])
-        return Arrivals(z, together, self.times + later.times)
+        counts = np.concatenate([self.counts, later.counts])
+        scores = self.scores.plus(later.scores)
+        return Arrivals(scores, counts, together, self.times + later.times)
 
     def split(self, n: int) -> tuple[Arrivals, Arrivals]:
-        """Return the first n rows, and the others."""
+        """Return the first n, and the others."""
         return self._slice(slice(n)), self._slice(slice(n, None))
 
     def _slice(self, which: slice) -> Arrivals:
         features = {name: column[which] for name, column in self.features.items()}
-        return Arrivals(self.z[which], features, self.times[which])
+        scores, counts = self.scores.take(which), self.counts[which]
+        return Arrivals(scores, counts, features, self.times[which])
+
+    def in_groups(self, starts: Ints) -> Arrivals:
+        """Return groups that start at some of the rows and reach to the next."""
+        counts = np.diff(starts, append=len(self))
+        z, size = (
+            np.add.reduceat(each, starts) / counts if starts.size else np.empty(0)
+            for each in (self.scores.z, self.scores.size)
+        )
+        features = {name: column[starts] for name, column in self.features.items()}
+        times = [self.times[i] for i in starts.tolist()]
+        scores = Scores(z, size, self.scores.ties[starts])
+        return Arrivals(scores, counts, features, times)
 
     @property
     def is_sound(self) -> bool:
         """Whether columns have the same length, for those that come from a file."""
-        columns = self.features.values()
+        columns = self.counts, *self.features.values()
         return len(self.times) == len(self) and all(
-            each.shape == self.z.shape == (len(self),) for each in (self.z, *columns)
+            each.shape == (len(self),) for each in columns
         )
 
 
@@ -110,13 +149,21 @@ class _State:
     alarm: Alarm | None = None
     n_rows: int = 0
     history: History = field(default_factory=History)
+    belongs_to: dict[str, str] = field(default_factory=dict)
     _log_evidence: float = 0.0
+    # below, a row is a group where there are groups; here rows are rows
+    _rows_seen: int = 0
     _worked_on: int = 0  # rows; the others wait
     _crossed: int | None = None  # the row at which a change was plain
     _waiting: Arrivals = field(default_factory=Arrivals)
     _columns: list[str] | None = None  # of features; None before all rows
+    _grouped: bool | None = None  # the same
+    _open: Arrivals = field(default_factory=Arrivals)  # the last group, if it goes on
+    _label: str | None = None  # of that group
     _first: Arrivals = field(default_factory=Arrivals)  # of the burn-in, with features
-    _start_times: dict[int, float | str | None] = field(default_factory=dict)
+    # the number and the time of the row at which each possible change starts
+    _starts: dict[int, tuple[int, float | str | None]] = field(default_factory=dict)
+    _dependence: Dependence = field(default_factory=Dependence)
     _reference: Reference | None = None
     _overall: Evidence | None = None  # before all rows
     _regions: list[Regions] | None = None
@@ -126,7 +173,8 @@ class _State:
         """Whether evidence is that of all kinds of change, and rows are counted."""
         shape = None if self._overall is None else self._overall.stakes.shape
         known = shape == (_SHARES.size, N_SIZES) and self._reference is not None
-        return min(self.n_rows, self._worked_on) >= 0 and (shape is None or known)
+        least = min(self.n_rows, self._rows_seen, self._worked_on)
+        return least >= 0 and (shape is None or known)
 
 
 class Monitor(_State):
@@ -151,11 +199,16 @@ class Monitor(_State):
         Features of a calibration set of z-scores. Each region of them is then compared
         with its own rows of that set; otherwise with all of it, as if z-scores had the
         same law everywhere.
+    groups : array-like of shape (m,), optional
+        Labels of the rows of a calibration set of z-scores; those with the same label
+        belong together, as frames of a trajectory do. Rows that arrive must have
+        groups then, too.
     confidence : float, default 0.95
         One minus the probability that a stream without a change ever raises an alarm.
     burn_in : int, default 200
         Rows at the beginning of the stream that say where the tenths of features lie;
-        without a calibration set, they say what is normal, too.
+        without a calibration set, they say what is normal, too. Groups, where there
+        are some.
     random_state : int, default 0
         Seed of the order of equal z-scores; others need no random numbers.
 
@@ -170,6 +223,12 @@ class Monitor(_State):
         The evidence for a change; at 1 / (1 − confidence) the alarm is raised.
     history : History
         The evidence over time, for plots: some hundred points however long it runs.
+    caution : str or None
+        Why alarms cannot be trusted, if rows that follow each other resemble each other
+        too much to be independent. While they are independent, the probability that
+        this is ever said is at most 1 − `confidence`.
+    belongs_to : dict of str to str
+        Anything that tells what the state belongs to; it is saved with it.
 
     Notes
     -----
@@ -178,6 +237,11 @@ class Monitor(_State):
     and for all start times, so that a late change is found as well; Ville's inequality
     bounds the probability that it ever grows large. The rows are looked at in blocks of
     10, whether they arrive alone or in batches. Memory does not grow with the stream.
+
+    All of this needs rows that could have come in any other order. Where they come in
+    groups, each group counts as one row, whose z and abs(z) are the means of its rows,
+    and is ranked among groups. If nobody says so, neighbours are compared with rows
+    further apart: see `caution`.
 
     References
     ----------
@@ -203,6 +267,7 @@ class Monitor(_State):
         calibration: Any = None,
         X: Any = None,
         *,
+        groups: Any = None,
         confidence: float = 0.95,
         burn_in: int = 200,
         random_state: int = 0,
@@ -221,20 +286,31 @@ class Monitor(_State):
                 raise InvalidInputError(msg)
             scores = getattr(self.scaler, "conformal_", None)
             z = None if scores is None else scores.z
-        if z is not None:
-            z = check_column(z, "calibration")
-            self._reference = self._normal(z)
-        if X is None:
-            return
         if z is None or self.scaler is not None:
-            msg = (
-                "`X` must come with z-scores of its rows as `calibration`; a "
-                "recalibrator keeps them in another order. Pass error / predict(...)."
-            )
-            raise InvalidInputError(msg)
-        rows = as_predictions(z, np.ones(z.size), X)
-        self._columns = list(rows.names[1:])
-        self._learn_regions(Arrivals(z, _watched(rows)), own=True)
+            for name, given in (("X", X), ("groups", groups)):
+                if given is not None:
+                    msg = (
+                        f"`{name}` must come with z-scores of its rows as "
+                        "`calibration`; a recalibrator keeps them in another order. "
+                        "Pass error / predict(...)."
+                    )
+                    raise InvalidInputError(msg)
+        if z is None:
+            return
+        z = check_column(z, "calibration")
+        features: dict[str, Labels] = {}
+        if X is not None:
+            rows = as_predictions(z, np.ones(z.size), X)
+            self._columns = list(rows.names[1:])
+            features = _watched(rows)
+        normal = Arrivals.of(z, self._rng, features)
+        if self.scaler is None:
+            self._grouped = groups is not None
+        if groups is not None:
+            normal = _gathered(normal, group_codes(groups, z, "calibration"))
+        self._reference = self._normal(normal.scores)
+        if X is not None:
+            self._learn_regions(normal, own=True)
 
     @property
     def evidence(self) -> float:
@@ -246,8 +322,40 @@ class Monitor(_State):
         """Whether there is something to compare with: a calibration set or burn-in."""
         return self._reference is not None
 
+    @property
+    def is_grouped(self) -> bool:
+        """Whether rows come in groups, each of which counts as one."""
+        return bool(self._grouped)
+
+    @property
+    def caution(self) -> str | None:
+        """Why alarms cannot be trusted, if rows are not independent."""
+        if self._dependence.log_evidence < self._limit:
+            return None
+        kind = "groups" if self.is_grouped else "rows"
+        return (
+            f"Alarms cannot be trusted: {kind} that follow each other resemble each "
+            "other, and are not independent. Say which rows belong together (groups), "
+            f"or take every tenth of the {kind}."
+        )
+
+    @property
+    def _limit(self) -> float:
+        """The logarithm of the evidence at which something is said."""
+        return -math.log(1 - self.confidence)
+
+    @property
+    def _block(self) -> int:
+        """Rows, or groups, between two looks."""
+        return GROUPS if self.is_grouped else BLOCK
+
     def update(
-        self, error: Any, uncertainty: Any = None, X: Any = None, time: Any = None
+        self,
+        error: Any,
+        uncertainty: Any = None,
+        X: Any = None,
+        time: Any = None,
+        groups: Any = None,
     ) -> Self:
         """Take one more row, or more of them, in the order in which they came.
 
@@ -264,42 +372,96 @@ class Monitor(_State):
             features, or none.
         time : number, text, date, or array-like of shape (n,), optional
             When rows came, for `alarm.since_time` and plots.
+        groups : label, or array-like of shape (n,), optional
+            Labels of rows that belong together. Rows of a group come one after another,
+            also in several calls, and are looked at when the next group begins; those
+            of Predictions end with the call. Either all calls have groups, or none. A
+            calibration set must have them, too; a recalibrator's has none, and the
+            first groups of the stream take its place.
 
         Returns
         -------
         self
         """
+        labels = None
         if not isinstance(error, Predictions):
             error, uncertainty = np.atleast_1d(error), np.atleast_1d(uncertainty)
             X = _one_row(X) if error.size == 1 else X
-        rows = as_predictions(error, uncertainty, X)
-        names = list(rows.names[1:])
+            groups = None if groups is None else np.atleast_1d(groups)
+        rows = as_predictions(error, uncertainty, X, groups)
+        if groups is not None:
+            found = Categories.of(as_column(groups, "groups"))
+            texts = [label_text(each) for each in found.labels]
+            labels = [texts[code] for code in found.codes]
+        elif rows.groups is not None:
+            labels = [*map(str, rows.groups)]
+        z = rows.z if self.scaler is None else self._recalibrated(rows)
+        times = _times(rows.time if time is None else time, z)
+        self._compare(list(rows.names[1:]), labels is not None)
+        arrived = Arrivals.of(z, self._rng, _watched(rows), times)
+        if labels is not None:
+            arrived = self._whole_groups(arrived, labels, go_on=groups is not None)
+        self.n_rows += z.size
+        was_told = self.caution
+        self._dependence.take(arrived.scores.z, arrived.scores.size)
+        if self.caution and not was_told:
+            warn(self.caution, RepeatedRowsWarning, stacklevel=2)
+        if self.alarm is None:
+            self._waiting = self._waiting.plus(arrived)
+            self._work()
+        return self
+
+    def _compare(self, names: list[str], grouped: bool) -> None:
+        """Refuse rows that have other columns than those before them."""
         if self._columns is None:
             self._columns = names
         elif self._columns != names:
             had, has = (", ".join(each) or "none" for each in (self._columns, names))
             msg = f"`X` must have the same features in all calls; had {had}, has {has}."
             raise InvalidInputError(msg)
-        z = rows.z if self.scaler is None else self._recalibrated(rows)
-        self.n_rows += z.size
-        if self.alarm is None:
-            times = _times(rows.time if time is None else time, z)
-            self._waiting = self._waiting.plus(Arrivals(z, _watched(rows), times))
-            self._work()
-        return self
-
-    def _normal(self, z: Floats, name: str = "calibration") -> Reference:
-        """Return what is normal, if these z-scores can say it."""
-        if z.size < LEAST:
+        if self._grouped is None:
+            self._grouped = grouped
+            if grouped:
+                self._reference = None  # a recalibrator does not know groups of rows
+        elif self._grouped != grouped:
             msg = (
-                f"`{name}` must have at least {LEAST} z-scores; found {z.size}. Pass "
-                "more, or None to learn from the first rows."
+                "`groups` must be given in all calls and for the calibration set, or "
+                f"nowhere; {'were' if self._grouped else 'were not'} given before."
             )
             raise InvalidInputError(msg)
-        if not z.any():
-            msg = f"`{name}` must have errors; all {z.size} z-scores are 0."
+
+    def _whole_groups(
+        self, rows: Arrivals, labels: list[str], *, go_on: bool
+    ) -> Arrivals:
+        """Return the groups that have ended; the last waits for more rows."""
+        together = self._open.plus(rows)
+        names = np.array([self._label] * len(self._open) + labels, dtype=object)
+        starts = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+        found = names[starts].tolist()
+        if len(set(found)) < len(found):
+            again = next(each for i, each in enumerate(found) if each in found[:i])
+            msg = (
+                f"`groups` must have the rows of a group one after another; {again!r} "
+                "comes back after other groups. Sort the rows by group."
+            )
             raise InvalidInputError(msg)
-        return Reference.of(z, self._rng)
+        ended, self._open = together.split(int(starts[-1]))
+        self._label = labels[-1] if go_on else None
+        return ended.in_groups(starts[:-1])
+
+    def _normal(self, scores: Scores, name: str = "calibration") -> Reference:
+        """Return what is normal, if these z-scores can say it."""
+        n, what = len(scores), "groups" if self.is_grouped else "z-scores"
+        if n < LEAST:
+            msg = (
+                f"`{name}` must have at least {LEAST} {what}; found {n}. Pass more, or "
+                "None to learn from the first rows."
+            )
+            raise InvalidInputError(msg)
+        if not scores.size.any():
+            msg = f"`{name}` must have errors; all {n} {what} are 0."
+            raise InvalidInputError(msg)
+        return Reference.of(scores)
 
     def _recalibrated(self, rows: Predictions) -> Floats:
         """Return the z-scores that the recalibrator leaves."""
@@ -326,20 +488,22 @@ class Monitor(_State):
             if len(self._waiting) < self.burn_in:
                 return
             first, self._waiting = self._waiting.split(self.burn_in)
-            self._reference = self._normal(first.z, "the first rows")
+            self._reference = self._normal(first.scores, "the first rows")
             self._worked_on = self.burn_in
+            self._rows_seen = int(first.counts.sum())
             self._learn_regions(first)
         if self._overall is None:
             shares = _SHARES * (1 - _FOR_REGIONS if self._columns else 1)
             self._overall = Evidence.begin(
                 shares, self._worked_on, WEIGHTS, 3 + self._reference.n_bins
             )
-        while self.alarm is None and len(self._waiting) >= BLOCK:
-            n = min(len(self._waiting), PIECE) // BLOCK * BLOCK
+        block = self._block
+        while self.alarm is None and len(self._waiting) >= block:
+            n = min(len(self._waiting), PIECE) // block * block
             if self._columns and self._regions is None:
-                n = min(n, -(-(self.burn_in - len(self._first)) // BLOCK) * BLOCK)
+                n = min(n, -(-(self.burn_in - len(self._first)) // block) * block)
             if self._crossed is not None:
-                n = BLOCK
+                n = block
             rows, self._waiting = self._waiting.split(n)
             seen = self._look_at(rows)
             rows, unseen = rows.split(seen)
@@ -359,7 +523,7 @@ class Monitor(_State):
         )
         self._regions = [regions for regions in found if regions is not None]
         for regions in self._regions if own else []:
-            regions.learn_normal(first.z, first.features[regions.feature], self._rng)
+            regions.learn_normal(first.scores, first.features[regions.feature])
 
     def _look_at(self, rows: Arrivals) -> int:
         """Bet on rows, a whole number of blocks, up to the one that shows a change.
@@ -368,20 +532,21 @@ class Monitor(_State):
         """
         assert self._reference is not None
         assert self._overall is not None
-        z, n_blocks, n_bins = rows.z, len(rows) // BLOCK, self._reference.n_bins
-        payment = self._reference.pay(z, self._rng)
+        scores, block, n_bins = rows.scores, self._block, self._reference.n_bins
+        n_blocks = len(rows) // block
+        payment = self._reference.pay(scores)
         ratios, bins = payment.ratios, payment.bins
-        sums = np.column_stack([np.ones(z.size), z, np.abs(z)])
+        sums = np.column_stack([np.ones(len(rows)), scores.z, scores.size])
         # what each block of rows pays, and its sums: overall, and by region
-        growth = [np.log(ratios.reshape(n_blocks, BLOCK, -1, N_SIZES).prod(axis=1))]
-        blocks = np.repeat(np.arange(n_blocks), BLOCK)
+        growth = [np.log(ratios.reshape(n_blocks, block, -1, N_SIZES).prod(axis=1))]
+        blocks = np.repeat(np.arange(n_blocks), block)
         counts = np.bincount(blocks * n_bins + bins, minlength=n_blocks * n_bins)
-        whole = sums.reshape(n_blocks, BLOCK, 3).sum(axis=1)
+        whole = sums.reshape(n_blocks, block, 3).sum(axis=1)
         totals = [np.hstack([whole, counts.reshape(n_blocks, n_bins)])[:, None]]
         watched, payments = [self._overall], []
         for regions in self._regions or []:
             codes = regions.parts(rows.features[regions.feature])
-            own = regions.pay(z, codes, self._rng)
+            own = regions.pay(scores, codes)
             logs = np.log(ratios if own is None else own.ratios)[:, _IN_REGIONS]
             paid = regions.totals(codes, blocks, logs)
             payments.append(own)
@@ -389,43 +554,45 @@ class Monitor(_State):
             totals.append(np.tile(regions.totals(codes, blocks, sums), (1, 2, 1)))
             watched.append(regions.evidence)
         paths = [
-            each.follow(paid, BLOCK) for each, paid in zip(watched, growth, strict=True)
+            each.follow(paid, block) for each, paid in zip(watched, growth, strict=True)
         ]
         best = np.max([path.kinds.max(axis=1) for path in paths], axis=0)
-        crossed = best >= -math.log(1 - self.confidence)
+        crossed = best >= self._limit
         end = int(np.argmax(crossed)) + 1 if crossed.any() else n_blocks
         for each, path, paid, total in zip(watched, paths, growth, totals, strict=True):
-            each.keep(path.until(end), paid[:end], total[:end], self._worked_on, BLOCK)
-        self._reference.keep(payment, end * BLOCK)
+            each.keep(path.until(end), paid[:end], total[:end], self._worked_on, block)
+        self._reference.keep(payment, end * block)
         for regions, own in zip(self._regions or [], payments, strict=True):
             if own is not None:
-                regions.keep(own, end * BLOCK)
+                regions.keep(own, end * block)
         self._remember(rows, paths, watched, end)
-        self._worked_on += end * BLOCK
+        self._worked_on += end * block
+        self._rows_seen += int(rows.counts[: end * block].sum())
         self._log_evidence = float(best[end - 1])
         if crossed.any() and self._crossed is None:
             self._crossed = self._worked_on
         if self._crossed is not None:
             last = [path.kinds[end - 1] for path in paths]
-            self._name_change(last, watched, rows.times[end * BLOCK - 1])
-        return end * BLOCK
+            self._name_change(last, watched, rows.times[end * block - 1])
+        return end * block
 
     def _remember(
         self, rows: Arrivals, paths: list[Path], watched: list[Evidence], end: int
     ) -> None:
         """Keep points of the history, and the times of possible starts."""
-        ends = np.arange(1, end + 1) * BLOCK
+        ends = np.arange(1, end + 1) * self._block
         inside = [path.kinds[:end].max(axis=1) for path in paths[1:]]
         region = np.max(inside, axis=0) if inside else np.full(end, np.nan)
         points = np.column_stack([paths[0].kinds[:end], region]) / math.log(10)
         times = [rows.times[i - 1] for i in ends]
-        self.history.add(self._worked_on + ends, times, points, BLOCK)
+        numbers = self._rows_seen + np.cumsum(rows.counts)
+        self.history.add(numbers[ends - 1], times, points)
         possible = {int(row) for each in watched for row in each.start.flat}
-        known = self._start_times
-        for row in possible - set(known):
-            if 0 <= row - self._worked_on < len(rows):
-                known[row] = rows.times[row - self._worked_on]
-        self._start_times = {row: known[row] for row in possible & set(known)}
+        for row in possible - set(self._starts):
+            if 0 <= (at := row - self._worked_on) < len(rows):
+                number = int(numbers[at] - rows.counts[at])
+                self._starts[row] = number, rows.times[at]
+        self._starts = {k: v for k, v in self._starts.items() if k in possible}
 
     def _name_change(
         self, evidence: list[Floats], watched: list[Evidence], time: float | str | None
@@ -463,14 +630,15 @@ class Monitor(_State):
         usual = regions.mean_size(kind) if regions else None
         usual = usual or normal.mean_size
         n, z, size, _ = found.sums_since(kind)
-        since = int(found.start[kind, found.best_size(kind)])
+        start = int(found.start[kind, found.best_size(kind)])
+        since, since_time = self._starts.get(start, (start, None))
         self.alarm = Alarm(
             kind="region" if regions else _KINDS[kind],
             since=since,
-            size=z / n - normal.mean if biased else size / n / usual,
-            row=self._worked_on,
-            evidence=self.evidence,
-            since_time=self._start_times.get(since),
+            size=_rounded(z / n - normal.mean if biased else size / n / usual),
+            row=self._rows_seen,
+            evidence=_rounded(self.evidence),
+            since_time=since_time,
             time=time,
             feature=None if regions is None else regions.feature,
             region=None if regions is None else regions.words(kind),
@@ -481,9 +649,13 @@ class Monitor(_State):
         if self.alarm is not None:
             found = f"alarm: {self.alarm.words}"
         elif not self.knows_normal:
-            found = f"waits for {self.burn_in} rows"
+            found = (
+                f"waits for {self.burn_in} {'groups' if self.is_grouped else 'rows'}"
+            )
         else:
             found = f"no alarm, evidence {self.evidence:.3g}"
+        if self.caution:
+            found += "; not independent, alarms cannot be trusted"
         return f"<Monitor: {self.n_rows} rows; {found}>"
 
     def to_dict(self) -> dict[str, Any]:
@@ -555,7 +727,24 @@ class Monitor(_State):
             return cls.from_dict(found)
 
 
-_PARTS = (Alarm, Arrivals, Evidence, History, Ranks, Reference, Regions)
+_PARTS = (
+    *(Alarm, Arrivals, Dependence, Evidence, History),
+    *(Ranks, Reference, Regions, Scores),
+)
+
+
+def _rounded(value: float) -> float:
+    """Return a number without the digits that depend on how rows were divided."""
+    return float(f"{value:.9g}")
+
+
+def _gathered(rows: Arrivals, codes: Any) -> Arrivals:
+    """Return the groups of rows that may be in any order."""
+    order = np.argsort(codes, kind="stable")
+    scores = rows.scores.take(order)
+    features = {name: column[order] for name, column in rows.features.items()}
+    starts = np.searchsorted(codes[order], np.unique(codes))
+    return Arrivals(scores, rows.counts, features, rows.times).in_groups(starts)
 
 
 def _times(time: Any, rows: Floats) -> list[float | str | None]:

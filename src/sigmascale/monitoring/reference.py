@@ -17,7 +17,7 @@ product of what rows pay is a test martingale, and by Ville's inequality it ever
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -36,6 +36,42 @@ _LAW = stats.t(8)
 _KEPT = 0.05  # share that is not bet, so that no row can take nearly everything
 N_SIZES = len(FACTORS)
 N_BETS = 4 * N_SIZES
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What is ranked: rows, or groups of rows that count as one.
+
+    Attributes
+    ----------
+    z, size : array of shape (n,)
+        The z-score and its absolute value; of a group, the means of both.
+    ties : array of shape (n,)
+        Random numbers from 0 to 1, which put equal values in order.
+    """
+
+    z: Floats
+    size: Floats
+    ties: Floats
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return self.z.size
+
+    def take(self, which: Any) -> Scores:
+        """Return some of them."""
+        return Scores(self.z[which], self.size[which], self.ties[which])
+
+    def plus(self, later: Scores) -> Scores:
+        """Return these and later ones."""
+        both = zip(vars(self).values(), vars(later).values(), strict=True)
+        return Scores(*map(np.concatenate, both))
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether columns have the same length, for those that come from a file."""
+        shapes = {each.shape for each in vars(self).values()}
+        return shapes == {(self.z.size,)}
 
 
 @dataclass(frozen=True)
@@ -59,9 +95,8 @@ class Ranks:
     ties: Floats
 
     @classmethod
-    def of(cls, values: Floats, rng: np.random.Generator) -> Ranks:
-        """Return the bins of a calibration set."""
-        ties = rng.random(values.size)
+    def of(cls, values: Floats, ties: Floats) -> Ranks:
+        """Return the bins of a calibration set, whose ties are in random order."""
         order = np.lexsort((ties, values))
         gaps = values.size + 1
         positions = np.unique(np.rint(SHARES * gaps).astype(np.int64))
@@ -75,13 +110,13 @@ class Ranks:
         gaps = self.n_values + 1
         return np.concatenate([[0.0], self.positions / gaps, [1.0]])
 
-    def bins(self, values: Floats, rng: np.random.Generator) -> Ints:
-        """Return the bin of each value; one that equals a limit draws its order."""
+    def bins(self, values: Floats, ties: Floats) -> Ints:
+        """Return the bin of each value; for one that equals a limit, ties decide."""
         low = np.searchsorted(self.limits, values, side="left")
         high = np.searchsorted(self.limits, values, side="right")
         for row in np.flatnonzero(low < high):
             among = self.ties[low[row] : high[row]]
-            low[row] += np.searchsorted(among, rng.random())
+            low[row] += np.searchsorted(among, ties[row])
         return low
 
     @property
@@ -151,16 +186,16 @@ class Reference:
     paid: Floats
 
     @classmethod
-    def of(cls, z: Floats, rng: np.random.Generator) -> Reference:
+    def of(cls, scores: Scores) -> Reference:
         """Return what a calibration set says."""
         return cls(
-            size=Ranks.of(np.abs(z), rng),
-            sign=Ranks.of(z, rng),
-            mean_size=float(np.abs(z).mean()),
-            mean=float(z.mean()),
-            sd=float(z.std()),
+            size=Ranks.of(scores.size, scores.ties),
+            sign=Ranks.of(scores.z, scores.ties),
+            mean_size=float(scores.size.mean()),
+            mean=float(scores.z.mean()),
+            sd=float(scores.z.std()),
             n_rows=0,
-            paid=np.full(N_BETS, z.size + 1.0),  # as gaps have a mean payoff of 1
+            paid=np.full(N_BETS, len(scores) + 1.0),  # as gaps have a mean payoff of 1
         )
 
     def __post_init__(self) -> None:
@@ -170,12 +205,13 @@ class Reference:
         self._of_size = factor_bets(self.size, both)
         self._of_sign = shift_bets(self.sign, np.concatenate([shifts, -shifts]))
 
-    def pay(self, z: Floats, rng: np.random.Generator) -> Payment:
+    def pay(self, scores: Scores) -> Payment:
         """Return what new rows pay to each bet; nothing is changed."""
-        sizes, signs = self.size.bins(np.abs(z), rng), self.sign.bins(z, rng)
+        sizes = self.size.bins(scores.size, scores.ties)
+        signs = self.sign.bins(scores.z, scores.ties)
         payoffs = np.hstack([self._of_size[sizes], self._of_sign[signs]])
         paid = self.paid + np.cumsum(payoffs, axis=0)
-        seen = self.size.n_values + 1 + self.n_rows + np.arange(z.size)
+        seen = self.size.n_values + 1 + self.n_rows + np.arange(len(scores))
         return Payment(payoffs * seen[:, None] / (paid - payoffs), paid, signs)
 
     def keep(self, payment: Payment, n: int) -> None:
