@@ -1,6 +1,8 @@
 """``sigmascale update``: more rows, the same columns, one file."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -45,6 +47,23 @@ def test_an_update_equals_a_fit_to_all_rows(sigmascale):
     assert done.says("400 more rows, 800 in all")
     assert done.says(f" {before:.4g} before.* {after:.4g} now")
     assert done.says("Saved: u.json")
+
+
+AT_ONCE = """
+from sigmascale.cli.app import run
+for _ in range(10):
+    assert run(["update", "t.json", "new.csv"])[0] == 0
+"""
+
+
+@pytest.mark.slow
+def test_updates_of_one_file_at_once_lose_nothing(sigmascale):
+    fitted(sigmascale)
+    command = [sys.executable, "-W", "ignore", "-c", AT_ONCE]
+    running = [subprocess.Popen(command) for _ in range(10)]
+    assert [each.wait() for each in running] == [0] * 10
+    assert ss.load("t.json").n_samples_fit_ == 400 * (1 + 10 * 10)
+    assert not [*Path().glob(".sigmascale-*")]
 
 
 def test_without_an_output_the_file_itself_is_updated_and_knows_its_columns(

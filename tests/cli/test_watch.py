@@ -60,6 +60,60 @@ def test_several_runs_with_a_state_are_one_long_run(sigmascale):
     assert sigmascale("watch", "held.json", "good.csv", *state).code == 1
 
 
+@pytest.mark.parametrize(
+    ("scaler", "options", "words"),
+    [
+        ("scaler.json", [], "another recalibrator"),
+        ("held.json", ["--confidence", "0.9"], "another --confidence"),
+        ("held.json", ["--calibration", "calibration.csv"], "another --calibration"),
+        ("held.json", ["--groups", "day"], "another --groups"),
+    ],
+)
+def test_a_state_belongs_to_one_recalibrator_and_its_options(
+    scaler, options, words, sigmascale
+):
+    state = ("--state", "monitor.json")
+    assert sigmascale("watch", "held.json", "good.csv", *state).code == 0
+    before = Path("monitor.json").read_bytes()
+    done = sigmascale("watch", scaler, "good.csv", *state, *options)
+    assert done.code == 2
+    assert done.says(f"monitor.json: .*{words}.* Go on with that")
+    assert Path("monitor.json").read_bytes() == before
+    same = ("--confidence", "0.95")
+    assert sigmascale("watch", "held.json", "good.csv", *state, *same).code == 0
+
+
+def test_groups_count_as_one_row_and_without_them_dependence_is_told(sigmascale):
+    rng = np.random.default_rng(0)
+    day = np.repeat(np.arange(300), 5)
+    for name, seed in (("normal", 2), ("stream", 3)):
+        u = table(seed)["u"]
+        z = (rng.normal(size=300)[day] + rng.normal(size=ROWS)) / np.sqrt(2)
+        frame = pl.DataFrame({"E": z * u, "u": u, "mass": u, "day": day})
+        frame.write_csv(f"{name}.csv")
+    named = ("--calibration", "normal.csv")
+    told = sigmascale("watch", "scaler.json", "stream.csv", *named)
+    assert told.says("Alarms cannot be trusted")
+    watch = ("watch", "scaler.json", "stream.csv", "--groups", "day")
+    done = sigmascale(*watch, *named, "--json")
+    assert done.code == 0
+    assert json.loads(done.out)["caution"] is None
+    few = sigmascale(*watch, "--where", "day < 100")
+    assert few.code == 4
+    assert few.says("the first 200 groups are needed")
+    assert sigmascale(*watch).code == 0
+
+
+@pytest.mark.slow
+def test_watches_of_one_state_at_once_lose_no_rows():
+    watch = ["watch", "held.json", "good.csv", "--state", "m.json"]
+    lines = f"from sigmascale.cli.app import run\nfor _ in 'abc': run({watch})"
+    running = [subprocess.Popen([sys.executable, "-c", lines]) for _ in range(4)]
+    assert [each.wait() for each in running] == [0] * 4
+    assert ss.Monitor.load("m.json").n_rows == 12 * ROWS
+    assert not [*Path().glob(".sigmascale-*")]
+
+
 def test_standard_input_is_a_stream_too(sigmascale):
     text = table(3, factor=1.6).write_csv().encode()
     shown = sigmascale("watch", "held.json", "-", "--json", stdin=text)

@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import polars as pl
@@ -14,6 +15,7 @@ from sigmascale._support.files import (
     FULL,
     PREFIX,
     as_pattern,
+    locked,
     whole_file,
     whole_file_or_folder,
     write_text,
@@ -24,6 +26,33 @@ from sigmascale.roles import Roles
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
+
+
+def test_whoever_locks_a_file_waits_for_others_and_leaves_nothing_behind(tmp_path):
+    path = tmp_path / "new" / "count.txt"
+    write_text(path, "0")
+
+    def add():
+        for _ in range(20):
+            with locked(path):
+                count = int(path.read_text())
+                time.sleep(0.001)
+                write_text(path, str(count + 1))
+
+    threads = [Thread(target=add) for _ in range(5)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert path.read_text() == "100"
+    assert names(path.parent) == ["count.txt"]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="all may be written")
+def test_a_lock_that_cannot_be_made_is_told_by_the_name_of_the_file(tmp_path):
+    tmp_path.chmod(0o500)
+    with pytest.raises(OSError, match=r"/t\.json"), locked(tmp_path / "t.json"):
+        pass
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path):
