@@ -104,7 +104,7 @@ class ForgottenIntervalsWarning(UserWarning):
 
 
 class RepeatedRowsWarning(UserWarning):
-    """Rows look like repeats of one sample, and no groups say which belong together."""
+    """Rows are repeats, or not independent, and no groups say which belong together."""
 
 
 class ExtrapolationWarning(UserWarning):
