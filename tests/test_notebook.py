@@ -1,4 +1,4 @@
-"""What notebooks show of predictions, verdicts and comparisons."""
+"""What notebooks show of data, verdicts, comparisons and recalibrators."""
 
 import re
 import subprocess
@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import sigmascale as ss
 from sigmascale.datasets import load_diabetes
@@ -20,7 +21,18 @@ COMPARED = ss.compare(
     DATA.test,
     method="moments",
 )
+FITTED = ss.Recalibrator(ss.LinearScaling()).fit(DATA.calibration)
+LAWS = FITTED.predict_distribution(DATA.test)
+TARGETS = ss.validate(
+    {
+        "right": DATA.test.with_uncertainty(FITTED.predict(DATA.test)),
+        "<small>": DATA.test.with_uncertainty(0.3 * DATA.test.uncertainty),
+    },
+    n_draws=200,
+    method="moments",
+)
 SHOWN = {"predictions": DATA.test, "verdicts": FOUND, "comparison": COMPARED}
+SHOWN |= {"recalibrator": FITTED, "distributions": LAWS, "targets": TARGETS}
 every = pytest.mark.parametrize("shown", SHOWN.values(), ids=SHOWN)
 
 
@@ -106,6 +118,47 @@ def test_the_figure_of_predictions_has_their_errors():
     beyond = np.abs(p.z[order]) > 2
     assert len(set(np.array(colours)[beyond])) == 1
     assert set(np.array(colours)[beyond]).isdisjoint(np.array(colours)[~beyond])
+
+
+def test_a_fitted_recalibrator_says_what_it_learned_in_a_terminal_too():
+    said = repr(FITTED).splitlines()
+    assert sentences(FITTED._repr_html_()) == said
+    assert " ".join(said) == FITTED.describe()
+    assert repr(ss.Recalibrator(law="normal")) == "Recalibrator(law='normal')"
+    # IPython asks for this first
+    assert FITTED._repr_mimebundle_()["text/html"] == FITTED._repr_html_()
+    assert "sk-" in ss.Recalibrator()._repr_html_()  # scikit-learn's diagram
+
+
+def test_the_figure_of_a_recalibrator_has_the_quantiles_of_its_law():
+    x, y, _ = zip(*points(FITTED._repr_html_()), strict=True)
+    p = np.linspace(0.02, 0.98, 49)
+    assert np.corrcoef(x, stats.norm.ppf(p))[0, 1] > 0.99999
+    z = ss.Distributions([0.0], [1.0], FITTED.law_).quantile(p)[0]
+    assert np.corrcoef(y, z)[0, 1] < -0.99999
+
+
+def test_distributions_tell_their_law_and_draw_medians():
+    page = LAWS._repr_html_()
+    assert sentences(page) == repr(LAWS).splitlines()
+    assert f"{len(LAWS)} rows; the law is {LAWS.law.words}." in repr(LAWS)
+    assert f"{np.median(np.diff(LAWS.interval(0.9))):.4g} wide" in repr(LAWS)
+    x, y, _ = map(np.array, zip(*points(page), strict=True))
+    rows = np.unique(np.linspace(0, len(LAWS) - 1, 40).astype(int))
+    assert np.corrcoef(x, rows)[0, 1] > 0.99999
+    assert np.corrcoef(y, LAWS.quantile(0.5)[rows])[0, 1] < -0.99999
+
+
+def test_targets_show_an_answer_each_and_where_their_averages_are():
+    page = TARGETS._repr_html_()
+    first, *each = sentences(page)
+    assert first == repr(TARGETS).splitlines()[0]
+    assert [s.split(":")[0] for s in each] == [
+        f"{found.answer} {name}" for name, found in TARGETS.targets.items()
+    ]
+    (right, _, blue), (small, _, red) = points(page)
+    assert small > right  # its z-scores are larger
+    assert blue != red
 
 
 @pytest.mark.parametrize("n", [1, 2, 3000])

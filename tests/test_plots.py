@@ -35,6 +35,7 @@ from sigmascale import (
 from sigmascale.datasets import load_health, make_molecules
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.plots import (
+    plot_adaptivity,
     plot_calibration_curve,
     plot_confidence_curve,
     plot_errors,
@@ -74,7 +75,17 @@ COVERED_GROUPS = local_coverage(
     by=np.where(HEAVY, "heavy $x$", "<script>"),
 )
 
+ADAPTIVE = validate(
+    E,
+    U,
+    {"mass": DATA.mass, "phase": np.where(HEAVY, "heavy", "light")},
+    n_draws=60,
+    joint=False,
+    method="moments",
+)
+
 PLOTS = {
+    "adaptivity": lambda **kw: plot_adaptivity(ADAPTIVE.verdicts["mass"], **kw),
     "confidence_curve": lambda **kw: plot_confidence_curve(CURVE, **kw),
     "local_zms": lambda **kw: plot_local_zms(LOCAL, **kw),
     "groups": lambda **kw: plot_local_zms(GROUPS, **kw),
@@ -185,15 +196,35 @@ def test_a_color_replaces_the_color_of_the_main_artist(plot):
     assert same_color(shown, "#123456")
 
 
-def test_the_band_of_a_verdict_is_drawn_behind_the_bins():
-    rng = np.random.default_rng(2)
-    u = rng.uniform(1, 2, 1000)
-    found = validate(rng.normal(scale=u), u, n_draws=60, joint=False)
-    band, local = found.verdicts["u"].band, found.local["u"]
-    (drawn,) = plot_local_zms(local, band=band).collections[-1:]
-    ys = drawn.get_paths()[0].vertices[:, 1]
-    assert ys.min() == pytest.approx(local.overall[0] * band.low.min() ** 2)
-    assert ys.max() == pytest.approx(local.overall[0] * band.high.max() ** 2)
+def test_adaptivity_is_drawn_with_the_band_of_the_verdict():
+    verdicts, local = ADAPTIVE.verdicts, ADAPTIVE.local
+    ax = draw(plot_adaptivity(verdicts["mass"]))
+    band, mass = verdicts["mass"].band, local["mass"]
+    x, low, high = band_of(ax, "band")
+    np.testing.assert_allclose(x, (band.x_min + band.x_max) / 2)
+    np.testing.assert_allclose(low, mass.overall[0] * band.low**2)
+    np.testing.assert_allclose(high, mass.overall[0] * band.high**2)
+    drawn = np.concatenate([each.get_ydata() for each in ax.lines])
+    assert set(mass.zms) <= set(drawn)
+    assert ax.get_xlabel() == "mass"
+
+
+def test_adaptivity_for_labels_has_a_band_at_each_label():
+    verdict = ADAPTIVE.verdicts["phase"]
+    ax = draw(plot_adaptivity(verdict))
+    (bars,) = [each for each in ax.collections if each.get_label() == "band"]
+    names = [each.get_text() for each in ax.get_xticklabels()]
+    drawn = {names[int(x)]: (low, high) for (x, low), (_, high) in bars.get_segments()}
+    overall = verdict.local.overall[0]
+    for label, low, high in zip(
+        verdict.band.x_min, verdict.band.low, verdict.band.high, strict=True
+    ):
+        assert drawn[label] == pytest.approx((overall * low**2, overall * high**2))
+
+
+def test_a_verdict_on_no_variable_has_no_adaptivity_to_draw():
+    with pytest.raises(InvalidInputError, match=r"must be on u or a feature.*average"):
+        plot_adaptivity(ADAPTIVE.verdicts["average"])
 
 
 def test_bins_that_say_nothing_are_grey_if_a_tolerance_is_given():

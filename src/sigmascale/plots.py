@@ -49,12 +49,13 @@ from .judging.reliability import (
     pit_histogram,
     reliability_diagram,
 )
-from .judging.validation import LocalFactors
+from .judging.validation import Verdict
 from .maps import FactorTable, factor_tables
 from .monitoring.monitor import Monitor
 from .predictions import Predictions, as_predictions, fitted_names
 
 __all__ = [
+    "plot_adaptivity",
     "plot_calibration_curve",
     "plot_confidence_curve",
     "plot_errors",
@@ -73,6 +74,12 @@ __all__ = [
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+# How curves of one set stand out from those of another in the same axes.
+BEFORE_AFTER: dict[str, Look] = {
+    "before": {"color": VERMILION, "label": "before"},
+    "after": {"color": BLUE, "label": "after"},
+}
 
 
 def plot_confidence_curve(
@@ -282,14 +289,12 @@ def plot_local_zms(
     *,
     ax: Axes | None = None,
     tolerance: float | None = None,
-    band: LocalFactors | None = None,
     **style: Any,
 ) -> Axes:
     """Plot <Z²> of each bin with its interval against the variable; the target is 1.
 
     Bins whose interval misses 1 have another colour and marker. The average over all
     rows stands in the right margin. A triangle at the bottom is a bin whose <Z²> is 0.
-    A band holds the <Z²> of every tenth of the rows at once.
 
     Parameters
     ----------
@@ -300,8 +305,6 @@ def plot_local_zms(
     tolerance : float, optional
         A factor of u above 1. Bins that could be off by it both ways are grey: their
         interval holds 1 / tolerance² and tolerance², so that they say nothing.
-    band : LocalFactors, optional
-        The `band` of a verdict of :func:`validate` on a number.
     **style
         Properties of the points, a Matplotlib line; `color`, `marker` and `label`
         are those of the valid bins alone.
@@ -320,16 +323,66 @@ def plot_local_zms(
     overall = np.maximum(result.overall, bottom)
     unknown = None if tolerance is None else result.says_nothing(tolerance)
     x = _plot_bins(ax, result, result.zms, 1, overall, style, unknown)
-    if band is not None and not result.is_grouped:
-        at = (band.x_min + band.x_max) / 2
-        low, high = (result.overall[0] * each**2 for each in (band.low, band.high))
-        ax.fill_between(at, low, high, color=GREY, alpha=0.2, lw=0, zorder=0)
     if (zero := result.zms <= 0).any():
         look: Look = {"color": VERMILION, "transform": ax.get_xaxis_transform()}
         ax.plot(x[zero], np.full(zero.sum(), 0.03), "v", **look)
     ax.set_ylabel("local ⟨Z²⟩")
     legend_above(ax, bottom, top, _valid_bins(result))
     log_ticks(ax, "y", *ax.get_ylim())
+    return ax
+
+
+def plot_adaptivity(
+    verdict: Verdict,
+    *,
+    ax: Axes | None = None,
+    tolerance: float | None = None,
+    **style: Any,
+) -> Axes:
+    """Plot <Z²> along a feature, or u, with the band of a verdict; the target is 1.
+
+    This is conditional calibration: on a feature (adaptivity), or on u (consistency).
+    Above 1, uncertainties are too small (overconfident). To what
+    :func:`plot_local_zms` draws comes a grey band that holds the <Z²> of every tenth of
+    the rows, or of every label, all at once: where it leaves out the average,
+    uncertainties are wrong there.
+
+    Parameters
+    ----------
+    verdict : Verdict
+        On a feature or on u, such as ``validate(p).verdicts["mass"]``.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+    tolerance : float, optional
+        As in :func:`plot_local_zms`.
+    **style
+        Properties of the points, as in :func:`plot_local_zms`.
+
+    Examples
+    --------
+    >>> from sigmascale import datasets, validate
+    >>> found = validate(datasets.load_diabetes().test)
+    >>> plot_adaptivity(found.verdicts["u"]).get_xlabel()
+    'uncertainty u'
+    """
+    ax = axes_for(ax, verdict, Verdict, "verdict")
+    local, band = verdict.local, verdict.band
+    if local is None:
+        msg = f"`verdict` must be on u or a feature; found that on {verdict.name!r}."
+        raise InvalidInputError(msg)
+    plot_local_zms(local, ax=ax, tolerance=tolerance, **style)
+    if band is None:
+        return ax
+    look: Look = {"color": GREY, "alpha": 0.25, "zorder": 0, "label": "band"}
+    low, high = (local.overall[0] * each**2 for each in (band.low, band.high))
+    if local.is_grouped:
+        places = {label: at for at, label in enumerate(local.x)}
+        known = np.array([label in places for label in band.x_min])  # not rare ones
+        at = [places[label] for label in band.x_min[known]]
+        ax.vlines(at, low[known], high[known], linewidth=10, **look)
+    else:
+        middle = (band.x_min + band.x_max) / 2
+        ax.fill_between(middle, low, high, linewidth=0, **look)
     return ax
 
 
@@ -710,16 +763,13 @@ def summary(
     axes_for(None)  # which says so if Matplotlib is missing
     figure = new_figure((7.2, 6)) if figure is None else figure
     panels = figure.subplots(2, 2).ravel()
-    looks: list[Look] = [{}]
-    if len(sets) == 2:
-        looks = [{"color": VERMILION, "label": "before"}]
-        looks += [{"color": BLUE, "label": "after"}]
+    looks: list[Look] = [{}] if len(sets) == 1 else [*BEFORE_AFTER.values()]
     reliability, coverage, pit, errors = panels
     for rows, look in zip(sets, looks, strict=True):
         plot_reliability_diagram(reliability_diagram(rows), ax=reliability, **look)
         plot_calibration_curve(calibration_curve(rows), ax=coverage, **look)
-        outline = {"fill": False} if look.get("label") == "before" else {}
-        plot_pit_histogram(pit_histogram(rows), ax=pit, **look, **outline)
+        outlined = look | {"fill": look.get("label") != "before"}
+        plot_pit_histogram(pit_histogram(rows), ax=pit, **outlined)
     plot_errors(sets[-1], ax=errors, **looks[-1])
     for letter, ax in zip("abcd", panels, strict=True):
         ax.set_title(letter, loc="left", fontweight="bold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -18,7 +19,9 @@ from ._support.checks import (
     refuse_other_order,
 )
 from ._support.labels import Categories
+from ._support.notebook import chart, page, ticks_of
 from ._support.notices import warn
+from ._support.render import html_table
 from .exceptions import (
     AbsurdScaleWarning,
     FewRowsWarning,
@@ -269,13 +272,41 @@ class Recalibrator(VarianceScaler):
         -------
         str
         """
+        return " ".join(self._sentences())
+
+    def _sentences(self) -> list[str]:
         check_is_fitted(self)
         words = [self.scaling_.describe(), self.shift_words_]
         words.append(f"The law of errors is {self.law_.words}.")
         if hasattr(self, "is_updated_"):
             words.append("Updates have changed the scale, and not the law.")
         words.append(self.caution_)
-        return " ".join(filter(None, [*words, self._sampled()]))
+        return list(filter(None, [*words, self._sampled()]))
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return what it has learned in words; before that, how it was made."""
+        if hasattr(self, "law_"):
+            return "\n".join(self._sentences())
+        return str(super().__repr__(N_CHAR_MAX))
+
+    def _html_repr(self) -> str:
+        """Return what notebooks show; scikit-learn asks, and shows a diagram else."""
+        if not hasattr(self, "law_"):
+            return str(super()._html_repr())
+        p = np.linspace(0.02, 0.98, 49)
+        tables = np.arange(len(getattr(self.law_, "tables", [None])))
+        z = self.law_.quantiles(p, tables).ravel()
+        normal = np.tile(NORMAL.quantiles(p, tables[:1])[0], tables.size)
+        figure = chart(
+            normal,
+            z,
+            labels=("quantile of a normal z", "of z, unseen rows"),
+            ticks=(ticks_of(normal), ticks_of(z)),
+            lines=[(normal[[0, -1]], normal[[0, -1]])],
+        )
+        rows = [(name, repr(value)) for name, value in self.get_params().items()]
+        table = html_table(("parameter", "value"), rows)
+        return page(map(escape, self._sentences()), figure, {"Parameters": table})
 
     def _set_level(self, level: float) -> None:
         super()._set_level(level)

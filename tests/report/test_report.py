@@ -283,6 +283,7 @@ def test_sections_stand_in_their_order(page):
         "Before",
         "After",
         "Scores",
+        "Reliability",
         "Local calibration",
         "Confidence curve",
         "Distribution of z",
@@ -306,6 +307,21 @@ def test_scores_stand_beside_what_is_attainable(page):
         assert f"{100 * found.local['mass'].fraction_valid:.0f} %" in table
 
 
+def test_the_figures_of_the_field_are_drawn_and_their_captions_have_the_numbers(page):
+    assert len(svgs(section(page, "Reliability"))) == 3  # there are errors alone
+    diagram, curve, _ = captions(page, "Reliability")
+    for name, rows in (("before", BEFORE.rows), ("after", AFTER.rows)):
+        assert f"{ss.reliability_diagram(rows).ence:.2f} {name}" in diagram
+        assert f"{ss.miscalibration_area(rows):.3f} {name}" in curve
+
+
+def test_predictions_are_drawn_against_truths_where_they_are_known(words_only):
+    rows = ss.datasets.load_diabetes().test
+    page = report_html(ss.validate(rows, n_draws=60, method="moments"))
+    *_, shown = captions(page, "Reliability")
+    assert "predictions with intervals of 90 %" in shown
+
+
 def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
     local = section(page, "Local calibration")
     assert re.findall(r"<h3>(.*?)</h3>", local) == ["uncertainty u", "mass", "phase"]
@@ -323,13 +339,13 @@ def test_a_set_as_it_is_has_one_column_and_no_recalibration(words_only):
     page = report_html(BEFORE)
     assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Scores"]
     assert "recalibrated" not in text_of(page)
-    assert len(svgs(page)) == 3 + 3
+    assert len(svgs(page)) == 3 + 3 + 3
 
 
 def test_a_set_without_features_and_with_two_rows_is_reported():
     page = page_of([0.1, -0.3], [0.1, 0.2])
     assert "No feature was examined" in text_of(page)
-    assert len(svgs(page)) == 4
+    assert len(svgs(page)) == 3 + 4
 
 
 def test_errors_that_are_all_zero_are_reported():
@@ -404,7 +420,7 @@ def test_identifiers_are_unique_and_every_reference_has_its_target(page):
 
 def test_every_picture_has_a_title_and_a_description(page):
     drawn = svgs(page)
-    assert len(drawn) == 2 * 3 + 2 * 3 + 3
+    assert len(drawn) == 3 + 2 * 3 + 2 * 3 + 3
     for svg in drawn:
         title, description = svg[0], svg[1]
         assert (title.tag, description.tag) == ("title", "desc")
@@ -430,7 +446,7 @@ def test_ten_features_stay_below_three_megabytes():
     features = {f"feature {i}": rng.normal(size=n) for i in range(10)}
     u = rng.uniform(1, 2, n)
     page = page_of(rng.normal(scale=u), u, features, recalibrated=1.1 * u)
-    assert len(svgs(page)) == 2 * 11 + 3 * 2 + 11
+    assert len(svgs(page)) == 3 + 2 * 11 + 3 * 2 + 11
     assert len(page.encode()) < 3_000_000
 
 

@@ -6,6 +6,7 @@ there in every environment and on dark pages, too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from html import escape
 
@@ -56,6 +57,17 @@ def ticks_of(values: Floats) -> Ticks:
     step = next(k * unit for k in (1, 2, 5, 10) if k * unit >= width / 1.5)
     found = step * np.arange(np.ceil(low / step), np.floor(high / step) + 1)
     return {float(each): f"{each:.6g}" for each in found}
+
+
+def log_ticks_of(logs: Floats) -> Ticks:
+    """Return round numbers, of which the logarithms are within the range of some.
+
+    >>> list(log_ticks_of(np.log([0.4, 3.0])).values())
+    ['0.5', '1', '2']
+    """
+    choices = (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100)
+    low, high = min(logs.min(), 0.0), max(logs.max(), 0.0)
+    return {math.log(v): f"{v:g}" for v in choices if low <= math.log(v) <= high}
 
 
 def chart(

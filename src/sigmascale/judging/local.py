@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
@@ -20,7 +19,7 @@ from .._support.checks import (
     rng_from,
 )
 from .._support.labels import label_text
-from .._support.notebook import chart, ticks_of
+from .._support.notebook import chart, log_ticks_of, ticks_of
 from .._support.render import Cells, Result
 from ..bins.devices import DeviceRows
 from ..bins.libraries import on_device
@@ -184,17 +183,12 @@ class LocalZMS(ByBin):
         """Return a small figure of the bins of u for notebooks, as SVG."""
         floor = self.zms.min(where=self.zms > 0, initial=1) / 4
         drawn = np.log(np.maximum([self.zms, self.low, self.high], floor))
-        ticks = {
-            math.log(v): f"{v:g}"
-            for v in (0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 100)
-            if drawn.min() <= math.log(v) <= drawn.max()
-        }
         ends = np.array([self.x.min(), self.x.max()])
         return chart(
             self.x,
             drawn[0],
             labels=("uncertainty u", "local ⟨Z²⟩"),
-            ticks=(ticks_of(self.x), ticks),
+            ticks=(ticks_of(self.x), log_ticks_of(drawn)),
             bars=(drawn[1], drawn[2]),
             wrong=~self.valid,
             lines=[(ends, np.zeros(2))],

@@ -6,13 +6,15 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from html import escape
 from typing import Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from .._support.checks import Floats
 from .._support.labels import label_text
-from .._support.notebook import answered, page
+from .._support.notebook import answered, chart, log_ticks_of, page
 from .._support.render import Cells, Result, html_table, shorten, text_table
 from .._support.weights import effective_number
 from ..predictions import Predictions
@@ -374,14 +376,18 @@ class Validations(Result):
         return self.answer == "yes"
 
     @property
-    def summary(self) -> str:
-        """What was found, in plain words: how many targets pass, and what fails."""
+    def _counted(self) -> str:
         answers = [each.answer for each in self.targets.values()]
-        words = [
+        return (
             f"{len(answers)} targets: {answers.count('yes')} right, "
             f"{answers.count('no')} not right, {answers.count('cannot tell')} of which "
             "one cannot tell."
-        ]
+        )
+
+    @property
+    def summary(self) -> str:
+        """What was found, in plain words: how many targets pass, and what fails."""
+        words = [self._counted]
         for name, each in self.targets.items():
             words += [f"{name}: {each.verdicts[x].sentence}" for x in each.failures]
         return "\n".join(words)
@@ -415,6 +421,36 @@ class Validations(Result):
     def __str__(self) -> str:
         """Return the table of targets, and what fails in words."""
         return f"{text_table(*self._cells())}\n\n{self.summary}"
+
+    def __repr__(self) -> str:
+        """Return what was found, in words."""
+        return self.summary
+
+    def _repr_html_(self) -> str:
+        words = [escape(self._counted)]
+        for name, each in self.targets.items():
+            bad = [v for v in each.verdicts.values() if v.answer == each.answer]
+            said = "" if each.passed else f": {' '.join(v.sentence for v in bad)}"
+            words.append(answered(each.answer, f"{name}{said}"))
+        names = {-float(i): shorten(name, 24) for i, name in enumerate(self.targets)}
+        averages = [v.verdicts[AVERAGE].interval for v in self.targets.values()]
+        zms, low, high = np.log(np.maximum(np.array(averages, dtype=float), 1e-9)).T
+        places = np.array([*names])
+        figure = chart(
+            zms,
+            places,
+            labels=("⟨Z²⟩ of all rows; 1 is right", ""),
+            ticks=(log_ticks_of(np.concatenate([low, high])), names),
+            wrong=(low > 0) | (high < 0),
+            lines=[
+                (np.zeros(2), places[[0, -1]]),
+                *(
+                    (np.array([a, b]), np.full(2, y))
+                    for a, b, y in zip(low, high, names, strict=True)
+                ),
+            ],
+        )
+        return page(words, figure, {"Targets": html_table(*self._cells())})
 
 
 def along(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from .._support.checks import (
     check_uncertainty,
     rng_from,
 )
+from .._support.notebook import chart, page, ticks_of
+from .._support.render import html_table
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions
 from .laws import NORMAL, Law
@@ -129,7 +132,41 @@ class Distributions:
 
     def __repr__(self) -> str:
         """Return what there is, in words."""
-        return f"Distributions of {len(self)} rows; law {self.law.words}"
+        return "\n".join(self._sentences())
+
+    def _sentences(self) -> list[str]:
+        words = [f"Distributions of {len(self)} rows; the law is {self.law.words}."]
+        if len(self):
+            width = np.median(np.diff(self.interval(0.9)))
+            low, middle, high = np.quantile(self.location, (0, 0.5, 1))
+            words.append(
+                f"Locations between {low:.4g} and {high:.4g}, median {middle:.4g}; "
+                f"intervals of 90 % are {width:.4g} wide in the median."
+            )
+        return words
+
+    def _repr_html_(self) -> str:
+        words = [escape(each) for each in self._sentences()]
+        rows = np.unique(np.linspace(0, len(self) - 1, min(len(self), 40)).astype(int))
+        if not rows.size:
+            return page(words, "", {})
+        levels = (0.05, 0.25, 0.5, 0.75, 0.95)
+        some = self[rows]
+        quantiles = some.quantile(levels)
+        figure = chart(
+            rows.astype(np.float64),
+            quantiles[:, 2],
+            labels=("row", "median, and interval of 90 %"),
+            ticks=(ticks_of(rows.astype(np.float64)), ticks_of(quantiles)),
+            bars=(quantiles[:, 0], quantiles[:, -1]),
+        )
+        header = ("row", "mean", "std", *(f"{100 * each:g} %" for each in levels))
+        numbers = np.column_stack([some.mean, some.std, quantiles])
+        lines = [
+            (str(row), *(f"{x:.4g}" for x in line))
+            for row, line in zip(rows, numbers, strict=True)
+        ]
+        return page(words, figure, {"Some rows": html_table(header, lines)})
 
     @property
     def mean(self) -> Floats:

@@ -34,11 +34,17 @@ from ..maps import (
 )
 from ..monitoring.over_time import OverTime
 from ..plots import (
+    BEFORE_AFTER,
     draw_factors,
+    plot_adaptivity,
+    plot_calibration_curve,
     plot_confidence_curve,
     plot_errors,
     plot_local_zms,
     plot_monitor,
+    plot_pit_histogram,
+    plot_predictions,
+    plot_reliability_diagram,
     plot_z_histogram,
     share_zms_range,
 )
@@ -87,6 +93,7 @@ class Sketch:
 def sketches(results: Results) -> dict[str, list[Sketch]]:
     """Return what is to be drawn, by section."""
     return {
+        "Reliability": _in_pairs(_reliability(results)),
         "Local calibration": _local_calibration(results),
         "Over time": over_time(results.over_time),
         "Confidence curve": [Sketch("", _curves(results), _share_range)],
@@ -120,6 +127,55 @@ def draw(
                 pictures.append(Picture(svg, caption))
             drawn[section].append(Row(sketch.heading, tuple(pictures)))
     return drawn
+
+
+def _reliability(results: Results) -> list[tuple[str, Painter]]:
+    """Sketch what papers on uncertainty print, before and after in one picture."""
+    stages = results.stages
+    parts: list[tuple[str, Painter]] = []
+    if (diagram := stages[-1].reliability) is not None:
+        ence = _each(stages, lambda stage: f"{stage.reliability.ence:.2f}")
+        caption = (
+            f"Reliability diagram: RMSE against root mean variance in {diagram.n.size} "
+            f"bins of u; ENCE {ence}. Above the diagonal, u is too small "
+            "(overconfident)."
+        )
+        paint = partial(_together, stages, "reliability", plot_reliability_diagram)
+        parts.append((caption, paint))
+    area = _each(stages, lambda stage: f"{stage.coverage.area:.3f}")
+    caption = (
+        "Calibration curve: what intervals hold against what they claim; "
+        f"miscalibration area {area}. Below the diagonal is overconfident."
+    )
+    paint = partial(_together, stages, "coverage", plot_calibration_curve)
+    parts.append((caption, paint))
+    flat = _each(stages, lambda stage: "yes" if stage.pit.is_within else "no")
+    caption = (
+        "PIT histogram: where truths lie in their predicted distributions. A U is "
+        f"overconfident, a slope biased. All bins in the band: {flat}."
+    )
+    parts.append((caption, partial(_together, stages, "pit", plot_pit_histogram)))
+    final = stages[-1]
+    if final.rows.y_pred is not None:
+        caption = f"{final.name.capitalize()}: predictions with intervals of 90 %."
+        parts.append((caption, partial(plot_predictions, final.rows)))
+    return parts
+
+
+def _each(stages: Sequence[Stage], words: Callable[[Any], str]) -> str:
+    """Return what is said of each stage, by its name if there are several."""
+    if len(stages) == 1:
+        return words(stages[0])
+    return ", ".join(f"{words(stage)} {stage.name}" for stage in stages)
+
+
+def _together(stages: Sequence[Stage], field: str, plot: Painter, ax: Axes) -> None:
+    """Draw a result of every stage in the same axes."""
+    for stage in stages:
+        look = BEFORE_AFTER.get(stage.name, {})
+        if field == "pit":
+            look = look | {"fill": stage.name != "before"}
+        plot(getattr(stage, field), ax=ax, **look)
 
 
 def _local_calibration(results: Results) -> list[Sketch]:
@@ -230,8 +286,9 @@ def _local_caption(stage: Stage, name: str) -> str:
     if verdict.attainable is not None:
         valid += f", attainable {percent(verdict.attainable)}"
     parts.append(valid)
-    if verdict.band is not None and not local.is_grouped:
-        parts.append("the band holds ⟨Z²⟩ of every tenth of the rows")
+    if verdict.band is not None:
+        each = "label" if local.is_grouped else "tenth of the rows"
+        parts.append(f"the band holds ⟨Z²⟩ of every {each}, all at once")
     grey = int(np.count_nonzero(local.says_nothing(stage.validation.tolerance)))
     if grey:
         bins = "1 grey bin has" if grey == 1 else f"{grey} grey bins have"
@@ -284,12 +341,7 @@ def _label(ax: Axes, name: str) -> None:
 
 
 def _local(validation: Validation, name: str, ax: Axes) -> None:
-    plot_local_zms(
-        validation.local[name],
-        ax=ax,
-        tolerance=validation.tolerance,
-        band=validation.verdicts[name].band,
-    )
+    plot_adaptivity(validation.verdicts[name], ax=ax, tolerance=validation.tolerance)
     _label(ax, name)
 
 

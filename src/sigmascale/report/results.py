@@ -11,6 +11,14 @@ from .._support.progress import track
 from ..comparison import Comparison
 from ..exceptions import InvalidInputError
 from ..judging.confidence_curves import ConfidenceCurve, confidence_curve
+from ..judging.reliability import (
+    CalibrationCurve,
+    PITHistogram,
+    ReliabilityDiagram,
+    calibration_curve,
+    pit_histogram,
+    reliability_diagram,
+)
 from ..judging.tails import TailStatistics, tails
 from ..judging.validation import Validation
 from ..judging.verdicts import validate
@@ -43,6 +51,10 @@ class Stage:
         The verdicts on them.
     curve : ConfidenceCurve
         Their confidence curve.
+    reliability : ReliabilityDiagram or None
+        RMSE against uncertainty; None of errors that are all 0.
+    coverage, pit : CalibrationCurve, PITHistogram
+        Coverage at every level, and where truths lie in their distributions.
     z : ZScores
         The shape of their z-scores.
     tails : TailStatistics or None
@@ -53,19 +65,32 @@ class Stage:
     rows: Predictions
     validation: Validation
     curve: ConfidenceCurve
+    reliability: ReliabilityDiagram | None
+    coverage: CalibrationCurve
+    pit: PITHistogram
     z: ZScores
     tails: TailStatistics | None
 
     @classmethod
     def of(cls, name: str, validation: Validation, rng: Seed) -> Stage:
         """Return what is known of rows that were judged."""
-        rows, found = _rows(validation), None
+        rows, found, diagram = _rows(validation), None, None
         alike = rows.changed(weights=None)  # curves and tails take all rows alike
-        if rows.n_rows >= TAIL_ROWS and rows.errors.any():
-            found = tails(alike, confidence=validation.confidence, rng=rng)
-        shape = z_scores(rows.errors, rows.uncertainty)
-        curve = confidence_curve(alike, rng=rng)
-        return cls(name, rows, validation, curve, shape, found)
+        if rows.errors.any():
+            diagram = reliability_diagram(rows, rng=rng)
+            if rows.n_rows >= TAIL_ROWS:
+                found = tails(alike, confidence=validation.confidence, rng=rng)
+        return cls(
+            name=name,
+            rows=rows,
+            validation=validation,
+            curve=confidence_curve(alike, rng=rng),
+            reliability=diagram,
+            coverage=calibration_curve(rows),
+            pit=pit_histogram(rows),
+            z=z_scores(rows.errors, rows.uncertainty),
+            tails=found,
+        )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -16,6 +17,7 @@ from .._support.checks import (
     check_pair,
     refuse_other_order,
 )
+from .._support.notebook import page
 from .._support.notices import warn
 from .._support.progress import working
 from .._support.render import TableFormat, as_table, html_table, shorten
@@ -564,10 +566,12 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
             )
             raise InvalidInputError(msg)
 
-    def _repr_html_(self) -> str:
+    def _html_repr(self) -> str:
+        """Return what notebooks show; scikit-learn asks, and shows a diagram else."""
         if not hasattr(self, "recalibrators_"):
-            return repr(self)
-        return html_table(_HEADER, self._lines())
+            return str(super()._html_repr())
+        tables = {"Targets": html_table(_HEADER, self._lines())}
+        return page([escape(self.describe())], "", tables)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""
