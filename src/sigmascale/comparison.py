@@ -172,8 +172,8 @@ class Comparison(Result):
         return header, rows
 
     def __repr__(self) -> str:
-        """Return the table of the test set."""
-        return str(self)
+        """Return which is best, in words."""
+        return self.sentence
 
     def _repr_html_(self) -> str:
         found = [row.differences["crps"] for row in self.rows]
@@ -187,10 +187,10 @@ class Comparison(Result):
             np.array([*names]),
             labels=(f"CRPS of the test set, minus that of {names[0]}", ""),
             ticks=(ticks_of(np.concatenate([low, high])), names),
-            lines=[
-                (np.array(ends), np.array([y, y]))
-                for *ends, y in zip(low, high, names, strict=True)
-            ],
+            bars=(low, high),
+            wrong=low > 0,
+            lines=[(np.zeros(2), np.array([0.5, 0.5 - len(names)]))],
+            flat=True,
         )
         tables = {"Paired differences": html_table(*self._paired())}
         for which in ("test", "calibration"):

@@ -80,7 +80,7 @@ def section(page, heading):
 
 def verdicts_of(page):
     """The question, the sentence and the small print of each verdict, by column."""
-    cards = page[: page.index("<h2>Scores</h2>")].split('<div class="card">')[1:]
+    cards = page[: page.index("<h2>Reliability</h2>")].split('<div class="card">')[1:]
     item = r"<strong>(.*?)</strong>(.*?)(?:<small>(.*?)</small>)?\s*</div></li>"
     return [
         [tuple(map(text_of, found)) for found in re.findall(item, card, re.DOTALL)]
@@ -282,8 +282,8 @@ def test_sections_stand_in_their_order(page):
     assert re.findall(r"<h2>(.*?)</h2>", page) == [
         "Before",
         "After",
-        "Scores",
         "Reliability",
+        "Scores",
         "Local calibration",
         "Confidence curve",
         "Distribution of z",
@@ -337,7 +337,7 @@ def test_every_variable_is_drawn_before_and_after_with_the_same_range(page):
 
 def test_a_set_as_it_is_has_one_column_and_no_recalibration(words_only):
     page = report_html(BEFORE)
-    assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Scores"]
+    assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Reliability"]
     assert "recalibrated" not in text_of(page)
     assert len(svgs(page)) == 3 + 3 + 3
 

@@ -79,12 +79,14 @@ def chart(
     bars: tuple[Floats, Floats] | None = None,
     wrong: npt.NDArray[np.bool_] | None = None,
     lines: Iterable[tuple[Floats, Floats]] = (),
+    flat: bool = False,
 ) -> str:
-    """Return points as SVG, with vertical bars; those that are wrong stand out."""
+    """Return points as SVG, with bars, upright or flat; wrong ones stand out."""
     drawn = list(lines)
-    ends_x = np.concatenate([x, *(each for each, _ in drawn), list(ticks[0])])
-    ends_y = np.concatenate([y, *(bars or ()), *(each for _, each in drawn)])
-    ends_y = np.concatenate([ends_y, list(ticks[1])])
+    both = (x, y) if bars is None else (np.concatenate(bars), y)
+    both = both if flat or bars is None else (x, np.concatenate([y, *bars]))
+    ends_x = np.concatenate([both[0], *(each for each, _ in drawn), list(ticks[0])])
+    ends_y = np.concatenate([both[1], *(each for _, each in drawn), list(ticks[1])])
     left = 28 + 6.5 * max(map(len, ticks[1].values()), default=0)
 
     def scaled(values: Floats, ends: Floats, first: float, last: float) -> Floats:
@@ -123,10 +125,12 @@ def chart(
     if wrong is not None:
         colours = [VERMILION if each else BLUE for each in wrong]
     if bars is not None:
-        for a, low, high, colour in zip(
-            columns, up(bars[0]), up(bars[1]), colours, strict=True
+        left_end, right_end = map(across, bars) if flat else (columns, columns)
+        bottom, top = (heights, heights) if flat else map(up, bars)
+        for a, b, low, high, colour in zip(
+            left_end, right_end, bottom, top, colours, strict=True
         ):
-            path = f'x1="{a:.1f}" x2="{a:.1f}" y1="{low:.1f}" y2="{high:.1f}"'
+            path = f'x1="{a:.1f}" x2="{b:.1f}" y1="{low:.1f}" y2="{high:.1f}"'
             parts.append(f'<line {path} stroke="{colour}"/>')
     radius = 2.5 if x.size <= 100 else 1.5
     for a, b, colour in zip(columns, heights, colours, strict=True):

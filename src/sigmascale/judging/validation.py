@@ -441,14 +441,10 @@ class Validations(Result):
             places,
             labels=("⟨Z²⟩ of all rows; 1 is right", ""),
             ticks=(log_ticks_of(np.concatenate([low, high])), names),
+            bars=(low, high),
             wrong=(low > 0) | (high < 0),
-            lines=[
-                (np.zeros(2), places[[0, -1]]),
-                *(
-                    (np.array([a, b]), np.full(2, y))
-                    for a, b, y in zip(low, high, names, strict=True)
-                ),
-            ],
+            lines=[(np.zeros(2), np.array([0.5, places[-1] - 0.5]))],
+            flat=True,
         )
         return page(words, figure, {"Targets": html_table(*self._cells())})
 
