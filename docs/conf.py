@@ -40,7 +40,7 @@ exclude_patterns = [
     "_build",
     "auto_examples/*.ipynb",
     "gallery",  # its examples become pages of auto_examples
-    "paper/beyond.md",  # included by beyond.md
+    "paper/beyond.md",  # included by paper.md
     # included by verdicts.md, recalibration.md, drift.md and distributions.md
     "studies/*.md",
 ]
@@ -94,15 +94,9 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
-# Only the reference and the gallery have so many pages that a list of them helps.
-HERE = Path(__file__).parent
-html_sidebars = {
-    path.relative_to(HERE).with_suffix("").as_posix(): []
-    for folder in (HERE, HERE / "paper")
-    for path in folder.glob("*.md")
-}
+html_sidebars = {"index": []}
 html_theme_options = {
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "navbar_align": "left",
     "navigation_with_keys": False,
     "footer_start": ["copyright"],

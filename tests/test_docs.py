@@ -231,9 +231,31 @@ def test_links_between_pages_lead_to_files_that_exist(page):
 
 
 def test_every_page_is_in_the_contents():
-    contents = (DOCS / "index.md").read_text("utf-8").split("{toctree}")[1]
-    pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
-    assert pages <= set(contents.split())
+    trees = [
+        (page.parent, entry)
+        for page in PAGES
+        for tree in re.findall(r"{toctree}\n(.*?)```", page.read_text("utf-8"), re.S)
+        for entry in tree.split()
+    ]
+    found = {(folder / f"{entry}.md").resolve() for folder, entry in trees}
+    assert {path.resolve() for path in DOCS.glob("*.md")} - found == {DOCS / "index.md"}
+
+
+def test_no_page_advises_to_install_what_is_not_published():
+    for page in PAGES:
+        assert not re.search(r"pip install [\"']?sigmascale", page.read_text("utf-8"))
+
+
+WORDS = ("reliability diagram", "overconfident", "heteroscedastic", "PIT", "notebook")
+WORDS += ("sharpness", "conditional calibration")
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_word_of_the_field_is_found_in_the_docs(word):
+    texts = {page.stem: page.read_text("utf-8") for page in PAGES}
+    hits = [name for name, text in texts.items() if word.lower() in text.lower()]
+    assert len(hits) > 1
+    assert "glossary" in hits or word == "notebook"
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,18 @@
 """The examples in the order of reading: the first ones by name, then the others."""
 
 FIRST = (
-    "plot_first_validation.py",
+    "plot_gaussian_process.py",
+    "plot_random_forest.py",
+    "plot_deep_ensemble.py",
+    "plot_chemprop_csv.py",
+    "plot_forces.py",
+    "plot_distributions.py",
+    "plot_targets.py",
+    "plot_drift.py",
+    "plot_updates.py",
+    "plot_shift.py",
+    "plot_categories.py",
     "plot_paper_figures.py",
-    "plot_consistency_adaptivity.py",
-    "plot_choosing.py",
-    "plot_raked_factors.py",
-    "plot_few_rows.py",
 )
 
 

@@ -90,9 +90,10 @@ def test_the_whole_demo_takes_less_than_half_a_minute(
 def test_the_commands_of_the_readme_work_as_pasted(sigmascale, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_demo(tmp_path, 20_000)
-    section = README.read_text("utf-8").split("## From the command line\n")[1]
+    section = README.read_text("utf-8").split("## Command line\n")[1]
     block = re.search(r"```console\n(.*?)```", section, re.DOTALL)[1]
     lines = re.findall(r"^\$ (.*)$", block, re.MULTILINE)
-    assert len(lines) == 4
-    # "The last one finds what is left, a few per cent in places."
-    assert [typed(line, sigmascale) for line in lines] == [1, 0, 0, 1]
+    assert len(lines) == 5
+    *first, last = [typed(line, sigmascale) for line in lines]
+    assert first == [1, 0, 0, 0]
+    assert last in (0, 1, 4)  # little is left: whether it is found is chance

@@ -8,8 +8,8 @@ from .._support.drawing import BLUE, DARK, VERMILION
 from ..judging.bin_numbers import BinScan
 from ..judging.confidence_curves import confidence_curve
 from ..judging.intervals import wilson_limits
-from ..plots import plot_local_zms, share_zms_range
-from .study import BINNED, ISOTONIC, JOINT, Beyond, StudyData, in_notation, measure_set
+from ..plots import plot_local_zms
+from .study import ISOTONIC, JOINT, Beyond, StudyData, in_notation, measure_set
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 # Okabe-Ito colours, told apart by all readers
 COLOURS = {"u": BLUE, "X1": VERMILION, "X2": "#009E73"}
 LABELS = {"u": "$u$", "X1": "$X_1$", "X2": "$X_2$"}
+WORDS = {
+    "u": "uncertainty $u$",
+    "X1": "molecular mass $X_1$",
+    "X2": "fraction of hetero-atoms $X_2$",
+}
 
 
 def _letter(ax: Axes, letter: str) -> None:
@@ -116,18 +121,25 @@ def _explain_lines(ax: Axes) -> None:
 
 
 def figure3(beyond: Beyond) -> Figure:
-    """Draw the local ZMS of the test set: isotonic, bins of u, and the best joint."""
+    """Draw the local ZMS of the test set: as it came, isotonic, and the best joint."""
     from matplotlib.figure import Figure
 
     test = in_notation(beyond.data.test)
-    figure = Figure(figsize=(11.0, 8.5), layout="constrained")
-    axes = figure.subplots(3, 3)
-    for row, name in zip(axes, (ISOTONIC, BINNED, JOINT), strict=True):
-        u = beyond.uncertainties[name]
+    figure = Figure(figsize=(10.0, 6.6), layout="constrained")
+    axes = figure.subplots(3, 3, sharey=True)
+    drawn: list[float] = []
+    shown = {"before": "none", ISOTONIC: ISOTONIC, JOINT: JOINT}
+    for row, (name, method) in zip(axes, shown.items(), strict=True):
+        u = beyond.uncertainties[method]
         local = measure_set(test, beyond.seed, u=u, ties=test.uncertainty).local
         for ax, (x, result) in zip(row, local.items(), strict=True):
-            plot_local_zms(result, ax=ax)
-            ax.set_xlabel(LABELS[x])
-        row[0].set_ylabel(f"{name}\n" + row[0].get_ylabel())
-    share_zms_range(axes.flat)
+            legend = plot_local_zms(result, ax=ax).get_legend()
+            assert legend is not None
+            # the text below the figure says what the colours are
+            ax.set_title(legend.get_title().get_text(), loc="left", fontsize=9)
+            legend.remove()
+            ax.set(xlabel=WORDS[x], ylabel="")
+            drawn += [*result.zms, *result.high]
+        row[0].set_ylabel(f"{name}\nlocal ⟨Z²⟩")
+    axes[0, 0].set_ylim(0.8 * min(drawn), 1.2 * max(drawn))
     return figure
