@@ -44,7 +44,7 @@ def components(atoms):
 
 known, new = components(structure < 200), components(structure >= 200)
 before = ss.validate(new)
-print(before)
+print(repr(before))
 
 # %%
 # One factor for each element mends it.
@@ -52,7 +52,7 @@ print(before)
 recalibrator = ss.Recalibrator(ss.CategoryScaling(by="element")).fit(known)
 print(recalibrator)
 after = ss.validate(recalibrator.apply(new))
-print(after)
+print(repr(after))
 
 # %%
 # The band holds <Z²> of both elements at once. Without ``groups`` it would be too
