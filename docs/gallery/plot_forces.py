@@ -58,7 +58,7 @@ print(repr(after))
 # The band holds <Z²> of both elements at once. Without ``groups`` it would be too
 # narrow: 7,200 components of 200 structures know less than 7,200 independent ones.
 
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained", sharey=True)
+figure, axes = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 for ax, found, title in zip(axes, (before, after), ("before", "after"), strict=True):
     plots.plot_adaptivity(found.verdicts["element"], ax=ax)
     ax.set_title(title)
