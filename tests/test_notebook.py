@@ -61,12 +61,18 @@ def test_sentences_come_before_a_figure_and_tables_are_folded(shown):
 
 def test_verdicts_show_each_answer_in_its_colour():
     page = FOUND._repr_html_()
-    expected = [f"{v.answer} {v.sentence}" for v in FOUND.verdicts.values()]
-    assert sentences(page) == expected
+    shown = [
+        each.split(" ", 2 if each.startswith("cannot") else 1)[-1]
+        for each in sentences(page)
+    ]
+    assert shown == FOUND.sentences == repr(FOUND).splitlines()
     colours = dict(re.findall(r"background:(#\w+);[^>]*>([^<]+)</span>", page))
     answers = {verdict.answer for verdict in FOUND.verdicts.values()}
     assert set(colours.values()) == answers
     assert len(colours) == len(answers) > 1
+    for verdict in FOUND.verdicts.values():
+        if verdict.sentence in shown:
+            assert f"{verdict.answer} {verdict.sentence}" in sentences(page)
 
 
 def test_predictions_tell_what_they_are_and_how_large_errors_and_u_are():

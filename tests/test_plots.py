@@ -30,7 +30,6 @@ from sigmascale import (
     pit_histogram,
     reliability_diagram,
     validate,
-    zms,
 )
 from sigmascale.datasets import load_health, make_molecules
 from sigmascale.exceptions import InvalidInputError
@@ -46,7 +45,6 @@ from sigmascale.plots import (
     plot_pit_histogram,
     plot_predictions,
     plot_reliability_diagram,
-    plot_z_histogram,
     share_zms_range,
     summary,
 )
@@ -96,7 +94,6 @@ PLOTS = {
     "pit_histogram": lambda **kw: plot_pit_histogram(PIT, **kw),
     "predictions": lambda **kw: plot_predictions(HEALTH, **kw),
     "errors": lambda **kw: plot_errors(E, U, **kw),
-    "z_histogram": lambda **kw: plot_z_histogram(E, U, **kw),
 }
 every_plot = pytest.mark.parametrize("plot", PLOTS.values(), ids=PLOTS)
 
@@ -250,7 +247,7 @@ def test_a_tolerance_that_is_no_factor_above_1_is_refused(tolerance):
 def test_a_short_name_of_a_color_does_not_clash_with_the_default():
     assert same_color(line(plot_local_zms(LOCAL, c="k"), "valid").get_color(), "k")
     assert same_color(
-        plot_z_histogram(E, U, fc="k").patches[0].get_facecolor()[:3], "k"
+        plot_pit_histogram(PIT, fc="k").patches[0].get_facecolor()[:3], "k"
     )
 
 
@@ -278,12 +275,11 @@ def test_something_that_is_no_result_is_refused(plot, kind):
         plot(E)
 
 
-@pytest.mark.parametrize("plot", [plot_errors, plot_z_histogram])
-def test_rows_are_checked_as_everywhere(plot):
+def test_rows_are_checked_as_everywhere():
     with pytest.raises(InvalidInputError, match="`uncertainty` must be strictly posi"):
-        plot([1.0, 2.0], [1.0, 0.0])
+        plot_errors([1.0, 2.0], [1.0, 0.0])
     with pytest.raises(InvalidInputError, match="same number of rows; found 2 and 3"):
-        plot([1.0, 2.0], [1.0, 1.0, 1.0])
+        plot_errors([1.0, 2.0], [1.0, 1.0, 1.0])
 
 
 @pytest.mark.parametrize(
@@ -295,7 +291,7 @@ def test_the_smallest_sets_are_drawn_without_a_warning(error, uncertainty):
     curve = confidence_curve(error, uncertainty, n_draws=9)
     for ax in (
         plot_errors(error, uncertainty),
-        plot_z_histogram(error, uncertainty),
+        plot_pit_histogram(pit_histogram(error, uncertainty)),
         plot_confidence_curve(curve),
     ):
         low, high = draw(ax).get_ylim()
@@ -781,57 +777,13 @@ def test_a_number_of_points_that_is_none_is_refused(wrong):
         plot_errors(E, U, max_points=wrong)
 
 
-# --- z histogram --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("plot", [plot_errors, plot_z_histogram])
-def test_predictions_are_drawn_as_their_errors_and_uncertainties(plot):
-    by_arrays, by_rows = plot(E, U), plot(Predictions(error=E, y_std=U))
+def test_predictions_are_drawn_as_their_errors_and_uncertainties():
+    by_arrays, by_rows = plot_errors(E, U), plot_errors(Predictions(error=E, y_std=U))
     for one, other in zip(by_arrays.lines, by_rows.lines, strict=True):
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
     assert note(by_arrays) == note(by_rows)
     with pytest.raises(InvalidInputError, match="Predictions"):
-        plot(Predictions(error=E, y_std=U), U)
-
-
-def test_a_histogram_of_weighted_predictions_is_that_of_repeated_rows():
-    twice = plot_z_histogram(
-        Predictions(error=E, y_std=U, weights=np.full(E.size, 2.0))
-    )
-    assert note(twice) == note(plot_z_histogram(E, U))
-    heavy = Predictions(error=E, y_std=U, weights=1.0 + HEAVY)
-    rows = np.repeat(np.arange(E.size), 1 + HEAVY)
-    assert note(plot_z_histogram(heavy)) == note(plot_z_histogram(E[rows], U[rows]))
-
-
-def test_the_histogram_is_the_density_of_z_and_the_line_the_standard_normal():
-    rng = np.random.default_rng(0)
-    z = rng.uniform(-3.9, 3.9, 1000)
-    ax = draw(plot_z_histogram(2 * z, np.full(1000, 2.0)))
-    density, edges, _ = ax.patches[0].get_data()
-    np.testing.assert_allclose(density, np.histogram(z, edges, density=True)[0])
-    assert np.sum(density * np.diff(edges)) == pytest.approx(1)
-    normal = line(ax, "standard normal")
-    np.testing.assert_allclose(normal.get_ydata(), stats.norm.pdf(normal.get_xdata()))
-    assert note(ax).endswith(f"= {zms(z, np.ones(1000)):.3g}")
-
-
-def test_what_lies_beyond_the_axis_is_in_the_edge_bins_and_the_legend_says_so():
-    z = np.concatenate([stats.norm.ppf(np.linspace(0.01, 0.99, 997)), [-50, 60, 70]])
-    ax = plot_z_histogram(z, np.ones(1000))
-    density, edges, _ = ax.patches[0].get_data()
-    rows = density * np.diff(edges) * 1000
-    assert rows[0] == pytest.approx(1)
-    assert rows[-1] == pytest.approx(2)
-    assert rows.sum() == pytest.approx(1000)
-    assert "3 beyond ±4 in edge bins" in note(ax)
-
-
-def test_the_normal_remains_visible_however_wrong_the_uncertainties_are():
-    for factor in (1e-3, 1, 1e3):
-        ax = plot_z_histogram(factor * E, U)
-        assert 4 <= ax.get_xlim()[1] <= 10
-        assert ax.get_ylim()[1] > stats.norm.pdf(0)
+        plot_errors(Predictions(error=E, y_std=U), U)
 
 
 @pytest.fixture

@@ -66,7 +66,6 @@ __all__ = [
     "plot_pit_histogram",
     "plot_predictions",
     "plot_reliability_diagram",
-    "plot_z_histogram",
     "share_zms_range",
     "summary",
 ]
@@ -774,53 +773,6 @@ def summary(
     for letter, ax in zip("abcd", panels, strict=True):
         ax.set_title(letter, loc="left", fontweight="bold")
     return figure
-
-
-def plot_z_histogram(
-    error: Any, uncertainty: Any = None, *, ax: Axes | None = None, **style: Any
-) -> Axes:
-    """Plot the density of z = error / uncertainty against the standard normal.
-
-    The edge bins hold what lies beyond the axis; the legend counts it.
-
-    Parameters
-    ----------
-    error : array-like of shape (n,), or Predictions
-        Errors, reference minus prediction; or Predictions, which hold all of the rows.
-    uncertainty : array-like of shape (n,)
-        Standard uncertainties, strictly positive; not beside Predictions.
-    ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure.
-    **style
-        Properties of the histogram, a Matplotlib patch.
-
-    Examples
-    --------
-    >>> plot_z_histogram([0.1, -0.3, 0.2], [0.1, 0.2, 0.1]).get_ylabel()
-    'density'
-    """
-    predictions = as_predictions(error, uncertainty)
-    ax = axes_for(ax)
-    z = predictions.z
-    # The normal must remain visible, so that the axis never reaches beyond 10.
-    limit = float(np.clip(np.ceil(np.quantile(np.abs(z), 0.99)), 4, 10))
-    clipped = np.clip(z, -limit, limit)
-    n_bins = 1 + 2 * int(np.clip(2 * np.cbrt(z.size), 8, 40))
-    density, edges = np.histogram(
-        clipped, n_bins, (-limit, limit), density=True, weights=predictions.weights
-    )
-    look: Look = {"alpha": 0.5, "label": "z = E/u"}
-    look |= {} if "color" in style else {"facecolor": BLUE}
-    ax.stairs(density, edges, fill=True, **styled(style, look, patch=True))
-    grid = np.linspace(-limit, limit, 401)
-    normal = np.exp(-(grid**2) / 2) / math.sqrt(2 * math.pi)
-    ax.plot(grid, normal, color=BLACK, linewidth=1.3, label="standard normal")
-    ax.set(xlim=(-limit, limit), xlabel="z = E/u", ylabel="density")
-    notes = [f"⟨Z²⟩ = {predictions.mean(predictions.z2):.3g}"]
-    if beyond := np.count_nonzero(np.abs(z) > limit):
-        notes.append(f"{beyond} beyond ±{limit:g} in edge bins")
-    legend_above(ax, 0, 1.03 * max(density.max(), normal.max()), *notes)
-    return ax
 
 
 def _plot_bins(

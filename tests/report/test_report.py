@@ -286,7 +286,6 @@ def test_sections_stand_in_their_order(page):
         "Scores",
         "Local calibration",
         "Confidence curve",
-        "Distribution of z",
         "Tails",
         "Errors against uncertainties",
         "How the uncertainties were recalibrated",
@@ -339,13 +338,13 @@ def test_a_set_as_it_is_has_one_column_and_no_recalibration(words_only):
     page = report_html(BEFORE)
     assert re.findall(r"<h2>(.*?)</h2>", page)[:2] == ["As they are", "Reliability"]
     assert "recalibrated" not in text_of(page)
-    assert len(svgs(page)) == 3 + 3 + 3
+    assert len(svgs(page)) == 3 + 3 + 2
 
 
 def test_a_set_without_features_and_with_two_rows_is_reported():
     page = page_of([0.1, -0.3], [0.1, 0.2])
     assert "No feature was examined" in text_of(page)
-    assert len(svgs(page)) == 3 + 4
+    assert len(svgs(page)) == 3 + 3
 
 
 def test_errors_that_are_all_zero_are_reported():
@@ -420,7 +419,7 @@ def test_identifiers_are_unique_and_every_reference_has_its_target(page):
 
 def test_every_picture_has_a_title_and_a_description(page):
     drawn = svgs(page)
-    assert len(drawn) == 3 + 2 * 3 + 2 * 3 + 3
+    assert len(drawn) == 3 + 2 * 3 + 2 * 2 + 3
     for svg in drawn:
         title, description = svg[0], svg[1]
         assert (title.tag, description.tag) == ("title", "desc")
@@ -446,7 +445,7 @@ def test_ten_features_stay_below_three_megabytes():
     features = {f"feature {i}": rng.normal(size=n) for i in range(10)}
     u = rng.uniform(1, 2, n)
     page = page_of(rng.normal(scale=u), u, features, recalibrated=1.1 * u)
-    assert len(svgs(page)) == 3 + 2 * 11 + 3 * 2 + 11
+    assert len(svgs(page)) == 3 + 2 * 11 + 2 * 2 + 11
     assert len(page.encode()) < 3_000_000
 
 

@@ -137,7 +137,8 @@ def chart(
         where = f'cx="{a:.1f}" cy="{b:.1f}"'
         parts.append(f'<circle {where} r="{radius}" fill="{colour}"/>')
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" style="max-width:100%;height:auto" '
         f'font-family="sans-serif" font-size="11">{"".join(parts)}</svg>'
     )
 

@@ -262,14 +262,18 @@ class Validation(Result):
     @property
     def sentences(self) -> list[str]:
         """The verdicts in words, with one sentence for variables that agree."""
+        return [sentence for _, sentence in self._answered()]
+
+    def _answered(self) -> list[tuple[Answer, str]]:
+        """Return each of the sentences, with its answer."""
         found: dict[Any, list[Verdict]] = {}
         for name, each in self.verdicts.items():
             key = (each.answer, each.limits is None)
             alike = each.sentence.startswith("Along")
             found.setdefault(key if alike else name, []).append(each)
         return [
-            group[0].sentence if len(group) == 1 else self._together(group)
-            for group in found.values()
+            (g[0].answer, g[0].sentence if len(g) == 1 else self._together(g))
+            for g in found.values()
         ]
 
     def _together(self, group: list[Verdict]) -> str:
@@ -342,7 +346,7 @@ class Validation(Result):
         return "\n".join(self.sentences)
 
     def _repr_html_(self) -> str:
-        words = [answered(v.answer, v.sentence) for v in self.verdicts.values()]
+        words = [answered(*each) for each in self._answered()]
         tables = {"Evidence": html_table(*self._cells())}
         return page(words, self.local[UNCERTAINTY].chart(), tables)
 

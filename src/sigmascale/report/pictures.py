@@ -45,7 +45,6 @@ from ..plots import (
     plot_pit_histogram,
     plot_predictions,
     plot_reliability_diagram,
-    plot_z_histogram,
     share_zms_range,
 )
 from ..predictions import Predictions
@@ -97,7 +96,6 @@ def sketches(results: Results) -> dict[str, list[Sketch]]:
         "Local calibration": _local_calibration(results),
         "Over time": over_time(results.over_time),
         "Confidence curve": [Sketch("", _curves(results), _share_range)],
-        "Distribution of z": [Sketch("", _z_scores(results))],
         "Errors against uncertainties": [Sketch("", _errors(results))],
         "Factors": _factors(results),
     }
@@ -219,19 +217,6 @@ def _curves(results: Results) -> list[tuple[str, Painter]]:
         (
             _curve_caption(stage.name, stage.curve),
             partial(plot_confidence_curve, stage.curve),
-        )
-        for stage in results.stages
-    ]
-
-
-def _z_scores(results: Results) -> list[tuple[str, Painter]]:
-    """Distributions of z."""
-    return [
-        (
-            f"{stage.name.capitalize()}: mean {stage.z.mean:+.2f}, root mean square "
-            f"{stage.z.rms:.2f}; {percent(stage.z.beyond, 2)} of the rows are beyond "
-            f"three times that, against {percent(0.0027, 2)} of normal ones.",
-            partial(plot_z_histogram, stage.rows),
         )
         for stage in results.stages
     ]
