@@ -94,7 +94,7 @@ html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "start": []}  # which have no pages below
 html_theme_options = {
     "header_links_before_dropdown": 5,
     "navbar_align": "left",

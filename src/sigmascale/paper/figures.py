@@ -125,7 +125,7 @@ def figure3(beyond: Beyond) -> Figure:
     from matplotlib.figure import Figure
 
     test = in_notation(beyond.data.test)
-    figure = Figure(figsize=(10.0, 6.6), layout="constrained")
+    figure = Figure(figsize=(10.0, 5.4), layout="constrained")
     axes = figure.subplots(3, 3, sharey=True)
     drawn: list[float] = []
     shown = {"before": "none", ISOTONIC: ISOTONIC, JOINT: JOINT}
@@ -138,7 +138,7 @@ def figure3(beyond: Beyond) -> Figure:
             # the text below the figure says what the colours are
             ax.set_title(legend.get_title().get_text(), loc="left", fontsize=9)
             legend.remove()
-            ax.set(xlabel=WORDS[x], ylabel="")
+            ax.set(xlabel=WORDS[x] if name == JOINT else "", ylabel="")
             drawn += [*result.zms, *result.high]
         row[0].set_ylabel(f"{name}\nlocal ⟨Z²⟩")
     axes[0, 0].set_ylim(0.8 * min(drawn), 1.2 * max(drawn))
