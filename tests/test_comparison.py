@@ -205,7 +205,7 @@ def test_the_html_has_both_sets_and_escapes_every_name(molecules):
     assert page.count("<td>&lt;b&gt;bold&lt;/b&gt;</td>") == 3
     tags = set(re.findall(r"</?(\w+)", page))
     table = {"table", "thead", "tbody", "tr", "th", "td"}
-    figure = {"svg", "rect", "text", "circle", "polyline"}
+    figure = {"svg", "rect", "text", "circle", "line", "polyline"}
     assert tags == table | figure | {"p", "div", "details", "summary"}
 
 

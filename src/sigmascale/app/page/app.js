@@ -267,7 +267,7 @@ function pictures(found, slot) {
       {},
       el("button", { type: "button", "data-key": `draw ${slot}`, disabled: Boolean(state.job), onclick: () => picture(slot) }, "Draw the other pictures"),
       " ",
-      el("span.hint", {}, "Confidence curve, distribution of z, errors; and the report."),
+      el("span.hint", {}, "Reliability, confidence curve, errors; and the report."),
     );
   }
   const rest = found.pictures.filter((each) => !each.title.startsWith("Local calibration"));
