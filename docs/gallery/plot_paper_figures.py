@@ -67,3 +67,11 @@ _ = plots.plot_pit_histogram(ss.pit_histogram(raw), ax=ax)
 
 fig, ax = plt.subplots(layout="constrained")
 _ = plots.plot_predictions(recalibrated, coverage=0.9, ax=ax)
+
+# %%
+# **Along an input**: conditional calibration, <Z²> in bins of a feature, with the band
+# that holds every tenth of the rows at once. Where it leaves out 1, uncertainties are
+# wrong for that kind of input.
+
+fig, ax = plt.subplots(layout="constrained")
+_ = plots.plot_adaptivity(ss.validate(recalibrated).verdicts["age"], ax=ax)

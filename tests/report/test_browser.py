@@ -143,7 +143,7 @@ PICTURES = """[...document.querySelectorAll('svg.plot')].map(svg => {
 def test_all_pictures_are_drawn_and_hold_their_text(browser, reports, name, width):
     browser.open(reports / f"{name}.html", width=width)
     pictures = browser.run(PICTURES)
-    assert len(pictures) == {"whole": 15, "nasty": 24, "small": 4}[name]
+    assert len(pictures) == {"whole": 16, "nasty": 25, "small": 6}[name]
     for picture in pictures:
         assert picture["width"] > 250
         assert picture["height"] > 150
