@@ -4,6 +4,8 @@ FIRST = (
     "plot_gaussian_process.py",
     "plot_random_forest.py",
     "plot_deep_ensemble.py",
+    "plot_quantile_model.py",
+    "plot_intervals_mapie.py",
     "plot_chemprop_csv.py",
     "plot_forces.py",
     "plot_distributions.py",
