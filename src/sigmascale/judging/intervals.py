@@ -43,9 +43,8 @@ LARGEST_VALUES = 60  # of a simulated sample; the others are summed by their mom
 LIGHT = 200.0  # degrees of freedom beyond which errors are as good as normal
 MOST_FITTED = 10_000  # rows that a law is fitted to
 REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
-SAME_ZEROS = (
-    0.1  # difference of the shares of errors that are 0, in laws that are alike
-)
+ALIKE = 0.05  # chance by which laws that are alike look as different, at least
+SKEWED = 2.81  # by chance, laws that are symmetric look so in one per cent
 HEAVIER = 9.0  # twice the log-likelihood that the heaviest tail not ruled out may lose
 
 Weights = tuple[slice, Floats]  # some of the resamples, and their weights
@@ -212,7 +211,7 @@ def interval_of_all(
     """
     n, mean = total_of(values.size, weights), mean_of(values, weights)
     d = values - mean
-    by_row = float(np.sum(d * d if weights is None else weights * d * d))
+    by_row = float(d @ (d if weights is None else weights * d))
     if by_row == 0:
         return mean, mean, float(n)
     of_units = weights
@@ -224,7 +223,7 @@ def interval_of_all(
         if weights is not None:
             of_units = sum_by_code(groups, weights, n_groups)
     if of_units is None:
-        second = float(np.sum(d * d)) * d.size / max(1, d.size - 1)
+        second = float(d @ d) * d.size / max(1, d.size - 1)
         df = max(1.0, d.size - 1)
     else:
         # a heavy row, or group, draws the mean towards itself
@@ -232,7 +231,7 @@ def interval_of_all(
         df = max(1.0, effective_number(of_units**2) - 1)
     # of few groups, or few that weigh much, the spread is not known well
     quantile = float(stats.t.ppf(0.5 + level / 2, df))
-    third = np.sum(d**3) if skewed else 0.0
+    third = d @ (d * d) if skewed else 0.0
     low, high = abc_limits(n, mean, second, third, quantile)
     effective = n * min(1.0, by_row / max(second, 1e-300))
     return float(low), float(high), effective
@@ -608,12 +607,13 @@ def average_of(
       only the errors that are there;
     * that of a Student's t whose degrees of freedom were fitted to the set: the mean of
       z², divided by its true value, then has a known distribution. Its upper limit is
-      that of the heaviest tail that the set does not rule out.
+      that of the heaviest tail that the set does not rule out; of skewed errors, by the
+      side that has most of the sum of z².
 
     A lower limit is also taken from sets whose largest z² were reduced, which can only
     make the mean smaller: a few more enormous errors never make uncertainties look
-    better. If there are other rows, and tails here are not heavier than there, these
-    tell how heavy tails may be.
+    better. If there are other rows with a law that is alike, but for its scale, and
+    tails here are not heavier than there, these tell how heavy tails may be.
     """
     z2, groups, weights = rows.z2, rows.group_codes, rows.weights
     mean = rows.mean(z2)
@@ -622,10 +622,12 @@ def average_of(
     low, high, n_effective = interval_of_all(z2, groups, level, weights)
     low = max(0.0, low)
     nu, nu_low = fit_nu(rows.z, weights)
-    if rest is not None:
-        zeros = abs(rows.mean(rows.z == 0) - rest.mean(rest.z == 0))
+    side = _heavier_side(rows.z, weights)
+    if side is not None:
+        nu_low = min(nu_low, fit_nu(rows.z[side], _some(weights, side))[1])
+    if rest is not None and _are_alike(rows.z, rest.z):
         known = fit_nu(rest.z, rest.weights)[1]
-        if zeros < SAME_ZEROS and nu >= known:
+        if nu >= known:
             nu_low = max(nu_low, known)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
@@ -635,6 +637,34 @@ def average_of(
         limited = np.minimum(z2, quantile_of(z2, 1 - share, weights))
         low = max(low, interval_of_all(limited, groups, level, weights)[0])
     return Average(mean, low, high, level, nu, nu_low, n_effective)
+
+
+def _some(weights: Floats | None, which: Any) -> Floats | None:
+    return None if weights is None else weights[which]
+
+
+def _heavier_side(z: Floats, weights: Floats | None) -> npt.NDArray[np.bool_] | None:
+    """Return the z-scores of the side that has most of z², if sides are not alike.
+
+    The test is that of symmetry about 0: the largest difference of the shares beyond x
+    and beyond -x, for any x, is like that of a Wiener process from 0.
+
+    References
+    ----------
+    C. C. Butler, Ann. Math. Statist. 40, 2209 (1969).
+    """
+    sign, order = np.sign(z), np.argsort(-np.abs(z))
+    signed = sign if weights is None else weights * sign
+    off = float(np.abs(np.cumsum(signed[order])).max())
+    if off <= SKEWED * np.sqrt(np.sum(signed**2)):
+        return None
+    return sign == (1 if np.sum(signed * z**2) > 0 else -1)
+
+
+def _are_alike(z: Floats, others: Floats) -> bool:
+    """Return whether z-scores may have the same law, but for their scale."""
+    one, two = (x / max(float(np.mean(np.abs(x))), 1e-300) for x in (z, others))
+    return float(stats.ks_2samp(one, two, method="asymp").pvalue) > ALIKE
 
 
 def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:

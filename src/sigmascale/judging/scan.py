@@ -56,6 +56,7 @@ DRAWN_AT_ONCE = 50  # sets
 MOST_SHUFFLED = 50_000  # rows with weights or groups; of more, some are taken
 N_FOLDS, LEAST_LEARNED, MOST_LEARNED = 2, 60, 25_000  # folds and rows of trees
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
+CAP = 12.0  # times the mean; of larger z², so much is compared
 TENTH, FLAG = 0.1, 0.05  # share of the rows, or of a label, that a yes is about
 
 Some = npt.NDArray[np.bool_]  # which of the bins
@@ -273,6 +274,12 @@ class Scale:
         low, high = (np.sqrt(x / (p * x + q)) for x in found)
         return np.sqrt(t / (p * t + q)), low, high
 
+    def value(self, n1: Floats, s1: Floats, n: float, total: float) -> Floats:
+        """Return the factors of u."""
+        s1 = np.maximum(s1, 0.5 * total / n)  # of a region without any error
+        value: Floats = np.sqrt(s1 / n1 / (total / n))
+        return value
+
 
 class Shift:
     """Compares the means of something, as differences, in units of their spread."""
@@ -293,9 +300,13 @@ class Shift:
         self, n1: Floats, s1: Floats, n: float, total: float, critical: Floats
     ) -> tuple[Floats, Floats, Floats]:
         """Return differences from the mean of all, with their limits."""
-        off = s1 / n1 - total / n
+        off = self.value(n1, s1, n, total)
         half = np.sqrt(critical * self.variance * (n - n1) / (n1 * n))
         return off, off - half, off + half
+
+    def value(self, n1: Floats, s1: Floats, n: float, total: float) -> Floats:
+        """Return differences from the mean of all."""
+        return s1 / n1 - total / n
 
 
 Measure = Scale | Shift
@@ -322,7 +333,9 @@ class Band:
     what : str
         What is compared: "z2", "z" or the name of limits.
     sums : array of shape (n_bins,)
-        The same, summed by bin.
+        The same, summed by bin, without what the largest z² exceed a cap by.
+    all_sums : array of shape (n_bins,)
+        The same with it.
     measure : Scale or Shift
         How it is compared.
     critical : array
@@ -332,6 +345,7 @@ class Band:
     variable: ScannedVariable
     what: str
     sums: Floats
+    all_sums: Floats
     measure: Measure
     critical: Floats
 
@@ -353,9 +367,17 @@ class Band:
     @cached_property
     def regions(self) -> tuple[Floats, Floats, Floats]:
         """The mean of each region relative to that of all, and its limits."""
-        n, total = float(self.variable.sizes.sum()), float(self.sums.sum())
-        critical = self.critical[self.variable.runs[2]]
-        return self.measure.limits(self.n, self._summed(self.sums), n, total, critical)
+        sums = self._summed(self.sums), self._summed(self.all_sums)
+        return self._limits(self.n, *sums, self.critical[self.variable.runs[2]])
+
+    def _limits(
+        self, n1: Floats, s1: Floats, all_s1: Floats, critical: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Return means with limits, which hold them whatever the cap has cut off."""
+        n = float(self.variable.sizes.sum())
+        _, low, high = self.measure.limits(n1, s1, n, float(self.sums.sum()), critical)
+        value = self.measure.value(n1, all_s1, n, float(self.all_sums.sum()))
+        return value, np.minimum(low, value), np.maximum(high, value)
 
     @cached_property
     def matters(self) -> Some:
@@ -421,8 +443,8 @@ class Band:
             self.variable.runs,
         )
         n1, s1, critical = self.n, self._summed(sums), self.critical[scale]
-        n_all, all_sums = float(sizes.sum()), float(sums.sum())
-        differ = self.measure.ratios(n1, s1, n_all, all_sums) > critical
+        n_all = float(sizes.sum())
+        differ = self.measure.ratios(n1, s1, n_all, float(sums.sum())) > critical
         left = np.ones(sizes.size, dtype=np.bool_)
         while len(found) < most:
             n, total = float(sizes[left].sum()), sums[left].sum()
@@ -436,13 +458,10 @@ class Band:
             # of two parts that differ from each other, the smaller one is named
             if n1[best] > n_all / 2 and self.variable.is_region(~inside):
                 inside = ~inside
-            limits = self.measure.limits(
-                sizes[inside].sum(keepdims=True),
-                sums[inside].sum(keepdims=True),
-                n_all,
-                all_sums,
-                critical[[best]],
+            of_region = (
+                each[inside].sum(keepdims=True) for each in (sizes, sums, self.all_sums)
             )
+            limits = self._limits(*of_region, critical[[best]])
             value, low, high = (float(each[0]) for each in limits)
             found.append(Wrong(inside, value, low, high, float(excess.max())))
             left &= ~inside
@@ -550,7 +569,9 @@ class Scan:
             held = {name: x[some] for name, x in held.items()}
         elif rows.n_rows > MOST_LEARNED and plain:
             learned = rows.take(_some_rows(rows, MOST_LEARNED, rng))
-        values = {"z2": rows.z2, "z": rows.z}
+        # one enormous error says little about the size of others
+        cap = CAP * rows.mean(rows.z2)
+        values = {"z2": np.minimum(rows.z2, cap), "z": rows.z}
         values |= {name: inside.astype(np.float64) for name, inside in held.items()}
         measures: dict[str, Measure] = {
             what: Shift(spread_of(x, rows.weights) ** 2) for what, x in values.items()
@@ -575,7 +596,7 @@ class Scan:
         if not questions:
             return cls(rows, {}, {}, learned, log_factor)
         observed = [
-            v.sums(learned.z2 if name == JOINT else values[what])
+            v.sums(np.minimum(learned.z2, cap) if name == JOINT else values[what])
             for name, what, v in asked
         ]
         is_large = plain and rows.n_rows > EXACT_ROWS
@@ -598,7 +619,10 @@ class Scan:
             last = first + v.scales[0].size
             critical = np.full(len(SCALES) + 1, np.inf)
             critical[v.scales[0]] = compared.critical(name, slice(first, last))
-            bands[name].append(Band(v, what, sums, measures[what], critical))
+            as_is = sums
+            if what == "z2":
+                as_is = v.sums(learned.z2 if name == JOINT else rows.z2)
+            bands[name].append(Band(v, what, sums, as_is, measures[what], critical))
             first = last
         return cls(rows, bands, compared.p, learned, log_factor)
 

@@ -528,20 +528,16 @@ class Answers:
         """Name the regions that are off; none if their own intervals do not agree."""
         [band] = self._bands(name)
         regions, wider, where = [], [], ""
-        mean = rows.mean(rows.z2)
         for inside, factor, low, high, _ in band.wrong():
-            here = inside[band.variable.codes]
-            there = rows.take(here)
-            level = 1 - OWN_RATE * there.total / rows.total
-            own = average_of(there, level, self._rng, rows.take(~here))
-            low = min(low, math.sqrt(own.low / mean))
-            high = max(high, math.sqrt(own.high / mean))
+            there = rows.take(inside[band.variable.codes])
+            own = self._own_limits(there, rows.take(~inside[band.variable.codes]))
+            low, high = min(low, own[0]), max(high, own[1])
             wider.append((low, high))
             words, first, last = band.variable.words(inside)
             if name == JOINT:
                 words, first, last = self._in_words(factor), None, None
             where = where or words
-            found = own.zms, there.n_rows, factor, (low, high)
+            found = there.mean(there.z2), there.n_rows, factor, (low, high)
             if not low <= 1 <= high:
                 regions.append(Region(words, first, last, *found))
         if not regions:
@@ -554,6 +550,29 @@ class Answers:
         words = "; ".join(each.sentence for each in regions)
         more |= {"regions": tuple(regions), "limits": regions[0].interval}
         return self._verdict(name, "no", f"{fault}: {words}{self._than}.", **more)
+
+    def _own_limits(self, here: Predictions, rest: Predictions) -> tuple[float, float]:
+        """Return limits of the factor of some rows that know what heavy tails hide.
+
+        Those of the ratio θ of both means of z² come from the limits of each, whose
+        distances, as logarithms, add up like errors (G. Y. Zou and A. Donner, Stat.
+        Med. 27, 1693, 2008); relative to all rows, it is θ / (p θ + 1 − p).
+        """
+        share = here.total / (here.total + rest.total)
+        level = 1 - OWN_RATE * share
+        one = average_of(here, level, self._rng, rest)
+        two = average_of(rest, level, self._rng, here)
+        if one.zms == 0 or two.zms == 0:
+            return (0.0, 0.0) if one.zms == 0 else (1.0, math.inf)
+
+        def off(first: float, second: float) -> float:
+            logs = math.log(first / one.zms), math.log(second / two.zms)
+            return math.exp(math.hypot(*logs))
+
+        ratio = one.zms / two.zms
+        limits = ratio / off(max(one.low, 1e-300), two.high), ratio * off(one.high, max(two.low, 1e-300))
+        low, high = (math.sqrt(x / (share * x + 1 - share)) for x in limits)
+        return low, high
 
     def _in_words(self, factor: float) -> str:
         """Return for which rows trees expect a factor, in words."""
