@@ -45,7 +45,9 @@ MOST_FITTED = 10_000  # rows that a law is fitted to
 REDUCED = (0.01, 0.05, 0.2)  # shares of the largest z² that are reduced
 ALIKE = 0.05  # chance by which laws that are alike look as different, at least
 SKEWED = 2.81  # by chance, laws that are symmetric look so in one per cent
-HEAVIER = 9.0  # twice the log-likelihood that the heaviest tail not ruled out may lose
+# twice the log-likelihood that the heaviest tail not ruled out may lose; more of rows
+# that were chosen, times minus the logarithm of their share
+HEAVIER, CHOSEN = 9.0, 6.0
 
 Weights = tuple[slice, Floats]  # some of the resamples, and their weights
 
@@ -597,6 +599,7 @@ def average_of(
     level: float,
     rng: np.random.Generator,
     rest: Predictions | None = None,
+    sides: Predictions | None = None,
 ) -> Average:
     """Return the mean of z² of all rows, with an interval of that coverage.
 
@@ -612,8 +615,11 @@ def average_of(
 
     A lower limit is also taken from sets whose largest z² were reduced, which can only
     make the mean smaller: a few more enormous errors never make uncertainties look
-    better. If there are other rows with a law that is alike, but for its scale, and
-    tails here are not heavier than there, these tell how heavy tails may be.
+    better.
+
+    Rows may have been chosen, for the size of their errors, from others: the `rest`.
+    These tell how heavy tails may be, if their law is alike, but for its scale, and
+    tails of the chosen rows, and of these with those at their `sides`, are not heavier.
     """
     z2, groups, weights = rows.z2, rows.group_codes, rows.weights
     mean = rows.mean(z2)
@@ -621,13 +627,18 @@ def average_of(
         return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(rows.total))
     low, high, n_effective = interval_of_all(z2, groups, level, weights)
     low = max(0.0, low)
-    nu, nu_low = fit_nu(rows.z, weights)
+    most = HEAVIER
+    if rest is not None:
+        most += CHOSEN * np.log1p(rest.total / rows.total)
+    nu, nu_low = fit_nu(rows.z, weights, most)
     side = _heavier_side(rows.z, weights)
     if side is not None:
-        nu_low = min(nu_low, fit_nu(rows.z[side], _some(weights, side))[1])
+        nu_low = min(nu_low, fit_nu(rows.z[side], _some(weights, side), most)[1])
     if rest is not None and _are_alike(rows.z, rest.z):
         known = fit_nu(rest.z, rest.weights)[1]
-        if nu >= known:
+        beside = np.empty(0) if sides is None else _of_unit_size(sides.z)
+        together = np.append(_of_unit_size(rows.z), beside)
+        if min(nu, fit_nu(together)[0]) >= known:
             nu_low = max(nu_low, known)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
@@ -653,21 +664,28 @@ def _heavier_side(z: Floats, weights: Floats | None) -> npt.NDArray[np.bool_] | 
     ----------
     C. C. Butler, Ann. Math. Statist. 40, 2209 (1969).
     """
-    sign, order = np.sign(z), np.argsort(-np.abs(z))
-    signed = sign if weights is None else weights * sign
+    some = slice(None, None, -(-z.size // MOST_FITTED))
+    signed = np.sign(z[some]) * (1 if weights is None else weights[some])
+    order = np.argsort(-np.abs(z[some]))
     off = float(np.abs(np.cumsum(signed[order])).max())
     if off <= SKEWED * np.sqrt(np.sum(signed**2)):
         return None
-    return sign == (1 if np.sum(signed * z**2) > 0 else -1)
+    return np.sign(z) == (1 if np.sum(signed * z[some] ** 2) > 0 else -1)
 
 
 def _are_alike(z: Floats, others: Floats) -> bool:
     """Return whether z-scores may have the same law, but for their scale."""
-    one, two = (x / max(float(np.mean(np.abs(x))), 1e-300) for x in (z, others))
-    return float(stats.ks_2samp(one, two, method="asymp").pvalue) > ALIKE
+    laws = _of_unit_size(z), _of_unit_size(others)
+    return float(stats.ks_2samp(*laws, method="asymp").pvalue) > ALIKE
 
 
-def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
+def _of_unit_size(z: Floats) -> Floats:
+    return z / max(float(np.abs(z).sum()), 1e-300) * z.size
+
+
+def fit_nu(
+    z: Floats, weights: Floats | None = None, heavier: float = HEAVIER
+) -> tuple[float, float]:
     """Return the degrees of freedom of a Student's t, and the least not ruled out.
 
     Errors of exactly 0 tell nothing about the tails, and do not count.
@@ -700,9 +718,9 @@ def fit_nu(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
     )
     best, least = float(found.x), float(found.fun)
     low = -4.0
-    if loss(low) - least > HEAVIER:
+    if loss(low) - least > heavier:
         low = optimize.brentq(
-            lambda value: loss(value) - least - HEAVIER, low, best, xtol=0.02
+            lambda value: loss(value) - least - heavier, low, best, xtol=0.02
         )
     nu, nu_low = (2 + float(np.exp(value)) for value in (best, low))
     return (np.inf if nu > LIGHT else nu), nu_low

@@ -80,9 +80,8 @@ class ScannedVariable:
         The smallest and the largest number of each bin.
     labels : tuple of str, or None
         What each bin of labels is called.
-    detail : int
-        Which runs are looked at: large ones (0), small ones as well (1), or all (2), to
-        tell where one ends.
+    every : bool
+        Whether all runs are looked at, to tell where one ends.
     """
 
     name: str
@@ -92,7 +91,7 @@ class ScannedVariable:
     low: Floats | None = None
     high: Floats | None = None
     labels: tuple[str, ...] | None = None
-    detail: int = 1
+    every: bool = False
 
     @classmethod
     def of(
@@ -121,6 +120,20 @@ class ScannedVariable:
             names = tuple(every[code] for code in found)
         sizes = np.bincount(codes, weights).astype(np.float64)
         return cls(name, codes, sizes, weights, low, high, names)
+
+    def coarser(self) -> ScannedVariable:
+        """Return the variable in fewer bins, if there are more than of few rows."""
+        step = -(-self.n_bins // FEWEST_BINS)
+        if self.low is None or self.high is None or step == 1:
+            return self
+        first = np.arange(0, self.n_bins, step)
+        return replace(
+            self,
+            codes=self.codes // step,
+            sizes=np.add.reduceat(self.sizes, first),
+            low=self.low[first],
+            high=np.maximum.reduceat(self.high, first),
+        )
 
     @property
     def n_bins(self) -> int:
@@ -158,11 +171,10 @@ class ScannedVariable:
             return start, stop, np.zeros(start.size, dtype=np.int64)
         ends = np.append(0, np.cumsum(self.sizes))
         total = float(ends[-1])
-        fine = FINE_SHARE if self.detail else SCALES[0]
-        least = max(min(ENOUGH_ROWS, LEAST_SHARE * total), fine * total)
+        least = max(min(ENOUGH_ROWS, LEAST_SHARE * total), FINE_SHARE * total)
         starts, stops = [], []
         while length < n_bins:
-            step = 1 if self.detail > 1 else max(1, length // STEPS)
+            step = 1 if self.every else max(1, length // STEPS)
             start = np.arange(0, n_bins - length + 1, step)
             rows = ends[start + length] - ends[start]
             rows = np.minimum(rows, total - rows)
@@ -171,7 +183,7 @@ class ScannedVariable:
                 fits |= self.is_value & (rows >= _fewest(total))
             starts.append(start[fits])
             stops.append(start[fits] + length)
-            length += 1 if self.detail > 1 else max(1, length // 4)
+            length += 1 if self.every else max(1, length // 4)
         start, stop = np.concatenate(starts), np.concatenate(stops)
         share = (ends[stop] - ends[start]) / total
         scale = np.searchsorted(SCALES, np.minimum(share, 1 - share), side="right")
@@ -213,6 +225,14 @@ class ScannedVariable:
     def is_region(self, inside: Some) -> bool:
         """Return whether bins are neighbours, or labels."""
         return self.low is None or bool(np.count_nonzero(np.diff(inside)) == 1)
+
+    def sides(self, inside: Some) -> Some:
+        """Return as many bins on each side of a run; labels have no sides."""
+        sides = np.zeros_like(inside)
+        if self.low is not None:
+            at = np.flatnonzero(inside)
+            sides[max(0, at[0] - at.size) : at[-1] + 1 + at.size] = True
+        return sides & ~inside
 
     def words(self, inside: Some) -> tuple[str, Any, Any]:
         """Return bins in words, and their limits."""
@@ -433,8 +453,8 @@ class Band:
         Each differs from the rest even if those before it are left out. Runs of all
         lengths are looked at, to tell where one ends.
         """
-        if self.variable.low is not None and self.variable.detail < 2:
-            fine = replace(self.variable, detail=2)
+        if self.variable.low is not None and not self.variable.every:
+            fine = replace(self.variable, every=True)
             return replace(self, variable=fine).wrong(most)
         found: list[Wrong] = []
         sizes, sums, (start, stop, scale) = (
@@ -585,9 +605,9 @@ class Scan:
             for name, x, labels in columns
         ]
         asked = [(each.name, "z2", each) for each in variables]
-        large = [replace(each, detail=0) for each in variables]
-        asked += [(BIAS, "z", each) for each in large]
-        asked += [(COVERAGE, what, each) for what in held for each in large]
+        coarse = [each.coarser() for each in variables]
+        asked += [(BIAS, "z", each) for each in coarse]
+        asked += [(COVERAGE, what, each) for what in held for each in coarse]
         if joint and (log_factor := learn_jointly(learned, rng)) is not None:
             jointly = ScannedVariable.of(JOINT, log_factor, learned.weights)
             asked.append((JOINT, "z2", jointly))
@@ -678,8 +698,9 @@ def _drawn_sums(
             share = values[what].mean()
             counts = rng.binomial(sizes.astype(np.int64), share, shape)
             return counts.astype(np.float64)
-        # rows that trees have learned from are some of all, and get some of them
-        here = np.flatnonzero(rng.random(count * n_top) < n_rows / rows.n_rows)
+        here = np.arange(count * n_top)
+        if n_rows < rows.n_rows:  # what trees have learned from gets some of them
+            here = here[rng.random(here.size) < n_rows / rows.n_rows]
         cells = v.codes[rng.integers(n_rows, size=here.size)] * count + here // n_top
         number = np.bincount(cells, minlength=v.n_bins * count).reshape(shape)
         left, (mean, spread) = np.maximum(0.0, sizes - number), body[what]
@@ -731,7 +752,7 @@ def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Floats | None:
             weights = None if rows.weights is None else rows.weights[seen]
             learner.fit(table[seen], target[seen], weights)
             predicted = learner.predict(table[unseen])
-        mean = mean_of(learner.predict(table[seen]), weights)
+        mean = mean_of(predicted, None if weights is None else rows.weights[unseen])
         log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
     return log_factor
 

@@ -62,9 +62,8 @@ FEWEST = 20  # rows, or groups, below which nothing can be told
 DOMINATED = 50  # rows from which no error should outweigh all others
 REFERENCE_DRAWS, FEWEST_DRAWS = 200, 20  # simulated sets behind what is attainable
 SIMULATED_ROWS = 4_000_000  # of all these sets
-# how the error rate is shared out; a reserve is left for what heavy tails hide from
-# the interval of the average
-AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.2, 0.05, 0.05, 0.7
+# how the error rate is shared out
+AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.15, 0.025, 0.025, 0.8
 OWN_RATE = 0.05  # of the own intervals of all regions of a size, that must agree
 LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
 SHARES = (0.8, 0.95)  # of errors that given distributions should hold
@@ -529,8 +528,9 @@ class Answers:
         [band] = self._bands(name)
         regions, wider, where = [], [], ""
         for inside, factor, low, high, _ in band.wrong():
-            there = rows.take(inside[band.variable.codes])
-            own = self._own_limits(there, rows.take(~inside[band.variable.codes]))
+            which = inside, ~inside, band.variable.sides(inside)
+            there, *others = (rows.take(x[band.variable.codes]) for x in which)
+            own = self._own_limits(there, *others)
             low, high = min(low, own[0]), max(high, own[1])
             wider.append((low, high))
             words, first, last = band.variable.words(inside)
@@ -551,7 +551,9 @@ class Answers:
         more |= {"regions": tuple(regions), "limits": regions[0].interval}
         return self._verdict(name, "no", f"{fault}: {words}{self._than}.", **more)
 
-    def _own_limits(self, here: Predictions, rest: Predictions) -> tuple[float, float]:
+    def _own_limits(
+        self, here: Predictions, rest: Predictions, sides: Predictions
+    ) -> tuple[float, float]:
         """Return limits of the factor of some rows that know what heavy tails hide.
 
         Those of the ratio θ of both means of z² come from the limits of each, whose
@@ -560,8 +562,12 @@ class Answers:
         """
         share = here.total / (here.total + rest.total)
         level = 1 - OWN_RATE * share
-        one = average_of(here, level, self._rng, rest)
-        two = average_of(rest, level, self._rng, here)
+        if share <= 0.5:  # what was chosen is the smaller part
+            one = average_of(here, level, self._rng, rest, sides)
+            two = average_of(rest, level, self._rng)
+        else:
+            one = average_of(here, level, self._rng)
+            two = average_of(rest, level, self._rng, here)
         if one.zms == 0 or two.zms == 0:
             return (0.0, 0.0) if one.zms == 0 else (1.0, math.inf)
 
