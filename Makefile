@@ -148,7 +148,7 @@ recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on
 studies: $(VENV)/.installed-bench  ## compute the tables of the documentation anew; hours
 	@mkdir -p $(BENCH_OUT)
 	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 300 --seed 1 \
-		--jobs 2 --out $(STUDIES)/verdicts.md
+		--kept $(BENCH_OUT)/verdicts.json --out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		--out $(STUDIES)/monitor.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/law_coverage.py --replications 200 \

@@ -4,24 +4,27 @@
 
 Each line is a kind of data, with u and three features unless it says otherwise; each
 number is a share of replications, with its standard error. Sets of 10⁵ rows have a
-third of the replications, those of 10⁶ an eighth.
+third of the replications, those of 10⁶ four thirtieths. What was counted is kept in a
+file (`--kept`), so that a study which was stopped goes on where it was.
 """
 
 from __future__ import annotations
 
 import argparse
 import collections
+import json
 import math
 import warnings
-from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sigmascale as ss
+from sigmascale.maps.laws import EmpiricalLaw
 
 Law = Callable[[np.random.Generator, int], np.ndarray]
 SIZES = ("u", "x0", "x1", "x2", "label", "joint")
@@ -55,7 +58,8 @@ class Case:
     make: Callable[[np.random.Generator], tuple[Any, ...]]
     tolerance: float = 2.0
     blamed: str = ""  # the verdict that should be the one to say no
-    fewer: int = 1  # times fewer replications, where one takes long
+    share: float = 1.0  # of the replications, where one takes long
+    lazy: bool = False  # whether rows come as a lazy frame
 
 
 def ranks(x):
@@ -154,15 +158,46 @@ LAWS = {
     "t(3)": student(3),
     "lognormal": lognormal,
 }
-ROWS = {300: 1, 1000: 1, 10_000: 1, 100_000: 3, 1_000_000: 8}
+ROWS = {300: 1.0, 1000: 1.0, 10_000: 1.0, 100_000: 1 / 3, 1_000_000: 4 / 30}
+
+
+@cache
+def known_law(name: str) -> EmpiricalLaw:
+    """Return a law as a table of quantiles, from very many draws."""
+    z = LAWS[name](np.random.default_rng(0), 10**6)
+    return EmpiricalLaw.learn(z, np.ones(z.size), None, 1)
+
+
+def with_law(n: int, name: str) -> Callable:
+    """Make calibrated predictions that carry their distributions."""
+
+    def make(rng: np.random.Generator) -> tuple[Any, ...]:
+        error, u, features, _ = made(n, LAWS[name])(rng)
+        rows = ss.Predictions(np.zeros(n), u, y_true=error, features=features)
+        given = ss.Distributions(np.zeros(n), u, known_law(name))
+        return rows.changed(distributions=given), None, None, None
+
+    return make
 
 
 def calibrated() -> list[Case]:
     """Return sets that are calibrated."""
     cases = [
-        Case(f"{name}, {n:,} rows", made(n, law), fewer=fewer)
-        for n, fewer in ROWS.items()
+        Case(f"{name}, {n:,} rows", made(n, law), share=share)
+        for n, share in ROWS.items()
         for name, law in LAWS.items()
+    ]
+    cases += [
+        Case(f"{name}, 1,000 rows, its law given", with_law(1000, name))
+        for name in LAWS
+    ]
+    cases += [
+        Case(
+            "t(3), 1,000,000 rows, as a lazy frame",
+            made(10**6, student(3)),
+            share=4 / 30,
+            lazy=True,
+        )
     ]
     cases += [
         Case(f"normal, {n:,} rows, tolerance {t:g}", made(n, normal), tolerance=t)
@@ -170,10 +205,13 @@ def calibrated() -> list[Case]:
     ]
     cases += [
         Case(
-            "normal, 10,000 rows, a flag of 5 %, tolerance 1.5",
-            made(10_000, normal, flag(0.05, 1.0)),
+            f"normal, 10,000 rows, a flag of {share:.0%}, tolerance 1.5",
+            made(10_000, normal, flag(share, 1.0)),
             tolerance=1.5,
-        ),
+        )
+        for share in (0.05, 0.09)
+    ]
+    cases += [
         Case("normal, 1,000 rows, 60 features", made(1000, normal, n_features=60)),
         Case("300 labels of 20,000 rows", labels(20_000, 300, {})),
     ]
@@ -231,7 +269,7 @@ def wrong() -> list[Case]:
             "200,000 rows, labels of 800 x 2 and x 1/2",
             labels(200_000, 250, {7: 2.0, 9: 0.5}),
             blamed="label",
-            fewer=3,
+            share=1 / 3,
         ),
     ]
 
@@ -250,34 +288,41 @@ def with_error(count: int, total: int) -> str:
     return f"{share:.3f} ± {error:.3f}"
 
 
-def study(title: str, number: int, replications: int, seed: int) -> list[str]:
+def judged(case: Case, error: Any, u: Any, features: Any, **options: Any) -> Any:
+    """Return the verdicts on a set."""
+    options |= {"tolerance": case.tolerance, "method": "moments", "n_bins": 10}
+    if not case.lazy:
+        return ss.validate(error, u, features, **options)
+    import polars as pl
+
+    frame = pl.LazyFrame({"E": error, "sd": u, **features})
+    del options["groups"]
+    names = {"error": "E", "uncertainty": "sd", "features": list(features)}
+    return ss.frames.validate(frame, **names, **options)
+
+
+def counted(case: Case, seed: list[int]) -> Iterator[str]:
+    """Yield what is true of the verdicts on a set."""
+    error, u, features, groups = case.make(np.random.default_rng(seed))
+    found = judged(case, error, u, features, groups=groups, rng=seed[-1])
+    yield found.answer
+    answers = {name: verdict.answer for name, verdict in found.verdicts.items()}
+    yield from (f"{name} {answer}" for name, answer in answers.items())
+    size = {name for name in SIZES if answers.get(name) == "no"}
+    if size:
+        yield "size"
+    if answers.get(case.blamed) == "no":
+        yield "right"
+    if size - {case.blamed, "joint"}:
+        yield "innocent"
+
+
+def line_of(case: Case, total: int, count: dict[str, int]) -> list[str]:
     """Return a line of a table."""
-    warnings.simplefilter("ignore")
-    case = STUDIES[title]()[number]
-    count: collections.Counter[str] = collections.Counter()
-    total = max(5, replications // case.fewer)
-    for each in range(total):
-        rng = np.random.default_rng([seed, number, each])
-        error, u, features, groups = case.make(rng)
-        found = ss.validate(
-            error,
-            u,
-            features,
-            groups=groups,
-            tolerance=case.tolerance,
-            method="moments",
-            n_bins=10,
-            rng=each,
-        )
-        count[found.answer] += 1
-        answers = {name: verdict.answer for name, verdict in found.verdicts.items()}
-        size = {name for name in SIZES if answers.get(name) == "no"}
-        count["size"] += bool(size)
-        count["right"] += answers.get(case.blamed) == "no"
-        count["innocent"] += bool(size - {case.blamed, "joint"})
-    numbers = ["no", "cannot tell", "yes", "size"]
+    numbers = ["no", "cannot tell", "yes", "size", "coverage no"]
     numbers += ["right", "innocent"] if case.blamed else []
-    line = [case.title, str(total), *(with_error(count[x], total) for x in numbers)]
+    shares = (with_error(count.get(x, 0), total) for x in numbers)
+    line = [case.title, str(total), *shares]
     return line + [""] * (len(HEADER) - len(line))
 
 
@@ -288,33 +333,56 @@ HEADER = [
     "cannot tell",
     "yes",
     "no to size",
+    "no to coverage",
     "to the right",
     "to others",
 ]
 
 
 def main() -> None:
-    """Print the tables, and write them if asked to."""
+    """Count, a tenth of all sets at a time; write the tables after each tenth."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--replications", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--only", default="", help="lines that hold this text")
+    parser.add_argument("--kept", type=Path, help="what was counted; it is continued")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    kept: dict[str, Any] = {}
+    if options.kept is not None and options.kept.exists():
+        kept = json.loads(options.kept.read_text(encoding="utf-8"))
+    studies = {title: cases() for title, cases in STUDIES.items()}
+    for tenth_part in range(1, 11):
+        for title, cases in studies.items():
+            for number, case in enumerate(cases):
+                if options.only not in f"{title}: {case.title}":
+                    continue
+                count = collections.Counter(kept.get(case.title, {}))
+                wanted = round(options.replications * case.share * tenth_part / 10)
+                while count["sets"] < wanted:
+                    seed = [options.seed, number, count["sets"]]
+                    count.update(["sets", *counted(case, seed)])
+                kept[case.title] = dict(count)
+                if options.kept is not None:
+                    options.kept.write_text(json.dumps(kept), encoding="utf-8")
+        text = tables(studies, kept)
+        print(f"{tenth_part} tenths", text, sep="\n", flush=True)
+        if options.out is not None:
+            options.out.write_text(text, encoding="utf-8")
+
+
+def tables(studies: dict[str, list[Case]], kept: dict[str, Any]) -> str:
+    """Return all that was counted as tables."""
     text = ""
-    with ProcessPoolExecutor(options.jobs) as pool:
-        for title, cases in STUDIES.items():
-            text += f"\n### {title}\n\n| {' | '.join(HEADER)} |\n"
-            text += f"|{' --- |' * len(HEADER)}\n"
-            print(title, flush=True)
-            chosen = [i for i, c in enumerate(cases()) if options.only in c.title]
-            settings = ((title, i, options.replications, options.seed) for i in chosen)
-            for line in pool.map(study, *zip(*settings, strict=True)) if chosen else ():
+    for title, cases in studies.items():
+        text += f"\n### {title}\n\n| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}\n"
+        for case in cases:
+            count = kept.get(case.title, {})
+            if count.get("sets"):
+                line = line_of(case, count["sets"], count)
                 text += f"| {' | '.join(line)} |\n"
-                print("  " + "  ".join(line), flush=True)
-    if options.out is not None:
-        options.out.write_text(text.lstrip(), encoding="utf-8")
+    return text.lstrip()
 
 
 if __name__ == "__main__":

@@ -661,7 +661,7 @@ def _shuffled_sums(
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     ends = np.arange(rows.n_rows + 1)
     gather = {
-        v.name: sparse.csc_array((weights, v.codes, ends), (v.n_bins, rows.n_rows))
+        (v.name, v.n_bins): sparse.csc_array((weights, v.codes, ends), (v.n_bins, rows.n_rows))
         for _, v in asked
     }
     draw = shuffled_rows(rows.n_rows, rows.groups, rng)
@@ -670,7 +670,7 @@ def _shuffled_sums(
         count = min(block, n_draws - first)
         sources = np.column_stack([draw() for _ in range(count)])
         shuffled = {what: x[sources] for what, x in values.items()}
-        yield [gather[v.name] @ shuffled[what] for what, v in asked]
+        yield [gather[v.name, v.n_bins] @ shuffled[what] for what, v in asked]
 
 
 def _drawn_sums(
