@@ -274,10 +274,29 @@ def wrong() -> list[Case]:
     ]
 
 
+def planned() -> list[Case]:
+    """Return calibrated sets of as many rows as a yes is said to take, and others."""
+    cases = []
+    for name, tolerance in (("normal", 2.0), ("normal", 1.5), ("t(5)", 2.0)):
+        error, u, features, _ = made(2000, LAWS[name])(np.random.default_rng(0))
+        known = ss.Predictions(error=error, y_std=u, features=features)
+        n = ss.rows_needed(tolerance, predictions=known)
+        cases += [
+            Case(
+                f"{name}, tolerance {tolerance:g}, {words} {n:,} rows",
+                made(round(n * times), LAWS[name]),
+                tolerance=tolerance,
+            )
+            for words, times in (("2/3 of", 2 / 3), ("all", 1.0), ("3/2 of", 1.5))
+        ]
+    return cases
+
+
 STUDIES = {
     "Calibrated": calibrated,
     "Only the shape differs": only_shape,
     "Wrong": wrong,
+    "As many rows as `rows_needed` says, fewer and more": planned,
 }
 
 

@@ -41,7 +41,7 @@ from .judging.tails import (
     tails,
 )
 from .judging.validation import Validation
-from .judging.verdicts import validate
+from .judging.verdicts import rows_needed, validate
 from .maps.distributions import Distributions
 from .monitoring.monitor import Monitor
 from .persistence import load, save
@@ -115,6 +115,7 @@ __all__ = [
     "relative_calibration_error",
     "reliability_diagram",
     "report",
+    "rows_needed",
     "save",
     "scan_bins",
     "scorecard",

@@ -31,9 +31,9 @@ from .options import (
     COLUMNS,
     READING,
     AsJson,
-    Files,
     FormatOption,
     Groups,
+    MaybeFiles,
     Parts,
     Report,
     SampleSize,
@@ -75,13 +75,14 @@ CLOSING = {
         "sigmascale check demo-output/test.csv --feature mass --report check.html",
         'sigmascale check demo-output/test.csv --where "mass < 120"',
         "sigmascale check demo-output/test.csv --weight mass",
+        "sigmascale check demo-output/test.csv --feature mass --plan 1.2",
     )
 )
 @gather(choice=COLUMNS, reading=READING)
 def check(
-    files: Files,
     choice: Any,
     reading: Any,
+    files: MaybeFiles = None,
     groups: Groups = None,
     tolerance: Annotated[
         float,
@@ -91,6 +92,15 @@ def check(
             metavar="FACTOR",
         ),
     ] = 2.0,
+    plan: Annotated[
+        float | None,
+        typer.Option(
+            help="Judge nothing, but say how many rows (or groups) a yes takes at this "
+            "tolerance, with tails as in the table; without one, with three features "
+            "and normal errors.",
+            metavar="FACTOR",
+        ),
+    ] = None,
     confidence: Annotated[
         float,
         typer.Option(
@@ -144,6 +154,12 @@ def check(
     from .table import Table
 
     check_format(format, as_json)
+    if not files:
+        if plan is None:
+            msg = "Missing argument FILE...: a table to be judged."
+            raise InvalidInputError(msg)
+        _tell_plan({"": None}, plan, confidence, seed, as_json=as_json)
+        return
     if report is not None:
         check_output(report, HTML, files)
     for option, value, needs, other in (
@@ -163,6 +179,12 @@ def check(
             parts=parts, calibration=calibration, sample=sample, time=time
         )
     data = open_table(files, reading, expected, sample)
+    if plan is not None:
+        data.require_memory("--plan", "Plan by some of them")
+        if isinstance(data, Table):
+            rows = data.judged_rows(None, groups)
+            _tell_plan(rows, plan, confidence, seed, as_json=as_json)
+        return
     if saved is not None:
         data.require_memory("--scaler", "Judge some of them")
     paths, learned_from = {}, None
@@ -217,6 +239,30 @@ def check(
             what = "Reports" if data.is_several else "Report"
             say(f"\n{what}: {', '.join(map(str, paths.values()))}")
     raise typer.Exit(_exit_code(final.answer, tolerate))
+
+
+def _tell_plan(
+    rows: Any, tolerance: float, confidence: float, seed: int, *, as_json: bool
+) -> None:
+    """Say how many rows a yes takes, to each target."""
+    from ..judging.verdicts import rows_needed
+
+    options: dict[str, Any] = {"confidence": confidence, "rng": seed}
+    with working("planning"):
+        needed = {
+            name: rows_needed(tolerance, predictions=each, **options)
+            for name, each in rows.items()
+        }
+    if as_json:
+        show_json({"tolerance": tolerance, "rows_needed": needed.get("", needed)})
+        return
+    for name, each in rows.items():
+        unit = "rows" if each is None or each.groups is None else "groups"
+        words = (
+            f"If u is right within a factor of {tolerance:g} everywhere, about "
+            f"{needed[name]:,} {unit} are enough for a yes."
+        )
+        show_words(f"{name}: {words}" if name else words)
 
 
 def _tell(stages: dict[str, Validations]) -> None:

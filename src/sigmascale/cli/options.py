@@ -394,6 +394,10 @@ Files = Annotated[
     list[str],
     typer.Argument(metavar="FILE...", help="Table, in one file or more; - is stdin."),
 ]
+MaybeFiles = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="FILE...", help="Table, in one file or more; - is stdin."),
+]
 CalibrationFiles = Annotated[
     list[str],
     typer.Argument(

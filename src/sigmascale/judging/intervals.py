@@ -610,16 +610,17 @@ def average_of(
       only the errors that are there;
     * that of a Student's t whose degrees of freedom were fitted to the set: the mean of
       z², divided by its true value, then has a known distribution. Its upper limit is
-      that of the heaviest tail that the set does not rule out; of skewed errors, by the
-      side that has most of the sum of z².
+      that of the heaviest tail that the set does not rule out.
 
     A lower limit is also taken from sets whose largest z² were reduced, which can only
     make the mean smaller: a few more enormous errors never make uncertainties look
     better.
 
     Rows may have been chosen, for the size of their errors, from others: the `rest`.
-    These tell how heavy tails may be, if their law is alike, but for its scale, and
-    tails of the chosen rows, and of these with those at their `sides`, are not heavier.
+    Then fewer tails are ruled out, and of skewed errors those of the side that has most
+    of the sum of z² count. The rest tell how heavy tails may be, if their law is alike,
+    but for its scale, and tails of the chosen rows, and of these with those at their
+    `sides`, are not heavier.
     """
     z2, groups, weights = rows.z2, rows.group_codes, rows.weights
     mean = rows.mean(z2)
@@ -627,19 +628,10 @@ def average_of(
         return Average(0.0, 0.0, 0.0, level, np.inf, np.inf, float(rows.total))
     low, high, n_effective = interval_of_all(z2, groups, level, weights)
     low = max(0.0, low)
-    most = HEAVIER
-    if rest is not None:
-        most += CHOSEN * np.log1p(rest.total / rows.total)
-    nu, nu_low = fit_nu(rows.z, weights, most)
-    side = _heavier_side(rows.z, weights)
-    if side is not None:
-        nu_low = min(nu_low, fit_nu(rows.z[side], _some(weights, side), most)[1])
-    if rest is not None and _are_alike(rows.z, rest.z):
-        known = fit_nu(rest.z, rest.weights)[1]
-        beside = np.empty(0) if sides is None else _of_unit_size(sides.z)
-        together = np.append(_of_unit_size(rows.z), beside)
-        if min(nu, fit_nu(together)[0]) >= known:
-            nu_low = max(nu_low, known)
+    if rest is None:
+        nu, nu_low = fit_nu(rows.z, weights)
+    else:
+        nu, nu_low = _tails_of_chosen(rows, rest, sides)
     upper = 0.5 + level / 2
     n = max(2, round(n_effective))
     low = min(low, mean / _mean_quantiles(nu, n, upper, rng)[1])
@@ -648,6 +640,25 @@ def average_of(
         limited = np.minimum(z2, quantile_of(z2, 1 - share, weights))
         low = max(low, interval_of_all(limited, groups, level, weights)[0])
     return Average(mean, low, high, level, nu, nu_low, n_effective)
+
+
+def _tails_of_chosen(
+    rows: Predictions, rest: Predictions, sides: Predictions | None
+) -> tuple[float, float]:
+    """Return degrees of freedom as :func:`fit_nu` does, of rows that were chosen."""
+    weights = rows.weights
+    most = HEAVIER + CHOSEN * np.log1p(rest.total / rows.total)
+    nu, nu_low = fit_nu(rows.z, weights, most)
+    side = _heavier_side(rows.z, weights)
+    if side is not None:
+        nu_low = min(nu_low, fit_nu(rows.z[side], _some(weights, side), most)[1])
+    if _are_alike(rows.z, rest.z):
+        known = fit_nu(rest.z, rest.weights)[1]
+        beside = np.empty(0) if sides is None else _of_unit_size(sides.z)
+        together = np.append(_of_unit_size(rows.z), beside)
+        if min(nu, fit_nu(together)[0]) >= known:
+            nu_low = max(nu_low, known)
+    return nu, nu_low
 
 
 def _some(weights: Floats | None, which: Any) -> Floats | None:

@@ -54,7 +54,7 @@ EXACT_ROWS = 5000  # of more rows, bin sums are drawn rather than rows
 LARGEST, LARGEST_SHARE = 1000, 0.05  # z-scores that are drawn one by one, even then
 DRAWN_AT_ONCE = 50  # sets
 MOST_SHUFFLED = 50_000  # rows with weights or groups; of more, some are taken
-N_FOLDS, LEAST_LEARNED, MOST_LEARNED = 2, 60, 25_000  # folds and rows of trees
+N_FOLDS, LEAST_LEARNED = 2, 60  # folds, and fewest rows, of trees
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 CAP = 12.0  # times the mean; of larger z², so much is compared
 TENTH, FLAG = 0.1, 0.05  # share of the rows, or of a label, that a yes is about
@@ -574,12 +574,12 @@ class Scan:
         n_draws: int,
         level: float,
         rng: np.random.Generator,
-        *,
-        joint: bool,
+        most_learned: int,
     ) -> Scan:
         """Compare all that is asked, in a set and in shuffled ones.
 
-        `held` are columns that say which errors lie within some limits.
+        `held` are columns that say which errors lie within some limits. Trees learn
+        from so many rows at most; of 0, nothing is asked jointly.
         """
         learned, log_factor = rows, None
         plain = rows.groups is None and rows.weights is None
@@ -587,8 +587,8 @@ class Scan:
             some = _some_rows(rows, MOST_SHUFFLED, rng)
             rows = learned = rows.take(some)
             held = {name: x[some] for name, x in held.items()}
-        elif rows.n_rows > MOST_LEARNED and plain:
-            learned = rows.take(_some_rows(rows, MOST_LEARNED, rng))
+        elif rows.n_rows > most_learned > 0 and plain:
+            learned = rows.take(_some_rows(rows, most_learned, rng))
         # one enormous error says little about the size of others
         cap = CAP * rows.mean(rows.z2)
         values = {"z2": np.minimum(rows.z2, cap), "z": rows.z}
@@ -608,7 +608,7 @@ class Scan:
         coarse = [each.coarser() for each in variables]
         asked += [(BIAS, "z", each) for each in coarse]
         asked += [(COVERAGE, what, each) for what in held for each in coarse]
-        if joint and (log_factor := learn_jointly(learned, rng)) is not None:
+        if most_learned and (log_factor := learn_jointly(learned, rng)) is not None:
             jointly = ScannedVariable.of(JOINT, log_factor, learned.weights)
             asked.append((JOINT, "z2", jointly))
         asked = [each for each in asked if each[2].n_bins > 1]

@@ -96,7 +96,8 @@ class Verdict(Result):
         the mean of z. All such limits hold at once. Where the answer is "no": those of
         the worst region.
     rows_needed : int or None
-        About how many rows would tell, where one cannot.
+        About how many rows a "yes" takes, or groups, if rows belong together; None
+        where the answer is "no", or nobody can tell.
     regions : tuple of Region
         Where uncertainties are wrong, the worst first.
     band : LocalFactors or None
@@ -280,9 +281,11 @@ class Validation(Result):
         limits = [each.limits or (0.0, math.inf) for each in group]
         widest = min(low for low, _ in limits), max(high for _, high in limits)
         needed = max(each.rows_needed or 0 for each in group) or None
+        has_groups = self.rows is not None and self.rows.groups is not None
+        told = would_tell(needed, "groups" if has_groups else "rows")
         relative = self.verdicts[AVERAGE].answer == "no"
         names = [each.name for each in group]
-        return along(names, group[0].answer, widest, needed, relative=relative)
+        return along(names, group[0].answer, widest, told, relative=relative)
 
     @property
     def sampled(self) -> str:
@@ -457,13 +460,13 @@ def along(
     names: Sequence[str],
     answer: Answer,
     limits: tuple[float, float],
-    rows_needed: int | None,
+    would_tell: str,
     *,
     relative: bool,
 ) -> str:
     """Return in words between which limits u is, along some variables.
 
-    >>> along(["mass"], "yes", (0.9, 1.1), None, relative=False)
+    >>> along(["mass"], "yes", (0.9, 1.1), "", relative=False)
     'Along mass, u is between 9 % too small and 11 % too large everywhere.'
     """
     named = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
@@ -474,11 +477,15 @@ def along(
         return f"Along {where}, one cannot tell whether u is right: {why}."
     if answer == "yes":
         return f"Along {where}, u is {between(limits)} everywhere{than}."
-    more = "" if rows_needed is None else f" About {rows_needed:,} rows would tell."
     return (
         f"Along {where}, one cannot tell whether u is right: it may be "
-        f"{between(limits)} somewhere{than}.{more}"
+        f"{between(limits)} somewhere{than}.{would_tell}"
     )
+
+
+def would_tell(rows_needed: int | None, unit: str = "rows") -> str:
+    """Return how many rows, or groups, would tell, as a sentence; or nothing."""
+    return "" if rows_needed is None else f" About {rows_needed:,} {unit} would tell."
 
 
 def between(limits: tuple[float, float]) -> str:

@@ -55,6 +55,7 @@ from .validation import (
     Verdict,
     along,
     between,
+    would_tell,
 )
 
 DRAWS = 400  # shuffled sets, or what the confidence needs
@@ -65,8 +66,12 @@ SIMULATED_ROWS = 4_000_000  # of all these sets
 # how the error rate is shared out
 AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.15, 0.025, 0.025, 0.8
 OWN_RATE = 0.05  # of the own intervals of all regions of a size, that must agree
+MOST_LEARNED, TIMES_LEARNED = 25_000, 2  # rows of trees; times those that a yes takes
 LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
 SHARES = (0.8, 0.95)  # of errors that given distributions should hold
+NORMAL_ROWS = 300  # that a yes takes at a tolerance of e, about
+PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
+SIMULATED_SETS = (3, 7)  # one after the other, each with the rows found before
 FEWEST_OUTSIDE = 5  # errors beyond limits, below which their share says little
 _ABOUT_BINS = (FewerBinsWarning, ZeroErrorBinWarning)
 
@@ -224,20 +229,8 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
         )
     attainable = attainable_fractions(rows, measured.local, settings, generator)
 
-    average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), generator)
-    reach = quantile_of(np.abs(rows.z), 0.95, rows.weights)
-    held = Held.all_of(rows, reach, plan.tolerance)
-    scan = None
-    if number_of_units(rows) >= FEWEST and average.zms > 0:
-        scan = Scan.of(
-            rows,
-            {each.name: each.inside for each in held},
-            plan.n_draws,
-            plan.level(TESTS_SHARE),
-            generator,
-            joint=joint,
-        )
-    verdicts = Answers(rows, plan, average, held, scan, generator).all(joint=joint)
+    answers = Answers(rows, plan, generator, joint=joint)
+    verdicts = answers.all()
     scores, mean, sd = measured.scores.to_dict(), reference.mean, reference.sd
     for name, verdict in verdicts.items():
         score = "S_cal" if name == AVERAGE else f"S_{name}"
@@ -256,9 +249,9 @@ def validate(  # type: ignore[misc]  # options of the first are those of the sec
         plan.tolerance,
         measured.scores,
         reference,
-        reach=reach,
+        reach=answers.reach,
         rows=rows,
-        n_draws=0 if scan is None else plan.n_draws,
+        n_draws=plan.n_draws if answers.is_scanned else 0,
         seed=int(rng) if isinstance(rng, (int, np.integer)) else None,
         n_resamples=settings.n_resamples if settings.is_resampled else None,
         notes=tuple(str(each) for each in notes if isinstance(each, _ABOUT_BINS)),
@@ -313,6 +306,92 @@ def _warn_of_dominant(rows: Predictions) -> None:
         )
 
 
+def rows_needed(
+    tolerance: float = 2.0,
+    n_features: int = 3,
+    predictions: Predictions | None = None,
+    *,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> int:
+    """Return about how many rows :func:`validate` needs for a "yes" to everything.
+
+    Sets whose uncertainties are right are simulated, and judged: how wide their
+    intervals are tells how many rows bring them within the tolerance. With so many,
+    about two of three such sets get a "yes"; some more rows make it nearly certain.
+
+    Parameters
+    ----------
+    tolerance : float, default 2
+        The factor that u of no tenth of the rows may be off by.
+    n_features : int, default 3
+        Number of features, beside u.
+    predictions : Predictions, optional
+        A set whose z-scores tell how heavy tails are, and whose features are counted.
+        By default errors are normal. If its rows belong together, groups are counted;
+        features are taken to be the same within a group.
+    confidence : float, default 0.95
+        That of the verdicts.
+    rng : int, Generator or None, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    int
+        Rows, or groups, to two digits.
+
+    Examples
+    --------
+    >>> rows_needed(2.0, n_features=1) < 1000
+    True
+    """
+    plan = Plan.of(confidence, tolerance, None)
+    if predictions is None:
+        n_features = check_count(n_features, "n_features", least=0)
+    else:
+        predictions = as_predictions(predictions)
+        n_features = len(predictions.names) - 1
+    generator = rng_from(rng)
+    needed = NORMAL_ROWS / math.log(plan.tolerance) ** 2
+    for n_sets in SIMULATED_SETS:
+        n, found = int(np.clip(needed, *PLANNED)), []
+        for _ in range(n_sets):
+            rows = _calibrated(predictions, n, n_features, generator)
+            with quiet():
+                answers = Answers(rows, plan, generator, joint=True).all()
+            # a "no" is a false alarm, and says nothing of how many rows are needed
+            told = [each for each in answers.values() if each.answer != "no"]
+            found.append(max(each.rows_needed or 10 * n for each in told))
+        needed = float(np.quantile(found, PLANNED_SHARE))
+    return int(float(f"{needed:.2g}"))
+
+
+def _calibrated(
+    like: Predictions | None, n: int, n_features: int, rng: np.random.Generator
+) -> Predictions:
+    """Return n rows, or groups, whose uncertainties are right, with the z of others."""
+    groups, of = None, np.arange(n)
+    if like is None:
+        z = rng.standard_normal(n)
+    else:
+        mean, codes = like.mean(like.z), like.group_codes
+        known = (like.z - mean) / max(math.sqrt(like.mean((like.z - mean) ** 2)), 1e-300)
+        if codes is None:
+            p = None if like.weights is None else like.weights / like.weights.sum()
+            z = rng.choice(known, n, p=p)
+        else:
+            order = np.argsort(codes, kind="stable")
+            sizes = np.bincount(codes)
+            chosen = rng.integers(sizes.size, size=n)
+            groups = of = np.repeat(of, sizes[chosen])
+            starts = np.repeat((np.cumsum(sizes) - sizes)[chosen], sizes[chosen])
+            first = np.cumsum(sizes[chosen]) - sizes[chosen]
+            z = known[order][starts + np.arange(of.size) - np.repeat(first, sizes[chosen])]
+    u = rng.lognormal(sigma=0.5, size=n)[of]
+    X = rng.standard_normal((n, n_features))[of]
+    return as_predictions(u * z, u, X if n_features else None, groups, None)
+
+
 @dataclass(frozen=True)
 class Plan:
     """How questions are put: their error rate, the tolerance, and the shuffled sets."""
@@ -341,6 +420,12 @@ class Plan:
     def level(self, share: float) -> float:
         """Return a part of the error rate."""
         return share * (1 - self.confidence)
+
+    @property
+    def most_learned(self) -> int:
+        """Of how many rows trees learn: a small tolerance asks for many."""
+        for_a_yes = NORMAL_ROWS / math.log(self.tolerance) ** 2
+        return max(MOST_LEARNED, int(TIMES_LEARNED * for_a_yes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -401,30 +486,37 @@ def number_of_units(rows: Predictions) -> float:
 
 
 class Answers:
-    """Answers the questions from what was computed."""
+    """Answers the questions about a set, from its average and its scan."""
 
     def __init__(
-        self,
-        rows: Predictions,
-        plan: Plan,
-        average: Average,
-        held: list[Held],
-        scan: Scan | None,
-        rng: np.random.Generator,
+        self, rows: Predictions, plan: Plan, rng: np.random.Generator, *, joint: bool
     ) -> None:
-        self._rows, self._plan, self._rng = rows, plan, rng
-        self._average, self._held, self._scan = average, held, scan
-        self._is_off = average.is_off and (scan is not None or average.zms == 0)
+        self._rows, self._plan, self._rng, self._joint = rows, plan, rng, joint
+        average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), rng)
+        self.reach = quantile_of(np.abs(rows.z), 0.95, rows.weights)
+        self._held = Held.all_of(rows, self.reach, plan.tolerance)
+        self._scan: Scan | None = None
+        if number_of_units(rows) >= FEWEST and average.zms > 0:
+            held = {each.name: each.inside for each in self._held}
+            level, most = plan.level(TESTS_SHARE), plan.most_learned if joint else 0
+            self._scan = Scan.of(rows, held, plan.n_draws, level, rng, most)
+        self._average = average
+        self._is_off = average.is_off and (self.is_scanned or average.zms == 0)
         self._than = ", relative to the average" if self._is_off else ""
         # in terms of the whole error rate, of which tests have a share
-        found = {} if scan is None else scan.p
+        found = {} if self._scan is None else self._scan.p
         self._p = {name: min(1.0, p / TESTS_SHARE) for name, p in found.items()}
 
-    def all(self, *, joint: bool) -> dict[str, Verdict]:
+    @property
+    def is_scanned(self) -> bool:
+        """Whether there were rows enough to compare."""
+        return self._scan is not None
+
+    def all(self) -> dict[str, Verdict]:
         """Answer all questions, by name."""
         verdicts = [self.bias(), self.average(), *map(self.variable, self._rows.names)]
-        verdicts += [self.joint(), self.coverage()] if joint else [self.coverage()]
-        return {verdict.name: verdict for verdict in verdicts}
+        verdicts += [self.joint()] if self._joint else []
+        return {verdict.name: verdict for verdict in (*verdicts, self.coverage())}
 
     def _bands(self, name: str) -> list[Band]:
         return [] if self._scan is None else self._scan.bands.get(name, [])
@@ -444,7 +536,13 @@ class Answers:
         if (low <= 0 and name != BIAS) or not math.isfinite(high - low):
             more["limits"] = None
         more = {"p_adjusted": self._p.get(name)} | more
+        if answer == "cannot tell" and not sentence.startswith("Along"):
+            sentence += would_tell(more.get("rows_needed"), self._unit)
         return Verdict(name, answer, sentence, **more)
+
+    @property
+    def _unit(self) -> str:
+        return "rows" if self._rows.groups is None else "groups"
 
     def _nothing_to_go_by(self, name: str, whether: str, **more: Any) -> Verdict:
         """Return the verdict where there are too few rows, or no errors."""
@@ -464,10 +562,11 @@ class Answers:
         return self._verdict(name, "cannot tell", f"{words}.", **more)
 
     def _needed(self, times: float) -> int | None:
-        """Return about how many rows would tell."""
+        """Return about how many rows, or groups, tell: so many times those here."""
         if not times < 1e6:
             return None
-        return int(float(f"{self._rows.n_rows * max(times, 1.01):.2g}"))
+        times = times if times <= 1 else max(times, 1.01)
+        return max(FEWEST, int(float(f"{number_of_units(self._rows) * times:.2g}")))
 
     def average(self) -> Verdict:
         """Answer whether <Z²> is 1."""
@@ -480,15 +579,14 @@ class Answers:
             return self._verdict(AVERAGE, "no", words, limits=limits, **more)
         if self._scan is None:
             return self._nothing_to_go_by(AVERAGE, "calibrated", **more)
-        more["limits"] = limits
         times = self._times(limits)
+        more |= {"limits": limits, "rows_needed": self._needed(times)}
         if times > 1:
             why = (
                 "tails are so heavy that the mean of z² says little"
                 if found.nu_low < 4
                 else "there are too few rows"
             )
-            more["rows_needed"] = self._needed(times)
             words = f"Cannot tell whether calibrated on average: {found}; {why}."
             return self._verdict(AVERAGE, "cannot tell", words, **more)
         return self._verdict(AVERAGE, "yes", f"Calibrated on average: {found}.", **more)
@@ -514,11 +612,10 @@ class Answers:
         if self._rejects(name):
             return self._where(name, f"Not {right}", self._scan.rows, more)
         times = self._times(band.limits)
-        if times > 1:
-            more["rows_needed"] = self._needed(times)
+        needed = more["rows_needed"] = self._needed(times)
         answer: Answer = "yes" if times <= 1 else "cannot tell"
-        needed = more.get("rows_needed")
-        words = along([name], answer, band.limits, needed, relative=self._is_off)
+        told = would_tell(needed, self._unit)
+        words = along([name], answer, band.limits, told, relative=self._is_off)
         return self._verdict(name, answer, words, **more)
 
     def _where(
@@ -615,8 +712,8 @@ class Answers:
         # a bias of so many u makes <Z²> as large as the tolerance does
         allowed = math.sqrt((self._plan.tolerance**2 - 1) * rows.mean(rows.z2))
         times = (max(abs(x) for x in (low, high, *local)) / allowed) ** 2
+        more["rows_needed"] = self._needed(times)
         if times > 1:
-            more["rows_needed"] = self._needed(times)
             words = f"Cannot tell whether unbiased: {evidence}."
             return self._verdict(BIAS, "cannot tell", words, **more)
         return self._verdict(BIAS, "yes", f"Unbiased: {evidence}.", **more)
@@ -653,8 +750,8 @@ class Answers:
         critical = float(band.critical[np.isfinite(band.critical)].max(initial=0.0))
         needed = LEARNED_RATIO * critical / gain / learned.total
         times = max(needed, self._times(band.limits))
+        more["rows_needed"] = self._needed(times * learned.total / self._rows.total)
         if times > 1:
-            more["rows_needed"] = self._needed(times)
             words = (
                 f"Cannot tell whether jointly right: a factor of {tolerance:g} that "
                 "depends on two variables at once could hide."
@@ -670,7 +767,7 @@ class Answers:
         """Answer whether limits hold the share of errors they claim, everywhere."""
         if self._scan is None:
             return self._nothing_to_go_by(COVERAGE, "intervals hold")
-        rows, few, found = self._rows, False, (0.0, 0.0, 0.0)
+        rows, times, found = self._rows, 0.0, (0.0, 0.0, 0.0)
         level = 1 - self._plan.level(LAW_SHARE) / len(self._held)
         for each in self._held:
             inside = each.inside.astype(np.float64)
@@ -686,8 +783,9 @@ class Answers:
                 return self._verdict(
                     COVERAGE, "no", words, p_adjusted=None, interval=found
                 )
-            few |= n * (1 - each.target) < FEWEST_OUTSIDE
-            few |= not each.bounds[0] <= low <= high <= each.bounds[1]
+            off = (share - low, share - each.bounds[0])
+            off = max(off, (high - share, each.bounds[1] - share), key=_ratio)
+            times = max(times, FEWEST_OUTSIDE / (n * (1 - each.target)), _ratio(off) ** 2)
         names = " and ".join(each.name for each in self._held)
         claims = " and ".join(f"{100 * each.target:.0f} %" for each in self._held)
         if self._rejects(COVERAGE):
@@ -703,13 +801,18 @@ class Answers:
                 f"{band.variable.words(worst.inside)[0]}."
             )
             return self._verdict(COVERAGE, "no", words, interval=found)
-        if few:
+        more = {"interval": found, "rows_needed": self._needed(times)}
+        if times > 1:
             words = f"Cannot tell whether intervals hold: few lie beyond {names}."
-            return self._verdict(COVERAGE, "cannot tell", words, interval=found)
+            return self._verdict(COVERAGE, "cannot tell", words, **more)
         words = f"Intervals hold: {names} hold {claims} of the errors everywhere."
         if len(self._held) > 1:  # whose names are what they claim
             words = f"Intervals hold: those of {claims} do so everywhere."
-        return self._verdict(COVERAGE, "yes", words, interval=found)
+        return self._verdict(COVERAGE, "yes", words, **more)
+
+
+def _ratio(pair: tuple[float, float]) -> float:
+    return pair[0] / pair[1] if pair[1] > 0 else math.inf
 
 
 def _shares(found: tuple[float, float, float]) -> str:

@@ -170,8 +170,6 @@ def small_print(verdict: Verdict, confidence: float) -> str:
         where = "" if verdict.name == AVERAGE else ", in any tenth of the rows"
         factor = f"a factor of {verdict.at_most:.3g}"
         parts.append(f"u may be off by {factor} at most{where}")
-    if verdict.rows_needed is not None:
-        parts.append(f"about {verdict.rows_needed:,} rows would tell")
     if verdict.p_adjusted is not None:
         parts.append(f"corrected p = {verdict.p_adjusted:.3f}")
     if verdict.score is not None:
