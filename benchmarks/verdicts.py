@@ -395,7 +395,9 @@ def tables(studies: dict[str, list[Case]], kept: dict[str, Any]) -> str:
     """Return all that was counted as tables."""
     text = ""
     for title, cases in studies.items():
-        text += f"\n### {title}\n\n| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}\n"
+        text += (
+            f"\n### {title}\n\n| {' | '.join(HEADER)} |\n|{' --- |' * len(HEADER)}\n"
+        )
         for case in cases:
             count = kept.get(case.title, {})
             if count.get("sets"):

@@ -8,7 +8,7 @@ from sigmascale.judging.regions import Region, label_words, off_by, range_words
     [
         (4.0, "50 % too small (multiply by 2)"),
         (1.44, "17 % too small (multiply by 1.2)"),
-        (1e8, "100 % too small (multiply by 10000)"),
+        (1e8, "10,000 times too small (multiply by 10000)"),
         (1.0, "0 % too large (multiply by 1)"),
         (1 / 1.21, "10 % too large (multiply by 0.91)"),
         (0.26, "96 % too large (multiply by 0.51)"),

@@ -18,7 +18,7 @@ def scanned(error, u, features, n_draws=100, level=0.05, seed=0, **more):
     rows = as_predictions(error, u, features, more.get("groups"), None)
     rng = np.random.default_rng(seed)
     held = {"95": np.abs(rows.z) < np.quantile(np.abs(rows.z), 0.95)}
-    return Scan.of(rows, held, n_draws, level, rng, joint=False)
+    return Scan.of(rows, held, n_draws, level, rng, 0)
 
 
 # --- intervals -----------------------------------------------------------------------

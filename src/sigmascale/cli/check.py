@@ -182,8 +182,8 @@ def check(
     if plan is not None:
         data.require_memory("--plan", "Plan by some of them")
         if isinstance(data, Table):
-            rows = data.judged_rows(None, groups)
-            _tell_plan(rows, plan, confidence, seed, as_json=as_json)
+            known = data.judged_rows(None, groups)
+            _tell_plan(known, plan, confidence, seed, as_json=as_json)
         return
     if saved is not None:
         data.require_memory("--scaler", "Judge some of them")

@@ -681,7 +681,8 @@ def _heavier_side(z: Floats, weights: Floats | None) -> npt.NDArray[np.bool_] | 
     off = float(np.abs(np.cumsum(signed[order])).max())
     if off <= SKEWED * np.sqrt(np.sum(signed**2)):
         return None
-    return np.sign(z) == (1 if np.sum(signed * z[some] ** 2) > 0 else -1)
+    above = bool(np.sum(signed * z[some] ** 2) > 0)
+    return z > 0 if above else z < 0
 
 
 def _are_alike(z: Floats, others: Floats) -> bool:

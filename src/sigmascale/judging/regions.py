@@ -66,8 +66,8 @@ def off_by(zms: float) -> str:
 def how_far_off(zms: float) -> str:
     """Return in words how far uncertainties with that <Z²> are from right ones.
 
-    >>> how_far_off(4.0), how_far_off(0.25)
-    ('50 % too small', '2.0 times too large')
+    >>> how_far_off(4.0), how_far_off(0.25), how_far_off(1e4)
+    ('50 % too small', '2.0 times too large', '100 times too small')
     """
     if zms == 0:
         return "too large (all errors are 0)"
@@ -76,6 +76,8 @@ def how_far_off(zms: float) -> str:
         return f"{ratio:.1f} times too large"
     if ratio >= 1:
         return f"{100 * (ratio - 1):.0f} % too large"
+    if ratio <= 0.1:
+        return f"{1 / ratio:,.0f} times too small"
     return f"{100 * (1 - ratio):.0f} % too small"
 
 

@@ -478,10 +478,10 @@ class Band:
             # of two parts that differ from each other, the smaller one is named
             if n1[best] > n_all / 2 and self.variable.is_region(~inside):
                 inside = ~inside
-            of_region = (
+            n_here, s_here, all_here = (
                 each[inside].sum(keepdims=True) for each in (sizes, sums, self.all_sums)
             )
-            limits = self._limits(*of_region, critical[[best]])
+            limits = self._limits(n_here, s_here, all_here, critical[[best]])
             value, low, high = (float(each[0]) for each in limits)
             found.append(Wrong(inside, value, low, high, float(excess.max())))
             left &= ~inside
@@ -661,7 +661,9 @@ def _shuffled_sums(
     weights = np.ones(rows.n_rows) if rows.weights is None else rows.weights
     ends = np.arange(rows.n_rows + 1)
     gather = {
-        (v.name, v.n_bins): sparse.csc_array((weights, v.codes, ends), (v.n_bins, rows.n_rows))
+        (v.name, v.n_bins): sparse.csc_array(
+            (weights, v.codes, ends), (v.n_bins, rows.n_rows)
+        )
         for _, v in asked
     }
     draw = shuffled_rows(rows.n_rows, rows.groups, rng)
@@ -749,12 +751,15 @@ def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Floats | None:
             random_state=0,
         )
         with threadpool_limits(1):  # threads that wait for each other cost more
-            weights = None if rows.weights is None else rows.weights[seen]
-            learner.fit(table[seen], target[seen], weights)
+            learner.fit(table[seen], target[seen], _some(rows.weights, seen))
             predicted = learner.predict(table[unseen])
-        mean = mean_of(predicted, None if weights is None else rows.weights[unseen])
+        mean = mean_of(predicted, _some(rows.weights, unseen))
         log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
     return log_factor
+
+
+def _some(weights: Floats | None, which: Some) -> Floats | None:
+    return None if weights is None else weights[which]
 
 
 def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:

@@ -28,6 +28,7 @@ from .student import poor_normal
 Answer = Literal["yes", "no", "cannot tell"]
 AVERAGE, UNCERTAINTY = "average", "u"
 BIAS, JOINT, COVERAGE = "bias", "joint", "coverage"
+MOST_OFF = 100.0  # limits of a factor beyond which they say nothing
 OTHERS = (BIAS, AVERAGE, UNCERTAINTY, JOINT, COVERAGE)  # questions that no feature is
 
 
@@ -472,9 +473,11 @@ def along(
     named = [*names[:3], f"{len(names) - 3} more"] if len(names) > 4 else list(names)
     where = " and ".join([", ".join(named[:-1]), named[-1]] if named[1:] else named)
     than = ", relative to the average" if relative else ""
-    if limits[0] <= 0 or not math.isfinite(limits[1]):
+    if not 1 / MOST_OFF <= limits[0] <= limits[1] <= MOST_OFF:
         why = "there are too few rows of some of its values"
-        return f"Along {where}, one cannot tell whether u is right: {why}."
+        if limits[0] > 0 and math.isfinite(limits[1]):
+            why = "a few errors outweigh all others"
+        return f"Along {where}, one cannot tell whether u is right: {why}.{would_tell}"
     if answer == "yes":
         return f"Along {where}, u is {between(limits)} everywhere{than}."
     return (

@@ -33,7 +33,6 @@ from ..predictions import Predictions, as_predictions
 from .binning import check_ties
 from .intervals import (
     MIN_ROWS,
-    Average,
     IntervalMethod,
     average_of,
     interval_of_all,
@@ -48,6 +47,7 @@ from .validation import (
     BIAS,
     COVERAGE,
     JOINT,
+    MOST_OFF,
     UNCERTAINTY,
     Answer,
     Validation,
@@ -67,6 +67,7 @@ SIMULATED_ROWS = 4_000_000  # of all these sets
 AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.15, 0.025, 0.025, 0.8
 OWN_RATE = 0.05  # of the own intervals of all regions of a size, that must agree
 MOST_LEARNED, TIMES_LEARNED = 25_000, 2  # rows of trees; times those that a yes takes
+HOPELESS = 1e6  # times as many rows: nobody knows how many
 LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
 SHARES = (0.8, 0.95)  # of errors that given distributions should hold
 NORMAL_ROWS = 300  # that a yes takes at a tolerance of e, about
@@ -375,7 +376,9 @@ def _calibrated(
         z = rng.standard_normal(n)
     else:
         mean, codes = like.mean(like.z), like.group_codes
-        known = (like.z - mean) / max(math.sqrt(like.mean((like.z - mean) ** 2)), 1e-300)
+        known = (like.z - mean) / max(
+            math.sqrt(like.mean((like.z - mean) ** 2)), 1e-300
+        )
         if codes is None:
             p = None if like.weights is None else like.weights / like.weights.sum()
             z = rng.choice(known, n, p=p)
@@ -386,7 +389,9 @@ def _calibrated(
             groups = of = np.repeat(of, sizes[chosen])
             starts = np.repeat((np.cumsum(sizes) - sizes)[chosen], sizes[chosen])
             first = np.cumsum(sizes[chosen]) - sizes[chosen]
-            z = known[order][starts + np.arange(of.size) - np.repeat(first, sizes[chosen])]
+            z = known[order][
+                starts + np.arange(of.size) - np.repeat(first, sizes[chosen])
+            ]
     u = rng.lognormal(sigma=0.5, size=n)[of]
     X = rng.standard_normal((n, n_features))[of]
     return as_predictions(u * z, u, X if n_features else None, groups, None)
@@ -533,7 +538,9 @@ class Answers:
         self, name: str, answer: Answer, sentence: str, **more: Any
     ) -> Verdict:
         low, high = more.get("limits") or (1.0, 1.0)
-        if (low <= 0 and name != BIAS) or not math.isfinite(high - low):
+        if not math.isfinite(high - low) or (
+            name != BIAS and not 1 / MOST_OFF <= low <= high <= MOST_OFF
+        ):
             more["limits"] = None
         more = {"p_adjusted": self._p.get(name)} | more
         if answer == "cannot tell" and not sentence.startswith("Along"):
@@ -559,14 +566,23 @@ class Answers:
         words = f"Cannot tell whether {whether}: {why}"
         if name == AVERAGE:
             words += f"; {self._average}"
+        if self._average.zms > 0:
+            more["rows_needed"] = self._needed(math.inf)
         return self._verdict(name, "cannot tell", f"{words}.", **more)
 
     def _needed(self, times: float) -> int | None:
-        """Return about how many rows, or groups, tell: so many times those here."""
-        if not times < 1e6:
+        """Return about how many rows, or groups, tell: so many times those here.
+
+        Where this cannot be known, it is what normal errors take, if that is more.
+        """
+        n = number_of_units(self._rows)
+        if times == math.inf:
+            times = NORMAL_ROWS / math.log(self._plan.tolerance) ** 2 / n
+            return self._needed(times) if times > 1 else None
+        if times >= HOPELESS:
             return None
         times = times if times <= 1 else max(times, 1.01)
-        return max(FEWEST, int(float(f"{number_of_units(self._rows) * times:.2g}")))
+        return max(FEWEST, int(float(f"{n * times:.2g}")))
 
     def average(self) -> Verdict:
         """Answer whether <Z²> is 1."""
@@ -582,19 +598,19 @@ class Answers:
         times = self._times(limits)
         more |= {"limits": limits, "rows_needed": self._needed(times)}
         if times > 1:
-            why = (
-                "tails are so heavy that the mean of z² says little"
-                if found.nu_low < 4
-                else "there are too few rows"
-            )
+            why = "there are too few rows"
+            if found.nu < 4 or times == HOPELESS:
+                why = "tails are so heavy that the mean of z² says little"
             words = f"Cannot tell whether calibrated on average: {found}; {why}."
             return self._verdict(AVERAGE, "cannot tell", words, **more)
         return self._verdict(AVERAGE, "yes", f"Calibrated on average: {found}.", **more)
 
     def _times(self, limits: tuple[float, float]) -> float:
         """Return how many times as many rows bring factors within the tolerance."""
-        off = max(math.log(limits[1]), -math.log(max(limits[0], 1e-300)))
-        return (off / math.log(self._plan.tolerance)) ** 2
+        off = max(limits[1], 1 / limits[0] if limits[0] > 0 else math.inf)
+        if math.isfinite(off) and off > MOST_OFF:
+            return HOPELESS
+        return (math.log(off) / math.log(self._plan.tolerance)) ** 2
 
     def variable(self, name: str) -> Verdict:
         """Answer whether <Z²> is the same for all values of a variable."""
@@ -627,7 +643,7 @@ class Answers:
         for inside, factor, low, high, _ in band.wrong():
             which = inside, ~inside, band.variable.sides(inside)
             there, *others = (rows.take(x[band.variable.codes]) for x in which)
-            own = self._own_limits(there, *others)
+            own = self._own_limits(_without_dominant(there), *others)
             low, high = min(low, own[0]), max(high, own[1])
             wider.append((low, high))
             words, first, last = band.variable.words(inside)
@@ -673,7 +689,10 @@ class Answers:
             return math.exp(math.hypot(*logs))
 
         ratio = one.zms / two.zms
-        limits = ratio / off(max(one.low, 1e-300), two.high), ratio * off(one.high, max(two.low, 1e-300))
+        limits = (
+            ratio / off(max(one.low, 1e-300), two.high),
+            ratio * off(one.high, max(two.low, 1e-300)),
+        )
         low, high = (math.sqrt(x / (share * x + 1 - share)) for x in limits)
         return low, high
 
@@ -709,9 +728,11 @@ class Answers:
             evidence += (
                 f", and between {min(local):.2f} and {max(local):.2f} everywhere"
             )
-        # a bias of so many u makes <Z²> as large as the tolerance does
-        allowed = math.sqrt((self._plan.tolerance**2 - 1) * rows.mean(rows.z2))
-        times = (max(abs(x) for x in (low, high, *local)) / allowed) ** 2
+        # a bias of so many u makes <Z²>, at its least, as large as the tolerance does
+        size = max(self._average.low, 1e-300)
+        allowed = math.sqrt((self._plan.tolerance**2 - 1) * size)
+        off = max(abs(x) for x in (low, high, *local)) / allowed
+        times = HOPELESS if MOST_OFF < off < math.inf else off**2
         more["rows_needed"] = self._needed(times)
         if times > 1:
             words = f"Cannot tell whether unbiased: {evidence}."
@@ -785,7 +806,9 @@ class Answers:
                 )
             off = (share - low, share - each.bounds[0])
             off = max(off, (high - share, each.bounds[1] - share), key=_ratio)
-            times = max(times, FEWEST_OUTSIDE / (n * (1 - each.target)), _ratio(off) ** 2)
+            times = max(
+                times, FEWEST_OUTSIDE / (n * (1 - each.target)), _ratio(off) ** 2
+            )
         names = " and ".join(each.name for each in self._held)
         claims = " and ".join(f"{100 * each.target:.0f} %" for each in self._held)
         if self._rejects(COVERAGE):
@@ -809,6 +832,15 @@ class Answers:
         if len(self._held) > 1:  # whose names are what they claim
             words = f"Intervals hold: those of {claims} do so everywhere."
         return self._verdict(COVERAGE, "yes", words, **more)
+
+
+def _without_dominant(rows: Predictions) -> Predictions:
+    """Leave out an error that outweighs all others: one error decides nothing."""
+    parts = rows.z2 if rows.weights is None else rows.weights * rows.z2
+    largest = parts == parts.max()
+    if largest.sum() > 1 or rows.n_rows < 3 or parts.max() <= 0.5 * parts.sum():
+        return rows
+    return rows.take(~largest)
 
 
 def _ratio(pair: tuple[float, float]) -> float:
