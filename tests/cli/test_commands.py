@@ -103,6 +103,17 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     assert done.out.endswith("\nPassed.\n")
 
 
+def test_check_plans_how_many_rows_a_yes_takes(sigmascale):
+    done = sigmascale("check", "test.csv", "--feature", "mass", "--plan", "1.5")
+    assert done.code == 0
+    told = only_json(sigmascale("check", "--plan", "1.5", "--json"))
+    assert told == {"tolerance": 1.5, "rows_needed": ss.rows_needed(1.5)}
+    assert re.search(r"about [\d,]+ rows", " ".join(done.out.split()))
+    none = sigmascale("check")
+    assert none.code == 2
+    assert "FILE" in none.err
+
+
 def test_check_tells_machines_what_python_tells(sigmascale):
     done = sigmascale("check", "test.csv", "--feature", "mass", "--json", "--bins", "9")
     assert done.code == 1

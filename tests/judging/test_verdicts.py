@@ -1,4 +1,5 @@
 import json
+import re
 import warnings
 
 import numpy as np
@@ -6,7 +7,15 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from sigmascale import frames, local_zms, reference_scores, scorecard, validate
+from sigmascale import (
+    Predictions,
+    frames,
+    local_zms,
+    reference_scores,
+    rows_needed,
+    scorecard,
+    validate,
+)
 from sigmascale.exceptions import (
     DominantErrorWarning,
     FewerBinsWarning,
@@ -615,7 +624,7 @@ def test_making_uncertainties_worse_never_turns_a_no_into_a_yes():
 
 
 def random_set(seed):
-    """Return errors, uncertainties and features of any kind, right or wrong."""
+    """Return errors, uncertainties, features and options of any kind."""
     rng = np.random.default_rng([2026, seed])
     n = int(rng.choice([21, 60, 150, 400, 900]))
     u = rng.gamma(3, 1, n)
@@ -630,7 +639,18 @@ def random_set(seed):
     z *= np.where(x > rng.normal(), rng.choice([1.0, 1.0, 2.0, 0.5]), 1.0)
     z += np.where(kind == "b", rng.choice([0.0, 0.0, 0.7]), 0.0)
     flag = (rng.random(n) < 0.06).astype(float)
-    return u * z, u, {"x": x, "kind": kind, "flag": flag}
+    options = [
+        {},
+        {"tolerance": 1.3},
+        {"groups": np.arange(n) // 3},
+        {"sample_weight": rng.uniform(0.5, 2, n)},
+        {},
+        {"tolerance": 3.0},
+        {"groups": rng.integers(0, 25, n)},
+    ][seed % 7]
+    if seed % 11 == 0:
+        z[rng.integers(n)] = 500.0  # that stands for a missing number
+    return u * z, u, {"x": x, "kind": kind, "flag": flag}, options
 
 
 def assert_belongs_together(found):
@@ -638,7 +658,7 @@ def assert_belongs_together(found):
         tolerance = found.tolerance
         if name == "bias":
             right, tolerance = 0.0, np.sqrt(tolerance**2 - 1)
-            tolerance *= np.sqrt(np.mean(found.rows.z2))
+            tolerance *= np.sqrt(found.rows.mean(found.rows.z2))
         elif name in ("average", "coverage"):
             right = {"average": 1.0, "coverage": 0.95}[name]
         shape = "not one law" in verdict.sentence
@@ -665,22 +685,127 @@ def assert_belongs_together(found):
 def test_answers_p_and_intervals_belong_together(first):
     rank = {"yes": 0, "cannot tell": 1, "no": 2}
     for seed in range(first, first + 125):
-        error, u, features = random_set(seed)
+        error, u, features, options = random_set(seed)
         settings = {"n_draws": 60, "method": "moments", "n_bins": 4}
-        found = validate(error, u, features, **settings)
+        found = validate(error, u, features, **settings, **options)
         assert_belongs_together(found)
-        if seed % 5 == 0:  # further from right, in the direction that it is off
+        if seed % 3 == 0:  # further from right, in the direction that it is off
             factor = 0.5 if found.verdicts["average"].interval[0] > 1 else 2.0
-            worse = validate(error, factor * u, features, **settings)
+            worse = validate(error, factor * u, features, **settings, **options)
             assert rank[worse.answer] >= rank[found.answer]
-            few = validate(error[:19], u[:19], **settings)
-            answers = {name: each.answer for name, each in few.verdicts.items()}
-            assert "yes" not in answers.values()
+            groups = np.arange(u.size) % 19
+            for few in (
+                validate(error[:19], u[:19], **settings),
+                validate(error, u, groups=groups, **settings),
+            ):
+                answers = {name: each.answer for name, each in few.verdicts.items()}
+                assert "yes" not in answers.values()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("n", [20, 200])
+def test_a_number_that_stands_for_a_missing_one_gets_no_yes_and_no_wild_words(n):
+    error, u = ERROR[:n].copy(), U[:n]
+    error[3] = 2000 * u[3]
+    found = validate(error, u, {"mass": MASS[:n]}, **CHEAP).verdicts
+    for name in ("bias", "average", "u", "mass"):
+        assert found[name].answer == "cannot tell"
+        assert (found[name].rows_needed or 0) < 10_000
+        assert not re.search(r"\d{3} times", found[name].sentence)
+
+
+def test_one_error_decides_nothing():
+    rng = np.random.default_rng(0)
+    u, x = rng.gamma(3, 1, 200), rng.normal(size=200)
+    answers = []
+    for place in range(12):
+        error = rng.normal(scale=u)
+        error[place] = 12 * u[place]
+        answers.append(judge(error, u, {"x": x}).verdicts["x"].answer)
+    assert "no" not in answers
+
+
+def test_too_few_rows_are_not_taken_for_heavy_tails():
+    verdict = validate(ERROR[:25], U[:25], **CHEAP).verdicts["average"]
+    assert verdict.answer == "cannot tell"
+    assert "too few rows" in verdict.sentence
+
+
+@pytest.mark.parametrize("n", [19, 40, 300])
+def test_every_cannot_tell_says_how_many_rows_would_tell(n):
+    found = validate(ERROR[:n], U[:n], {"mass": MASS[:n]}, method="moments")
+    vague = [x for x in found.verdicts.values() if x.answer == "cannot tell"]
+    assert vague
+    for verdict in vague:
+        assert verdict.rows_needed > n
+        assert f"About {verdict.rows_needed:,} rows would tell" in verdict.sentence
+        assert "rows would tell" in found.summary
+    groups = np.arange(n) // 2
+    grouped = validate(ERROR[:n], U[:n], groups=groups, tolerance=1.2, **CHEAP)
+    assert "groups would tell" in grouped.verdicts["u"].sentence
+
+
+# --- how many rows -------------------------------------------------------------------
+
+
+def test_more_rows_are_needed_for_less_tolerance_and_heavier_tails():
+    normal = rows_needed(2.0)
+    assert 300 < normal < 900
+    assert rows_needed(1.5) > 2 * normal
+    rng = np.random.default_rng(0)
+    u, z = rng.gamma(3, 1, 1000), rng.standard_t(3, 1000)
+    heavy = Predictions(error=z * u, y_std=u, features=rng.normal(size=(1000, 3)))
+    assert rows_needed(2.0, predictions=heavy) > 1.5 * normal
+
+
+def test_groups_are_counted_where_rows_belong_together():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(200), 5)
+    u, z = rng.gamma(3, 1, 1000), np.repeat(rng.normal(size=200), 5)
+    p = Predictions(error=z * u, y_std=u, groups=groups)
+    alone = Predictions(error=z * u, y_std=u)
+    # five equal z-scores tell as much as one
+    ratio = rows_needed(2.0, predictions=p) / rows_needed(2.0, predictions=alone)
+    assert 0.5 < ratio < 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "match"),
+    [
+        ({"tolerance": 1.0}, "`tolerance` must be a factor .* above 1"),
+        ({"n_features": -1}, "`n_features` must be at least 0; found -1"),
+        ({"confidence": 2}, "`confidence` must lie strictly between 0 and 1"),
+    ],
+)
+def test_a_plan_refuses_what_makes_no_sense(arguments, match):
+    with pytest.raises(InvalidInputError, match=match):
+        rows_needed(**arguments)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", ["normal", "t(5)"])
+def test_rows_needed_are_right_within_a_factor(law):
+    rng = np.random.default_rng(1)
+
+    def made(n):
+        z = rng.normal(size=n)
+        if law == "t(5)":
+            z = rng.standard_t(5, n) * np.sqrt(3 / 5)
+        u = rng.gamma(3, 1, n)
+        return Predictions(error=u * z, y_std=u, features=rng.normal(size=(n, 3)))
+
+    needed = rows_needed(2.0, predictions=made(2000))
+    few, many = (
+        sum(validate(made(int(n)), method="moments").passed for _ in range(30))
+        for n in (needed / 1.5, needed * 1.5)
+    )
+    assert few <= 15
+    assert many >= 24
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ZeroErrorBinWarning")
-@pytest.mark.parametrize("law", ["t(3)", "zeros"])
+@pytest.mark.parametrize("law", ["t(3)", "zeros", "lognormal"])
 def test_size_is_seldom_blamed_where_only_the_shape_of_z_differs(law):
     blamed = 0
     for seed in range(60):
@@ -689,6 +814,9 @@ def test_size_is_seldom_blamed_where_only_the_shape_of_z_differs(law):
         other = rng.standard_t(3, 1000) / np.sqrt(3)
         if law == "zeros":
             other = rng.normal(size=1000) * (rng.random(1000) < 0.1) * np.sqrt(10)
+        elif law == "lognormal":
+            other = np.exp(rng.normal(size=1000)) - np.exp(0.5)
+            other /= np.sqrt((np.e - 1) * np.e)
         z = np.where(x > 0.8, other, rng.normal(size=1000))
         found = judge(u * z, u, {"x": x}).verdicts
         blamed += "no" in (found["u"].answer, found["x"].answer)

@@ -98,6 +98,11 @@ def total_of(n_rows: int, weights: Floats | None) -> int | float:
     return n_rows if weights is None else float(weights.sum())
 
 
+def some_of(weights: Floats | None, which: Any) -> Floats | None:
+    """Return the weights of some rows."""
+    return None if weights is None else weights[which]
+
+
 def mean_of(values: npt.NDArray[Any], weights: Floats | None) -> float:
     """Return the mean of values, weighted if there are weights."""
     if weights is None:

@@ -21,7 +21,13 @@ from scipy import optimize, special, stats
 
 from .._support.checks import Floats, Ints
 from .._support.render import Cells, Result
-from .._support.weights import effective_number, mean_of, quantile_of, total_of
+from .._support.weights import (
+    effective_number,
+    mean_of,
+    quantile_of,
+    some_of,
+    total_of,
+)
 from ..bins.partitions import sum_by_code
 from ..predictions import Predictions
 
@@ -651,7 +657,7 @@ def _tails_of_chosen(
     nu, nu_low = fit_nu(rows.z, weights, most)
     side = _heavier_side(rows.z, weights)
     if side is not None:
-        nu_low = min(nu_low, fit_nu(rows.z[side], _some(weights, side), most)[1])
+        nu_low = min(nu_low, fit_nu(rows.z[side], some_of(weights, side), most)[1])
     if _are_alike(rows.z, rest.z):
         known = fit_nu(rest.z, rest.weights)[1]
         beside = np.empty(0) if sides is None else _of_unit_size(sides.z)
@@ -659,10 +665,6 @@ def _tails_of_chosen(
         if min(nu, fit_nu(together)[0]) >= known:
             nu_low = max(nu_low, known)
     return nu, nu_low
-
-
-def _some(weights: Floats | None, which: Any) -> Floats | None:
-    return None if weights is None else weights[which]
 
 
 def _heavier_side(z: Floats, weights: Floats | None) -> npt.NDArray[np.bool_] | None:

@@ -34,7 +34,7 @@ from scipy import sparse
 
 from .._support.checks import Floats, Ints
 from .._support.labels import Categories, label_text
-from .._support.weights import mean_of, quantile_of, spread_of, total_of
+from .._support.weights import mean_of, quantile_of, some_of, spread_of, total_of
 from ..bins.partitions import EqualSizeBins, LabelBins
 from ..predictions import Predictions
 from ..scaling.crossfit import make_folds
@@ -56,6 +56,7 @@ DRAWN_AT_ONCE = 50  # sets
 MOST_SHUFFLED = 50_000  # rows with weights or groups; of more, some are taken
 N_FOLDS, LEAST_LEARNED = 2, 60  # folds, and fewest rows, of trees
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
+BEHIND = 0.7  # by which statistics of bias and coverage count less, in their spread
 CAP = 12.0  # times the mean; of larger z², so much is compared
 TENTH, FLAG = 0.1, 0.05  # share of the rows, or of a label, that a yes is about
 
@@ -494,7 +495,8 @@ class Compared:
     All statistics of a set come from the same shuffle, so that the distribution of the
     largest of them is known: each is in units of its spread by chance, of those of a
     question the largest counts, in units of its own spread again. So neither the number
-    of scales dilutes a question, nor one with many variables the others.
+    of scales dilutes a question, nor one with many variables the others. Bias and
+    coverage stand behind the rest, so that they dilute the size less.
 
     Parameters
     ----------
@@ -521,6 +523,10 @@ class Compared:
         of_questions = [self._of == name for name in self.names]
         largest = np.array([draws[which].max(axis=0) for which in of_questions])
         self._centre, self._spread = _moments(largest)
+        behind = np.array(
+            [BEHIND if name in (BIAS, COVERAGE) else 0.0 for name in self.names]
+        )
+        self._centre = self._centre + behind * self._spread
         found = np.array([observed[which].max() for which in of_questions])
         found = (found - self._centre) / self._spread
         maxima = ((largest - self._centre[:, None]) / self._spread[:, None]).max(axis=0)
@@ -751,15 +757,11 @@ def learn_jointly(rows: Predictions, rng: np.random.Generator) -> Floats | None:
             random_state=0,
         )
         with threadpool_limits(1):  # threads that wait for each other cost more
-            learner.fit(table[seen], target[seen], _some(rows.weights, seen))
+            learner.fit(table[seen], target[seen], some_of(rows.weights, seen))
             predicted = learner.predict(table[unseen])
-        mean = mean_of(predicted, _some(rows.weights, unseen))
+        mean = mean_of(predicted, some_of(rows.weights, unseen))
         log_factor[unseen] = np.log(np.maximum(predicted / mean, 1e-3))
     return log_factor
-
-
-def _some(weights: Floats | None, which: Some) -> Floats | None:
-    return None if weights is None else weights[which]
 
 
 def numeric_table(rows: Predictions) -> tuple[Floats, list[int]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._support.checks import Floats
-from .._support.weights import mean_of, quantile_of, spread_of, total_of
+from .._support.weights import mean_of, quantile_of, some_of, spread_of, total_of
 
 _LEAST_DF, _MOST_DF = 0.1, 1000.0  # Student's t with more is normal
 ENOUGH = 0.05  # by which the log score of a law must be higher to be worth words
@@ -49,7 +49,7 @@ class StudentLaw:
         z2 = z2 / mean
         # with fewer degrees of freedom, errors of exactly 0 would have all the
         # likelihood
-        nonzero = total_of(int(np.count_nonzero(z2)), _some(weights, z2 != 0))
+        nonzero = total_of(int(np.count_nonzero(z2)), some_of(weights, z2 != 0))
         least = max(_LEAST_DF, 1.1 * (total_of(z2.size, weights) / nonzero - 1))
 
         def slope(log_df: float) -> float:
@@ -121,10 +121,6 @@ def poor_normal(z: Floats, weights: Floats | None = None) -> str:
         f"beyond {beyond:.2g} u; intervals of {100 * COVERAGE:g} % from Student's t "
         f"with ν = {law.df:.2g} would be {width:.2g} times as wide."
     )
-
-
-def _some(weights: Floats | None, which: Any) -> Floats | None:
-    return None if weights is None else weights[which]
 
 
 def _best_scale2(z2: Floats, df: float, weights: Floats | None) -> float:

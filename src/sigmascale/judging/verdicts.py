@@ -67,6 +67,7 @@ SIMULATED_ROWS = 4_000_000  # of all these sets
 AVERAGE_SHARE, BIAS_SHARE, LAW_SHARE, TESTS_SHARE = 0.15, 0.025, 0.025, 0.8
 OWN_RATE = 0.05  # of the own intervals of all regions of a size, that must agree
 MOST_LEARNED, TIMES_LEARNED = 25_000, 2  # rows of trees; times those that a yes takes
+ENOUGH_FOR_TAILS = 100  # rows that tell whether tails are heavy
 HOPELESS = 1e6  # times as many rows: nobody knows how many
 LEARNED_RATIO = 12  # of likelihood ratio to critical value, where trees find an XOR
 SHARES = (0.8, 0.95)  # of errors that given distributions should hold
@@ -599,7 +600,8 @@ class Answers:
         more |= {"limits": limits, "rows_needed": self._needed(times)}
         if times > 1:
             why = "there are too few rows"
-            if found.nu < 4 or times == HOPELESS:
+            known = found.n_effective >= ENOUGH_FOR_TAILS
+            if (known and found.nu < 4) or times == HOPELESS:
                 why = "tails are so heavy that the mean of z² says little"
             words = f"Cannot tell whether calibrated on average: {found}; {why}."
             return self._verdict(AVERAGE, "cannot tell", words, **more)
@@ -658,7 +660,9 @@ class Answers:
                 f"Cannot tell whether u is right along {name}: z has not one law. It "
                 f"has another shape for {where}, but <Z²> may be right."
             )
-            more["limits"] = wider[0]
+            times, more["limits"] = self._times(wider[0]), wider[0]
+            if times > 1:
+                more["rows_needed"] = self._needed(times)
             return self._verdict(name, "cannot tell", words, **more)
         words = "; ".join(each.sentence for each in regions)
         more |= {"regions": tuple(regions), "limits": regions[0].interval}
@@ -675,26 +679,25 @@ class Answers:
         """
         share = here.total / (here.total + rest.total)
         level = 1 - OWN_RATE * share
-        if share <= 0.5:  # what was chosen is the smaller part
-            one = average_of(here, level, self._rng, rest, sides)
-            two = average_of(rest, level, self._rng)
-        else:
-            one = average_of(here, level, self._rng)
-            two = average_of(rest, level, self._rng, here)
-        if one.zms == 0 or two.zms == 0:
-            return (0.0, 0.0) if one.zms == 0 else (1.0, math.inf)
-
-        def off(first: float, second: float) -> float:
-            logs = math.log(first / one.zms), math.log(second / two.zms)
-            return math.exp(math.hypot(*logs))
-
-        ratio = one.zms / two.zms
-        limits = (
-            ratio / off(max(one.low, 1e-300), two.high),
-            ratio * off(one.high, max(two.low, 1e-300)),
-        )
-        low, high = (math.sqrt(x / (share * x + 1 - share)) for x in limits)
-        return low, high
+        means = [here.mean(here.z2), rest.mean(rest.z2)]
+        if 0 in means:
+            return (0.0, 0.0) if means[0] == 0 else (1.0, math.inf)
+        # what was chosen, and may hide something, is the smaller part
+        few, many = (here, rest) if share <= 0.5 else (rest, here)
+        chosen = average_of(few, level, self._rng, many, sides if few is here else None)
+        others = interval_of_all(many.z2, many.group_codes, level, many.weights)
+        limits = [(chosen.low, chosen.high), others[:2]]
+        off = [
+            (math.log(mean / max(low, 1e-300)), math.log(high / mean))
+            for mean, (low, high) in zip(
+                means, limits if few is here else limits[::-1], strict=True
+            )
+        ]
+        ratio = means[0] / means[1]
+        low = ratio / math.exp(math.hypot(off[0][0], off[1][1]))
+        high = ratio * math.exp(math.hypot(off[0][1], off[1][0]))
+        relative = [math.sqrt(x / (share * x + 1 - share)) for x in (low, high)]
+        return relative[0], relative[1]
 
     def _in_words(self, factor: float) -> str:
         """Return for which rows trees expect a factor, in words."""
@@ -728,16 +731,22 @@ class Answers:
             evidence += (
                 f", and between {min(local):.2f} and {max(local):.2f} everywhere"
             )
-        # a bias of so many u makes <Z²>, at its least, as large as the tolerance does
-        size = max(self._average.low, 1e-300)
-        allowed = math.sqrt((self._plan.tolerance**2 - 1) * size)
-        off = max(abs(x) for x in (low, high, *local)) / allowed
-        times = HOPELESS if MOST_OFF < off < math.inf else off**2
+        times = self._times_of_bias(low, high, *local)
         more["rows_needed"] = self._needed(times)
         if times > 1:
             words = f"Cannot tell whether unbiased: {evidence}."
             return self._verdict(BIAS, "cannot tell", words, **more)
         return self._verdict(BIAS, "yes", f"Unbiased: {evidence}.", **more)
+
+    def _times_of_bias(self, *limits: float) -> float:
+        """Return how many times as many rows bring a bias within the tolerance.
+
+        A bias of so many u makes <Z²>, at its least, as large as the tolerance does.
+        """
+        size = max(self._average.low, 1e-300)
+        allowed = math.sqrt((self._plan.tolerance**2 - 1) * size)
+        off = max(map(abs, limits)) / allowed
+        return HOPELESS if MOST_OFF < off < math.inf else off**2
 
     def _where_biased(self, remedy: str, more: dict[str, Any]) -> Verdict:
         """Name the region whose mean of z differs most, if its own interval agrees."""
@@ -752,6 +761,7 @@ class Answers:
         differs = f"differs by {worst.value:+.2g} [{low:+.2g}, {high:+.2g}] there."
         more |= {"interval": (worst.value, low, high), "limits": (low, high)}
         if low <= 0 <= high:
+            more["rows_needed"] = self._needed(self._times_of_bias(low, high))
             words = f"Cannot tell whether unbiased for {where}: z has not one law. Its "
             return self._verdict(BIAS, "cannot tell", f"{words}mean {differs}", **more)
         words = f"Biased for {where}: the mean of z {differs} {remedy}"

@@ -23,7 +23,7 @@ from .._support.citations import (
     WITHIN,
 )
 from .._support.version import __version__
-from ..judging.scan import EXACT_ROWS, LARGEST, MOST_BINS
+from ..judging.scan import CAP, EXACT_ROWS, LARGEST, MOST_BINS
 from ..judging.validation import JOINT, Validation
 from ..judging.verdicts import (
     AVERAGE_SHARE,
@@ -108,7 +108,7 @@ def _judging(results: Results, cite: Citations) -> str:
         "⟨Z²⟩, the mean of z², contains 1. Its limits are those of the closed form of "
         f"the BCa bootstrap from moments{cite(ABC)}, widened to those of a Student's t "
         "fitted to z where its tails reach further. "
-        f"A share of {percent(BIAS_SHARE)} is that of bias: errors "
+        f"A share of {percent(BIAS_SHARE, 1)} is that of bias: errors "
         f"are unbiased on average if the {_level(1 - BIAS_SHARE * level)} interval of "
         f"the mean of z contains 0. {_tests(results, cite)}"
     )
@@ -136,13 +136,14 @@ def _tests(results: Results, cite: Citations) -> str:
             "other, and rows are ordered by that."
         )
     return (
-        f"A share of {percent(LAW_SHARE)} is that of the share of errors held, "
-        f"{percent(TESTS_SHARE)} that of scans, and the rest a reserve. "
+        f"A share of {percent(LAW_SHARE, 1)} is that of the share of errors held, and "
+        f"{percent(TESTS_SHARE)} that of scans. "
         f"The values of {names} were put in up to {MOST_BINS} bins, equal values "
         "together (labels: one bin each). The ⟨Z²⟩ of runs of neighbouring bins of "
         "many lengths (of labels and sets of them) was compared with that of the other "
-        "rows by the likelihood ratio of the gamma law: regions are thus judged "
-        "relative to the average. Local bias is the difference of the mean of z, and "
+        "rows by the likelihood ratio of the gamma law, in which z² counts as at most "
+        f"{CAP:g} times its mean: regions are thus judged relative to the average. "
+        "Local bias is the difference of the mean of z, and "
         f"local coverage that of the share of errors within {final.reach:.3g}u, the "
         f"multiple of u that holds 95\u00a0% of all errors.{joint} By chance, such "
         f"differences are as large as in {final.n_draws:,} sets with shuffled "
