@@ -678,7 +678,7 @@ def test_methods_state_the_actual_numbers(page):
         "99.25 % interval of ⟨Z²⟩",
         "Student's t",
         "2.5 % .*bias",
-        "99.875 % interval of the mean of z",
+        "99.88 % interval of the mean of z",
         "80 % .*scans",
         "400 bins",
         "tenth of the rows",
