@@ -499,10 +499,14 @@ class Answers:
     ) -> None:
         self._rows, self._plan, self._rng, self._joint = rows, plan, rng, joint
         average = average_of(rows, 1 - plan.level(AVERAGE_SHARE), rng)
+        is_told = number_of_units(rows) >= FEWEST
+        if not is_told and average.zms > 0:  # too few rows exclude nothing
+            low, high = min(average.low, 1.0), max(average.high, 1.0)
+            average = replace(average, low=low, high=high)
         self.reach = quantile_of(np.abs(rows.z), 0.95, rows.weights)
         self._held = Held.all_of(rows, self.reach, plan.tolerance)
         self._scan: Scan | None = None
-        if number_of_units(rows) >= FEWEST and average.zms > 0:
+        if is_told and average.zms > 0:
             held = {each.name: each.inside for each in self._held}
             level, most = plan.level(TESTS_SHARE), plan.most_learned if joint else 0
             self._scan = Scan.of(rows, held, plan.n_draws, level, rng, most)
@@ -715,6 +719,7 @@ class Answers:
         more: dict[str, Any] = {"interval": (mean, low, high)}
         remedy = "Correct the predictions before uncertainties are recalibrated."
         if self._scan is None:
+            more["interval"] = mean, min(low, 0.0), max(high, 0.0)
             return self._nothing_to_go_by(BIAS, "unbiased", **more)
         if not low <= 0 <= high:
             words = (
@@ -830,7 +835,7 @@ class Answers:
             found = float(value), float(low), float(high)
             words = (
                 f"Intervals do not hold everywhere: {band.what} hold "
-                f"{100 * mean:.0f} % of all errors, but {_shares(found)} for "
+                f"{100 * mean:.1f} % of all errors, but {_shares(found)} for "
                 f"{band.variable.words(worst.inside)[0]}."
             )
             return self._verdict(COVERAGE, "no", words, interval=found)
