@@ -586,8 +586,8 @@ class Answers:
             return self._needed(times) if times > 1 else None
         if times >= HOPELESS:
             return None
-        times = times if times <= 1 else max(times, 1.01)
-        return max(FEWEST, int(float(f"{n * times:.2g}")))
+        unit = int(10 ** max(0, math.floor(math.log10(max(n * times, 1))) - 1))
+        return max(FEWEST, unit * math.ceil(n * times / unit * (1 + 1e-6)))
 
     def average(self) -> Verdict:
         """Answer whether <Z²> is 1."""
