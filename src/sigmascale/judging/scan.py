@@ -56,7 +56,8 @@ DRAWN_AT_ONCE = 50  # sets
 MOST_SHUFFLED = 50_000  # rows with weights or groups; of more, some are taken
 N_FOLDS, LEAST_LEARNED = 2, 60  # folds, and fewest rows, of trees
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
-BEHIND = 0.7  # by which statistics of bias and coverage count less, in their spread
+BEHIND = 0.7  # by which some statistics count less, in their spread
+LONG = 2  # the scale from which runs count in full
 CAP = 12.0  # times the mean; of larger z², so much is compared
 TENTH, FLAG = 0.1, 0.05  # share of the rows, or of a label, that a yes is about
 
@@ -495,8 +496,8 @@ class Compared:
     All statistics of a set come from the same shuffle, so that the distribution of the
     largest of them is known: each is in units of its spread by chance, of those of a
     question the largest counts, in units of its own spread again. So neither the number
-    of scales dilutes a question, nor one with many variables the others. Bias and
-    coverage stand behind the rest, so that they dilute the size less.
+    of scales dilutes a question, nor one with many variables the others; bias and
+    coverage count less than the size.
 
     Parameters
     ----------
@@ -508,25 +509,32 @@ class Compared:
         The same of shuffled sets.
     level : float
         The chance that any question of a shuffled set exceeds its critical value.
+    behind : array of shape (n_statistics,), optional
+        By how much statistics count less, in their spread, to dilute others less.
     """
 
     def __init__(
-        self, questions: list[str], observed: Floats, draws: Floats, level: float
+        self,
+        questions: list[str],
+        observed: Floats,
+        draws: Floats,
+        level: float,
+        behind: Floats | None = None,
     ) -> None:
         # cube roots of what is like chi-squared are about normal
         observed, draws = np.cbrt(observed), np.cbrt(draws)
         self._of = np.array(questions)
         self._mean, self._sd = _moments(draws)
+        if behind is not None:
+            self._mean = self._mean + behind * self._sd
         observed = (observed - self._mean) / self._sd
         draws = (draws - self._mean[:, None]) / self._sd[:, None]
         self.names = list(dict.fromkeys(questions))
         of_questions = [self._of == name for name in self.names]
         largest = np.array([draws[which].max(axis=0) for which in of_questions])
         self._centre, self._spread = _moments(largest)
-        behind = np.array(
-            [BEHIND if name in (BIAS, COVERAGE) else 0.0 for name in self.names]
-        )
-        self._centre = self._centre + behind * self._spread
+        less = np.array([name in (BIAS, COVERAGE) for name in self.names])
+        self._centre = self._centre + BEHIND * less * self._spread
         found = np.array([observed[which].max() for which in of_questions])
         found = (found - self._centre) / self._spread
         maxima = ((largest - self._centre[:, None]) / self._spread[:, None]).max(axis=0)
@@ -638,7 +646,19 @@ class Scan:
             )
             for sums in itertools.chain([[x[:, None] for x in observed]], sets)
         )
-        compared = Compared(questions, own[:, 0], np.concatenate(draws, axis=1), level)
+        # short runs, which are found if they are far off
+        behind = [
+            BEHIND * (v.low is not None and scale < LONG)
+            for _, _, v in asked
+            for scale in v.scales[0]
+        ]
+        compared = Compared(
+            questions,
+            own[:, 0],
+            np.concatenate(draws, axis=1),
+            level,
+            np.array(behind),
+        )
         bands: dict[str, list[Band]] = {name: [] for name, *_ in asked}
         first = 0
         for (name, what, v), sums in zip(asked, observed, strict=True):
