@@ -77,6 +77,29 @@ def test_leaning_beats_separate_fits_and_never_loses_to_one_factor(template, law
     assert np.mean(gains) > 0
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.ExtrapolationWarning")
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.FewRowsWarning")
+@pytest.mark.parametrize(("small", "most"), [(30, 0.02), (100, 0.002)])
+def test_a_small_target_of_another_kind_is_not_harmed(small, most):
+    worse = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        u, u_new = rng.lognormal(0, 0.6, (2, 1000, 5))
+        error = rng.normal(scale=np.hypot(u, 0.5))
+        error[:, 4] = rng.normal(size=1000)  # whatever u is
+        error[small:, 4] = np.nan
+        targets = ss.RecalibratedTargets().fit(u, error)
+        ours, alone = (
+            each[:, 4]
+            for each in (targets.predict(u_new), separate_fits(u, error, u_new))
+        )
+        # the expected negative log-likelihood of new errors
+        worse.append(np.mean(np.log(ours / alone) + (ours**-2 - alone**-2) / 2))
+    # 0.12 and 0.02 where all targets lean alike; the mean has an error of 0.005
+    assert np.mean(worse) < most
+
+
 def test_a_target_with_many_rows_stands_by_itself():
     u, error, u_new, _ = make_targets(
         0, floor_sd=2.0, sizes=[4000, 4000, 4000, 4000, 30]

@@ -22,6 +22,8 @@ OWN_ROWS = 20  # fewer than these have no fit of their own
 # Rows at which a target's own fit and what all share weigh the same; the first is
 # what all share alone, which is the simplest.
 HALF_WAYS = (np.inf, 3000.0, 1000.0, 300.0, 100.0, 30.0, 10.0)
+POWERS = (-1.0, 3.0)  # of what all share, that a target may follow instead
+STANDS_ALONE = 0.3  # the probability that a target is of another kind than the others
 LEAST_SPREAD = 0.1  # variance of z² relative to its mean; 2 if errors are normal
 
 
@@ -34,11 +36,14 @@ class Leaning:
     shared : Node
         The map that all targets share, in the unit of this one, times its factor.
     own : Node or None
-        Its own fit, at the same level; None if there are too few rows.
+        Its own fit; None if there are too few rows.
     own_factor, factor : float
         The factor of the target: of its own rows, and as it is used.
     n_rows : float
         Rows of the target, or the sum of their weights.
+    evidence : float
+        How much more likely the errors of the target are by its own fit than by what
+        all share, as the logarithm of a ratio.
     """
 
     shared: Node
@@ -46,10 +51,20 @@ class Leaning:
     own_factor: float
     factor: float
     n_rows: float
+    evidence: float
 
     def weight(self, half_way: float) -> float:
-        """Return the weight of the own fit, if it is 1/2 at so many rows."""
-        return 0.0 if self.own is None else self.n_rows / (self.n_rows + half_way)
+        """Return the weight of the own fit: how likely the target stands alone.
+
+        Before its errors are looked at, this is 1/2 at so many rows, and at least
+        `STANDS_ALONE`, so that few rows which plainly differ from the others do not
+        suffer from these.
+        """
+        if self.own is None:
+            return 0.0
+        at_first = max(STANDS_ALONE, self.n_rows / (self.n_rows + half_way))
+        odds = at_first / (1 - at_first) * np.exp(np.clip(self.evidence, -50, 50))
+        return float(odds / (1 + odds))
 
     def root(self, half_way: float) -> Node:
         """Return the map: variances of both, weighted."""
@@ -86,16 +101,45 @@ def lean(targets: Sequence[Predictions], template: VarianceScaler) -> list[Leani
     own, shrunk = _levels([rescale(pooled, each) for each in levelled], levelled, first)
     found = []
     for rows, unit, of_own, level in zip(targets, units, own, shrunk, strict=True):
-        alone = None
-        if rows.n_rows >= OWN_ROWS and len(targets) > 1 and rows.errors.any():
-            alone = _fit(template, rows)
-            # its level is that of its own rows; the shrunken one is better
-            alone = multiplied(alone, float(np.exp((level - of_own) / 2)))
         factor = float(np.exp(level / 2))
         shared = multiplied(in_unit(pooled, unit), factor)
+        alone, evidence = None, 0.0
+        if rows.n_rows >= OWN_ROWS and len(targets) > 1 and rows.errors.any():
+            alone = _fit(template, rows)
+            evidence = _evidence(rows, rescale(shared, rows), rescale(alone, rows))
         of_rows = float(np.exp(of_own / 2))
-        found.append(Leaning(shared, alone, of_rows, factor, rows.total))
+        found.append(Leaning(shared, alone, of_rows, factor, rows.total, evidence))
     return found
+
+
+def _evidence(rows: Predictions, shared: Floats, own: Floats) -> float:
+    """Return how much more likely errors are by the own fit than by what all share.
+
+    Levels do not matter here: each fit has that of the rows. These are what was fitted,
+    which is too kind to a fit that can follow single rows: the best power of what all
+    share, a law of one parameter, says how much is gained at most.
+    """
+    from scipy import optimize
+
+    cap = largest_ratio(rows.errors, rows.weights)
+
+    def loss(scale: Floats) -> float:
+        levelled = scale * np.sqrt(rows.mean((rows.errors / scale) ** 2))
+        return rows.mean(_loss(levelled, rows.errors, cap))
+
+    log = np.log(shared / np.median(shared))
+    best = optimize.minimize_scalar(
+        lambda power: loss(np.exp(power * log)), bounds=POWERS, method="bounded"
+    )
+    n = rows.total if rows.groups is None else np.unique(rows.groups).size
+    return (loss(shared) - max(loss(own), float(best.fun))) * n
+
+
+def _loss(scale: Floats, errors: Floats, cap: float = np.inf) -> Floats:
+    """Return the negative log-likelihood of each row, of which none decides alone."""
+    v = np.maximum(scale, np.abs(errors) / LARGEST_Z)
+    loss: Floats = np.log(v) + 0.5 * capped((errors / v) ** 2, cap)
+    return loss
 
 
 def choose_half_way(
@@ -112,24 +156,23 @@ def choose_half_way(
     half_ways = HALF_WAYS if own_fits else HALF_WAYS[:1]
     together = all_rows(targets)
     errors, u = together.errors, together.uncertainty
-    target = np.repeat(np.arange(len(targets)), [each.n_rows for each in targets])
     units = np.arange(u.size) if together.groups is None else together.groups
     n_folds = min(FOLDS, np.unique(units).size)
     if n_folds < 2:
         return half_ways[0], None
-    # folds depend neither on the order of rows nor on their labels
-    weights = together.weights
-    order = canonical_order([u, target.astype(np.float64)], errors, weights)
+    # folds depend neither on units nor on the order of rows and targets
+    weights, z = together.weights, errors / u
+    order = canonical_order([z], z, weights)
     fold = np.empty(u.size, dtype=np.int64)
     fold[order] = make_folds(
-        (np.abs(errors) / u)[order],
+        np.abs(z)[order],
         n_folds,
         np.random.default_rng(seed),
         units[order],
         None if weights is None else weights[order],
     )
-    # of unseen rows: by what all share, by the own fit, and from how many own rows
-    shared, own, n_own = u.copy(), u.copy(), np.zeros(u.size)
+    # of unseen rows: by what all share, by the own fit, and what this weighs
+    shared, own, own_weight = u.copy(), u.copy(), np.zeros((len(half_ways), u.size))
     ends = np.cumsum([0, *(each.n_rows for each in targets)])
     for k in range(n_folds):
         parts = [fold[ends[i] : ends[i + 1]] != k for i in range(len(targets))]
@@ -144,17 +187,14 @@ def choose_half_way(
             shared[places] = rescale(each.shared, rows)
             if each.own is not None:
                 own[places] = rescale(each.own, rows)
-                n_own[places] = each.n_rows
+                own_weight[:, places] = [[each.weight(h)] for h in half_ways]
     cap = largest_ratio(errors, weights)
     losses, in_full, unseen = {}, {}, {}
-    for half_way in half_ways:
-        weight = n_own / (n_own + half_way)
+    for half_way, weight in zip(half_ways, own_weight, strict=True):
         values = np.hypot(np.sqrt(1 - weight) * shared, np.sqrt(weight) * own)
         unseen[half_way] = values
-        v = np.maximum(values, np.abs(errors) / LARGEST_Z)
-        z2 = (errors / v) ** 2
-        in_full[str(half_way)] = np.log(v) + 0.5 * z2
-        losses[str(half_way)] = np.log(v) + 0.5 * capped(z2, cap)
+        in_full[str(half_way)] = _loss(values, errors)
+        losses[str(half_way)] = _loss(values, errors, cap)
     ranking = rank(losses, units, in_full, weights)
     chosen = next(h for h in half_ways if ranking.is_as_good(str(h)))
     return chosen, np.split(unseen[chosen], ends[1:-1])

@@ -125,8 +125,10 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
     own level, which shows the law that they share. A target then has three parts: this
     law; a factor of its own, which is shrunk towards those of the others by empirical
     Bayes, the more the fewer rows it has; and a fit of its own, whose share of the
-    variance is n / (n + k) for n rows, with the k that is best for rows that were not
-    seen. With few rows it leans on the others, and with many it stands by itself.
+    variance is how likely the target is of another kind: n / (n + k) for n rows, with
+    the k that is best for rows that were not seen, and at least 0.3, before its errors
+    are looked at. With few rows it leans on the others, unless it plainly differs, and
+    with many it stands by itself.
 
     Parameters
     ----------
@@ -201,9 +203,9 @@ class RecalibratedTargets(MultiOutputMixin, RegressorMixin, BaseEstimator):
     >>> print(targets.to_table())
     target  rows  own factor  factor  weight of own fit
     ---------------------------------------------------
-    gap     1000        1.47    1.48               0.00
-    dipole  1000        2.05    2.05               0.00
-    alpha     50        2.56    2.53               0.00
+    gap     1000        1.47    1.48               0.41
+    dipole  1000        2.05    2.05               0.36
+    alpha     50        2.56    2.53               0.30
     """
 
     # groups keep together what belongs together, here as in every splitter of groups
