@@ -59,7 +59,7 @@ class BoostedScaling(VarianceScaler):
     Attributes
     ----------
     n_trees_ : int
-        Trees of each booster; 0 where boosting gains less than its standard error.
+        Trees of each booster; 0 where boosting gains less than half its standard error.
     cv_loss_ : array of shape (n_tried + 1,)
         Out-of-fold loss by number of trees.
     a_, b_ : float

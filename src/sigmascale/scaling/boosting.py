@@ -21,7 +21,7 @@ LEAST_BINS = 64
 ROWS_PER_BIN = 100  # where there are rows enough: finer limits tell nothing
 MOST_COLUMNS = 30  # that a booster looks at; of more, those that tell most
 PATIENCE = 30  # trees without improvement before growing stops
-STANDARD_ERRORS = 1.0  # of out-of-fold gain without which no trees are kept
+STANDARD_ERRORS = 0.5  # of out-of-fold gain without which no trees are kept
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Boosters:
         The trees of all boosters.
     n_boosters, n_trees : int
         How many boosters, and how many trees of each are kept: none where they gain
-        less than their standard error.
+        less than half their standard error.
     unseen : array of shape (n_rows,)
         What the booster that has not seen a row says of it.
     path : array
