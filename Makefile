@@ -6,6 +6,7 @@ PYTEST_ARGS ?=
 APP_ARGS ?=
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
+ARENA_ARGS ?= --out docs
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -13,6 +14,7 @@ OLDEST := .venv-oldest
 OUT := demo-output
 SITE := docs/_build/html
 EMPTY := .venv-empty
+ARENA := .venv-arena
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 BENCH_OUT := bench-output
 STUDIES := docs/studies
@@ -24,7 +26,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 
 .DEFAULT_GOAL := help
 .PHONY: help app demo test test-slow test-oldest test-spark test-torch test-gpu torture \
-	lint docs paper review release-check bench bench-gpu recalibration studies clean
+	lint docs paper review release-check bench bench-gpu arena studies clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -140,9 +142,8 @@ bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quic
 	@$(ONE_THREAD) $(BIN)/python benchmarks/speed.py --out $(BENCH_OUT)/speed.json \
 		$(BENCH_ARGS)
 
-recalibration: $(VENV)/.installed-bench  ## install and compare recalibrators on many sets
-	@$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(BENCH_OUT) \
-		$(BENCH_ARGS)
+arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena.md; an hour (ARENA_ARGS=--small: less)
+	@$(ONE_THREAD) $(ARENA)/bin/python -m benchmarks.arena $(ARENA_ARGS)
 
 # Those of weights, targets, repeats and tails are in the text of their pages.
 studies: $(VENV)/.installed-bench  ## compute the tables of the documentation anew; hours
@@ -162,18 +163,13 @@ studies: $(VENV)/.installed-bench  ## compute the tables of the documentation an
 		> $(BENCH_OUT)/weights_shift.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/targets.py --alarms 100 \
 		> $(BENCH_OUT)/targets.md
-	@if [ -n "$$RECALIBRATION_SETS" ]; then \
-		$(ONE_THREAD) $(BIN)/python -m benchmarks.recalibration --out $(STUDIES); \
-	else \
-		echo "== studies: RECALIBRATION_SETS names no folder of sets: no comparison"; \
-	fi
 	@echo "== studies: done; see $(STUDIES), and $(BENCH_OUT) for tables within pages"
 
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
 	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)
 
 clean:  ## remove environments, all output, the built documentation and all caches
-	rm -rf $(VENV) $(OLDEST) $(EMPTY) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(EMPTY) $(ARENA) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -203,6 +199,14 @@ $(VENV)/.installed-bench: pyproject.toml $(VENV)/.made
 	@echo "== install: sigmascale and what it is measured against into $(VENV)"
 	@$(BIN)/python -m pip install --quiet --editable ".[cli]" --group bench
 	@touch $@ $(VENV)/.installed-cli
+
+# Of their own: opponents ask for older versions than we do.
+$(ARENA)/.installed: pyproject.toml benchmarks/arena/requirements.txt
+	@echo "== install: sigmascale and its opponents into $(ARENA)"
+	@$(PYTHON) -m venv $(ARENA)
+	@$(ARENA)/bin/python -m pip install --quiet --editable ".[cli]" \
+		--requirement benchmarks/arena/requirements.txt
+	@touch $@
 
 # uv finds the lowest versions that fit together; those of the dependencies' own
 # dependencies are the newest.

@@ -41,7 +41,7 @@ exclude_patterns = [
     "auto_examples/*.ipynb",
     "gallery",  # its examples become pages of auto_examples
     "paper/beyond.md",  # included by paper.md
-    # included by verdicts.md, recalibration.md, drift.md and distributions.md
+    # included by verdicts.md, drift.md and distributions.md
     "studies/*.md",
 ]
 nitpicky = True

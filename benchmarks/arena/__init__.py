@@ -1,0 +1,1 @@
+"""The arena: recalibrators side by side, on every set; see docs/arena.md."""

@@ -1,0 +1,1 @@
+"""The methods of the arena: a file each, with `fit` and `predict`."""
