@@ -247,8 +247,9 @@ class EmpiricalLaw:
             # halfway to the row before: where the last bits of the scale differ, as in
             # ONNX, no row falls into another bin
             ordered = np.sort(scale)
-            before = ordered[np.searchsorted(ordered, bins.limits) - 1]
-            bins = EqualSizeBins((before + bins.limits) / 2)
+            before = ordered[np.maximum(0, np.searchsorted(ordered, bins.limits) - 1)]
+            middle = (before + bins.limits) / 2
+            bins = EqualSizeBins(np.where(middle > before, middle, bins.limits))
         codes = bins.codes(scale)
         tables, sizes = [], []
         for code in range(bins.n_bins):
