@@ -25,7 +25,6 @@ from ._support.render import html_table
 from .exceptions import (
     AbsurdScaleWarning,
     FewRowsWarning,
-    ForgottenIntervalsWarning,
     InvalidInputError,
 )
 from .maps import Node
@@ -54,6 +53,7 @@ from .scaling.crossfit import make_folds, predict_unseen, rank
 from .scaling.devices import on_device, on_host
 from .scaling.shift import LEAST_FOR_SHIFT, ShiftKind, learn_shift
 from .scaling.summaries import full_order
+from .scaling.updating import warn_of_forgotten
 
 LawKind = Literal["empirical", "normal"]
 N_FOLDS = 5
@@ -644,14 +644,7 @@ class Recalibrator(VarianceScaler):
 
     def _take_over(self) -> Self:
         """Take over what the scaling has learned anew."""
-        if hasattr(self, "conformal_"):
-            warn(
-                "Intervals are forgotten: what conformalize (fit --conformal-share) "
-                "has learned was for the recalibrator before. Call it again with "
-                "held-out rows.",
-                ForgottenIntervalsWarning,
-                stacklevel=3,
-            )
+        warn_of_forgotten(self)
         self.__dict__.pop("conformal_", None)
         for name in ("map_", "n_samples_fit_", "min_uncertainty_", "seen_"):
             if hasattr(self.scaling_, name):

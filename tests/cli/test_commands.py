@@ -14,6 +14,7 @@ import pytest
 from sklearn.base import clone
 
 import sigmascale as ss
+from sigmascale.cli import app
 from sigmascale.datasets import make_molecules
 from sigmascale.exceptions import UnseenCategoryWarning
 from sigmascale.scaling import methods
@@ -99,7 +100,7 @@ def test_check_gives_verdicts_and_its_exit_code(sigmascale):
     done = sigmascale("check", "perfect.csv")
     assert done.code == 0
     assert "✓ Calibrated on average" in done.out
-    assert done.says("No features.*--feature .*--all-features")
+    assert done.says("features: none.*--feature .*--all-features")
     assert done.out.endswith("\nPassed.\n")
 
 
@@ -367,11 +368,16 @@ def test_fit_writes_to_standard_output(sigmascale):
     assert not Path("-").exists()
 
 
-def test_apply_may_replace_its_own_input_and_name_the_column(sigmascale):
+def test_apply_replaces_its_own_input_if_forced_and_names_the_column(sigmascale):
     TABLE.write_parquet("table.parquet")
     sigmascale("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json")
     options = ("-o", "table.parquet", "--name", "better", "--json")
-    told = only_json(sigmascale("apply", "scaler.json", "table.parquet", *options))
+    arguments = ("apply", "scaler.json", "table.parquet", *options)
+    refused = sigmascale(*arguments)
+    assert (refused.code, refused.out) == (2, "")
+    assert "--force" in refused.err
+    assert pl.read_parquet("table.parquet").equals(TABLE)
+    told = only_json(sigmascale(*arguments, "--force"))
     assert told == {
         "rows": 2 * ROWS,
         "dropped": 0,
@@ -522,13 +528,44 @@ def test_wrong_usage_is_bad_input(sigmascale, arguments, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-@pytest.mark.parametrize("command", ["", "check", "fit", "apply", "compare", "bins"])
-def test_help_fits_a_terminal(sigmascale, command):
-    done = sigmascale(*filter(None, [command]), "--help")
-    assert done.code == 0
-    assert max(map(len, done.out.splitlines())) <= 80
-    short = sigmascale(*filter(None, [command]), "-h")
-    assert short.out == done.out
+def test_help_fits_two_screens_with_its_groups_in_one_order(sigmascale, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = [each.name or each.callback.__name__ for each in app.registered_commands]
+    for command in ([], *([each] for each in commands)):
+        done = sigmascale(*command, "--help")
+        assert done.code == 0
+        lines = done.out.splitlines()
+        assert len(lines) <= 80, command
+        assert max(map(len, lines)) <= 80
+        assert not re.search(r"<\w+(\[|>)|\{|\.\.\.\.", done.out)  # types, not words
+        titles = [line[:-1] for line in lines if re.fullmatch(r"\w+:", line)]
+        order = ["Arguments", "Options", "Columns", "Reading", "More", "Commands"]
+        order.append("Examples")
+        assert titles == sorted(titles, key=order.index)
+        assert done.out == sigmascale(*command, "-h").out
+
+
+@pytest.mark.parametrize("command", ["check", "fit"])
+def test_six_options_come_first(sigmascale, command):
+    page = sigmascale(command, "--help").out
+    first = page.split("\nOptions:\n")[1].split("\n\n")[0]
+    assert len(re.findall(r"^  -", first, re.M)) == 6
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("check", "test.csv"),
+        ("fit", "calibration.csv", "--method", "linear", "-o", "scaler.json"),
+        ("divide", "test.csv", "--calibration", "a.csv", "--test", "b.csv"),
+    ],
+)
+def test_quiet_prints_what_is_asked_for_alone(sigmascale, arguments):
+    quiet, loud = sigmascale(*arguments, "--quiet"), sigmascale(*arguments)
+    assert (quiet.code, quiet.out, quiet.err) == (loud.code, "", loud.err)
+    assert loud.out
+    asked = sigmascale(*arguments, "-q", "--json")
+    assert asked.out == sigmascale(*arguments, "--json").out != ""
 
 
 def test_without_its_packages_the_command_line_says_what_to_install():

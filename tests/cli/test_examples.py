@@ -70,7 +70,7 @@ def test_the_examples_of_help_work_as_pasted(
         monkeypatch.setattr(study.StudyData, "synthetic", small)
     page = sigmascale(command, "--help").out
     for line in EXAMPLES[command]:
-        assert f" {line} " in page  # whole, on a line of its own
+        assert f"  {line}\n" in page  # whole, on a line of its own
         assert typed(line, sigmascale) == (1 if command == "check" else 0)
 
 

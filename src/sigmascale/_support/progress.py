@@ -6,10 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from threading import Event, Timer
 from typing import TypeVar
 
 Item = TypeVar("Item")
+_silent: ContextVar[bool] = ContextVar("silent", default=False)
 PATIENCE = 2.0  # seconds before anything appears
 CLEAR = "\r\x1b[2K"
 
@@ -50,6 +52,8 @@ def track(
 
 def _is_watched() -> bool:
     """Return whether a person sees what is written: on a terminal, or in a notebook."""
+    if is_silent():
+        return False
     return sys.stderr.isatty() or type(sys.stderr).__module__.startswith("ipykernel")
 
 
@@ -91,3 +95,18 @@ def working(what: str) -> Iterator[None]:
         if told.is_set():
             terminal.write(CLEAR)
             terminal.flush()
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Show no words and no progress; what is asked for is printed all the same."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
+def is_silent() -> bool:
+    """Return whether words and progress are not wanted."""
+    return _silent.get()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 import traceback
 import warnings
@@ -16,8 +17,10 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
+from typer.models import CommandFunctionType
 
+from .._support.progress import is_silent
 from .._support.terminal import INVISIBLE, visible
 from ..exceptions import InvalidInputError
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from .options import Reading, TableFormat
     from .table import Table
 
+GROUPS = ("Columns", "Reading", "More")  # of options, after those that come first
 WIDTH = 79
 NARROWEST = 20  # characters in a line, however narrow the terminal says that it is
 MARKS = {"yes": ("✓", "green"), "no": ("✗", "red"), "cannot tell": ("?", "yellow")}
@@ -36,7 +40,58 @@ _results: ContextVar[list[Any] | None] = ContextVar("results", default=None)
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
 
 
-class Commands(TyperGroup):
+class Page:
+    """Help as plain text: a line or two on each option, in groups."""
+
+    def format_help(self: Any, ctx: Any, formatter: Any) -> None:
+        """Write usage, meaning, arguments, options by group, commands and the end."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        titles = ("Arguments", "Options", *GROUPS)
+        groups: dict[str, list[tuple[str, str]]] = {each: [] for each in titles}
+        for each in self.get_params(ctx):
+            is_option = each.opts[0].startswith("-")
+            group = "Options" if is_option else "Arguments"
+            if "--help" in each.opts and groups["More"]:
+                group = "More"
+            groups[getattr(each, "rich_help_panel", None) or group].append(_row(each))
+        groups["Commands"] = [
+            (name, self.get_command(ctx, name).help.split("\n\n")[0])
+            for name in (self.list_commands(ctx) if hasattr(self, "commands") else ())
+        ]
+        width = max(len(name) for rows in groups.values() for name, _ in rows)
+        for title, rows in groups.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl([(name.ljust(width), w) for name, w in rows])
+        if self.epilog:
+            formatter.write(f"\n{self.epilog}\n")
+
+
+def _row(parameter: Any) -> tuple[str, str]:
+    """Return what help says of an argument or option: its names, and what it does."""
+    names, words = parameter.metavar or "", parameter.help or ""
+    if parameter.opts[0].startswith("-"):
+        names = f"{', '.join(sorted(parameter.opts, key=len))} {names}".rstrip()
+        default = parameter.default
+        if isinstance(default, int | float | str | Path) and default is not False:
+            words += f" [default: {default}]"
+        elif parameter.required:
+            words += " [required]"
+    return names, words
+
+
+class Command(Page, TyperCommand):
+    """A command."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return what can be typed after the name of the command."""
+        arguments = [x for x in self.params if not x.opts[0].startswith("-")]
+        named = [x.metavar if x.required else f"[{x.metavar}]" for x in arguments]
+        return ["[OPTIONS]", *map(str, named)]
+
+
+class Commands(Page, TyperGroup):
     """The commands; what is said of wrong options holds nothing invisible."""
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
@@ -58,15 +113,25 @@ def _told_visibly(run: Any, *arguments: Any, **options: Any) -> Any:
         raise
 
 
-app = typer.Typer(
+class App(typer.Typer):
+    """All commands, with pages of help of one kind."""
+
+    def command(
+        self, name: str | None = None, **options: Any
+    ) -> Callable[[CommandFunctionType], CommandFunctionType]:
+        """Return a decorator that makes a command of a function."""
+        return super().command(name, cls=Command, **options)
+
+
+app = App(
     cls=Commands,
     help="Honest error bars for regression: check, recalibrate and compare them.",
-    epilog="The examples in the help of each command use the files that "
-    "`sigmascale demo` writes.",
+    epilog="`sigmascale demo` writes the files of the examples that each --help ends "
+    "with.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -226,9 +291,13 @@ def check_format(format: TableFormat | None, as_json: bool) -> None:
         raise InvalidInputError(msg)
 
 
-def say(words: Any = "") -> None:
-    """Print words, with whatever a terminal would act upon made visible."""
-    print(visible(str(words)))
+def say(words: Any = "", *, asked: bool = False) -> None:
+    """Print words, with whatever a terminal would act upon made visible.
+
+    Those that are `asked` for are printed in any case.
+    """
+    if asked or not is_silent():
+        print(visible(str(words)))
 
 
 def show_json(result: Any, *, to_stderr: bool = False) -> None:
@@ -263,13 +332,24 @@ def _escaped(mark: str) -> str:
 
 def show_table(result: Any, format: TableFormat) -> None:
     """Print the table of a result alone, so that it can be pasted."""
-    say(result.to_table(format.value).rstrip("\n"))
+    say(result.to_table(format.value).rstrip("\n"), asked=True)
+
+
+def wrapped(words: str, width: int = WIDTH, indent: str = "") -> str:
+    """Return words in lines; a number stays with what follows it: 95 %, 4 rows.
+
+    >>> print(wrapped("intervals of 95 % hold", 15))
+    intervals of
+    95 % hold
+    """
+    tied = re.sub(r"(?<=\d) (?=[%u±])", "\xa0", words)
+    return fill(tied, width, subsequent_indent=indent).replace("\xa0", " ")
 
 
 def show_words(*paragraphs: str) -> None:
     """Print paragraphs that fit a terminal."""
     for words in paragraphs:
-        say(fill(words, WIDTH))
+        say(wrapped(words))
 
 
 def tell_written(report: Path | None) -> None:
@@ -298,14 +378,14 @@ def show_verdicts(validation: Validation, title: str = "") -> None:
     from rich.console import Console
     from rich.text import Text
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, quiet=is_silent())
     console.width = max(NARROWEST, console.width)  # or nothing would be shown
     if title:
         console.print(Text(visible(title, keep=""), style="bold"))
     for verdict in validation.verdicts.values():
         mark, style = MARKS[verdict.answer]
         sentence = visible(f"  {verdict.sentence}", keep="")
-        words = fill(sentence, console.width - 1, subsequent_indent="  ")
+        words = wrapped(sentence, console.width - 1, "  ")
         console.print(Text(mark, style=style) + Text(words[1:]), soft_wrap=True)
 
 
@@ -326,4 +406,4 @@ def tell_guesses(choice: Choice, data: Table | LazyTable) -> None:
         names = ", ".join(roles.left_out)
         show_words(f"Left out, as their names say that they are no features: {names}.")
     if not roles.features:
-        say("No features: --feature COLUMN or --all-features would use some.")
+        say("--feature COLUMN or --all-features would use some.")

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from ..exceptions import AbsurdScaleWarning
-from .app import app, open_table, say, show_json
-from .files import format_of, load_saved
+from .app import app, open_table, show_json, show_words
+from .files import format_of, load_saved, refuse_input
 from .options import (
+    MORE,
     OF_NEW,
     READING,
     AsJson,
@@ -52,25 +53,33 @@ def apply(
     name: Annotated[
         str | None,
         typer.Option(
-            help="The new column; UNCERTAINTY_recalibrated if not given. Others begin "
-            "with it: NAME_low, NAME_q0.05. Of several targets, a pattern such as "
-            "'new_*'.",
+            help="The new column, and how others begin; u_recalibrated if not given, "
+            "'new_*' of several targets.",
             metavar="COLUMN",
         ),
     ] = None,
     coverage: Coverage = None,
     quantiles: Quantiles = None,
     shift: Shifted = False,
+    force: Annotated[
+        bool,
+        typer.Option(
+            "--force",
+            help="Write onto the table itself, if --output names it.",
+            rich_help_panel=MORE,
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Add recalibrated uncertainties to a table; all its columns are kept.
+    """Add recalibrated uncertainties to a table.
 
-    Where the recalibrator was fitted with variances, the new column is a variance.
-    Where files are queried without reading them whole, values that cannot be used,
-    such as missing ones, give an empty one instead of an error.
+    All its columns are kept. Where the recalibrator was fitted with variances, the
+    new column is a variance.
     """
     from ..roles import Expected
 
+    if not force:
+        refuse_input(output, files, "or pass --force")
     wanted = Wanted.of(coverage, quantiles, shift=shift, prediction=choice.prediction)
     saved = load_saved(scaler)
     if saved.is_several:
@@ -97,7 +106,7 @@ def apply(
     if as_json:
         show_json(told, to_stderr=output == "-")
     elif output != "-":
-        say(f"Written: {output} ({_in_words(told)}).")
+        show_words(f"Written: {output} ({_in_words(told)}).")
 
 
 def _in_words(told: dict[str, Any]) -> str:

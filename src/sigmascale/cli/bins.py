@@ -45,7 +45,7 @@ def bins(
     format: FormatOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what the number of bins does, and which one cross-validation prefers."""
+    """Show what the number of bins does, and which one to prefer."""
     from ..judging.bin_numbers import choose_n_bins, scan_bins
     from .table import read_pair
 

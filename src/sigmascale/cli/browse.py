@@ -18,13 +18,16 @@ from .options import example
 def browse(
     file: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[FILE]", help="Table to begin with.", show_default=False
-        ),
+        typer.Argument(metavar="FILE", help="Table to begin with.", show_default=False),
     ] = None,
     port: Annotated[
         int,
-        typer.Option(help="Where to listen; 0 is any that is free.", min=0, max=65535),
+        typer.Option(
+            help="Where to listen; 0 is any that is free.",
+            min=0,
+            max=65535,
+            metavar="N",
+        ),
     ] = 0,
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, open nothing.")

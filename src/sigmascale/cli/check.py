@@ -29,6 +29,7 @@ from .app import (
 from .files import HTML, about, check_output, load_saved
 from .options import (
     COLUMNS,
+    MORE,
     READING,
     AsJson,
     FormatOption,
@@ -74,7 +75,6 @@ CLOSING = {
         "sigmascale check demo-output/test.csv --all-features",
         "sigmascale check demo-output/test.csv --feature mass --report check.html",
         'sigmascale check demo-output/test.csv --where "mass < 120"',
-        "sigmascale check demo-output/test.csv --weight mass",
         "sigmascale check demo-output/test.csv --feature mass --plan 1.2",
     )
 )
@@ -87,56 +87,62 @@ def check(
     tolerance: Annotated[
         float,
         typer.Option(
-            help="What a yes must exclude: that the uncertainties of a tenth of the "
-            "rows are off by this factor, too small or too large.",
+            help="A yes excludes that u is off by this factor in a tenth of the rows.",
             metavar="FACTOR",
+            rich_help_panel=MORE,
         ),
     ] = 2.0,
     plan: Annotated[
         float | None,
         typer.Option(
-            help="Judge nothing, but say how many rows (or groups) a yes takes at this "
-            "tolerance, with tails as in the table; without one, with three features "
-            "and normal errors.",
+            help="Say how many rows (or groups) a yes takes at this tolerance, with "
+            "tails as in the table; without a table, of normal errors with three "
+            "features.",
             metavar="FACTOR",
+            rich_help_panel=MORE,
         ),
     ] = None,
     confidence: Annotated[
         float,
         typer.Option(
-            help="One minus the chance that calibrated rows get a no.", metavar="SHARE"
+            help="One minus the chance that calibrated rows get a no.",
+            metavar="SHARE",
+            rich_help_panel=MORE,
         ),
     ] = 0.95,
     tolerate: Annotated[
         Tolerated | None,
         typer.Option(
-            help="End with code 0 also if the answer is this: cannot-tell, or no.",
+            help="End with 0 also for this: cannot-tell, or no.",
             metavar="ANSWER",
+            rich_help_panel=MORE,
         ),
     ] = None,
     bins: Annotated[
-        int | None, typer.Option(help="Bins of each variable.", min=1, metavar="N")
+        int | None,
+        typer.Option(
+            help="Bins of each variable.", min=1, metavar="N", rich_help_panel=MORE
+        ),
     ] = None,
     scaler: Annotated[
         str | None,
         typer.Option(
-            help="Judge also what this recalibrator, made by fit, makes of the "
-            "uncertainties; the exit code is about these.",
+            help="Judge also what this recalibrator makes of them; the exit code is "
+            "about that.",
             metavar="SCALER",
         ),
     ] = None,
     calibration: Annotated[
         str | None,
         typer.Option(
-            help="The set that it was fitted on: the report tells whether they differ.",
-            metavar="CALIBRATION",
+            help="What --scaler was fitted on, for the report.",
+            metavar="FILE",
+            rich_help_panel=MORE,
         ),
     ] = None,
     time: Annotated[
         str | None,
-        column_option(
-            "When rows came, numbers or dates: tells whether calibration has changed."
-        ),
+        column_option("When rows came: has calibration changed?"),
     ] = None,
     report: Report = None,
     parts: Parts = None,
@@ -145,11 +151,10 @@ def check(
     format: FormatOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Judge uncertainties as they are: on average, at every level, for every input.
+    """Judge uncertainties on average, at every level, for every input.
 
-    Exit code: 0 all answers are yes, 1 one of them is no, 4 none is no, but for one
-    nothing can be told; 2 bad input, 3 a defect. --tolerate cannot-tell ends with 0
-    instead of 4, --tolerate no also instead of 1.
+    Exit code: 0 all answers are yes, 1 one is no, 4 none is no but one cannot be
+    told; 2 bad input, 3 a defect.
     """
     from .table import Table
 
@@ -230,10 +235,10 @@ def check(
         tell_guesses(choice, data)
         say()
         _tell(stages)
-        if in_time is not None:
-            show_words(in_time.words)
-        if advice:
-            show_words(advice)
+        for words in ("" if in_time is None else in_time.words, advice):
+            if words:
+                say()
+                show_words(words)
         say(f"\n{CLOSING[final.answer]}")
         if paths:
             what = "Reports" if data.is_several else "Report"
@@ -285,7 +290,9 @@ def _tell(stages: dict[str, Validations]) -> None:
         for title, stage in stages.items()
         if (scored := stage.targets[""].distribution) is not None
     ]
-    show_words(*filter(None, (*scores, one.sampled, one.tails)))
+    for words in filter(None, (*scores, one.sampled, one.tails)):
+        say()
+        show_words(words)
 
 
 def _exit_code(answer: str, tolerate: Tolerated | None) -> int:

@@ -19,6 +19,7 @@ from .app import (
     check_format,
     say,
     show_json,
+    show_table,
     show_verdicts,
     tell_guesses,
     tell_written,
@@ -28,6 +29,7 @@ from .methods import AUTO, COMPONENT, NONE, make_scaler, takes_labels
 from .options import (
     COLUMNS,
     IN_MEMORY,
+    MORE,
     AsJson,
     FormatOption,
     Groups,
@@ -80,9 +82,13 @@ def compare(
     ] = None,
     uncertainty: Annotated[
         list[str],
-        column_option("Uncertainties; of one file, repeat it for each model."),
+        column_option(
+            "Uncertainties; of one file, repeat it for each model.", first=True
+        ),
     ] = [],  # noqa: B006
-    variance: Annotated[list[str], column_option("Or their squares, variances.")] = [],  # noqa: B006
+    variance: Annotated[
+        list[str], column_option("Squares, instead of uncertainties.")
+    ] = [],  # noqa: B006
     groups: Groups = None,
     bins: Annotated[
         int | None,
@@ -90,6 +96,7 @@ def compare(
             help="Bins of the scores; 100, or what leaves 5 rows in each.",
             min=1,
             metavar="N",
+            rich_help_panel=MORE,
         ),
     ] = None,
     report: Report = None,
@@ -131,7 +138,7 @@ def compare(
     if as_json:
         show_json(found.told)
     elif format in (TableFormat.markdown, TableFormat.latex):
-        say(found.to_table(format.value).rstrip("\n"))
+        show_table(found, format)
     else:
         tell_guesses(choice, found.data)
         say(f"\n{found.words}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 import warnings
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
@@ -14,9 +13,9 @@ import typer
 from .._support.files import whole_file
 from .._support.progress import track, working
 from ..exceptions import UnseenCategoryWarning
-from .app import app, say, show_json
+from .app import app, say, show_json, show_words
 from .files import write_table
-from .options import AsJson, Seed, example
+from .options import AsJson, Seed, example, gather
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,6 +95,7 @@ def distances(truth: Floats, results: dict[str, Floats]) -> str:
 
 
 @app.command(epilog=example("sigmascale demo"))
+@gather()
 def demo(
     out: Annotated[
         Path, typer.Option(help="Folder to write to.", metavar="FOLDER")
@@ -106,7 +106,7 @@ def demo(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Tell the whole story on built-in data: two CSV files, a table, a report."""
+    """Tell the whole story on built-in data, with a table and a report."""
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         told = run(out, rows=rows, seed=seed)
     if as_json:
@@ -131,11 +131,12 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> dict[str, Any]:
     methods = all_methods()
     write_table(calibration, str(out / "calibration.csv"))
     write_table(test, str(out / "test.csv"))
-    say(
+    show_words(
         f"{rows} synthetic molecules (seed {seed}). Their uncertainties are too large "
-        "on\naverage, wrong at both ends and blind to composition. Fitted on one half,"
-        "\nscored on the other.\n"
+        "on average, wrong at both ends and blind to composition. Fitted on one half, "
+        "scored on the other."
     )
+    say()
     with warnings.catch_warnings():
         # a few compositions of the second half do not occur in the first
         warnings.simplefilter("ignore", UnseenCategoryWarning)
@@ -152,12 +153,13 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> dict[str, Any]:
         )
     say(table)
     n_bins = table["none"].test.n_bins
-    say(
-        "\nNLL and S: lower is better. S_u is consistency, S_mass and S_hetero are\n"
-        f"adaptivity. Valid: percentage of {n_bins} bins of u, of mass and of "
-        "hetero whose\n<Z²> agrees with 1; 95 is ideal.\n\n"
-        "How far the uncertainty typically is from the truth, which is known here:"
+    say()
+    show_words(
+        "NLL and S: lower is better. S_u is consistency, S_mass and S_hetero are "
+        f"adaptivity. Valid: percentage of {n_bins} bins of u, of mass and of hetero "
+        "whose <Z²> agrees with 1; 95 is ideal."
     )
+    say("\nHow far the uncertainty typically is from the truth, which is known here:")
     u = test["u"].to_numpy()
     say(distances(data.true_sigma[rows // 2 :], {"none": u, **results}))
     error, features = test["E"], test.select("mass", "hetero")
@@ -167,7 +169,8 @@ def run(out: Path, *, rows: int = 20_000, seed: int = 0) -> dict[str, Any]:
         for what, each in ((before, u), (after, results[SHOWN]))
     }
     for what, found in stages.items():
-        say("\n" + textwrap.fill(f"{what}: {found.summary}", 78))
+        say()
+        show_words(f"{what}: {found.summary}")
     with working("drawing pictures"):
         write_picture(stages, out / "local_zms.png")
         write_report(

@@ -17,6 +17,8 @@ HALF = 0.5
 @app.command(
     epilog=example(
         "sigmascale divide demo-output/test.csv --calibration a.csv --test b.csv",
+        "sigmascale fit a.csv --all-features -o scaler.json",
+        "sigmascale apply scaler.json b.csv -o recalibrated.csv",
     )
 )
 @gather(reading=IN_MEMORY)
@@ -30,8 +32,7 @@ def divide(
     share: Annotated[
         float | None,
         typer.Option(
-            help="Share of the rows to learn from, taken at random; 0.5 if nothing "
-            "is said.",
+            help="Share of the rows to learn from, taken at random; 0.5 if not given.",
             metavar="SHARE",
         ),
     ] = None,
@@ -46,7 +47,7 @@ def divide(
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Divide the rows of a table in two: to learn from, and to judge by.
+    """Divide the rows of a table in two: to learn from, to judge by.
 
     Columns and the order of rows stay as they are. Rows of one group stay together.
     """

@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from .app import app, show_json
+from .app import app, show_json, show_words
 from .files import check_output
 from .options import (
+    MORE,
     AsJson,
     Coverage,
     Quantiles,
@@ -19,6 +20,7 @@ from .options import (
     Wanted,
     column_option,
     example,
+    gather,
 )
 
 
@@ -41,6 +43,7 @@ class Numbers(StrEnum):
         "sigmascale export scaler.json --to onnx",
     )
 )
+@gather()
 def export(
     scaler: SavedScaler,
     to: Annotated[
@@ -60,6 +63,7 @@ def export(
         typer.Option(
             help="float64 or float32, of numbers that go in and come out.",
             metavar="TYPE",
+            rich_help_panel=MORE,
         ),
     ] = Numbers.float64,
     coverage: Coverage = None,
@@ -67,16 +71,15 @@ def export(
     shift: Shifted = False,
     prediction: Annotated[
         str | None,
-        column_option("Predictions to put these around, if named otherwise."),
+        column_option("If named otherwise than in fit.", first=True),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Write a saved recalibrator for other programs: an ONNX file.
 
-    Its inputs are named as the columns that it was fitted on. They are uncertainties,
-    even if the recalibrator was fitted with variances. What is put around predictions
-    has these as an input, too, if there were any in the fit; otherwise it is about
-    errors.
+    Its inputs are named as the columns that it was fitted on; they are uncertainties,
+    even if it was fitted with variances. Limits and quantiles are about errors, if
+    there were no predictions in the fit.
     """
     from ..export import to_onnx
     from ..persistence import load_map
@@ -102,4 +105,4 @@ def export(
     if as_json:
         show_json({"file": output, "to": to.value, "columns": names})
     else:
-        print(f"Written: {output} (inputs: {', '.join(names)}).")
+        show_words(f"Written: {output} (inputs: {', '.join(names)}).")

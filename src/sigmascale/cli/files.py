@@ -168,17 +168,19 @@ def check_output(
     refuse_input(output, inputs)
 
 
-def refuse_input(output: str | Path, inputs: Sequence[str]) -> None:
+def refuse_input(output: str | Path, inputs: Sequence[str], remedy: str = "") -> None:
     """Refuse an output that is one of the inputs, or would be the next time.
 
-    An input may be a file, a folder of Parquet files, or a pattern.
+    An input may be a file, a folder of Parquet files, or a pattern. There may be
+    another `remedy` than another name.
     """
     if str(output) == STANDARD:
         return
     path = Path(output).resolve()
     for file in inputs:
         if "://" not in file and _is_or_matches(path, file):
-            msg = f"{output}: is what is read, {file}. Choose another name or folder."
+            other = ", ".join(filter(None, ("Choose another name or folder", remedy)))
+            msg = f"{output}: is what is read, {file}. {other}."
             raise InvalidInputError(msg)
 
 

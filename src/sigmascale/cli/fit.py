@@ -14,6 +14,7 @@ from .files import about, check_output, standard_output
 from .methods import AUTO, make_scaler
 from .options import (
     COLUMNS,
+    MORE,
     READING,
     AsJson,
     By,
@@ -53,16 +54,13 @@ class ShiftOption(StrEnum):
     auto = "auto"
 
 
-CALIBRATION = "sigmascale fit demo-output/calibration.csv"
-
-
 @app.command(
     epilog=example(
-        f"{CALIBRATION} --all-features -o scaler.json",
-        f"{CALIBRATION} --method binwise --bins 9 -o b.json",
-        "sigmascale fit demo-output/test.csv --method category --by OxNy -o g.json",
-        f"{CALIBRATION} --conformal-share 0.2 -o c.json",
-        f"{CALIBRATION} --weight mass -o w.json",
+        "sigmascale divide demo-output/test.csv --calibration a.csv --test b.csv",
+        "sigmascale fit a.csv --all-features -o scaler.json",
+        "sigmascale apply scaler.json b.csv -o recalibrated.csv",
+        "sigmascale fit a.csv --method category --by OxNy -o g.json",
+        "sigmascale fit a.csv --conformal-share 0.2 --weight mass -o c.json",
     )
 )
 @gather(choice=COLUMNS, reading=READING)
@@ -82,7 +80,12 @@ def fit(
     method: MethodName = None,
     bins: Annotated[
         int | None,
-        typer.Option(help="Bins, for methods that have them.", min=1, metavar="N"),
+        typer.Option(
+            help="Bins, for methods that have them.",
+            min=1,
+            metavar="N",
+            rich_help_panel=MORE,
+        ),
     ] = None,
     by: By = [],  # noqa: B006
     loss: Annotated[
@@ -91,46 +94,49 @@ def fit(
             help=f"What factors of binwise minimise: {', '.join(Loss)}; nll if not "
             "given.",
             metavar="LOSS",
+            rich_help_panel=MORE,
         ),
     ] = None,
     law: Annotated[
         Law,
         typer.Option(
-            help="The law of errors: empirical, the z-scores of unseen rows, or "
-            "normal.",
+            help="Of errors: empirical, normal.",
             metavar="LAW",
+            rich_help_panel=MORE,
         ),
     ] = Law.empirical,
     shift: Annotated[
         ShiftOption,
         typer.Option(
-            help="Shift predictions by what they are off on average: none, constant, "
-            "or auto, which is what unseen rows gain from. See apply --shift.",
+            help="Shift predictions, for apply --shift: none, constant, or auto, what "
+            "unseen rows gain from.",
             metavar="SHIFT",
+            rich_help_panel=MORE,
         ),
     ] = ShiftOption.none,
     groups: Groups = None,
     conformal_share: Annotated[
         float | None,
         typer.Option(
-            help="Hold back this share of the rows, such as 0.2, for intervals: see "
-            "apply --coverage.",
+            help="Hold back this share of the rows, such as 0.2, for apply --coverage.",
             metavar="SHARE",
+            rich_help_panel=MORE,
         ),
     ] = None,
     weigh_for: Annotated[
         str | None,
         typer.Option(
-            help="Rows of other inputs, errors unknown: weigh the calibration set so "
-            "that it stands for these.",
-            metavar="NEW",
+            help="Weigh rows so that they stand for those of this file, whose errors "
+            "are unknown.",
+            metavar="FILE",
+            rich_help_panel=MORE,
         ),
     ] = None,
     sample: SampleSize = None,
     seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Learn from known errors how to recalibrate, and save what was learned."""
+    """Learn from known errors how to recalibrate, and save it."""
     from ..persistence import dumps, save
     from ..roles import source_of
 
@@ -184,7 +190,8 @@ def fit(
         show_words(f"Held back for intervals: {told['held_back']} rows.")
     if "advice" in told:
         show_words(told["advice"])
-    say(f"\nSaved: {output}. Judge it on other rows than these:")
+    say(f"\nSaved: {output}. Judge it on other rows than these, then use it:")
+    say(f"  sigmascale check TEST.csv --scaler {output}")
     say(f"  sigmascale apply {output} NEW.csv -o OUT.csv")
 
 
@@ -298,8 +305,8 @@ def range_in_words(factors: dict[str, float]) -> str:
     """Return what uncertainties are multiplied by, in a sentence."""
     least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
     if least == most:
-        return f"All uncertainties are multiplied by {median}."
+        return f"The factor of all these rows is {median}."
     return (
-        f"Uncertainties are multiplied by {least} to {most}: 90 % of them by "
-        f"{low} to {high}, by {median} in the median."
+        f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
+        f"{high}, {median} in the median."
     )

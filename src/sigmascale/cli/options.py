@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import wraps
@@ -12,11 +13,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
+from .._support.progress import silence
 from ..exceptions import InvalidInputError
 from ..scaling.registry import methods
 
 if TYPE_CHECKING:
     from ..persistence import SavedMap, SavedTargets
+
+MORE = "More"  # the group of options that few people use
 
 
 class Engine(StrEnum):
@@ -180,17 +184,32 @@ class Group:
         return Group(self.make, rest)
 
 
+QUIET = Annotated[
+    bool,
+    typer.Option(
+        "--quiet",
+        "-q",
+        help="Print no words: files and the exit code tell.",
+        rich_help_panel=MORE,
+    ),
+]
+
+
 def gather(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of groups, each as one argument of that name."""
+    """Give a command the options of groups, each as one argument of that name.
+
+    It also gets `--quiet`.
+    """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         @wraps(command)
-        def wrapped(**options: Any) -> None:
+        def wrapped(*, quiet: bool, **options: Any) -> None:
             made = {
                 name: group.make(**{each: options.pop(each) for each in group.options})
                 for name, group in groups.items()
             }
-            command(**made, **options)
+            with silence() if quiet else nullcontext():
+                command(**made, **options)
 
         signature = inspect.signature(command, eval_str=True)
         own = [
@@ -208,7 +227,10 @@ def gather(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., Non
             for group in groups.values()
             for name, (annotation, default) in group.options.items()
         ]
-        everything = [*own, *shared]
+        quiet = inspect.Parameter(
+            "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=QUIET
+        )
+        everything = [*own, *shared, quiet]
         wrapped.__signature__ = inspect.Signature(everything)  # type: ignore[attr-defined]
         wrapped.__annotations__ = {each.name: each.annotation for each in everything}
         return wrapped
@@ -216,9 +238,10 @@ def gather(**groups: Group) -> Callable[[Callable[..., None]], Callable[..., Non
     return decorate
 
 
-def column_option(words: str, *names: str) -> Any:
-    """Return an option that names a column."""
-    return typer.Option(*names, help=words, metavar="COLUMN", rich_help_panel="Columns")
+def column_option(words: str, *names: str, first: bool = False) -> Any:
+    """Return an option that names a column, one of those that come `first` or not."""
+    group = None if first else "Columns"
+    return typer.Option(*names, help=words, metavar="COLUMN", rich_help_panel=group)
 
 
 def make_choice(
@@ -237,8 +260,10 @@ def make_choice(
     )
 
 
-def _column(kind: Any, default: Any, words: str, *names: str) -> tuple[Any, Any]:
-    return Annotated[kind, column_option(words, *names)], default
+def _column(
+    kind: Any, default: Any, words: str, *names: str, first: bool = False
+) -> tuple[Any, Any]:
+    return Annotated[kind, column_option(words, *names, first=first)], default
 
 
 def _form(kind: Any, words: str, metavar: str) -> tuple[Any, Any]:
@@ -247,26 +272,19 @@ def _form(kind: Any, words: str, metavar: str) -> tuple[Any, Any]:
 
 
 FORMS = {
-    "members": _form(
-        str,
-        "Or the members of an ensemble, by a pattern such as 'm_*' or as a list: their "
-        "mean is the prediction, their spread the uncertainty.",
-        "COLUMNS",
-    ),
+    "members": _form(str, "Or members of an ensemble: 'm_*', or a list.", "COLUMNS"),
     "quantile_columns": _form(
         str,
-        "Or quantiles: q05=0.05,q50=0.5,q95=0.95, or a pattern with the level in the "
-        "name, 'q*'. Their middle is the prediction, their width the uncertainty.",
+        "Or quantiles: q05=0.05,q95=0.95, or a pattern with the level in the name: "
+        "'q*'.",
         "COLUMNS",
     ),
-    "interval": _form(
-        str, "Or the limits of intervals, low,high; see --interval-coverage.", "COLUMNS"
-    ),
+    "interval": _form(str, "Or limits of intervals: low,high.", "COLUMNS"),
     "interval_coverage": _form(
-        float, "The share that intervals claim to hold, such as 0.9.", "SHARE"
+        float, "The share that these claim to hold, such as 0.9.", "SHARE"
     ),
     "minimum": _form(
-        float, "Lift uncertainties below it, such as 0, to this number.", "NUMBER"
+        float, "Lift smaller uncertainties, such as 0, to this.", "NUMBER"
     ),
 }
 
@@ -276,30 +294,23 @@ COLUMNS = Group(
         "error": _column(
             str | None,
             None,
-            "Errors: reference minus prediction. A star stands for the names of "
-            "several targets: --error 'E_*' --uncertainty 'u_*'.",
-        ),
-        "reference": _column(str | None, None, "True values."),
-        "prediction": _column(
-            str | None, None, "Predicted values; can be a feature, too."
+            "Errors: reference minus prediction; 'E_*' for several targets.",
+            first=True,
         ),
         "uncertainty": _column(
             list[str],
             (),
-            "Uncertainties: standard deviations; repeat it for parts that add up, such "
-            "as aleatoric and epistemic ones.",
+            "Uncertainties: standard deviations; repeat it for parts that add up.",
+            first=True,
         ),
-        "variance": _column(list[str], (), "Or their squares, variances."),
-        **FORMS,
-        "features": _column(list[str], (), "A feature; can be repeated.", "--feature"),
+        "features": _column(
+            list[str], (), "A feature; can be repeated.", "--feature", first=True
+        ),
         "all_features": (
             Annotated[
                 bool,
                 typer.Option(
-                    "--all-features",
-                    help="All other columns of numbers are features, but no true "
-                    "values, errors and uncertainties.",
-                    rich_help_panel="Columns",
+                    "--all-features", help="All other columns of numbers are features."
                 ),
             ],
             False,
@@ -307,17 +318,19 @@ COLUMNS = Group(
         "exclude": _column(
             list[str], (), "Not this one of all features; can be repeated."
         ),
+        "labels": _column(
+            list[str], (), "A feature made of labels; can be repeated.", "--label"
+        ),
         "formula": _column(
             str | None,
             None,
             "Chemical formulas: give mass, heteroatom_fraction and OxNy.",
         ),
-        "labels": _column(
-            list[str], (), "A feature made of labels; can be repeated.", "--label"
-        ),
-        "weight": _column(
-            str | None, None, "Weights of the rows, at least 0; 0 leaves a row out."
-        ),
+        "reference": _column(str | None, None, "True values, instead of errors."),
+        "prediction": _column(str | None, None, "Predictions; can be a feature, too."),
+        "variance": _column(list[str], (), "Squares, instead of uncertainties."),
+        **FORMS,
+        "weight": _column(str | None, None, "Weights of the rows; 0 leaves a row out."),
     },
 )
 WITHOUT_WEIGHTS = COLUMNS.without("weight")
@@ -334,15 +347,16 @@ OF_NEW = Group(
     make_choice,
     {
         "uncertainty": _column(
-            list[str], (), "Uncertainties, if named otherwise than in fit."
+            list[str], (), "If named otherwise than in fit.", first=True
         ),
-        "variance": _column(
-            list[str], (), "Variances, if named otherwise than in fit."
-        ),
-        **FORMS,
         "prediction": _column(
-            str | None, None, "Predictions to put limits around, see --coverage."
+            str | None,
+            None,
+            "What to put limits and quantiles around.",
+            first=True,
         ),
+        "variance": _column(list[str], (), "If named otherwise than in fit."),
+        **FORMS,
     },
 )
 
@@ -363,8 +377,7 @@ READING = Group(
             str | None,
             None,
             "Only rows that meet a condition in SQL: \"split = 'test' AND mass < "
-            '120"; text in single quotes, odd names of columns in double ones. '
-            "Engines read it in their own language.",
+            '120".',
             "CONDITION",
         ),
         "drop_missing": _reading(
@@ -374,13 +387,13 @@ READING = Group(
             str | None, None, "Between columns of text files.", "CHARACTER"
         ),
         "decimal": _reading(
-            str | None, None, "Decimal mark of text files, . or a comma.", "MARK"
+            str | None, None, "Decimal mark of text files: . or a comma.", "MARK"
         ),
         "engine": _reading(
             Engine | None,
             None,
-            f"{', '.join(Engine)}: all but memory query Parquet files without reading "
-            "them whole, as is done with large ones if nothing is said.",
+            f"{', '.join(Engine)}; all but memory query Parquet files, as is done "
+            "with large ones.",
             "ENGINE",
         ),
         "scheduler": _reading(
@@ -416,22 +429,30 @@ SavedScaler = Annotated[
     str, typer.Argument(metavar="SCALER", help="File made by `sigmascale fit`.")
 ]
 Seed = Annotated[
-    int, typer.Option(help="Seed of all random numbers.", min=0, metavar="N")
+    int,
+    typer.Option(
+        help="Seed of all random numbers.",
+        min=0,
+        metavar="N",
+        rich_help_panel=MORE,
+    ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print JSON, for machines.", rich_help_panel=MORE),
+]
 Coverage = Annotated[
     float | None,
     typer.Option(
-        help="Add limits, low and high, that hold this share of the values, such as "
-        "0.9; or of the errors, if there is no prediction. With fit --conformal-share "
-        "they have a guarantee.",
+        help="Add limits, low and high, that hold this share, such as 0.9; with a "
+        "guarantee after fit --conformal-share.",
         metavar="SHARE",
     ),
 ]
 Quantiles = Annotated[
     str | None,
     typer.Option(
-        help="Add quantiles at these levels, q0.05 and so on: 0.05,0.5,0.95.",
+        help="Add quantiles at these levels: 0.05,0.5,0.95.",
         metavar="LEVELS",
     ),
 ]
@@ -439,31 +460,27 @@ Shifted = Annotated[
     bool,
     typer.Option(
         "--shift",
-        help="Add predictions with the shift that fit --shift has learned, shifted.",
+        help="Add predictions with the shift that fit has learned.",
+        rich_help_panel=MORE,
     ),
 ]
 FormatOption = Annotated[
     TableFormat | None,
     typer.Option(
         "--format",
-        help="text; or the table alone as markdown or latex, to be pasted.",
+        help="text; or the table alone: markdown, latex.",
         metavar="FORMAT",
+        rich_help_panel=MORE,
     ),
 ]
 Groups = Annotated[
-    str | None,
-    typer.Option(
-        help="Rows with equal values of it belong together, such as repeats of a "
-        "sample.",
-        metavar="COLUMN",
-    ),
+    str | None, column_option("Rows with equal values of it belong together.")
 ]
 SampleSize = Annotated[
     int | None,
     typer.Option(
         "--sample",
-        help="Rows that are drawn of files that are not read into memory, for what "
-        "sums do not tell; 1,000,000 if not given.",
+        help="Rows drawn of files that are queried; 1,000,000 if not given.",
         min=100,
         metavar="N",
         rich_help_panel="Reading",
@@ -475,15 +492,17 @@ Report = Annotated[
 Parts = Annotated[
     Path | None,
     typer.Option(
-        help="Write the report's pictures (SVG, PNG) and methods to this folder, too.",
+        help="The report's pictures and methods, to a folder.",
         metavar="FOLDER",
+        rich_help_panel=MORE,
     ),
 ]
 By = Annotated[
     list[str],
     typer.Option(
-        help="Column to bin by; the uncertainty if not given. Two make cells.",
+        help="Column to bin by, or u; two make cells.",
         metavar="COLUMN",
+        rich_help_panel=MORE,
     ),
 ]
 
@@ -499,8 +518,8 @@ MethodName = Annotated[
     str | None,
     typer.Option(
         "--method",
-        help=f"{', '.join(methods())}; auto, which picks by cross-validation, if not "
-        "given, and linear for several targets.",
+        help=f"{', '.join(methods())}; if not given, boosted, or linear for several "
+        "targets.",
         metavar="METHOD",
         callback=_known_method,
     ),
@@ -520,4 +539,4 @@ def refuse_for_several(**options: Any) -> None:
 
 def example(*lines: str) -> str:
     """Return examples for the end of a help page, one a line."""
-    return "\n\n".join(["[bold]Examples[/bold]", *(f"  {line}" for line in lines)])
+    return "\n".join(["Examples:", *(f"  {line}" for line in lines)])

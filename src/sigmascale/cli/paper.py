@@ -40,7 +40,7 @@ def paper(
     ] = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Reproduce the paper arXiv:2310.11978: all its tables and figures.
+    """Reproduce the paper arXiv:2310.11978, its tables and figures.
 
     Without --data and --download, on built-in synthetic molecules. Takes minutes.
     """

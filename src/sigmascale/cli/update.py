@@ -65,15 +65,12 @@ def update(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Teach a recalibrator more rows with known errors, without the old ones.
+    """Teach a recalibrator more rows, without the old ones.
 
-    The result is that of a fit to all rows, old and new, however they were divided;
-    bins keep their limits. Runs that update one file at once wait for each other. This
-    works for what sums determine: --method temperature, binwise or category of fit, and
-    none. Others say why not, and what to do.
-
-    Exit code: 0 updated, 2 bad input or a recalibrator that cannot be updated, 3 a
-    defect.
+    The result is that of a fit to all rows, old and new; bins keep their limits. Runs
+    that update one file at once wait for each other. This works for what sums
+    determine: fit --method temperature, binwise, category and none. Others say why
+    not, and what to do.
     """
     from .._support.files import locked
     from ..persistence import dumps, load, save

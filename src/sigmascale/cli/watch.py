@@ -5,19 +5,18 @@ from __future__ import annotations
 import io
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import replace
 from hashlib import sha256
 from operator import add
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .._support.terminal import visible
 from ..exceptions import InvalidInputError
 from ..roles import listed
-from .app import CANNOT_TELL, FAILED, PASSED, WIDTH, app, show_json, show_words
+from .app import CANNOT_TELL, FAILED, PASSED, app, say, show_json, show_words
 from .files import (
     HEAD,
     PACKED,
@@ -69,17 +68,16 @@ def watch(
     calibration: Annotated[
         str | None,
         typer.Option(
-            help="Rows that show what is normal, and that SCALER was not fitted on; "
-            "if not given, those held back by fit --conformal-share, or else the first "
-            "rows of the stream.",
+            help="Rows that show what is normal, which SCALER was not fitted on; those "
+            "that fit --conformal-share held back, or the first ones, if not given.",
             metavar="FILE",
         ),
     ] = None,
     state: Annotated[
         Path | None,
         typer.Option(
-            help="Go on from this file, if it is there, with what was normal then, and "
-            "write it in the end. It belongs to one SCALER, and to its options.",
+            help="Go on from this file, if it is there, and write it in the end; it "
+            "belongs to one SCALER and its options.",
             metavar="JSON",
         ),
     ] = None,
@@ -105,7 +103,7 @@ def watch(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Watch whether recalibrated uncertainties still fit the errors that arrive.
+    """Watch whether uncertainties still fit the errors that arrive.
 
     Rows are taken in the order of the files. An alarm says whether uncertainties have
     become too small or too large, everywhere or in a region of a feature, or
@@ -163,7 +161,7 @@ def watch(
     else:
         show_words(data.counted(*arrivals))
         if told is None or not live:
-            print()
+            say()
             show_words(*_words(monitor))
         elif monitor.caution:
             show_words(monitor.caution)
@@ -192,10 +190,9 @@ def _tables(
 
 def _tell_at_once(monitor: Monitor, *, to_stderr: bool) -> None:
     """Print an alarm, and do not wait for the end of the stream."""
-    stream = sys.stderr if to_stderr else sys.stdout
-    for words in _words(monitor):
-        print(visible(fill(words, WIDTH)), file=stream)
-    stream.flush()
+    with redirect_stdout(sys.stderr) if to_stderr else nullcontext():
+        show_words(*_words(monitor))
+        sys.stdout.flush()
 
 
 def _monitor(

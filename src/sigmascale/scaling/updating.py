@@ -197,14 +197,7 @@ class Updating(BaseEstimator):
         learned = copy(self)  # or what goes wrong would leave half of it
         learned.map_ = learned._learn_from_sums(data)
         self.__dict__.update(learned.__dict__)
-        if hasattr(self, "conformal_"):
-            warn(
-                "Intervals are forgotten: what conformalize (fit --conformal-share) "
-                "has learned was for the recalibrator before. Call it again with "
-                "held-out rows.",
-                ForgottenIntervalsWarning,
-                stacklevel=3,
-            )
+        warn_of_forgotten(self)
         self._forget()
         if seen is None:
             self.__dict__.pop("seen_", None)
@@ -212,6 +205,17 @@ class Updating(BaseEstimator):
             self.seen_ = self.seen_.plus(seen, self.n_samples_fit_, n_new)
         self.n_samples_fit_ += n_new
         self.min_uncertainty_ = smallest
+
+
+def warn_of_forgotten(fitted: Any) -> None:
+    """Warn that intervals were for what was learned before, if there are any."""
+    if hasattr(fitted, "conformal_"):
+        warn(
+            "Intervals are forgotten: what held-back rows have taught was for the "
+            "recalibrator before. Hold back others for it.",
+            ForgottenIntervalsWarning,
+            stacklevel=4,
+        )
 
 
 @dataclass(frozen=True)
