@@ -614,7 +614,7 @@ def _form_columns(
             raise InvalidInputError(msg)
         if not quantiles:
             return tuple(found), ()
-        pairs = sorted((_level(option, x), name) for name, x in found.items())
+        pairs = sorted((level_of(option, x), name) for name, x in found.items())
         return tuple(name for _, name in pairs), tuple(level for level, _ in pairs)
     columns, levels = [], []
     for part in text.split(","):
@@ -637,12 +637,15 @@ def _form_columns(
     return tuple(columns), tuple(levels)
 
 
-def _level(option: str, text: str) -> float:
+def level_of(option: str, text: str) -> float:
     """Return the level that part of a column's name says.
 
     One or two digits are percent, more follow the point; above 1 all are percent.
 
-    >>> [_level("", each) for each in ("05", "5", "0.05", "2.5", "975", "_0.5", "100")]
+    >>> [
+    ...     level_of("", each)
+    ...     for each in ("05", "5", "0.05", "2.5", "975", "_0.5", "100")
+    ... ]
     [0.05, 0.05, 0.05, 0.025, 0.975, 0.5, 1.0]
     """
     text = text.strip(" _-%")

@@ -467,3 +467,39 @@ def test_a_server_that_has_stopped_is_told_on_the_page(browser, tmp_path, start,
         time.sleep(0.3)
     assert browser.of_kind("Runtime.exceptionThrown") == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_members_and_limits_are_chosen_by_a_click_and_judged(
+    person, tmp_path, sigmascale, monkeypatch
+):
+    rng = np.random.default_rng(0)
+    mean, scale = rng.normal(size=(2, 300, 1))
+    members = mean + np.abs(scale) * rng.normal(size=(300, 8))
+    table = pl.DataFrame({f"m_{i}": column for i, column in enumerate(members.T)})
+    truth = mean[:, 0] + scale[:, 0] * rng.normal(size=300)
+    others = {"truth": truth, "least": members.min(1), "most": members.max(1)}
+    table.with_columns(**others).write_csv(tmp_path / "ensemble.csv")
+    monkeypatch.chdir(tmp_path)
+    person.open()
+    person.choose_file("table", tmp_path / "ensemble.csv")
+    person.wait("document.querySelector('#table .problem')")
+    person.idle()
+    person.role("truth", "reference")
+    person.role("m_0", "member")  # and with it all that are called alike
+    assert person.text("#table .problem") == ""
+    person.judge()
+    options = ("--reference", "truth", "--members", "m_*", "--json")
+    told = json.loads(sigmascale("check", "ensemble.csv", *options).out)
+    assert_scores(shown_scores(person, "verdict"), told)
+
+    person.role("least", "low")
+    person.role("most", "high")
+    assert "“Intervals claim to hold”" in person.text("#table .problem")
+    person.select('[data-setting="interval_coverage"]', "0.8")
+    person.wait("!document.querySelector('#table .problem')")
+    person.judge()
+    interval = ("--interval", "least,most", "--interval-coverage", "0.8")
+    told = json.loads(
+        sigmascale("check", "ensemble.csv", *options[:2], *interval, "--json").out
+    )
+    assert_scores(shown_scores(person, "verdict"), told)

@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from ..roles import Choice
 
 # What a column can be; of those in ONE there is at most one.
-ERRORS, UNCERTAINTIES = (
-    ("error", "reference", "prediction"),
-    ("uncertainty", "variance"),
-)
+ERRORS = ("error", "reference", "prediction")
 FEATURES = ("feature", "label")
-ONE = (*ERRORS, *UNCERTAINTIES, "groups")
-ROLES = (*ONE, *FEATURES, "ignored")
+ONE = (*ERRORS, "uncertainty", "variance", "low", "high", "groups")
+ROLES = (*ONE, "member", "quantile", *FEATURES, "ignored")
 KINDS = ("random", "column", "file")
+NUMBERS = ("interval_coverage", "minimum")
+TEXTS = ("separator", "decimal", "where", *NUMBERS)
 MOST_COLUMNS = 10_000
 LONGEST_TEXT = 1_000
 ENDING = re.compile(
@@ -54,7 +53,7 @@ class TableSettings:
         What the names of files that are made of it begin with.
     roles : dict of str to str
         What each column is; None if they are still to be guessed.
-    separator, decimal, where : str or None
+    separator, decimal, where, interval_coverage, minimum : str or None
         As for the command line.
     drop_missing : bool
         Whether rows with missing values are left out.
@@ -66,6 +65,8 @@ class TableSettings:
     separator: str | None = None
     decimal: str | None = None
     where: str | None = None
+    interval_coverage: str | None = None
+    minimum: str | None = None
     drop_missing: bool = False
 
     @classmethod
@@ -83,7 +84,7 @@ class TableSettings:
             msg = f"Columns must be one of {', '.join(ROLES)}."
             raise InvalidInputError(msg)
         texts = {}
-        for name in ("separator", "decimal", "where"):
+        for name in TEXTS:
             text = settings.get(name) or None
             if text is not None and (
                 not isinstance(text, str) or len(text) > LONGEST_TEXT
@@ -121,17 +122,20 @@ class TableSettings:
             if len(names) > 1:
                 msg = f"There can be one column of the kind {role}; found {names}."
                 raise InvalidInputError(msg)
-        if not one["uncertainty"] and not one["variance"]:
+        said = self.uncertainty
+        if not set(said) - {"minimum"}:
             msg = "No column is the uncertainty. Choose one in the table of columns."
             raise ColumnError(msg, "uncertainty")
-        if not one["error"] and not (one["reference"] and one["prediction"]):
+        made = not {"uncertainty", "variance"} & set(said)
+        if not one["error"] and not (one["reference"] and (one["prediction"] or made)):
             msg = (
                 "No column is the error. Choose one in the table of columns; or choose "
                 "both the reference and the prediction, whose difference it is."
             )
             raise ColumnError(msg, "error")
-        del one["groups"]
-        named: dict[str, Any] = {role: next(iter(x), None) for role, x in one.items()}
+        named: dict[str, Any] = {role: next(iter(one[role]), None) for role in ERRORS}
+        numbers = {each: _number(each, said.pop(each, None)) for each in NUMBERS}
+        named |= said | numbers
         if features:
             named |= {"features": self.of("feature"), "labels": self.of("label")}
         return Choice(options=True, **named)
@@ -141,6 +145,30 @@ class TableSettings:
         from ..cli.options import Reading
 
         return Reading(self.where, self.drop_missing, self.separator, self.decimal)
+
+    @property
+    def uncertainty(self) -> dict[str, str]:
+        """What is said of the uncertainty, by what options call it."""
+        found = sorted((_level_in(name), name) for name in self.of("quantile"))
+        levels = [f"{name}={level:g}" for level, name in found]
+        interval = [*self.of("low"), *self.of("high")]
+        said = {
+            **{
+                each: "".join(self.of(each)[:1]) for each in ("uncertainty", "variance")
+            },
+            "members": ",".join(self.of("member")),
+            "quantile_columns": ",".join(levels),
+            "interval": ",".join(interval),
+            "interval_coverage": (interval and self.interval_coverage) or "",
+            "minimum": self.minimum or "",
+        }
+        return {each: value for each, value in said.items() if value}
+
+    @property
+    def uncertain(self) -> list[str]:
+        """The options that name the uncertainty."""
+        said = self.uncertainty.items()
+        return [w for k, v in said for w in option(f"--{k.replace('_', '-')}", v)]
 
     def columns(self, *roles: str) -> list[str]:
         """Return the options that name the columns of some roles."""
@@ -166,7 +194,8 @@ class TableSettings:
         """Return the command that judges the table, maybe with a report."""
         path, parts = self.verdict
         return [
-            *("check", self.file, *self.columns(*ERRORS, *UNCERTAINTIES, *FEATURES)),
+            *("check", self.file, *self.columns(*ERRORS), *self.uncertain),
+            *self.columns(*FEATURES),
             *(*option("--where", self.where), *self.how_read()),
             *(*self.columns("groups"), *in_memory(self.file)),
             *(("--report", path, "--parts", parts) if report else ()),
@@ -208,10 +237,32 @@ class Additions:
         """Return the command that recalibrates a table."""
         about = table.columns("prediction") if self.options else []
         return [
-            *("apply", scaler, table.file, *table.columns(*UNCERTAINTIES), *about),
+            *("apply", scaler, table.file, *table.uncertain, *about),
             *(*option("--where", table.where), *table.how_read()),
             *(*in_memory(table.file), *self.options, "-o", table.made),
         ]
+
+
+def _level_in(name: str) -> float:
+    """Return the level of a quantile that the name of its column tells."""
+    from ..roles import level_of
+
+    digits = re.findall(r"\d+(?:\.\d+)?", name)
+    if not digits:
+        msg = (
+            f"The name {name!r} tells no level of a quantile. Call such columns "
+            "q05, q50, q95, or the like."
+        )
+        raise InvalidInputError(msg)
+    return level_of("quantile", digits[-1])
+
+
+def _number(name: str, text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError as problem:
+        msg = f"--{name.replace('_', '-')} must be a number; found {text!r}."
+        raise InvalidInputError(msg) from problem
 
 
 def option(name: str, value: str | None) -> list[str]:
@@ -390,7 +441,7 @@ class Plan:
             self.judged,
             self.files,
         )
-        errors, seed = (*ERRORS, *UNCERTAINTIES), option("--seed", self.seed)
+        seed = option("--seed", self.seed)
         scaler = files["scaler"]
         divide, export = [], []
         if self.known is None:
@@ -404,14 +455,15 @@ class Plan:
                 *("--calibration", learned.file, "--test", judged.file),
             ]
         fit = [
-            *("fit", learned.file, *learned.columns(*errors, *FEATURES)),
+            *("fit", learned.file, *learned.columns(*ERRORS), *learned.uncertain),
+            *learned.columns(*FEATURES),
             *(*option("--where", learned.where), *learned.how_read()),
             *(*option("--method", self.method), *option("--bins", self.bins)),
             *(*learned.columns("groups"), *in_memory(learned.file), *seed),
             *("-o", scaler),
         ]
         check = [
-            *("check", judged.file, *judged.columns(*errors)),
+            *("check", judged.file, *judged.columns(*ERRORS), *judged.uncertain),
             *(*option("--where", judged.where), *judged.how_read()),
             *(*judged.columns("groups"), *in_memory(judged.file), *seed),
             *("--scaler", scaler),
@@ -428,7 +480,7 @@ class Plan:
     def _are_alike(self) -> bool:
         """Whether both files are read alike, so that the report can compare them."""
         first, second = (
-            (each.columns(*ERRORS, *UNCERTAINTIES), each.where, each.how_read())
+            (each.columns(*ERRORS), each.uncertain, each.where, each.how_read())
             for each in (self.learned, self.judged)
         )
         return first == second
@@ -467,11 +519,11 @@ columns = {columns}  # the uncertainty first
 
 def read(file):
     table = {reader}
-    return table{complete}
+{made}    return table{complete}
 
 
 def conditioning(table):
-    return table.select(columns){root}
+    return table.select(columns){root}{lift}
 
 
 calibration = read({calibration})
@@ -502,11 +554,14 @@ def python_lines(plan: Plan, roles: dict[str, Any]) -> str:
     root = f".with_columns(pl.col({u!r}).sqrt())"
     groups = f", groups=calibration[{plan.learned.groups!r}].cast(pl.String)"
     about = [f" + table[{each!r}].to_numpy()[:, None]" for each in roles["error"][1:]]
-    levels = plan.additions.quantiles
+    levels, least = plan.additions.quantiles, roles["minimum"]
+    lift = f".with_columns(pl.col({u!r}).clip({least}))"
     quantiles = QUANTILES.format(levels=levels, about="".join(about))
     return PROGRAM.format(
         columns=repr(columns),
         reader=_reader(table),
+        made=_making(roles),
+        lift="" if least is None or roles["made_of"] else lift,
         complete=f".drop_nulls({used!r})" if table.drop_missing else "",
         root=root if roles["is_variance"] else "",
         calibration=repr(plan.learned.file),
@@ -514,10 +569,28 @@ def python_lines(plan: Plan, roles: dict[str, Any]) -> str:
         scaler=_constructor(plan, roles),
         groups="" if plan.learned.groups is None else groups,
         file=repr(table.file),
-        new=repr(f"{u}_recalibrated"),
+        new=repr("u_recalibrated" if roles["made_of"] else f"{u}_recalibrated"),
         square=" ** 2" if roles["is_variance"] else "",
         quantiles=quantiles if levels else "",
         more=", *more" if levels else "",
+    )
+
+
+def _making(roles: dict[str, Any]) -> str:
+    """Return what makes prediction and uncertainty of members or quantiles."""
+    from ..roles import Form
+
+    if not roles["made_of"]:
+        return ""
+    form = Form(tuple(roles["made_of"]), tuple(roles["levels"]))
+    how = f"quantiles({roles['levels']!r}, " if form.levels else "members("
+    columns = [f"{name}=" for name in form.made]
+    least = "" if roles["minimum"] is None else f", minimum={roles['minimum']}"
+    return (
+        f"    rows = table.select({roles['made_of']!r}).to_numpy()\n"
+        f"    made = ss.Predictions.from_{how}rows{least})\n"
+        f"    table = table.with_columns({columns[0]}made.y_pred, "
+        f"{columns[1]}made.uncertainty)\n"
     )
 
 

@@ -112,7 +112,7 @@ class Orders:
         return {
             "settings": settings.to_dict(),
             **problem_view(wrong),
-            **columns_view(raw, settings.roles or {}),
+            **columns_view(raw, settings.roles or {}, lifted=bool(settings.minimum)),
         }
 
     def _columns(self, settings: TableSettings) -> Columns:

@@ -141,8 +141,13 @@ ON_PAGE = {
     "--decimal": "Decimal mark",
     "--drop-missing": "Leave out rows with missing values",
     "--first-where": "Learn where it is",
+    "--interval": "lower limit",
+    "--interval-coverage": "Intervals claim to hold",
     "--label": "labels",
+    "--members": "ensemble member",
     "--method": "Recalibrator",
+    "--minimum": "Lift uncertainties to",
+    "--quantile-columns": "quantile",
     "--quantiles": "Quantiles",
     "--separator": "Between columns",
     "--share": "Share to learn from",
@@ -193,10 +198,15 @@ def unclear_columns(
     return ColumnError(" ".join(words))
 
 
-def columns_view(raw: Columns, roles: dict[str, str]) -> dict[str, Any]:
-    """Return the columns of a table, its first rows, and those that cannot be used."""
+def columns_view(
+    raw: Columns, roles: dict[str, str], *, lifted: bool = False
+) -> dict[str, Any]:
+    """Return the columns of a table, its first rows, and those that cannot be used.
+
+    Uncertainties of 0 can be used if they are `lifted`.
+    """
     frame = raw.frame
-    bad = _bad_cells(raw, roles)
+    bad = _bad_cells(raw, roles, lifted=lifted)
     head = frame.head(HEAD_ROWS)
     return {
         "rows": frame.height,
@@ -250,7 +260,9 @@ def _is_odd(kind: pl.DataType) -> bool:
     return kind.is_nested() or kind in (pl.Binary, pl.Object)
 
 
-def _bad_cells(raw: Columns, roles: dict[str, str]) -> dict[str, pl.Series]:
+def _bad_cells(
+    raw: Columns, roles: dict[str, str], *, lifted: bool
+) -> dict[str, pl.Series]:
     """Return where the columns that are used hold what cannot be used."""
     found = {}
     for name, role in roles.items():
@@ -269,7 +281,7 @@ def _bad_cells(raw: Columns, roles: dict[str, str]) -> dict[str, pl.Series]:
         else:
             continue
         bad = ~values.is_finite().fill_null(False)
-        if role in ("uncertainty", "variance"):
+        if role in ("uncertainty", "variance") and not lifted:
             bad |= (values <= 0).fill_null(False)
         found[name] = bad
     return found

@@ -9,11 +9,23 @@ const ROLES = {
   prediction: "prediction",
   uncertainty: "uncertainty",
   variance: "variance (u²)",
+  member: "ensemble member",
+  quantile: "quantile",
+  low: "lower limit",
+  high: "upper limit",
   feature: "feature",
   label: "labels",
   groups: "groups",
   ignored: "ignored",
 };
+
+// Of some roles there are several columns; of the others one. And some rule out others.
+const SEVERAL = ["member", "quantile", "feature", "label", "ignored"];
+const EITHER = [
+  [["error"], ["reference", "prediction"]],
+  [["uncertainty"], ["variance"], ["member"], ["quantile"], ["low", "high"]],
+];
+const bare = (name) => name.replace(/[\d.]+/g, "");
 
 // Of new predictions, what is not said is called as in the table that was learned from.
 const NEW_ROLES = { ignored: "as learned", uncertainty: "uncertainty", variance: "variance (u²)", prediction: "prediction" };
@@ -44,18 +56,14 @@ export function columnsOf(slot, found, settle) {
   if (!found.columns.length) return null;
   const change = (name, role) => {
     const roles = { ...found.settings.roles };
-    if (["error", "reference", "prediction", "uncertainty", "variance", "groups"].includes(role)) {
-      for (const other of Object.keys(roles)) if (roles[other] === role) roles[other] = "ignored";
-    }
-    if (role === "error") {
-      for (const other of Object.keys(roles)) if (["reference", "prediction"].includes(roles[other])) roles[other] = "ignored";
-    }
-    if (role === "reference" || role === "prediction") {
-      for (const other of Object.keys(roles)) if (roles[other] === "error") roles[other] = "ignored";
-    }
-    if (role === "variance" || role === "uncertainty") {
-      const twin = role === "variance" ? "uncertainty" : "variance";
-      for (const other of Object.keys(roles)) if (roles[other] === twin) roles[other] = "ignored";
+    const kinds = EITHER.find((each) => each.flat().includes(role)) || [];
+    const ruledOut = kinds.filter((kind) => !kind.includes(role)).flat();
+    if (!SEVERAL.includes(role)) ruledOut.push(role);
+    // members, and quantiles, are called alike but for a number
+    const alike = ["member", "quantile"].includes(role) && !Object.values(roles).includes(role);
+    for (const other of Object.keys(roles)) {
+      if (ruledOut.includes(roles[other])) roles[other] = "ignored";
+      if (alike && bare(other) === bare(name) && ["ignored", "feature"].includes(roles[other])) roles[other] = role;
     }
     roles[name] = role;
     settle(slot, { roles });
@@ -90,6 +98,8 @@ export function columnsOf(slot, found, settle) {
       ? el("p.hint", {}, "Columns are found by their names. Say which one is the uncertainty, or the prediction, if it is called otherwise here.")
       : el("p.hint", {}, "What each was taken for. Change it by a click: ", term("uncertainty"), ", ", term("feature"), ", ", term("groups"), "."),
     el("div.columns", {}, table(header, rows, { caption: "Columns and what they were taken for" })),
+    found.columns.some(({ role }) => role === "low" || role === "high") &&
+      el("p", {}, setting(slot, found, settle, "interval_coverage", "Intervals claim to hold", "0.9")),
     el(
       "details",
       { "data-key": `head ${slot}`, open: slot === "table" },
@@ -114,10 +124,18 @@ export function unusable(found) {
   );
 }
 
+// A text that says how a table is read; other columns may come of separators and marks.
+function setting(slot, found, settle, name, words, hint, wide) {
+  const now = found.settings[name];
+  const again = ["separator", "decimal"].includes(name) ? { roles: null } : {};
+  const onchange = ({ target }) => settle(slot, { [name]: target.value === "\\t" ? "\t" : target.value || null, ...again });
+  const field = { type: "text", value: now === "\t" ? "\\t" : now || "", placeholder: hint, "data-key": `${name} ${slot}`, "data-setting": name, onchange };
+  return el("label", {}, words, " ", el(wide ? "input" : "input.short", field));
+}
+
 export function readingOf(slot, found, settle) {
   const now = found.settings;
-  const text = (name, words, hint, wide) =>
-    el("label", {}, words, " ", el(wide ? "input" : "input.short", { type: "text", value: now[name] === "\t" ? "\\t" : now[name] || "", placeholder: hint, "data-key": `${name} ${slot}`, "data-setting": name, onchange: (event) => settle(slot, { [name]: event.target.value === "\\t" ? "\t" : event.target.value || null, ...(name === "where" ? {} : { roles: null }) }) }));
+  const text = (...about) => setting(slot, found, settle, ...about);
   return el(
     "details",
     { "data-key": `reading ${slot}` },
@@ -129,6 +147,7 @@ export function readingOf(slot, found, settle) {
       text("where", "Only rows where", "split = 'test' AND mass < 120", true),
       text("separator", "Between columns", ","),
       text("decimal", "Decimal mark", "."),
+      text("minimum", "Lift uncertainties to", "0.01"),
     ),
   );
 }
