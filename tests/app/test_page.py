@@ -257,14 +257,13 @@ def test_ones_own_table_with_odd_names_is_read_by_clicking(
     person.click("#recalibrate button", "Recalibrate")
     person.wait("document.querySelector('#recalibrate .card')")
     person.idle()
-    run_commands(sigmascale, lines_of(person, 0).splitlines())
-    downloaded = tmp_path / "downloaded"
-    downloaded.mkdir()
-    person.download(downloaded)
-    taken = contents(downloaded)
-    made = contents(tmp_path)
-    assert {name: made[name] for name in taken} == taken
+    # what is typed makes the same files; reports are those of the demo's test
+    commands = lines_of(person, 0).splitlines()
+    run_commands(sigmascale, [each for each in commands if " check " not in each])
     stem = name.removesuffix(".csv")
+    for end in ("_recalibrated.csv", "_scaler.json", "_calibration.csv", "_test.csv"):
+        made = person.server.folder / "made" / f"{stem}{end}"
+        assert made.read_bytes() == (tmp_path / made.name).read_bytes()
     parts = [
         pl.read_csv(tmp_path / f"{stem}_{part}.csv", separator=";")
         for part in ("calibration", "test")
