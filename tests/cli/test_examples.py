@@ -71,7 +71,9 @@ def test_the_examples_of_help_work_as_pasted(
     page = sigmascale(command, "--help").out
     for line in EXAMPLES[command]:
         assert f"  {line}\n" in page  # whole, on a line of its own
-        assert typed(line, sigmascale) == (1 if command == "check" else 0)
+        judges = line.startswith("sigmascale check") and "--plan" not in line
+        # of 500 rows, some tell little
+        assert typed(line, sigmascale) in ((1, 4) if judges else (0,))
 
 
 @pytest.mark.slow

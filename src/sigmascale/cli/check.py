@@ -161,8 +161,8 @@ def check(
     check_format(format, as_json)
     if not files:
         if plan is None:
-            msg = "Missing argument FILE...: a table to be judged."
-            raise InvalidInputError(msg)
+            msg = "FILE..., a table to be judged, is missing."
+            raise typer.BadParameter(msg)
         _tell_plan({"": None}, plan, confidence, seed, as_json=as_json)
         return
     if report is not None:
