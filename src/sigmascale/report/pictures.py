@@ -77,7 +77,7 @@ class Row:
 
 
 Painter = Callable[..., object]  # draws on the axes `ax`
-Save = Callable[[str, "Figure", str], None]  # section and heading; caption
+Save = Callable[[str, "Figure", str, str], None]  # title, caption, the figure as SVG
 
 
 @dataclass(frozen=True)
@@ -119,9 +119,9 @@ def draw(
             for i, (figure, (caption, _)) in enumerate(
                 zip(figures, sketch.parts, strict=True)
             ):
-                if save is not None:
-                    save(title, figure, caption)
                 svg = inline_svg(figure, f"p{number}-{i}", title, caption)
+                if save is not None:
+                    save(title, figure, caption, svg)
                 pictures.append(Picture(svg, caption))
             drawn[section].append(Row(sketch.heading, tuple(pictures)))
     return drawn

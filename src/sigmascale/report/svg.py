@@ -176,11 +176,12 @@ class Parts:
         self._folder = Path(folder)
         self._pictures: list[dict[str, str]] = []
 
-    def save(self, title: str, figure: Figure, caption: str) -> None:
+    def save(self, title: str, figure: Figure, caption: str, svg: str) -> None:
         """Write a picture as SVG, for light and dark pages, and as PNG."""
         words = re.sub(r"[^a-z0-9]+", "-", f"{title} {caption.split(':')[0]}".lower())
         name = f"{len(self._pictures) + 1:02d}-{words[:48].strip('-')}"
-        write_text(self._folder / f"{name}.svg", _alone(figure, title, caption))
+        write_text(self._folder / f"{name}.svg", _alone(figure, svg))
+        figure.set_layout_engine("none")  # it is found: that of the SVG
         with whole_file(self._folder / f"{name}.png") as part:
             figure.savefig(part, dpi=DOTS_PER_INCH, format="png", facecolor="white")
         self._pictures.append({"name": name, "title": title, "caption": caption})
@@ -195,8 +196,8 @@ class Parts:
         write_text(self._folder / CONTENTS, text + "\n")
 
 
-def _alone(figure: Figure, title: str, caption: str) -> str:
-    """Return a figure as an SVG file: the report's, with a style sheet of its own."""
+def _alone(figure: Figure, svg: str) -> str:
+    """Return the SVG of a report's figure as a file, with a style sheet of its own."""
     width, height = figure.get_size_inches()
     light = ";".join(f"--{name}:{colour}" for colour, name in COLOURS.items())
     dark = ";".join(f"--{name}:{colour}" for name, colour in DARK.items())
@@ -211,6 +212,5 @@ def _alone(figure: Figure, title: str, caption: str) -> str:
         'xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'width="{width:g}in" height="{height:g}in" '
     )
-    svg = inline_svg(figure, "p", title, caption)
     first, rest = svg.split(">", 1)
     return first.replace("<svg ", head, 1) + ">" + style + rest + "\n"
