@@ -297,7 +297,7 @@ def test_limits_hold_the_share_of_errors_that_was_asked_for(sigmascale):
     apply = ("apply", "s.json", "test.csv", "--coverage", "0.9", "-o", "new.csv")
     done = sigmascale(*apply)
     written = r"new.csv \(500 rows; column u_recalibrated; .*_low, u_recal\w+_high"
-    assert re.search(written, done.out)
+    assert done.says(written)
     new = pl.read_csv("new.csv")
     expected = ss.load("s.json").predict_interval(TEST.select("u"), 0.9)
     assert new["u_recalibrated_low"].to_list() == expected[:, 0].tolist()
