@@ -184,8 +184,8 @@ def fit(
     show_words(told["words"])
     if data.is_several:
         say(f"\n{scaler.to_table()}")
-    if "factors" in told:
-        show_words(range_in_words(told["factors"]))
+    if "factors" in told and (words := range_in_words(told["factors"])):
+        show_words(words)
     if "held_back" in told:
         show_words(f"Held back for intervals: {told['held_back']} rows.")
     if "advice" in told:
@@ -302,10 +302,10 @@ def weigh(
 
 
 def range_in_words(factors: dict[str, float]) -> str:
-    """Return what uncertainties are multiplied by, in a sentence."""
+    """Return what rows' uncertainties are multiplied by, unless one factor says it."""
     least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
     if least == most:
-        return f"The factor of all these rows is {median}."
+        return ""
     return (
         f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
         f"{high}, {median} in the median."
