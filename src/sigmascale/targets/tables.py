@@ -281,8 +281,8 @@ def split_targets(
     >>> print(ss.validate(targets).to_table())
     target  rows               <Z²>    NLL  answer    fails
     -------------------------------------------------------
-    gap     1000  1.01 [0.90, 1.16]  1.815     yes        -
-    dipole  1000  1.65 [1.46, 1.89]  2.123      no  average
+    gap     1000  1.01 [0.89, 1.17]  1.815     yes        -
+    dipole  1000  1.65 [1.45, 1.89]  2.123      no  average
     """
     errors, found = read_columns(error, "error")
     u, called = read_columns(uncertainty, "uncertainty")
