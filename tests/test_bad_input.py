@@ -261,6 +261,15 @@ NOT_NUMBERS = {
         (E, pl.Series(["low", *U[1:].astype(str)])),
         r"`uncertainty` .*row 0 is 'low'.*Convert or drop",
     ),
+    "numbers as Python alone writes them": (
+        (E, ["1_000", *U[1:].astype(str)]),
+        r"`uncertainty` .*row 0 is '1_000'.*Convert or drop",
+    ),
+    "other digits": (
+        (np.array([*E[1:].astype(str), "١٢"]), U),
+        r"`error` .*row 59 is '١٢'.*Convert or drop",
+    ),
+    "bytes": ((E, U.astype("S")), r"`uncertainty` .*row 0 is b'.*Convert or drop"),
     "numbers beyond all bounds": (
         ([10**400, *E[1:]], U),
         r"`error` .*row 0 is 1000.*0000.*Convert or drop",

@@ -767,3 +767,14 @@ def test_a_column_with_another_part_holds_no_weights(weight):
         ss.frames.fit(
             ss.LinearScaling(), lazy_frame().lazy(), sample_weight=weight, **named
         )
+
+
+def test_errors_count_rows_of_weight_0():
+    u, w, x = np.ones(9), np.ones(9), np.arange(9.0)
+    w[2], u[5], x[6] = 0.0, 1e80, np.inf
+    with pytest.raises(InvalidInputError, match=r"first at row 5: 1e\+80"):
+        ss.TemperatureScaling().fit(u, np.ones(9), sample_weight=w)
+    with pytest.raises(InvalidInputError, match="first at row 6: inf"):
+        ss.BinwiseScaling(2, by=1).fit(
+            np.column_stack([w + 1, x]), np.ones(9), sample_weight=w
+        )

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ._support.notices import row_number
 from .exceptions import InvalidInputError
 
 # Conventional standard atomic weights, IUPAC 2021 (doi:10.1515/pac-2019-0603); the
@@ -285,7 +286,7 @@ def describe_formulas(formulas: Iterable[str]) -> FormulaTable:
                 label = oxygen_nitrogen_label(text)
                 known[text] = mass(text), heteroatom_fraction(text), label
         except InvalidInputError as error:
-            msg = f"`formulas`, row {row}: {error}"
+            msg = f"`formulas`, row {row_number(row)}: {error}"
             raise InvalidInputError(msg) from None
         rows.append(known[text])
     masses, fractions, labels = zip(*rows, strict=True) if rows else ((), (), ())

@@ -27,6 +27,7 @@ from .exceptions import (
     ConstantUncertaintyWarning,
     DegenerateFitWarning,
     ExtrapolationWarning,
+    LikelySlipWarning,
     MissingFeatureWarning,
     RepeatedRowsWarning,
     SentinelWarning,
@@ -67,6 +68,8 @@ RIGHT = 2.0  # factor within which it is about right
 NATS = 10.0  # of likelihood by which errors follow the root of u rather than u
 OTHER_UNIT = 50.0  # factor by which all of u is off if its unit is another
 FAR_AWAY = 5.0  # ranges of all other values between them and a sentinel
+MANY_LABELS = 20  # that are decimal numbers, as text of a quantity has
+_DECIMAL = re.compile(r"[+-]?\d*[.]\d+(e[+-]?\d+)?", re.IGNORECASE)
 _SENTINELS = (999.0, 9999.0, 99999.0, 999999.0, 1e20, 1e30)
 _VARIANCE = re.compile(r"(^|[^a-z])(var|variance|variances)([^a-z]|$)|[a-z](\^2|²)$")
 
@@ -90,10 +93,20 @@ def slips_found(
 ) -> list[tuple[str, type[Warning]]]:
     """Return what looks like something else than errors and uncertainties."""
     error, u = some.errors, some.uncertainty
+    found: list[tuple[str, type[Warning]]] = []
+    for name, labels in zip(rows.names, rows.categories, strict=True):
+        texts = [label for label in labels or () if isinstance(label, str)]
+        others = [text for text in texts if not _DECIMAL.fullmatch(text)]
+        if len(texts) - len(others) > max(MANY_LABELS, len(others)):
+            but = f", but {others[0]!r}" if others else ""
+            words = (
+                f"`{name}` is text, and each of {len(texts)} is a label of its own; "
+                f"most look like numbers{but}. Convert it if it is a quantity."
+            )
+            found.append((words, LikelySlipWarning))
     # errors whose squares are 0 count as 0
     if some.n_rows < LEAST_ROWS or largest_size(error) < np.finfo(float).tiny ** 0.5:
-        return []
-    found: list[tuple[str, type[Warning]]] = []
+        return found
     low, middle, high = np.quantile(error, [0.25, 0.5, 0.75])
     with np.errstate(over="ignore"):
         z = np.abs(error) / u

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import (
+    EXACT,
     LARGEST,
     SMALLEST,
     Floats,
@@ -31,6 +32,7 @@ from ._support.checks import (
     check_same_length,
     check_uncertainty,
     from_series,
+    is_label,
     no_dates,
     refuse_lazy,
     refuse_other_order,
@@ -40,12 +42,12 @@ from ._support.checks import (
 from ._support.forms import ends_of, of_members, of_quantiles
 from ._support.labels import Categories, Label
 from ._support.notebook import chart, page, ticks_of
-from ._support.notices import warn
+from ._support.notices import row_number, rows_at, warn
 from ._support.render import html_table
 from ._support.weights import check_weights, mean_of, total_of
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 
-EXACT = 2**53  # up to which float64 tells all whole numbers apart
+LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 _TIMES = (datetime.date, datetime.time, datetime.timedelta)
 
 Data = Any  # Predictions, (X, y), (X, y, groups), or (X, y, groups, sample_weight)
@@ -590,9 +592,12 @@ class Predictions(Columns):
     def to_be_judged(self) -> Self:
         """Return the same rows, if no feature is missing or has the name of a score."""
         refuse_reserved(self.names[1:])
-        for name, column in self.features.items():
-            if column.dtype.kind == "f":
-                check_column(column, name)
+        with rows_at(self.places):
+            for name, column in self.features.items():
+                if column.dtype.kind == "f":
+                    large = np.abs(check_column(column, name)) > LARGEST_JUDGED
+                    must = f"at most {LARGEST_JUDGED:g} in size|Choose another unit."
+                    refuse_values(large, column, name, must)
         return (
             self if self.names[0] == "u" else self.changed(names=("u", *self.names[1:]))
         )
@@ -624,7 +629,7 @@ class Predictions(Columns):
                 f"as {names[0]!r}. Convert it, or leave it out."
             )
             raise NotANumberError(msg)
-        if np.isinf(column).any():
+        with rows_at(self.places):
             _refuse_infinite(column, self._shown(position))
         return column
 
@@ -692,12 +697,22 @@ def _typed(
     if isinstance(values, Categories):
         return values.codes, values.labels
     column = as_column(values, name)
-    dates = column.dtype.kind in "mM"
+    dates, whole = column.dtype.kind in "mM", column.dtype.kind in "iu"
     if column.dtype.kind == "O":
         kinds = {type(value) for value in column}
         if any(issubclass(kind, str) for kind in kinds):
+            real = tuple(k for k in kinds if issubclass(k, (int, float, np.number)))
+            if any(isinstance(x, real) and x == x for x in column):  # no NaN
+                row = next(i for i, x in enumerate(column) if isinstance(x, str))
+                msg = (
+                    f"`{name}` must hold numbers or text, not both; row "
+                    f"{row_number(row)} is {column[row]!r} among numbers. Convert or "
+                    "drop it."
+                )
+                raise NotANumberError(msg)
             return _typed(Categories.of(column), name)
         dates = any(issubclass(kind, _TIMES) for kind in kinds)
+        whole = kinds == {int}
     if dates and used:
         raise NotANumberError(no_dates(name))
     if (
@@ -705,7 +720,7 @@ def _typed(
         or column.dtype.kind in "UST"
         or (
             # float64 would take different whole numbers for the same
-            column.dtype.kind in "iu"
+            whole
             and column.size
             and max(int(column.max()), -int(column.min())) > EXACT
             and (column.astype(np.float64).astype(object) != column).any()
@@ -761,8 +776,9 @@ def group_codes(groups: Any, rows: npt.NDArray[Any], rows_name: str) -> Ints | N
         missing = found.codes == found.labels.index(None)
         msg = (
             f"`groups` must have a label for every row; {np.count_nonzero(missing)} of "
-            f"{missing.size} have none (first at row {int(np.argmax(missing))}). Give "
-            "a row that belongs to no other a label of its own."
+            f"{missing.size} have none (first at row "
+            f"{row_number(np.argmax(missing))}). Give a row that belongs to no other "
+            "a label of its own."
         )
         raise InvalidInputError(msg)
     return found.codes
@@ -875,7 +891,7 @@ def _table_array(X: Any) -> npt.NDArray[Any]:
 
     try:
         given = from_series(X)
-        if isinstance(given, (list, tuple)) and _has_text(given):
+        if isinstance(given, (list, tuple)) and _needs_objects(given):
             given = np.array(given, dtype=object)
         array = check_array(given, dtype=None, ensure_all_finite=False, ensure_2d=False)
     except (TypeError, ValueError) as problem:
@@ -889,12 +905,9 @@ def _table_array(X: Any) -> npt.NDArray[Any]:
     return found
 
 
-def _has_text(rows: Sequence[Any]) -> bool:
-    return any(
-        isinstance(each, str)
-        or (isinstance(each, (list, tuple)) and any(isinstance(v, str) for v in each))
-        for each in rows
-    )
+def _needs_objects(rows: Sequence[Any]) -> bool:
+    cells = (each if isinstance(each, (list, tuple)) else (each,) for each in rows)
+    return any(is_label(value) for row in cells for value in row)
 
 
 def read_pair(data: Any, name: str, *, weighted: bool = False) -> Predictions:
@@ -963,7 +976,7 @@ def check_target(
         msg = (
             f"Input y contains {kind} or a value too large for dtype('float64'). "
             f"y (the {what}) must be finite; {np.count_nonzero(bad)} of {bad.size} "
-            f"are not (first at row {row}: {column[row]:g}). "
+            f"are not (first at row {row_number(row)}: {column[row]:g}). "
             "Drop or repair these rows."
         )
         raise InvalidInputError(msg)
@@ -1012,4 +1025,5 @@ def with_positive_uncertainty(
             stacklevel=5,
         )
         u = np.where(u == 0, smallest, u)
-    return rows.with_uncertainty(check_uncertainty(u, error=rows.error))
+    with rows_at(rows.places):
+        return rows.with_uncertainty(check_uncertainty(u, error=rows.error))

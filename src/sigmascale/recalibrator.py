@@ -20,7 +20,7 @@ from ._support.checks import (
 )
 from ._support.labels import Categories
 from ._support.notebook import chart, page, ticks_of
-from ._support.notices import warn
+from ._support.notices import row_number, warn
 from ._support.render import html_table
 from .exceptions import (
     AbsurdScaleWarning,
@@ -225,14 +225,14 @@ class Recalibrator(VarianceScaler):
         share = np.cumsum(parts[largest]) / parts.sum()
         count = 1 + int(np.searchsorted(share, DECISIVE))
         places = largest if rows.places is None else rows.places[largest]
-        self.decisive_rows_ = places[:count].tolist()
+        self.decisive_rows_ = [row_number(place) for place in places[:count]]
         which = ", ".join(map(str, self.decisive_rows_[:5]))
         which += ", ..." if count > 5 else ""
         many = f"{count} rows" if count > 1 else "1 row"
         self.caution_ = (
             f"{self.n_absurd_} of {self.n_samples_fit_} recalibrated uncertainties "
-            f"exceed {ABSURD:g} times the largest error: {many} (row {which}; the "
-            "first is 0) with a tiny uncertainty and a large error make half of <Z²>, "
+            f"exceed {ABSURD:g} times the largest error: {many} (row {which}) "
+            "with a tiny uncertainty and a large error make half of <Z²>, "
             "which the scale sets right. Use quantiles and intervals, which do not "
             "depend on it, or look at these rows."
         )

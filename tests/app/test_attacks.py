@@ -13,6 +13,7 @@ import time
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import numpy as np
 import polars as pl
@@ -541,3 +542,22 @@ def test_an_interrupt_during_the_start_prints_no_traceback(seconds):
     )
     assert done.returncode in (0, 130)
     assert "Traceback" not in done.stderr
+
+
+def test_a_request_that_breaks_off_prints_nothing(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "sigmascale", "app", "--no-browser"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    app = subprocess.Popen(command, text=True, env=environment, **pipes)
+    address = urlsplit(app.stdout.readline().strip())
+    broken = (
+        f"POST {address.path}api/judge HTTP/1.1\r\nHost: {address.netloc}\r\n"
+        f"Origin: http://{address.netloc}\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", address.port), timeout=9) as line:
+        line.sendall(broken.encode())
+        line.shutdown(socket.SHUT_WR)
+        while line.recv(1000):
+            pass
+    app.terminate()
+    assert "Traceback" not in app.communicate(timeout=60)[1]

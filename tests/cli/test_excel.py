@@ -21,7 +21,9 @@ def cell(value):
     if value is None:
         return "<c/>"
     if isinstance(value, str):
-        return f'<c t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+        return (
+            f'<c t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+        )
     return f"<c><v>{value!r}</v></c>"
 
 

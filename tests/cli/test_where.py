@@ -1,5 +1,6 @@
 """``--where``: which rows conditions keep."""
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -104,6 +105,23 @@ def test_conditions_that_do_not_fit_the_table_are_refused(text, words, applied):
     done = applied(text)
     assert done.code == 2
     assert done.says(words), done.err
+
+
+@pytest.mark.parametrize("weights", [(), ("--weight", "w")])
+def test_messages_count_rows_as_the_file_does(weights, tmp_path, sigmascale):
+    rng = np.random.default_rng(0)
+    table = pl.DataFrame({"E": rng.normal(size=90), "u": 1.0, "w": 1.0, "n": range(90)})
+    odd, at = pl.int_range(90) == 70, pl.int_range(90)
+    table = table.with_columns(w=pl.when(at % 7 == 5).then(0.0).otherwise("w"))
+    wild = table.with_columns(E=pl.when(odd).then(1e5).otherwise("E"))
+    wild.write_csv(tmp_path / "wild.csv")
+    where = ("--where", "n > 20", *weights)
+    assert "(row 71, z = " in sigmascale("check", tmp_path / "wild.csv", *where).err
+    worse = table.with_columns(u=pl.when(odd).then(1e80).otherwise("u"))
+    worse.write_csv(tmp_path / "worse.csv")
+    for command in (("check",), ("fit", "-o", tmp_path / "f.json")):
+        told = sigmascale(*command, tmp_path / "worse.csv", *where)
+        assert (told.code, "(first at row 71: 1e+80)" in told.err) == (2, True)
 
 
 def test_a_column_of_numbers_is_not_compared_with_text(applied):

@@ -909,6 +909,18 @@ def test_lazy_frames_get_the_same_answers_as_memory():
     assert sample.verdicts["x"].answer == "no"
 
 
+def test_features_of_128_bits_are_numbers_and_too_large_ones_are_refused():
+    rng = np.random.default_rng(0)
+    u = rng.uniform(1, 2, 100)
+    error, x = rng.normal(scale=u), pl.Series(range(100))
+    assert (
+        validate(error, u, {"x": x.cast(pl.Int128)}, rng=0).scores
+        == validate(error, u, {"x": x}, rng=0).scores
+    )
+    with pytest.raises(InvalidInputError, match=r"`x` .*row 1: 1e\+200.*unit"):
+        validate(error, u, {"x": 1e200 * x.to_numpy()})
+
+
 def test_an_error_that_outweighs_all_others_is_named():
     rng = np.random.default_rng(0)
     u = rng.uniform(1, 2, 500)

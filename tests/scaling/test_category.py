@@ -126,6 +126,17 @@ def test_a_list_of_rows_may_mix_numbers_and_text(data):
         np.testing.assert_allclose(predicted, u * [factors[p] for p in phase])
 
 
+def test_large_whole_numbers_are_labels_in_lists_and_columns_of_objects(data):
+    u, phase, error = data
+    factors, _ = expected_factors(u, phase, error)
+    whole = [2**60 + sorted(set(phase)).index(p) for p in phase]
+    rows = [[float(a), b] for a, b in zip(u, whole, strict=True)]
+    frame = pd.DataFrame({"u": u, "x": pd.Series(whole, dtype=object)})
+    for table in (rows, frame):
+        predicted = ss.CategoryScaling().fit(table, error).predict(table)
+        np.testing.assert_allclose(predicted, u * [factors[p] for p in phase])
+
+
 def test_text_that_writes_numbers_is_the_same_label_in_tables_of_all_kinds(data):
     u, phase, error = data
     text = np.where(phase == "gas", "1", "2.50")

@@ -1,6 +1,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
@@ -9,6 +10,7 @@ from sigmascale.exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,
     LikelySlipWarning,
+    NotANumberError,
     TargetsNotErrorsWarning,
     VarianceNotUncertaintyWarning,
 )
@@ -28,6 +30,17 @@ def test_targets_in_place_of_errors_are_noticed(honest):
     for targets in (error - 400, 3 + 0.5 * np.arange(N) / N, -2 + 10 * error):
         with pytest.warns(TargetsNotErrorsWarning, match="targets or predictions"):
             ss.TemperatureScaling().fit(u, targets)
+
+
+def test_numbers_that_came_as_text_are_noticed(honest):
+    error, u = honest
+    x = pd.Series(["1,5", *(u[1:] / 7).astype(str)])
+    X = pd.DataFrame({"u": u, "mass": x})
+    with pytest.warns(LikelySlipWarning, match="`mass` is text.*, but '1,5'. Convert"):
+        ss.CategoryScaling(by="mass").fit(X, error)
+    X["mass"] = ["1,5", *(u[1:] / 7)]
+    with pytest.raises(NotANumberError, match=r"mass.*row 0 is '1,5' among numbers"):
+        ss.BoostedScaling().fit(X, error)
 
 
 def test_absolute_errors_are_noticed(honest):

@@ -218,7 +218,9 @@ TORTURE = Path(__file__).parents[1] / "torture.py"
     [(600, 0), (0, 4)],  # `make torture` has more
 )
 def test_many_processes_and_kills_leave_whole_files_and_no_others(saves, kills):
+    only = "saves" if saves else "kills"
     sizes = ("--saves", str(saves), "--kills", str(kills), "--rows", "50000")
+    sizes = (*sizes, "--only", only)
     done = subprocess.run(
         [sys.executable, TORTURE, *sizes], capture_output=True, text=True, check=False
     )

@@ -50,14 +50,27 @@ def test_another_index_is_no_reason_to_refuse():
     assert ss.zms(E.loc[U.index], U) == plain
 
 
+@pytest.mark.parametrize(
+    "names", [[0, 1, 7], [0.5, 1.5, 7.5], [("u", ""), ("a", 1), ("b", 2)]]
+)
 @pytest.mark.parametrize("again", [lambda s: s, lambda s: loads(dumps(s))])
-def test_columns_named_by_numbers_in_another_order_are_refused(again):
+def test_columns_whose_names_are_no_text_are_refused_in_another_order(again, names):
     X = pd.DataFrame({0: U, 1: RNG.normal(size=60), 7: RNG.normal(size=60)})
+    X.columns = names
     scaler = again(ss.RakedScaling(2).fit(X, E))
     expected = scaler.predict(X)
     assert (scaler.predict(X.to_numpy()) == expected).all()
     assert (scaler.predict(X.set_axis([0, 1, 2], axis=1)) == expected).all()
-    with pytest.raises(InvalidInputError, match=r"order of fit, 0, 1, 7; .*X\[\[0, 1"):
-        scaler.predict(X[[0, 7, 1]])
-    with pytest.raises(InvalidInputError, match="order of fit"):
-        scaler.predict(X[[1, 0, 7]])
+    for order in ([0, 2, 1], [1, 0, 2]):
+        with pytest.raises(
+            InvalidInputError, match=r"must have .* in the order of fit"
+        ):
+            scaler.predict(X.iloc[:, order])
+
+
+def test_columns_of_which_some_names_are_no_text_are_refused():
+    X = pd.DataFrame({"u": U, 1: U})
+    with pytest.raises(
+        InvalidInputError, match=r"names .* all text, or none; 1 is not"
+    ):
+        ss.BoostedScaling().fit(X, E)

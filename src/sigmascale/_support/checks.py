@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..exceptions import InvalidInputError, NotANumberError
+from .notices import row_number
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -23,6 +24,8 @@ Labels = npt.NDArray[Any]
 # Fourth powers of values within these bounds, and sixth powers of z-scores, stay
 # finite; nothing that anyone has measured lies outside.
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
+
+EXACT = 2**53  # up to which float64 tells all whole numbers apart
 
 NOT_FINITE = "not-finite"  # the code of what is said of missing numbers
 
@@ -102,7 +105,8 @@ def from_series(values: Any) -> Any:
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return values
-    if series.dtype.is_integer() and not series.is_null().any():
+    wide = series.dtype in (nw.Int128, nw.UInt128)  # which NumPy has not
+    if series.dtype.is_integer() and not wide and not series.is_null().any():
         return series.to_numpy()
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return series.cast(nw.Float64).to_numpy()
@@ -170,20 +174,32 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     if array.dtype.kind in "mM":
         raise NotANumberError(no_dates(name))
     try:
+        if array.dtype.kind in "OSTU" and any(map(_is_odd_text, array.flat)):
+            raise ValueError
         with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
             return array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as problem:
         for row, value in enumerate(array):
             try:
+                if _is_odd_text(value):
+                    msg = "text is a number if it is as in 1000 or 1.5e3"
+                    raise ValueError(msg)
                 float(value)
             except (TypeError, ValueError, OverflowError) as cause:
                 found = reprlib.repr(array[row : row + 1].tolist()[0])
                 msg = (
-                    f"`{name}` must hold numbers; row {row} is {found}. "
+                    f"`{name}` must hold numbers; row {row_number(row)} is {found}. "
                     f"Convert or drop it ({cause})."
                 )
                 raise NotANumberError(msg) from problem
         raise  # pragma: no cover - some element must have failed
+
+
+def _is_odd_text(value: Any) -> bool:
+    """Return whether text is no number to most, even if Python takes it for one."""
+    return isinstance(value, bytes) or (
+        isinstance(value, str) and ("_" in value or not value.isascii())
+    )
 
 
 def no_dates(name: str) -> str:
@@ -205,7 +221,7 @@ def refuse_values(
         msg = (
             f"`{name}` must be {requirement}; {count} of {bad.size} values "
             f"{'are' if count > 1 else 'is'} not "
-            f"(first at row {row}: {values[row]:g}). {remedy}"
+            f"(first at row {row_number(row)}: {values[row]:g}). {remedy}"
         )
         raise InvalidInputError(msg, code)
 
@@ -371,9 +387,14 @@ def as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
     return frame if isinstance(frame, nw.DataFrame) else None
 
 
+def is_label(value: Any) -> bool:
+    """Return whether a value is text, or a whole number that float64 may not hold."""
+    return isinstance(value, str) or (isinstance(value, int) and abs(value) > EXACT)
+
+
 def number_or_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return a column as float64 if it can be; objects of text stay text."""
-    if column.dtype.kind == "O" and any(isinstance(value, str) for value in column):
+    """Return a column as float64 if it can be; objects that are labels stay so."""
+    if column.dtype.kind == "O" and any(map(is_label, column)):
         return column
     try:
         return as_floats(column, "X")

@@ -19,7 +19,7 @@ from .checks import (
     check_count,
     check_fraction,
 )
-from .notices import warn
+from .notices import row_number, warn
 
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
@@ -100,8 +100,8 @@ def _finite_table(values: Any, name: str) -> Floats:
         rows = bad.any(axis=1)
         msg = (
             f"`{name}` must be numbers in all columns; {np.count_nonzero(rows)} of "
-            f"{rows.size} rows lack some (first at row {int(np.argmax(rows))}). Drop "
-            "these rows."
+            f"{rows.size} rows lack some (first at row "
+            f"{row_number(np.argmax(rows))}). Drop these rows."
         )
         raise InvalidInputError(msg)
     return found

@@ -8,9 +8,10 @@ What is set here belongs to one thread, or one task, alone.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from ..exceptions import InvalidInputError
 _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
 _notes: ContextVar[list[Warning] | None] = ContextVar("notes", default=None)
 _subject: ContextVar[str] = ContextVar("subject", default="")
+_place: ContextVar[Callable[[Any], int]] = ContextVar("place", default=int)
 
 
 def warn(message: str, category: type[Warning], stacklevel: int = 1) -> None:
@@ -61,6 +63,33 @@ def noted() -> Iterator[list[Warning]]:
         yield notes
     finally:
         _notes.reset(token)
+
+
+def row_number(row: Any) -> int:
+    """Return a row as the user counts it: from 0 in arrays, and from 1 in files.
+
+    >>> row_number(0)
+    0
+    """
+    return _place.get()(row)
+
+
+@contextmanager
+def rows_at(places: Any, first: int = 0) -> Iterator[None]:
+    """Say where rows were, for messages that name one; None is where they are.
+
+    >>> with rows_at([3, 7], first=1):
+    ...     row_number(1)
+    8
+    """
+    before = _place.get()
+    token = _place.set(
+        before if places is None else lambda row: before(places[int(row)]) + first
+    )
+    try:
+        yield
+    finally:
+        _place.reset(token)
 
 
 @contextmanager

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
 from secrets import compare_digest
 from typing import Any
+
+from h11 import LocalProtocolError
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -65,7 +68,8 @@ class Guard:
                         if name.encode() not in own
                     ),
                 ]
-            await send(message)
+            with suppress(LocalProtocolError):  # the request broke off in its middle
+                await send(message)
 
         if not self._is_allowed(scope):
             headers = [

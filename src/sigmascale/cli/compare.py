@@ -24,7 +24,7 @@ from .app import (
     tell_guesses,
     tell_written,
 )
-from .files import HTML, about, check_output
+from .files import HTML, check_output
 from .methods import AUTO, COMPONENT, NONE, make_scaler, takes_labels
 from .options import (
     COLUMNS,
@@ -288,7 +288,7 @@ def compare_columns(
         name: table.validate(groups=groups, n_bins=bins, rng=seed).targets[""]
         for name, table in tables.items()
     }
-    with about(file):
+    with tables[names[0]].told():
         models = {
             name: pair_of((each.X, each.error, each.groups(groups), each.weights), name)
             for name, each in tables.items()

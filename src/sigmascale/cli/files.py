@@ -410,17 +410,12 @@ def _read_delimited(
         raise InvalidInputError(msg)
     names, header = _header(path, source, separator)
     _check_names(path, names, header, head, separator)
-    whole = source
-    if any('"' in name for name in names):
-        # Polars takes a quote within a name for the start of what runs over lines
-        with _opened(source) as file:
-            mark = 3 if head.startswith(b"\xef\xbb\xbf") else 0
-            rest = file.read()[len(header.encode()) + mark :]
-        stand_ins = separator.join(f"column{i}" for i in range(len(names)))
-        whole = io.BytesIO(f"{stand_ins}\n".encode() + rest)
+    if quoted := [name for name in names if '"' in name]:
+        msg = f"{path}: a quote is part of the name {listed(quoted)}. Rename it."
+        raise InvalidInputError(msg)
     try:
         frame = pl.read_csv(
-            whole,
+            source,
             separator=separator,
             infer_schema=False,  # a value is what the file says
             glob=False,  # a name with brackets is no pattern
@@ -429,9 +424,6 @@ def _read_delimited(
         what = _odd_row(source, separator) or first_line(problem)
         msg = f"{path}: cannot be read as delimited text: {what}."
         raise InvalidInputError(msg) from problem
-    if frame.width != len(names):
-        msg = f"{path}: the quotes in its header do not tell where its columns end."
-        raise InvalidInputError(msg)
     frame.columns = names
     # where fields are lacking, the last column has no value
     if frame.width > 1 and frame.to_series(-1).has_nulls():

@@ -10,7 +10,7 @@ import typer
 
 from ..exceptions import InvalidInputError
 from .app import app, open_table, say, show_json, show_words, tell_guesses
-from .files import about, check_output, standard_output
+from .files import check_output, standard_output
 from .methods import AUTO, make_scaler
 from .options import (
     COLUMNS,
@@ -296,7 +296,7 @@ def weigh(
         msg = "--weigh-for finds the weights itself: pass it without --weight."
         raise InvalidInputError(msg)
     new = Table.open([file], table.reading, Expected(table.roles, choice))
-    with about(file):
+    with new.told():
         found = covariate_weights(table.X, new.X, random_state=seed)
     return replace(table, weights=found.weights), found
 

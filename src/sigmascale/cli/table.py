@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from .._support.checks import NOT_FINITE, Floats
+from .._support.checks import EXACT, NOT_FINITE, Floats
+from .._support.notices import rows_at
 from .._support.progress import working
 from ..exceptions import InvalidInputError
 from ..maps.distributions import Distributions, with_law
@@ -53,10 +54,10 @@ if TYPE_CHECKING:
 
 LEAST_ROWS = 5  # fewer cannot show anything
 ADVISED = 20_000  # rows that advice on a shift is made from
-EXACT = 2.0**53  # up to this float64 holds all whole numbers
 LARGE = 2**29  # bytes of Parquet files, beyond which they are not read into memory
 REMEDY = "(leave such rows out with --where, or lift them with --minimum)"
 MISSING_TEXTS = ("", "na", "nan", "n/a", "null", "none", "-")
+_WITH_TIME = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z-]*$"
 SHARES = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
 
 
@@ -205,6 +206,8 @@ class Table(Opened):
                 weight = [] if first.weight is None else [first.weight]
                 used = [*first.numbers, *weight]
             values = columns.values(used, first.of_labels)
+            for name in first.numbers:
+                columns.refuse_rounded(name, values[name])
             optional = first.optional if choice.gaps else ()
             columns, values, dropped = _complete_rows(
                 columns, values, reading, optional
@@ -219,7 +222,8 @@ class Table(Opened):
             for each in roles.values():
                 own = [name for name in each.of_numbers if name not in values]
                 taken = values | columns.values(own, ())
-                tables.append(_conditioning_table(columns, each, taken))
+                with rows_at(columns.rows_read, first=1):
+                    tables.append(_conditioning_table(columns, each, taken))
                 if each.error:
                     errors.append(_errors_of(columns, each, taken))
                     judged = ~np.isnan(errors[-1])
@@ -267,6 +271,12 @@ class Table(Opened):
         """The features, if there are any."""
         rest = self.X[:, len(self.roles) :]
         return rest if rest.width else None
+
+    @contextmanager
+    def told(self) -> Iterator[None]:
+        """Name the file in errors, and count rows as it has them in all messages."""
+        with about(self.file), rows_at(self.columns.rows_read, first=1):
+            yield
 
     def groups(self, name: str | None) -> Any:
         """Return the column of `--groups` as labels, if there is one."""
@@ -318,7 +328,7 @@ class Table(Opened):
     def fit(self, scaler: Any, groups: str | None = None) -> None:
         """Fit a recalibrator; rows with equal values of `groups` stay together."""
         labels = self.groups(groups)
-        with about(self.file), working("fitting"), self._few_can():
+        with self.told(), working("fitting"), self._few_can():
             scaler.fit(self.X, self.error, groups=labels, sample_weight=self.weights)
 
     @contextmanager
@@ -340,12 +350,11 @@ class Table(Opened):
 
     def conformalize(self, scaler: Any, groups: str | None = None) -> None:
         """Give a recalibrator what intervals need, from rows it was not fitted on."""
-        scaler.conformalize(
-            self.X,
-            self.error,
-            groups=self.groups(groups),
-            sample_weight=self.weights,
-        )
+        labels = self.groups(groups)
+        with self.told():
+            scaler.conformalize(
+                self.X, self.error, groups=labels, sample_weight=self.weights
+            )
 
     def shift_advice(self, groups: str | None = None, seed: int = 0) -> str:
         """Return that a shift is worth while, if it is; for one target.
@@ -357,7 +366,7 @@ class Table(Opened):
 
         if self.is_several:
             return ""
-        with about(self.file), working("looking for a shift"):
+        with self.told(), working("looking for a shift"):
             rows = learned_rows(
                 self.X, self.error, self.groups(groups), self.weights, "fit"
             )
@@ -410,6 +419,9 @@ class Table(Opened):
                 None if labels is None else labels[there],
                 None if self.weights is None else self.weights[there],
             )
+            if not there.all():
+                kept = slice(None) if rows.places is None else rows.places
+                rows = rows.changed(places=np.flatnonzero(there)[kept])
             found[target] = with_law(rows, law)
         return found
 
@@ -423,7 +435,7 @@ class Table(Opened):
         """Judge uncertainties: those of the table, or what recalibrators make."""
         from ..judging.verdicts import validate
 
-        with about(self.file), working("judging the uncertainties"):
+        with self.told(), working("judging the uncertainties"):
             if (
                 maps is not None
             ):  # rows that a recalibrator makes equal stay in the order of u
@@ -441,7 +453,7 @@ class Table(Opened):
         Columns may have other names than in `fit`; what is missing stays so.
         """
         found = np.full((self.n_rows, len(self.roles)), np.nan)
-        with about(self.file), working("recalibrating"), self._few_can():
+        with self.told(), working("recalibrating"), self._few_can():
             for k, target in enumerate(self.roles):
                 X = self._of_target(k)
                 there = X.to_series(0).is_not_null()
@@ -733,6 +745,11 @@ class Columns:
         """What the columns are called."""
         return self.frame.columns
 
+    @property
+    def rows_read(self) -> Any:
+        """Which rows of the file these are."""
+        return range(self.frame.height) if self.places is None else self.places
+
     def filter(self, kept: pl.Series) -> Columns:
         """Return some of the rows; messages still tell their place in the file."""
         places = kept.arg_true() if self.places is None else self.places.filter(kept)
@@ -800,8 +817,22 @@ class Columns:
         self.refuse(values.is_infinite(), values, infinite)
         return values.rechunk()  # into one array, as it will be used
 
+    def refuse_rounded(self, name: str, numbers: pl.Series) -> None:
+        """Refuse whole numbers that float64 does not tell apart."""
+        if (numbers.abs() > EXACT).any():
+            whole = self.frame[name].cast(pl.Int128, strict=False)
+            what = "is a whole number that would be rounded (is it a --label?)"
+            self.refuse(numbers.cast(pl.Int128, strict=False) != whole, whole, what)
+
     def labels(self, name: str) -> pl.Series:
         """Return a column as text; what is missing is null."""
+        text = self._text(name)
+        what = "is a date with a time, which formats write in different ways"
+        remedy = "(as a label, store the day, or any other text)"
+        self.refuse(text.str.contains(_WITH_TIME), text, f"{what} {remedy}")
+        return text
+
+    def _text(self, name: str) -> pl.Series:
         column = self.frame[name]
         kind = column.dtype
         if kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration):
@@ -818,7 +849,7 @@ class Columns:
 
     def groups(self, name: str, option: str = "--groups") -> pl.Series:
         """Return a column of labels, of which none is missing."""
-        column = self.labels(known(name, self.names, option))
+        column = self._text(known(name, self.names, option))
         if column.has_nulls():
             msg = f"{option} needs a label in each row; column {name!r} lacks some."
             raise InvalidInputError(msg)
@@ -878,7 +909,7 @@ class Columns:
         count = int(bad.sum() or 0)
         if count:
             row = int(np.argmax(bad.fill_null(False).to_numpy()))
-            place = row if self.places is None else int(self.places[row])
+            place = int(self.rows_read[row])
             more = "" if count == 1 else f" So are {count - 1} more."
             msg = (
                 f"column {column.name!r}, row {place + 1} (not counting the header): "

@@ -93,7 +93,7 @@ def update(
             "the new ones, and count twice. Pass rows that are new",
         )
         rows, before = fitted.n_samples_fit_, _factors(fitted, data)
-        with about(data.file):
+        with data.told():
             fitted.update(
                 data.X,
                 data.error,

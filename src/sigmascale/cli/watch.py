@@ -23,7 +23,6 @@ from .files import (
     STANDARD,
     TEXT,
     UNTYPED,
-    about,
     check_output,
     kind_of,
     load_saved,
@@ -138,7 +137,7 @@ def watch(
             if data.n_rows:
                 times = None if time is None else data.times(time)
                 error, u = data.left_errors(saved.maps), data.recalibrated(saved.maps)
-                with about(data.file), quiet():  # a caution is told in the end
+                with data.told(), quiet():  # a caution is told in the end
                     monitor.update(error, u, data.features, times, data.groups(groups))
             if told is None and monitor.alarm is not known:
                 told = monitor.alarm

@@ -245,6 +245,8 @@ class Graph:
                 default_int64=0,
             )
         numbers = np.array([x for x in labels if x is not None], dtype=np.float64)
+        distinct = np.unique(numbers).size == numbers.size
+        require(distinct, "labels must be text, or numbers that float64 tells apart")
         found = self._search(numbers, self._reached(x))
         # before the first there is what no number equals
         before = self.constant(np.append(np.nan, numbers))

@@ -15,7 +15,7 @@ from typing import Any
 import narwhals as nw
 import numpy.typing as npt
 
-from .._support.checks import LARGEST, LARGEST_Z, SMALLEST, from_series
+from .._support.checks import EXACT, LARGEST, LARGEST_Z, SMALLEST, from_series
 from .._support.labels import label_array
 from ..bins.fine_bins import LARGEST_FEATURE
 from ..exceptions import InvalidInputError, NotANumberError
@@ -144,9 +144,8 @@ class LazyRows(Columns):
             beyond = (x.abs() > LARGEST) | ((u > 0) & (x.abs() > LARGEST_Z * u))
             many = f"above {LARGEST:g} or {LARGEST_Z:g} times the uncertainty"
             return problems | {many: finite & is_finite(u) & beyond}
-        return problems | {
-            f"above {LARGEST_FEATURE:g}": finite & (x.abs() > LARGEST_FEATURE)
-        }
+        most = _most(self.source.collect_schema()[name])
+        return problems | {f"above {most:g}": finite & (x.abs() > most)}
 
 
 def read_rows(
@@ -183,7 +182,8 @@ def read_rows(
         else:
             x = number(schema, name)
             unchecked.append(x.alias(f"x{i}"))
-            within = is_finite(x) & (x >= -LARGEST_FEATURE) & (x <= LARGEST_FEATURE)
+            most = _most(schema[name])
+            within = is_finite(x) & (x >= -most) & (x <= most)
             x = nw.when(within & usable).then(x + 0.0)  # there is no -0.0
         columns.append(x.alias(f"x{i}"))
     return LazyRows(
@@ -194,6 +194,11 @@ def read_rows(
         error,
         source.select(*unchecked),
     )
+
+
+def _most(kind: Any) -> float:
+    """Return how large a feature may be; float64 rounds larger whole numbers."""
+    return float(EXACT) if kind.is_integer() else LARGEST_FEATURE
 
 
 def number(schema: nw.Schema, name: str) -> nw.Expr:
@@ -223,7 +228,7 @@ def label(frame: Frame, schema: nw.Schema, name: str) -> nw.Expr:
     """Return a column as text that does not depend on the engine, or refuse it.
 
     Engines differ in how they write real numbers and dates; Polars writes them as it
-    does for tables in memory.
+    does for tables in memory, where dates with times are refused, too.
     """
     x, kind = nw.col(name), schema[name]
     if is_text(kind):
@@ -234,7 +239,7 @@ def label(frame: Frame, schema: nw.Schema, name: str) -> nw.Expr:
     if kind == nw.Boolean:
         text = nw.when(x).then(nw.lit("true")).otherwise(nw.lit("false"))
         return nw.when(~x.is_null()).then(text)
-    written = kind.is_numeric() or kind in (nw.Date, nw.Datetime, nw.Time)
+    written = kind.is_numeric() or kind in (nw.Date, nw.Time)
     if written and frame.implementation.is_polars():
         return x.cast(nw.String)
     remedy = "Store text or whole numbers." if written else "Convert it first."

@@ -144,6 +144,10 @@ def _write(lazy: Any, path: str) -> None:
     elif lazy.implementation.is_duckdb():
         lazy.to_native().write_parquet(path)
     elif lazy.implementation.is_dask():
-        lazy.to_native().to_parquet(path, write_index=False)  # or it is a column, too
+        try:
+            lazy.to_native().to_parquet(path, write_index=False)  # or it is a column
+        except ValueError as problem:
+            msg = f"{path}: Dask cannot write it ({str(problem)[:99]}). Store text."
+            raise InvalidInputError(msg) from problem
     else:
         lazy.sink_parquet(path)

@@ -19,7 +19,7 @@ from typing import Any, overload
 import numpy as np
 
 from .._support.checks import check_count, check_fraction, rng_from
-from .._support.notices import about_subject, noted, quiet, warn
+from .._support.notices import about_subject, noted, quiet, row_number, warn
 from .._support.weights import effective_number, quantile_of
 from ..bins.partitions import bins_of, feasible_bins
 from ..exceptions import (
@@ -298,7 +298,7 @@ def _warn_of_dominant(rows: Predictions) -> None:
     parts = z2 if rows.weights is None else rows.weights * z2
     row, total = int(np.argmax(parts)), float(parts.sum())
     if z2.size >= DOMINATED and parts[row] > 0.5 * total:
-        place = row if rows.places is None else int(rows.places[row])
+        place = row_number(row if rows.places is None else rows.places[row])
         warn(
             f"One error of {z2.size} (row {place}, z = {np.sqrt(z2[row]):.3g}) makes "
             f"up {parts[row] / total:.0%} of the sum of z²: verdicts say little of the "

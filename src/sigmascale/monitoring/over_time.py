@@ -10,6 +10,7 @@ import numpy as np
 from scipy import stats
 
 from .._support.checks import Floats, as_array, check_column, check_same_length
+from .._support.notices import row_number
 from ..bins.partitions import cut_positions, most_bins
 from ..exceptions import InvalidInputError
 from ..judging.local import LocalZMS, local_zms
@@ -161,7 +162,7 @@ def _date(row: int, value: Any) -> Any:
     except ValueError as problem:
         msg = (
             "`time` must be numbers or dates, such as 2024-05-31 or 2024-05-31 18:30; "
-            f"found {value!r} at row {row}."
+            f"found {value!r} at row {row_number(row)}."
         )
         raise InvalidInputError(msg) from problem
     if isinstance(found, datetime) and found.tzinfo is not None:

@@ -61,7 +61,7 @@ class VarianceScaler(RegressorMixin, Updating):
     min_uncertainty_: float
     n_samples_fit_: int
     seen_: Profile
-    column_numbers_: list[int]
+    other_names_: list[str]
     n_effective_: float
 
     def _learn(self, rows: Predictions) -> Node:
@@ -369,37 +369,30 @@ class VarianceScaler(RegressorMixin, Updating):
                 "column per feature, the uncertainty first."
             )
             raise InvalidInputError(msg)
-        # scikit-learn remembers and compares the names and the number of columns
-        shaped = (
-            X if hasattr(X, "columns") else np.empty((rows.n_rows, len(rows.columns)))
-        )
+        named = hasattr(X, "columns")
+        others = [str(n) for n in X.columns if not isinstance(n, str)] if named else []
+        if others and len(others) < len(rows.columns):
+            msg = (
+                f"X must have names of columns that are all text, or none; {others[0]} "
+                "is not. Convert them: X.columns = X.columns.map(str)."
+            )
+            raise InvalidInputError(msg)
+        # scikit-learn remembers and compares the number of columns, and names of text
+        shaped = X if named else np.empty((rows.n_rows, len(rows.columns)))
         validate_data(self, shaped, skip_check_array=True, reset=fitting)
         if fitting:
-            self.__dict__.pop("column_numbers_", None)
-        if hasattr(X, "columns"):
-            self._compare_numbered(X, fitting=fitting)
-
-    def _compare_numbered(self, X: Any, *, fitting: bool) -> None:
-        """Refuse columns that are named by numbers, in another order than in `fit`.
-
-        scikit-learn compares the names of columns only if all of them are text.
-        """
-        numbers = [
-            int(name) for name in X.columns if isinstance(name, (int, np.integer))
-        ]
-        if fitting and numbers:
-            self.column_numbers_ = numbers
-        elif not fitting and numbers and hasattr(self, "column_numbers_"):
-            fitted = self.column_numbers_
-            moved = [n for n, m in zip(fitted, numbers, strict=False) if n != m]
-            if set(moved) & set(numbers):
-                msg = (
-                    "X must have its columns in the order of fit, "
-                    f"{', '.join(map(str, fitted))}; found "
-                    f"{', '.join(map(str, numbers))}. Select them in that order: "
-                    f"X[{fitted}]."
-                )
-                raise InvalidInputError(msg)
+            self.__dict__.pop("other_names_", None)
+            if others:
+                self.other_names_ = others
+            return
+        fitted = getattr(self, "other_names_", others)
+        moved = {old for old, new in zip(fitted, others, strict=False) if old != new}
+        if moved & set(others):
+            msg = (
+                f"X must have its columns in the order of fit, {', '.join(fitted)}; "
+                f"found {', '.join(others)}. Select them in that order."
+            )
+            raise InvalidInputError(msg)
 
     def __sklearn_tags__(self) -> Tags:
         """Say to scikit-learn what input is for: uncertainties are positive."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._support.checks import LARGEST_Z, Floats, Ints, check_count
-from .._support.notices import warn
+from .._support.notices import row_number, warn
 from .._support.progress import track
 from .._support.render import WIDTH, text_table
 from ..bins.sums import nll_from
@@ -323,7 +323,8 @@ class SelectedScaling(VarianceScaler):
         share = np.cumsum(parts[largest]) / np.sum(parts)
         count = 1 + int(np.searchsorted(share, DECISIVE))
         few = count <= max(1, FEW * z.size) and z.size > 1
-        self.decisive_rows_ = places[largest[:count]].tolist() if few else []
+        found = places[largest[:count]] if few else ()
+        self.decisive_rows_ = [row_number(place) for place in found]
 
     def explain(self) -> str:
         """Return the table of candidates, with the reason of the choice, as text."""
@@ -352,7 +353,7 @@ class SelectedScaling(VarianceScaler):
             count = len(self.decisive_rows_)
             lines += wrap(
                 f"Half of <Z²> comes from {count} of {self.n_samples_fit_} rows (row "
-                f"{shown}{more}; the first is 0): these decide on the average, and NLL "
+                f"{shown}{more}): these decide on the average, and NLL "
                 "says little. Look at them.",
                 WIDTH,
             )

@@ -27,7 +27,7 @@ from .._support.checks import (
     refuse_lazy,
 )
 from .._support.labels import label_text
-from .._support.notices import about_subject
+from .._support.notices import about_subject, row_number
 from .._support.weights import check_weights
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, check_labels, group_codes, with_named_features
@@ -345,9 +345,9 @@ def _check_uncertainties(u: Floats, known: npt.NDArray[np.bool_], name: str) -> 
         row, count = int(np.argmax(bad)), int(np.count_nonzero(bad))
         more = "" if count == 1 else f" So are {count - 1} more of this target."
         msg = (
-            f"target {name!r}, row {row}: the uncertainty is {u[row]:g}, and must be a "
-            f"finite positive number.{more} Repair it; or leave the entry out, with an "
-            "error that is missing (NaN)."
+            f"target {name!r}, row {row_number(row)}: the uncertainty is {u[row]:g}, "
+            f"and must be a finite positive number.{more} Repair it; or leave the "
+            "entry out, with an error that is missing (NaN)."
         )
         raise InvalidInputError(msg)
 
@@ -367,7 +367,7 @@ def check_infinite(errors: Floats, names: Sequence[str], n_rows: int) -> None:
         msg = (
             "Input y contains infinity or a value too large for dtype('float64'). "
             f"Errors must be finite, or NaN where they are missing: that of target "
-            f"{names[k]!r} at row {row} is {errors[row, k]:g}."
+            f"{names[k]!r} at row {row_number(row)} is {errors[row, k]:g}."
         )
         raise InvalidInputError(msg)
 
