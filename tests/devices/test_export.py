@@ -421,3 +421,11 @@ def test_the_example_of_the_gallery_makes_an_ensemble_honest(monkeypatch):
     error = scope["error"]
     assert ss.zms(error, scope["u"]) > 2
     assert ss.zms(error, scope["honest"]) == pytest.approx(1, abs=0.2)
+
+
+def test_labels_that_float64_takes_for_the_same_are_no_onnx_file(tmp_path):
+    pytest.importorskip("onnx")
+    X = pd.DataFrame({"u": [1.0] * 40, "k": [2**60, 2**60 + 1] * 20})
+    scaler = ss.CategoryScaling().fit(X, [1.0, -2.0, -1.0, 2.0] * 10)
+    with pytest.raises(InvalidInputError, match="numbers that float64 tells apart"):
+        ss.export.to_onnx(scaler, tmp_path / "a.onnx")

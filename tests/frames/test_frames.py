@@ -837,3 +837,13 @@ def test_a_recalibrator_is_fitted_to_a_lazy_frame(frame, data):
         held = ss.picp(data["E"], r.predict_interval(X, 0.9))
         assert held == pytest.approx(0.9, abs=0.015)
         assert loads(dumps(r)).describe() == r.describe()
+
+
+def test_what_dask_cannot_write_is_refused(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    kind = pl.Series(["a", "b"]).cast(pl.Enum(["a", "b"]))
+    pl.DataFrame({"u": [1.0, 2.0], "k": kind}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(
+        InvalidInputError, match=r"b\.parquet: Dask cannot .*Store text"
+    ):
+        frames.sink(dd.read_parquet(tmp_path / "a.parquet"), tmp_path / "b.parquet")

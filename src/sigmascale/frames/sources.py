@@ -147,7 +147,10 @@ def _write(lazy: Any, path: str) -> None:
         try:
             lazy.to_native().to_parquet(path, write_index=False)  # or it is a column
         except ValueError as problem:
-            msg = f"{path}: Dask cannot write it ({str(problem)[:99]}). Store text."
+            msg = (
+                f"{Path(path).name}: Dask cannot write a column of these types, such "
+                "as categories of Parquet files. Store text, or take another engine."
+            )
             raise InvalidInputError(msg) from problem
     else:
         lazy.sink_parquet(path)
