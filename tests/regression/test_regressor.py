@@ -381,7 +381,11 @@ class Quantiles(RegressorMixin, BaseEstimator):
         levels = (0.05, 0.5, 0.95)
         self.models_ = [
             GradientBoostingRegressor(
-                loss="quantile", alpha=p, n_estimators=40, learning_rate=0.6
+                loss="quantile",
+                alpha=p,
+                n_estimators=40,
+                learning_rate=0.6,
+                random_state=0,
             ).fit(X, y)
             for p in levels
         ]
