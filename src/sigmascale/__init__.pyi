@@ -1,6 +1,6 @@
 """The public names; :mod:`lazy_loader` imports each where it is first used."""
 
-from . import datasets, exceptions, export, frames, maps, plots, report
+from . import datasets, exceptions, export, frames, plots, report
 from ._support.version import __version__
 from .comparison import compare
 from .judging.bin_numbers import choose_n_bins, scan_bins
@@ -104,7 +104,6 @@ __all__ = [
     "local_calibration_error",
     "local_coverage",
     "local_zms",
-    "maps",
     "miscalibration_area",
     "nll",
     "normal_interval",
