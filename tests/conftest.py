@@ -30,6 +30,7 @@ if hasattr(providers, "is_local_module_file"):
     providers.is_local_module_file = lambda _: False
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items):
     """Let one process run what shares much: a browser, an app, reports, a study."""
     groups = {"app": "browser", "report": "browser", "paper": "paper"}

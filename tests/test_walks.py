@@ -50,4 +50,4 @@ def test_validate_goes_through_few_functions_in_few_modules():
         rng.normal(scale=u),
         {"a": rng.random(1000), "b": rng.random(1000)},
     )
-    assert_walk(lambda: ss.validate(error, u, features), functions=201, modules=20)
+    assert_walk(lambda: ss.validate(error, u, features), functions=202, modules=20)

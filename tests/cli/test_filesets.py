@@ -126,7 +126,7 @@ def test_a_part_without_values_or_rows_has_columns_of_any_type(read):
 
 @pytest.mark.parametrize("files", ["*.parquet", "*.csv", "1.*"])
 def test_text_stays_text_wherever_it_comes_from(files, read):
-    name = 'a "b"'
+    name = "a 'b'"
     for each in ("1", "2"):
         table = write(each, **{name: ["007", "1"]}, u=["1.0", "1.0"])
         table.write_csv(f"{each}.csv")

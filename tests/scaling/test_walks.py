@@ -33,7 +33,7 @@ def walked(call):
 
 @pytest.mark.parametrize(
     ("scaler", "functions", "modules"),
-    [(ss.TemperatureScaling(), 71, 12), (ss.BinwiseScaling(10), 113, 14)],
+    [(ss.TemperatureScaling(), 71, 12), (ss.BinwiseScaling(10), 113, 15)],
     ids=["temperature", "binwise"],
 )
 def test_a_fit_and_a_prediction_go_through_few_functions(scaler, functions, modules):
