@@ -292,7 +292,7 @@ class Scale:
                 e = np.exp(y)
                 f = np.log(p * e + q) - p * y - wanted
                 y = y - f * (p * e + q) / (p * q * np.expm1(y))
-            found.append(t * np.exp(-y))
+            found.append(t * np.exp(np.minimum(-y, 600)))  # or it might overflow
         low, high = (np.sqrt(x / (p * x + q)) for x in found)
         return np.sqrt(t / (p * t + q)), low, high
 

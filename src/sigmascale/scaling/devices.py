@@ -74,7 +74,9 @@ def predict(scaler: Scaler, X: Any) -> Array:
 
 def score(scaler: Scaler, X: Any, y: Any) -> float:
     """Return the mean log-likelihood of errors."""
-    DeviceRows.table(X).positive()
+    rows = DeviceRows.table(X)
+    with rows.library.in_64_bits():
+        rows.positive()
     judged = DeviceRows.judged(y, predict(scaler, X))
     with judged.library.in_64_bits():
         return -judged.sums(("z2", "log_u2")).nll()
