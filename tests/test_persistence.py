@@ -150,6 +150,7 @@ def _set_node(kind, /, **parts):
     [
         (_set_learned("min_uncertainty_", -1.0), "uncertainty is -1.0"),
         (_set_learned("min_uncertainty_", "1"), "must be float; found a str"),
+        (_set_learned("min_uncertainty_", 10**40), "must be float; found a int"),
         (_set_learned("n_features_in_", 2), "names 4 columns of 2"),
         (_set_learned("feature_names_in_", NAMES), "names 1 columns of 4"),
         (_set_learned("predict", 1.0), "'predict' is not something"),

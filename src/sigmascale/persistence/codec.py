@@ -284,8 +284,8 @@ def _fits(value: Any, hint: Any) -> bool:
     origin, inside = get_origin(hint), get_args(hint)
     if hint is Any:
         return True
-    if hint is float:
-        return type(value) in (int, float)
+    if hint is float:  # a whole number that float64 does not hold is none
+        return type(value) is float or (type(value) is int and abs(value) <= 2**53)
     if origin in (Union, types.UnionType):
         return any(_fits(value, each) for each in inside)
     if origin is Literal:
