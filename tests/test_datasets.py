@@ -375,7 +375,7 @@ def test_without_pooch_the_message_says_what_to_install(
     fake_files, tmp_path, monkeypatch
 ):
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r'pip install "sigmascale\[cli\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[cli\]" in a checkout'):
         fetch_qm9(tmp_path / "home")
     check_fake(fetch_qm9(folder=fake_files))
 

@@ -308,7 +308,7 @@ def test_a_missing_matplotlib_is_named_with_the_remedy(plot, monkeypatch):
         return real(name, *args, **kwargs)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ImportError, match=r'pip install "sigmascale\[cli\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[cli\]" in a checkout'):
         plot()
 
 

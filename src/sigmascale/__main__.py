@@ -21,7 +21,7 @@ def main() -> NoReturn:
         try:
             from .cli import main as run
         except ImportError as problem:
-            needs = 'needs more packages: pip install "sigmascale[cli]"'
+            needs = 'needs more packages: pip install ".[cli]" in a checkout'
             print(f"error: {problem}. The command line {needs}", file=sys.stderr)
             sys.exit(2)
         run()

@@ -120,10 +120,7 @@ class Comparison(Result):
             found = row.differences["crps"]
             better, worse = found.high < 0, found.low > 0
             answer = "better" if better else "worse" if worse else "cannot tell"
-            cells = [
-                f"{each.value:+.3g} [{each.low:+.3g}, {each.high:+.3g}]"
-                for each in row.differences.values()
-            ]
+            cells = [each.signed for each in row.differences.values()]
             rows.append([row.name, *cells, answer])
         against = f"against {shorten(self.rows[0].name, 20)}"
         return [against, "CRPS", "NLL", "by CRPS"], rows

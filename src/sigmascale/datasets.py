@@ -408,7 +408,7 @@ def _download(data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
         pooch = importlib.import_module("pooch")
     except ImportError as error:
         msg = (
-            'Downloading needs pooch: pip install "sigmascale[cli]", or pass '
+            'Downloading needs pooch: pip install ".[cli]" in a checkout, or pass '
             "`folder` with the files in it."
         )
         raise ImportError(msg) from error

@@ -576,7 +576,7 @@ def test_without_its_packages_the_command_line_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert 'pip install "sigmascale[cli]"' in done.stderr
+    assert 'pip install ".[cli]" in a checkout' in done.stderr
     assert done.stderr.count("\n") == 1
 
 

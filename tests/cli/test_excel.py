@@ -105,4 +105,4 @@ def test_without_the_package_the_remedy_is_told(tables, sigmascale, monkeypatch)
     monkeypatch.setitem(sys.modules, "fastexcel", None)
     done = sigmascale("check", "a.xlsx")
     assert done.code == 2
-    assert done.says('fastexcel.*pip install "sigmascale')
+    assert done.says(r'fastexcel.*pip install "\.\[cli\]" in a checkout')

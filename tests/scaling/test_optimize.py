@@ -122,7 +122,7 @@ def test_a_start_without_a_finite_loss_is_returned_at_once(nowhere):
 
 def test_without_cma_the_error_names_the_extra_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "cma", None)
-    with pytest.raises(ImportError, match=r'pip install "sigmascale\[optimize\]"'):
+    with pytest.raises(ImportError, match=r'pip install "\.\[optimize\]" in a'):
         minimise(bowl, np.ones(2), seed=0, max_evaluations=100)
 
 

@@ -32,7 +32,7 @@ def axes_for(ax: Any, result: Any = None, kind: Any = None, name: str = "") -> A
     try:
         from matplotlib.axes import Axes
     except ImportError as problem:
-        msg = 'Plots need Matplotlib: pip install "sigmascale[cli]".'
+        msg = 'Plots need Matplotlib: pip install ".[cli]" in a checkout.'
         raise ImportError(msg) from problem
     if kind is not None and not isinstance(result, kind):
         kinds = kind if isinstance(kind, tuple) else (kind,)

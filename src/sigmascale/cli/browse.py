@@ -54,7 +54,7 @@ def browse(
     except ModuleNotFoundError as problem:
         if problem.name not in ("starlette", "uvicorn"):
             raise
-        msg = 'The app needs more packages: pip install "sigmascale[app]".'
+        msg = 'The app needs more packages: pip install ".[app]" in a checkout.'
         raise ImportError(msg) from problem
     serve(
         file, host=host, port=port, largest=largest * 2**20, open_browser=not no_browser

@@ -374,8 +374,8 @@ def _read_excel(file: BinaryIO) -> pl.DataFrame:
         )
     except ImportError as problem:
         msg = (
-            'Excel files need the package fastexcel: pip install "sigmascale[cli]"; or '
-            "save the sheet as CSV in UTF-8."
+            'Excel files need the package fastexcel: pip install ".[cli]" in a '
+            "checkout; or save the sheet as CSV in UTF-8."
         )
         raise ImportError(msg) from problem
 

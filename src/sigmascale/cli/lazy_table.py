@@ -295,7 +295,7 @@ def _scan(files: Sequence[str], reading: Reading) -> nw.LazyFrame[Any]:
         raise
     except ImportError as problem:
         extra = "frames" if engine == Engine.polars else engine.value
-        remedy = f'pip install "sigmascale[{extra}]"'
+        remedy = f'pip install ".[{extra}]" in a checkout'
         msg = f"{problem}, which --engine {engine.value} needs: {remedy}"
         raise InvalidInputError(msg) from problem
     except (Exception, pl.exceptions.PanicException) as problem:

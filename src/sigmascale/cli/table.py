@@ -436,9 +436,8 @@ class Table(Opened):
         from ..judging.verdicts import validate
 
         with self.told(), working("judging the uncertainties"):
-            if (
-                maps is not None
-            ):  # rows that a recalibrator makes equal stay in the order of u
+            if maps is not None:
+                # rows that a recalibrator makes equal stay in the order of u
                 before = self.judged_rows()
                 options["ties"] = {name: p.uncertainty for name, p in before.items()}
             rows = self.judged_rows(maps, groups)

@@ -525,6 +525,11 @@ class Estimate(Result):
         """Return the number and its interval."""
         return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
 
+    @property
+    def signed(self) -> str:
+        """The same of a difference, with signs."""
+        return f"{self.value:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
+
     def _cells(self) -> Cells:
         cells = tuple(f"{x:.4g}" for x in (self.value, self.low, self.high))
         return ("value", "low", "high"), [cells]

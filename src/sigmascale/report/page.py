@@ -183,7 +183,7 @@ def _check_packages() -> None:
         for package in ("jinja2", "matplotlib"):
             importlib.import_module(package)
     except ImportError as problem:
-        msg = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
+        msg = 'Reports need Matplotlib and Jinja2: pip install ".[cli]" in a checkout.'
         raise ImportError(msg) from problem
 
 

@@ -455,9 +455,8 @@ def tabulate_comparison(comparison: Comparison) -> TableView:
         numbers += [card.s_ada] * many + [card.s_tot]
         shares = [local[name].fraction_valid for name in each]
         shares += [min(r.fraction_valid for r in local.values())] * many
-        off = row.differences["crps"]
-        paired = f"{off.value:+.3g} [{off.low:+.3g}, {off.high:+.3g}]"
         cells = [Cell(number(v)) for v in numbers] + [Cell(percent(v)) for v in shares]
-        cells.append(Cell("–" if row is comparison.rows[0] else paired))
+        first = row is comparison.rows[0]
+        cells.append(Cell("–" if first else row.differences["crps"].signed))
         rows.append((row.name, "", cells))
     return TableView(header, rows)

@@ -291,7 +291,7 @@ def _global_search(best: _Best, rng: np.random.Generator, limit: int) -> Iterato
     except ImportError as problem:
         msg = (
             'Factors for a loss other than "nll" are found with the package cma: '
-            'pip install "sigmascale[optimize]"'
+            'pip install ".[optimize]" in a checkout'
         )
         raise ImportError(msg) from problem
     options = {
