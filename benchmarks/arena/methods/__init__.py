@@ -1,1 +1,0 @@
-"""The methods of the arena: a file each, with `fit` and `predict`."""

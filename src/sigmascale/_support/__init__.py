@@ -1,1 +1,0 @@
-"""What every room uses: checks of input, rows, files, progress, results as text."""

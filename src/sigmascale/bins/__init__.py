@@ -1,1 +1,0 @@
-"""Rows into bins, bins into sums: the path to nearly every statistic."""

@@ -1,1 +1,0 @@
-"""Scores, intervals, references and verdicts."""

@@ -1,1 +1,0 @@
-"""Watch a stream of errors and uncertainties for drift, for as long as one likes."""

@@ -1,1 +1,0 @@
-"""The study: every table and figure of the paper, computed and compared."""

@@ -1,1 +1,0 @@
-"""Recalibrate a model: its uncertainties, and its errors on unseen rows."""

@@ -1,5 +1,0 @@
-"""The recalibrators, one file each; the names stand in ``__init__.pyi``."""
-
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,1 +1,0 @@
-"""Several targets: one recalibrator each, which lean on each other, and verdicts."""
