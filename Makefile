@@ -7,17 +7,19 @@ APP_ARGS ?=
 BENCH_ARGS ?=
 TORTURE_ARGS ?=
 ARENA_ARGS ?= --out docs
+OLD ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
 OLDEST := .venv-oldest
+NEWEST := .venv-newest
 OUT := demo-output
 SITE := docs/_build/html
 EMPTY := .venv-empty
 ARENA := .venv-arena
 SCHEMA := $(BIN)/check-jsonschema --builtin-schema
 BENCH_OUT := bench-output
-STUDIES := docs/studies
+STUDIES := benchmarks/studies
 
 # One thread per worker: the test run has its own parallelism, and two workers
 # whose numerical libraries start a thread per core get in each other's way.
@@ -25,8 +27,8 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help app demo test test-slow test-oldest test-spark test-torch test-gpu torture \
-	lint docs paper review release-check bench bench-gpu arena studies clean
+.PHONY: help app demo test test-slow test-oldest test-newest test-spark torture lint \
+	docs paper review release-check bench bench-gpu arena studies clean
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -63,6 +65,15 @@ test-oldest: $(OLDEST)/.installed  ## install the oldest versions allowed and ru
 		$(PYTEST_ARGS)
 	@echo "== test-oldest: done"
 
+test-newest:  ## install the newest versions of all dependencies and run the tests
+	@echo "== test-newest: pytest, with the newest releases"
+	@$(PYTHON) -m venv --clear $(NEWEST)
+	@$(NEWEST)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(NEWEST)/bin/python -m pip install --quiet --upgrade --upgrade-strategy eager \
+		--editable ".[app]" --group test
+	@$(ONE_THREAD) $(NEWEST)/bin/python -m pytest -n 2 --dist loadgroup $(PYTEST_ARGS)
+	@echo "== test-newest: done"
+
 test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs Java)
 	@command -v java >/dev/null || { \
 		echo "Spark needs Java, which was not found."; \
@@ -76,18 +87,6 @@ torture: $(VENV)/.installed-dev  ## attack all doors with odd data, files and re
 	@echo "== torture: the same data by all doors; files damaged, shared, killed; requests"
 	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
 	@echo "== torture: done; nothing was wrong in silence, lost or left behind"
-
-test-torch: $(VENV)/.installed-dev  ## install PyTorch for the CPU and run the tests of arrays
-	@$(BIN)/python -m pip install --quiet torch \
-		--index-url https://download.pytorch.org/whl/cpu \
-		--extra-index-url https://pypi.org/simple
-	@$(ONE_THREAD) $(BIN)/python -m pytest tests/devices $(PYTEST_ARGS)
-	@echo "== test-torch: done"
-
-test-gpu:  ## run the tests that need a GPU, with the packages at hand; else skip them
-	@PYTHONPATH=src $(PYTHON) -m pytest -o filterwarnings=default --durations=5 \
-		--confcutdir=tests/devices tests/devices/test_gpu.py $(PYTEST_ARGS) \
-		|| test $$? -eq 5  # all were skipped
 
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
 	@echo "== lint: ruff check"
@@ -103,9 +102,9 @@ docs: $(VENV)/.installed-docs  ## install and build the documentation, examples 
 	@$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -n -q docs $(SITE)
 	@echo "== docs: done; open $(CURDIR)/$(SITE)/index.html"
 
-paper: $(VENV)/.installed-cli  ## compute the pages of the paper anew; needs SIGMASCALE_QM9
-	@$(BIN)/python -m pip install --quiet --editable ".[cli,optimize]"
-	@$(ONE_THREAD) $(BIN)/python -m sigmascale.paper \
+paper: $(VENV)/.installed-cli  ## compute the page of the paper anew; needs SIGMASCALE_QM9
+	@$(BIN)/python -m pip install --quiet "cma>=4.0"
+	@$(ONE_THREAD) $(BIN)/python -m paper \
 		--data "$${SIGMASCALE_QM9:?names no folder with the QM9 files}" --out docs/paper
 
 review: $(VENV)/.installed-dev  ## install and check the repository, and the forms of its files
@@ -143,31 +142,20 @@ bench: $(VENV)/.installed-bench  ## install and measure speed (BENCH_ARGS=--quic
 arena: $(ARENA)/.installed  ## install rivals, compete, write docs/arena.md; half an hour (ARENA_ARGS=--small: less)
 	@$(ONE_THREAD) $(ARENA)/bin/python -m benchmarks.arena $(ARENA_ARGS)
 
-# Those of weights, targets, repeats and tails are in the text of their pages.
-studies: $(VENV)/.installed-bench  ## compute the tables of the documentation anew; hours
-	@mkdir -p $(BENCH_OUT)
-	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 300 --seed 1 \
-		--kept $(BENCH_OUT)/verdicts.json --out $(STUDIES)/verdicts.md
+studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies anew; hours
+	@mkdir -p $(STUDIES)
+	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 200 --seed 1 \
+		--out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
 		--out $(STUDIES)/monitor.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/law_coverage.py --replications 200 \
-		--out $(STUDIES)/law_coverage.md
 	$(ONE_THREAD) $(BIN)/python -m benchmarks.paired --out $(STUDIES)/paired.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/rce_coverage.py > $(BENCH_OUT)/tails.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/repeats.py > $(BENCH_OUT)/repeats.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/weights.py alarms --sets 150 --rows 400 \
-		> $(BENCH_OUT)/weights_alarms.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/weights.py shift --rows 400 \
-		> $(BENCH_OUT)/weights_shift.md
-	$(ONE_THREAD) $(BIN)/python benchmarks/targets.py --alarms 100 \
-		> $(BENCH_OUT)/targets.md
-	@echo "== studies: done; see $(STUDIES), and $(BENCH_OUT) for tables within pages"
+	@echo "== studies: done; see $(STUDIES)"
 
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
-	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out docs/studies/gpu.md $(BENCH_ARGS)
+	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out $(STUDIES)/gpu.md $(BENCH_ARGS)
 
 clean:  ## remove environments, all output, the built documentation and all caches
-	rm -rf $(VENV) $(OLDEST) $(EMPTY) $(ARENA) $(OUT) $(BENCH_OUT) docs/_build docs/auto_examples docs/api/generated build dist .coverage .hypothesis
+	rm -rf $(VENV) $(OLDEST) $(NEWEST) $(EMPTY) $(ARENA) $(OUT) $(BENCH_OUT) docs/_build docs/api/generated build dist .coverage .hypothesis
 	rm -rf .mypy_cache .pytest_cache .ruff_cache htmlcov
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
