@@ -1,11 +1,9 @@
 """How Sphinx builds the site; ``make docs`` runs it with warnings as errors.
 
-Pages are Markdown (MyST). Their code cells and the gallery's examples run during the
-build, so that every number and picture on the site comes from the installed package.
+Pages are Markdown (MyST). Their code cells run during the build, so that every number and picture on the site comes from the installed package.
 Nothing is loaded from the network, neither by the build nor by the pages.
 """
 
-import importlib.util
 import os
 import sys
 import sysconfig
@@ -33,17 +31,9 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.viewcode",
-    "sphinx_gallery.gen_gallery",
 ]
 templates_path = ["_templates"]
-exclude_patterns = [
-    "_build",
-    "auto_examples/*.ipynb",
-    "gallery",  # its examples become pages of auto_examples
-    "paper/beyond.md",  # included by paper.md
-    # included by verdicts.md, drift.md and distributions.md
-    "studies/*.md",
-]
+exclude_patterns = ["_build"]
 nitpicky = True
 
 # -- Markdown and the code cells in it
@@ -68,24 +58,6 @@ for each in vars(sigmascale.exceptions).values():
     if isinstance(each, type) and issubclass(each, Warning):
         warnings.simplefilter("error", each)
 
-# -- the gallery; every docs/gallery/plot_*.py becomes a page of it
-NO_TORCH = importlib.util.find_spec("torch") is None
-sphinx_gallery_conf = {
-    "examples_dirs": "gallery",
-    "gallery_dirs": "auto_examples",
-    "capture_repr": ("_repr_html_",),
-    # examples for libraries that are not installed are not run, and left out
-    "ignore_pattern": r"__init__\.py|plot_torch_" if NO_TORCH else r"__init__\.py",
-    "download_all_examples": False,
-    "min_reported_time": 1e9,  # how long an example takes is no news to its reader
-    "only_warn_on_example_error": False,
-    "remove_config_comments": True,
-    "show_memory": False,
-    "show_signature": False,
-    "write_computation_times": False,
-    "within_subsection_order": "gallery_order.InReadingOrder",
-}
-
 # -- the pages
 html_theme = "pydata_sphinx_theme"
 html_title = "sigmascale"
@@ -101,7 +73,7 @@ html_theme_options = {
     "navigation_with_keys": False,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": {"**": ["page-toc"], "paper/tables": []},
+    "secondary_sidebar_items": ["page-toc"],
     "show_prev_next": True,
     "show_toc_level": 2,
 }
