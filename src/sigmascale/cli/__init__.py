@@ -1,0 +1,1 @@
+"""The command line: see :mod:`sigmascale.cli.options`."""
