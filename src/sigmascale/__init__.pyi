@@ -1,0 +1,49 @@
+"""The public names; :mod:`lazy_loader` imports each where it is first used."""
+
+from . import datasets, exceptions, export, frames, plots, report, scores
+from ._support.version import __version__
+from .comparison import compare
+from .distributions import Distributions
+from .judging import Validation, rows_needed, validate
+from .monitoring import Monitor
+from .persistence import load
+from .predictions import Predictions
+from .recalibrator import Recalibrator
+from .regression import RecalibratedRegressor
+from .scaling import (
+    BinwiseScaling,
+    BoostedScaling,
+    IsotonicScaling,
+    LinearScaling,
+    RakedScaling,
+    Scaling,
+    TemperatureScaling,
+)
+
+__all__ = [
+    "BinwiseScaling",
+    "BoostedScaling",
+    "Distributions",
+    "IsotonicScaling",
+    "LinearScaling",
+    "Monitor",
+    "Predictions",
+    "RakedScaling",
+    "RecalibratedRegressor",
+    "Recalibrator",
+    "Scaling",
+    "TemperatureScaling",
+    "Validation",
+    "__version__",
+    "compare",
+    "datasets",
+    "exceptions",
+    "export",
+    "frames",
+    "load",
+    "plots",
+    "report",
+    "rows_needed",
+    "scores",
+    "validate",
+]

@@ -1,0 +1,311 @@
+"""The one place where input is checked: arrays come out right, or a clear error.
+
+`Predictions` are made from what these functions return, and trusted everywhere else.
+"""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import numpy.typing as npt
+
+from ..exceptions import InvalidInputError, NotANumberError
+from .labels import label_of
+from .notices import row_number
+from .text import quoted
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+# Fourth powers of values within these bounds, and sixth powers of z-scores, stay
+# finite; nothing that anyone has measured lies outside.
+LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
+EXACT = 2**53  # up to which float64 tells all whole numbers apart
+NOT_FINITE = "not-finite"  # the code of what is said of missing numbers
+TIMES = (datetime.date, datetime.time, datetime.timedelta)
+_NUMBERS = {float, int, type(None)}  # objects that NumPy turns into float64 by itself
+
+
+# -- parameters ------------------------------------------------------------------------
+
+
+def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator; an integer is a seed, None takes fresh entropy."""
+    try:
+        return np.random.default_rng(rng)
+    except (TypeError, ValueError) as problem:
+        msg = f"`rng` must be a seed, a numpy Generator or None; found {quoted(rng)}."
+        raise InvalidInputError(msg) from problem
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """Return `value` as an integer of at least `least`."""
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value < least:
+        msg = f"`{name}` must be an integer of at least {least}; found {quoted(value)}."
+        raise InvalidInputError(msg)
+    return int(value)
+
+
+def is_real(value: Any) -> bool:
+    """Return whether a value is one real number."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, bool)
+
+
+def check_nonnegative(value: Any, name: str) -> float:
+    """Return `value` as a finite float of at least 0."""
+    if not is_real(value) or not 0 <= value < np.inf:
+        msg = f"`{name}` must be a finite number of at least 0; found {quoted(value)}."
+        raise InvalidInputError(msg)
+    return float(value)
+
+
+def check_fraction(value: Any, name: str) -> float:
+    """Return `value` as a float strictly between 0 and 1."""
+    if not is_real(value) or not 0 < value < 1:
+        msg = f"`{name}` must lie strictly between 0 and 1; found {quoted(value)}."
+        raise InvalidInputError(msg)
+    return float(value)
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """Return `value` if it is one of `choices`."""
+    if not isinstance(value, str) or value not in choices:
+        known = ", ".join(f'"{choice}"' for choice in choices)
+        msg = f"`{name}` must be one of {known}; found {quoted(value)}."
+        raise InvalidInputError(msg)
+    return str(value)
+
+
+# -- arrays of any library -------------------------------------------------------------
+
+
+def as_frame(values: Any, name: str) -> nw.DataFrame[Any] | None:
+    """Return a data frame of any library, or None if it is not one."""
+    if type(values) is np.ndarray:  # the most common, and quickly told
+        return None
+    try:
+        frame = nw.from_native(values, pass_through=True)
+    except ValueError as problem:
+        msg = f"`{name}` must have columns of different names. Rename them."
+        raise InvalidInputError(msg) from problem
+    if isinstance(frame, nw.LazyFrame):
+        msg = (
+            f"`{name}` must be in memory; found a lazy frame. Take rows of it with "
+            "sigmascale.frames.sample, or apply a recalibrator to it with "
+            "sigmascale.frames.apply."
+        )
+        raise InvalidInputError(msg)
+    return frame if isinstance(frame, nw.DataFrame) else None
+
+
+def from_series(values: Any) -> Any:
+    """Turn a series of pandas, Polars or PyArrow into NumPy; leave the rest alone.
+
+    Booleans and categories are labels, and come back as objects.
+    """
+    if type(values) is np.ndarray:
+        return values
+    if isinstance(values, np.ma.MaskedArray):
+        filled = values.data
+        if np.ma.getmaskarray(values).any():
+            filled = filled.astype(object)
+            filled[np.ma.getmaskarray(values)] = None
+        return filled
+    series = nw.from_native(values, series_only=True, pass_through=True)
+    if not isinstance(series, nw.Series):
+        return values
+    kind = series.dtype
+    wide = kind in (nw.Int128, nw.UInt128)  # which NumPy has not
+    if kind.is_integer() and not wide and not series.is_null().any():
+        return series.to_numpy()
+    if kind.is_numeric() and not (wide or (kind.is_integer() and _is_large(series))):
+        return series.cast(nw.Float64).to_numpy()
+    if kind == nw.Datetime and getattr(kind, "time_zone", None) is None:
+        return series.to_numpy()
+    found = series.to_list()
+    if kind in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
+        missing = series.is_null().to_list()
+        pairs = zip(found, missing, strict=True)
+        found = [None if is_missing else label_of(value) for value, is_missing in pairs]
+    column = np.empty(len(found), dtype=object)
+    column[:] = found
+    return column
+
+
+def _is_large(series: nw.Series[Any]) -> bool:
+    """Return whether whole numbers are beyond those that float64 tells apart."""
+    known = series.drop_nulls()
+    return len(known) > 0 and max(abs(known.max()), abs(known.min())) > EXACT
+
+
+def as_array(values: Any, name: str) -> npt.NDArray[Any]:
+    """Return values as an array, whatever library they come from."""
+    frame = as_frame(values, name)
+    values = from_series(values) if frame is None else frame.to_numpy()
+    if isinstance(values, (list, tuple)) and any(
+        isinstance(value, (str, bool)) for value in values
+    ):
+        values = np.array([*values, None], dtype=object)[:-1]  # nothing turns into text
+    try:
+        return np.asarray(values)
+    except (ValueError, TypeError, RuntimeError) as problem:
+        found = str(problem).splitlines()[0][:200]
+        msg = (
+            f"`{name}` must be an array in memory, with rows of equal length ({found}). "
+            "Copy it to a NumPy array first."
+        )
+        raise InvalidInputError(msg) from problem
+
+
+def as_column(values: Any, name: str) -> npt.NDArray[Any]:
+    """Return values as a one-dimensional array with at least one row."""
+    array = values if type(values) is np.ndarray else as_array(values, name)
+    if array.ndim != 1:
+        msg = (
+            f"`{name}` must be one-dimensional; found shape {array.shape}. "
+            "Pass one column."
+        )
+        raise InvalidInputError(msg)
+    refuse_empty(array, name)
+    return array
+
+
+def refuse_empty(array: npt.NDArray[Any], name: str) -> None:
+    """Refuse an array without values."""
+    if not array.size:
+        msg = f"`{name}` must have at least 1 row; found 0. Is the file empty?"
+        raise InvalidInputError(msg, "empty")
+
+
+# -- numbers ---------------------------------------------------------------------------
+
+
+def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
+    """Return numbers as a new array of float64; what is missing is NaN."""
+    if array.dtype.kind in "fiu":
+        with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
+            return array.astype(np.float64)
+    if array.dtype.kind in "mM":
+        raise NotANumberError(no_dates(name))
+    if array.dtype.kind == "O" and {type(x) for x in array.flat} <= _NUMBERS:
+        return array.astype(np.float64)
+    found = np.empty(array.shape)
+    for place, value in np.ndenumerate(array):
+        try:
+            found[place] = _as_number(value)
+        except (TypeError, ValueError, OverflowError) as problem:
+            if isinstance(value, TIMES):
+                raise NotANumberError(no_dates(name)) from problem
+            row = row_number(place[0] if place else 0)
+            msg = (
+                f"`{name}` must hold numbers; row {row} is {quoted(value)}. "
+                "Convert or drop it."
+            )
+            raise NotANumberError(msg, "not-a-number", name=name, row=row) from problem
+    return found
+
+
+def _as_number(value: Any) -> float:
+    """Return a cell of an array of objects as a number."""
+    if isinstance(value, (bool, np.bool_, bytes, complex, np.complexfloating)):
+        raise TypeError
+    if isinstance(value, str) and ("_" in value or not value.isascii()):
+        raise ValueError  # no number to most, even if Python takes it for one
+    missing = value is None or type(value).__name__ == "NAType"  # of pandas
+    return np.nan if missing else float(value)
+
+
+def no_dates(name: str) -> str:
+    """Return that dates are no numbers, and the remedy."""
+    return (
+        f"`{name}` must hold numbers; found dates or times. Convert them, for example "
+        "to days since the first."
+    )
+
+
+def refuse_values(
+    bad: Bools, values: npt.NDArray[Any], name: str, must: str, remedy: str, code: str
+) -> None:
+    """Raise an error that counts the bad values and shows the first."""
+    count = int(np.count_nonzero(bad))
+    if count:
+        row = int(np.argmax(bad))
+        number, found = row_number(row), quoted(values[row].tolist())
+        msg = (
+            f"`{name}` must be {must}; {count} of {bad.size} "
+            f"{'are' if count > 1 else 'is'} not (first at row {number}: {found}). "
+            f"{remedy}"
+        )
+        raise InvalidInputError(msg, code, name=name, row=number, count=count)
+
+
+def check_numbers(values: Any, name: str) -> Floats:
+    """Return finite numbers, one or a vector of them a row, as new float64."""
+    numbers = as_floats(as_array(values, name), name)
+    if numbers.ndim not in (1, 2):
+        msg = (
+            f"`{name}` must have one number, or one vector of numbers, a row; found "
+            f"shape {numbers.shape}. Pass an array of shape (n,), or (n, d) for vectors."
+        )
+        raise InvalidInputError(msg)
+    refuse_empty(numbers, name)
+    if not (numbers.min() > -np.inf and numbers.max() < np.inf):  # as is none of NaN
+        bad = ~np.isfinite(numbers)
+        bad = bad.any(axis=1) if bad.ndim > 1 else bad
+        remedy = "Drop or repair these rows."
+        must = "finite, not NaN or inf"
+        refuse_values(bad, numbers, name, must, remedy, NOT_FINITE)
+    return numbers
+
+
+def check_column(values: Any, name: str) -> Floats:
+    """Return one column of finite numbers as new float64."""
+    return check_numbers(as_column(values, name), name)
+
+
+def check_same_length(
+    first: str, rows: npt.NDArray[Any], second: str, column: npt.NDArray[Any]
+) -> None:
+    """Refuse two columns that cannot be of one table."""
+    if rows.shape[0] != column.shape[0]:
+        msg = (
+            f"`{first}` and `{second}` must have the same number of rows; found "
+            f"{rows.shape[0]} and {column.shape[0]}. Pass columns of one table."
+        )
+        raise InvalidInputError(msg)
+
+
+def refuse_other_order(**columns: Any) -> None:
+    """Refuse pandas columns with the same index in another order.
+
+    Rows are paired by their position, and would be paired with those of others.
+    """
+    indexed = {
+        name: values.index
+        for name, values in columns.items()
+        if hasattr(values, "iloc")  # as pandas has alone
+    }
+    if len(indexed) < 2:
+        return
+    (first, index), *others = indexed.items()
+    for name, other in others:
+        if len(other) != len(index) or other.equals(index):
+            continue
+        try:
+            reordered = other.sort_values().equals(index.sort_values())
+        except TypeError:  # of labels that have no order
+            reordered = False
+        if reordered:
+            msg = (
+                f"`{first}` and `{name}` have the same index in another order, and "
+                "rows are paired by position. Align them first: "
+                f"{name} = {name}.loc[{first}.index], or drop both indexes with "
+                "reset_index(drop=True) if position is what counts."
+            )
+            raise InvalidInputError(msg, "other-order", columns=[first, name])

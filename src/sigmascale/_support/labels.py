@@ -1,0 +1,145 @@
+"""Labels as codes: a column of labels is factorised once, where it comes in.
+
+A label is text, or None where there is none. Numbers, booleans and days that are taken
+as labels become text, 1 and 1.0 the same, so that every table, file and engine agrees on
+them. Labels that look like whole numbers come first, in their order; then other text;
+what is missing comes last.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Label = str | None
+_WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})", re.ASCII)
+_MISSING = frozenset({"None", "nan", "NaN", "<NA>", "NaT"})
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """The labels of some rows.
+
+    Attributes
+    ----------
+    codes : array of int, shape (n,)
+        Which of the labels each row has.
+    labels : tuple
+        Distinct labels, in order; some may be those of other rows.
+    """
+
+    codes: Ints
+    labels: tuple[Label, ...]
+
+    @classmethod
+    def of(cls, values: npt.NDArray[Any]) -> Categories:
+        """Return the labels of a column of text, numbers or objects.
+
+        >>> Categories.of(np.array(["b", None, "a", "b"], dtype=object))
+        Categories(codes=array([1, 2, 0, 1]), labels=('a', 'b', None))
+        """
+        if values.dtype.kind in "bfiumM":
+            distinct, found = np.unique(values, return_inverse=True)
+            given = distinct if values.dtype.kind in "mM" else distinct.tolist()
+        else:
+            place: dict[Any, int] = {}  # of each value, in the order of appearance
+            rows = values.tolist()
+            try:  # kinds are told apart: True equals 1 otherwise
+                keys = [(type(value), value) for value in rows]
+                codes = [place.setdefault(key, len(place)) for key in keys]
+                given = [value for _, value in place]
+            except TypeError:  # what cannot be looked up, such as a list
+                place.clear()
+                codes = [place.setdefault(str(value), len(place)) for value in rows]
+                given = list(place)
+            found = np.array(codes, dtype=np.int64)
+        named = [label_of(value) for value in given]
+        labels = in_label_order(dict.fromkeys(named))
+        rank = {label: i for i, label in enumerate(labels)}
+        ranks = np.array([rank[label] for label in named], dtype=np.int64)
+        return cls(ranks[found], labels)
+
+    @property
+    def size(self) -> int:
+        """The number of rows."""
+        return self.codes.size
+
+    def __getitem__(self, which: Any) -> Categories:
+        """Return the labels of some of the rows."""
+        return Categories(self.codes[which], self.labels)
+
+    def values(self) -> npt.NDArray[Any]:
+        """Return the label of each row."""
+        return label_array(self.labels)[self.codes]
+
+    def compact(self) -> Categories:
+        """Return the same with none but the labels that rows have."""
+        present, codes = np.unique(self.codes, return_inverse=True)
+        return Categories(codes, tuple(self.labels[i] for i in present))
+
+
+def label_of(value: Any) -> Label:
+    """Return a value as a label; one that is missing has none.
+
+    >>> label_of("gas"), label_of(2.0), label_of(True), label_of(np.nan)
+    ('gas', '2', 'True', None)
+    """
+    if type(value) is str:
+        return value
+    text = str(value)
+    if text in _MISSING:
+        return None
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return str(int(number)) if number.is_integer() else repr(number)
+    if isinstance(value, np.datetime64):
+        value = value.astype("datetime64[us]").item()
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        value = value.date()
+    return str(value)
+
+
+def in_label_order(labels: Iterable[Label]) -> tuple[Label, ...]:
+    """Return labels in order: whole numbers, text, and None.
+
+    >>> in_label_order(["b", None, "10", "a", "9"])
+    ('9', '10', 'a', 'b', None)
+    """
+    return tuple(sorted(labels, key=_order))
+
+
+def _order(label: Label) -> tuple[Any, ...]:
+    if label is None:
+        return (2,)
+    return (0, int(label), label) if _WHOLE.fullmatch(label) else (1, 0, label)
+
+
+def are_ordered_labels(labels: tuple[Label, ...]) -> bool:
+    """Return whether labels are distinct and in order, as a file should have them."""
+    keys = [_order(label) for label in labels]
+    return all(a < b for a, b in itertools.pairwise(keys))
+
+
+def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
+    """Return labels as an array of objects."""
+    listed = list(labels)
+    found = np.empty(len(listed), dtype=object)
+    found[:] = listed
+    return found
+
+
+def label_text(label: Label) -> str:
+    """Return a label as people read it.
+
+    >>> label_text("gas"), label_text(None)
+    ('gas', '(missing)')
+    """
+    return "(missing)" if label is None else label

@@ -1,0 +1,88 @@
+"""Warnings and row numbers: one way to give them, to keep quiet, and to take notes.
+
+`warnings.catch_warnings` changes the filters of the whole process. Threads that use it
+at the same time restore each other's filters, and may leave all warnings switched off.
+What is set here belongs to one thread, or one task, alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+
+_is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
+_notes: ContextVar[list[Warning] | None] = ContextVar("notes", default=None)
+_place: ContextVar[Callable[[Any], int]] = ContextVar("place", default=int)
+
+
+def warn(message: str, category: type[Warning], stacklevel: int = 1) -> None:
+    """Warn as `warnings.warn` does, unless this thread is to keep quiet."""
+    notes = _notes.get()
+    if notes is not None:
+        notes.append(category(message))
+    if not _is_quiet.get():
+        warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep this library's warnings to itself, and those of NumPy's arithmetic.
+
+    >>> with quiet():
+    ...     warn("nobody hears this", UserWarning)
+    """
+    token = _is_quiet.set(True)
+    try:
+        with np.errstate(all="ignore"):
+            yield
+    finally:
+        _is_quiet.reset(token)
+
+
+@contextmanager
+def noted() -> Iterator[list[Warning]]:
+    """Give a list of what this library warns of, which it does all the same.
+
+    >>> with quiet(), noted() as notes:
+    ...     warn("this is read", UserWarning)
+    >>> notes
+    [UserWarning('this is read')]
+    """
+    notes: list[Warning] = []
+    token = _notes.set(notes)
+    try:
+        yield notes
+    finally:
+        _notes.reset(token)
+
+
+def row_number(row: Any) -> int:
+    """Return a row as the user counts it: from 0 in arrays, and from 1 in files.
+
+    >>> row_number(0)
+    0
+    """
+    return _place.get()(row)
+
+
+@contextmanager
+def rows_at(places: Any, first: int = 0) -> Iterator[None]:
+    """Say where rows were, for messages that name one; None is where they are.
+
+    >>> with rows_at([3, 7], first=1):
+    ...     row_number(1)
+    8
+    """
+    before = _place.get()
+    token = _place.set(
+        before if places is None else lambda row: before(places[int(row)]) + first
+    )
+    try:
+        yield
+    finally:
+        _place.reset(token)

@@ -1,0 +1,981 @@
+"""Predictions: the one kind of rows, checked once, where they come in.
+
+Everything is judged, learned from and recalibrated as :class:`Predictions`: columns with
+the uncertainty first, errors where they are known, groups and weights where there are
+any. Numbers are float64; labels are codes of whole numbers, whose names are kept once.
+An error may be a number or a vector of d components with one isotropic uncertainty.
+What lies behind this door trusts what it gets.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ._support.checks import (
+    EXACT,
+    LARGEST,
+    LARGEST_Z,
+    SMALLEST,
+    TIMES,
+    Floats,
+    Ints,
+    as_array,
+    as_column,
+    as_floats,
+    as_frame,
+    check_column,
+    check_count,
+    check_fraction,
+    check_numbers,
+    check_same_length,
+    is_real,
+    no_dates,
+    refuse_other_order,
+    refuse_values,
+)
+from ._support.labels import Categories, Label
+from ._support.notices import row_number, rows_at, warn
+from ._support.render import html_table
+from ._support.text import listed, quoted
+from .exceptions import (
+    FewMembersWarning,
+    InvalidInputError,
+    NotANumberError,
+    ZeroUncertaintyWarning,
+)
+
+LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
+FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
+_EQUAL = 1e-9  # of two levels of quantiles
+# Questions and scores that are not of a feature.
+RESERVED = frozenset(
+    {"u", "cal", "con", "ada", "tot", "average", "bias", "joint", "coverage"}
+)
+
+Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
+
+
+class Predictions:
+    """Predictions with uncertainties, and errors where the truth is known.
+
+    They never change: arrays are copies, and read-only.
+
+    Parameters
+    ----------
+    y_pred : array-like of shape (n,) or (n, d), optional
+        Predictions: numbers, or vectors such as forces. They may be left out where
+        only errors, or uncertainties, matter.
+    y_std : array-like of shape (n,)
+        Standard uncertainties, positive. Of a vector it is the root of the mean
+        variance of its components.
+    y_true : array-like of shape (n,) or (n, d), optional
+        True values; the error is ``y_true - y_pred``.
+    error : array-like of shape (n,) or (n, d), optional
+        Errors, truth minus prediction, in place of `y_true`.
+    features : data frame, dict or array of shape (n, n_features), optional
+        Input features: numbers, of which some may be missing (NaN), or labels (text,
+        categories, booleans). Columns of an array are named X1, X2, ...
+    groups : array-like of shape (n,), optional
+        Labels of rows that belong together: repeats of a sample, frames of a
+        trajectory, atoms of a structure.
+    weights : array-like of shape (n,), optional
+        Importance weights of the rows, at least 0. Only their ratios matter; rows of
+        weight 0 are left out. How often a row was seen is no weight: repeat it, and
+        say so by `groups`.
+    time : array-like of shape (n,), optional
+        When each row came: numbers, dates, or text such as 2024-05-01T12:00.
+    min_std : float, optional
+        Uncertainties below it, 0 among them, are lifted to it, with a warning that
+        counts them. Without it, uncertainties that are not positive are refused.
+
+    Attributes
+    ----------
+    y_pred, y_true, error, y_std : array or None
+        What was given; the error where it is known.
+    features : dict of str to array
+        The features by name: numbers as float64, labels as text.
+    groups : array of int or None
+        The number of each row's group, from 0, without gaps.
+    weights : array or None
+        Positive weights, whose sum is the effective number of rows, (Σw)² / Σw².
+    time : array or None
+        Numbers, or dates as datetime64 (in UTC if they had a time zone).
+    distributions : Distributions or None
+        The predictive distributions, if a recalibrator has made them
+        (:meth:`sigmascale.Recalibrator.apply`); None stands for normal ones.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions([1.0, 2.0], [0.1, 0.2], y_true=[1.1, 1.8])
+    >>> p
+    Predictions: 2 rows, true values known
+    >>> p.z.round(1)
+    array([ 1., -1.])
+    """
+
+    _FIELDS: ClassVar[tuple[str, ...]] = (
+        *("columns", "names", "categories", "y_pred", "y_true", "error", "groups"),
+        *("weights", "time", "places", "distributions"),
+    )
+    _BY_ROW: ClassVar[tuple[str, ...]] = _FIELDS[3:]
+
+    columns: tuple[Column, ...]  # u, and features as float64 or int codes
+    names: tuple[str, ...]  # "u", and those of the features
+    categories: tuple[tuple[Label, ...] | None, ...]  # labels that codes stand for
+    y_pred: Floats | None
+    y_true: Floats | None
+    error: Floats | None
+    groups: Ints | None
+    weights: Floats | None
+    time: npt.NDArray[Any] | None
+    places: Ints | None  # where rows were in the table, if some were left out
+    distributions: Any
+
+    def __init__(
+        self,
+        y_pred: Any = None,
+        y_std: Any = None,
+        *,
+        y_true: Any = None,
+        error: Any = None,
+        features: Any = None,
+        groups: Any = None,
+        weights: Any = None,
+        time: Any = None,
+        min_std: float | None = None,
+    ) -> None:
+        given = {"y_pred": y_pred, "y_std": y_std, "y_true": y_true, "error": error}
+        others = {"groups": groups, "weights": weights, "time": time}
+        several = {k: v for k, v in (given | others).items() if v is not None}
+        refuse_other_order(**several, features=features)
+        if y_std is None:
+            msg = "`y_std` must be given: the standard uncertainty of each prediction."
+            raise InvalidInputError(msg)
+        if error is not None and y_true is not None:
+            msg = "Pass `y_true`, with `y_pred`, or `error`; not both."
+            raise InvalidInputError(msg)
+        if y_true is not None and y_pred is None:
+            msg = "`y_true` needs `y_pred`: the error is their difference."
+            raise InvalidInputError(msg)
+        checked = {
+            name: check_numbers(values, name)
+            for name, values in given.items()
+            if values is not None and name != "y_std"
+        }
+        u = _check_shapes(y_std, checked)
+        if "y_true" in checked:
+            with np.errstate(over="ignore"):  # which is refused below
+                checked["error"] = checked["y_true"] - checked["y_pred"]
+        if min_std is not None:
+            u = _lifted(u, min_std)
+        _check_sizes(u, checked.get("error"))
+        found = [(n, *_typed(x, n)) for n, x in _named_columns(features)]
+        _check_names([name for name, *_ in found])
+        for name, column, _ in found:
+            check_same_length("y_std", u, name, column)
+        when = None if time is None else _check_time(time)
+        if when is not None:
+            check_same_length("y_std", u, "time", when)
+        rows = Predictions._of(
+            columns=(u, *(column for _, column, _ in found)),
+            names=("u", *(name for name, *_ in found)),
+            categories=(None, *(labels for *_, labels in found)),
+            groups=None if groups is None else _group_codes(groups, u),
+            time=when,
+            **checked,
+        )
+        if weights is not None:
+            rows = _weighted(rows, weights)
+        self.__dict__.update(vars(rows))
+
+    # -- other ways to make them -------------------------------------------------------
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        y_pred: str | None = None,
+        y_std: str | None = None,
+        y_true: str | None = None,
+        error: str | None = None,
+        variance: str | None = None,
+        features: Any = (),
+        labels: Sequence[str] = (),
+        groups: str | None = None,
+        weights: str | None = None,
+        time: str | None = None,
+        min_std: float | None = None,
+    ) -> Self:
+        """Return the predictions of a table; columns with plain names find their part.
+
+        Parameters
+        ----------
+        frame : data frame of pandas, Polars or PyArrow
+            The table.
+        y_pred, y_std, y_true, error, variance : str, optional
+            The columns of predictions, uncertainties (or variances) and true values, or
+            errors. What is not named is guessed from the names of columns; if that
+            cannot be told, the message asks. Without true values there are no errors.
+        features : list of str or "all", default ()
+            Columns of input features. "all" takes all columns that have no other part;
+            one that only counts rows is an index and is left out, with a warning.
+        labels : list of str, default ()
+            Columns whose values are labels, numbers and days too. Text always is.
+        groups, weights, time : str, optional
+            Columns of groups, weights and times.
+        min_std : float, optional
+            Uncertainties below it are lifted to it, with a warning that counts them.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import polars as pl
+        >>> import sigmascale as ss
+        >>> table = pl.DataFrame(
+        ...     {"y": [1.1, 1.8], "pred": [1.0, 2.0], "std": [0.1, 0.2]}
+        ... )
+        >>> ss.Predictions.from_frame(table, y_true="y")
+        Predictions: 2 rows, true values known
+        """
+        from .schema import read_frame
+
+        return cls(
+            **read_frame(
+                frame,
+                y_pred=y_pred,
+                y_std=y_std,
+                y_true=y_true,
+                error=error,
+                variance=variance,
+                features=features,
+                labels=labels,
+                groups=groups,
+                weights=weights,
+                time=time,
+            ),
+            min_std=min_std,
+        )
+
+    @classmethod
+    def from_members(
+        cls, members: Any, *, y_true: Any = None, ddof: int = 1, **others: Any
+    ) -> Self:
+        """Return the predictions of an ensemble: the mean and spread of its members.
+
+        Parameters
+        ----------
+        members : array-like or data frame of shape (n, m) or (n, m, d)
+            What each of m members predicts, two at least. The uncertainty of a vector
+            is the root of the mean variance of its components.
+        y_true : array-like of shape (n,) or (n, d), optional
+            True values.
+        ddof : int, default 1
+            The variance is a sum of squares over m − ddof.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, min_std.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> members = [[1.0, 1.2, 1.4, 0.8] * 3, [2.0, 2.4, 1.6, 2.0] * 3]
+        >>> p = ss.Predictions.from_members(members, y_true=[1.0, 2.2])
+        >>> p.y_pred, p.y_std.round(2)
+        (array([1.1, 2. ]), array([0.23, 0.3 ]))
+        """
+        table = _finite_table(members, "members", (2, 3))
+        n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
+        if n_members < max(2, lost + 1):
+            msg = (
+                f"`members` must have at least {max(2, lost + 1)} columns, one for each "
+                f"member; found shape {table.shape}."
+            )
+            raise InvalidInputError(msg)
+        if n_members < FEW_MEMBERS:
+            off = 100 / np.sqrt(2 * max(1, n_members - 1))
+            warn(
+                f"The spread of {n_members} members is off by some {off:.0f} % by "
+                "chance, row by row, and what they share it does not show at all: "
+                "recalibrate it.",
+                FewMembersWarning,
+                stacklevel=2,
+            )
+        with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+            apart = table - table[:, :1]  # equal members have a spread of exactly 0
+            spread = apart.std(axis=1, ddof=lost)
+            if spread.ndim == 2:
+                spread = np.sqrt((spread**2).mean(axis=1))
+            return cls(table.mean(axis=1), spread, y_true=y_true, **others)
+
+    @classmethod
+    def from_quantiles(
+        cls, levels: Any, quantiles: Any, *, y_true: Any = None, **others: Any
+    ) -> Self:
+        """Return the predictions of a quantile model: a middle and a width.
+
+        The prediction is the median, or the middle of the two quantiles next to it. The
+        uncertainty is the width of the outermost symmetric pair of quantiles, over that
+        of a standard normal. That rows are asymmetric is not kept.
+
+        Parameters
+        ----------
+        levels : array-like of shape (k,)
+            Levels of the quantiles, ascending, between 0 and 1, such as 0.05, 0.5 and
+            0.95; there is a pair p, 1 − p.
+        quantiles : array-like or data frame of shape (n, k)
+            The quantiles of each row. Where those of the pair cross, the width is
+            negative: such rows are refused, or lifted to `min_std`.
+        y_true : array-like of shape (n,), optional
+            True values.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, min_std.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions.from_quantiles([0.16, 0.5, 0.84], [[1.0, 2.0, 3.0]])
+        >>> p.y_pred, p.y_std.round(2)
+        (array([2.]), array([1.01]))
+        """
+        from scipy.special import ndtri
+
+        p = check_column(levels, "levels")
+        table = _finite_table(quantiles, "quantiles", (2,))
+        found = listed(f"{each:g}" for each in p)
+        if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
+            msg = f"`levels` must ascend, between 0 and 1; found {found}."
+            raise InvalidInputError(msg)
+        if table.shape[1] != p.size:
+            msg = (
+                f"`quantiles` must have a column for each of {p.size} levels; found "
+                f"shape {table.shape}."
+            )
+            raise InvalidInputError(msg)
+        pairs = [
+            (i, j)
+            for i in range(p.size)
+            for j in range(i)
+            if abs(p[i] + p[j] - 1) < _EQUAL
+        ]
+        if not pairs:
+            msg = (
+                "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
+                f"{found}."
+            )
+            raise InvalidInputError(msg)
+        high, low = max(pairs)
+        # the median, or the quantiles on both sides of it
+        after = int(p.searchsorted(0.5 - _EQUAL))
+        before = after if abs(p[after] - 0.5) < _EQUAL else after - 1
+        with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+            u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
+            middle = table[:, [before, after]].mean(axis=1)
+        return cls(middle, u, y_true=y_true, **others)
+
+    @classmethod
+    def from_interval(
+        cls, low: Any, high: Any, *, coverage: float, y_true: Any = None, **others: Any
+    ) -> Self:
+        """Return the predictions of intervals: their middle and width.
+
+        Parameters
+        ----------
+        low, high : array-like of shape (n,)
+            Limits.
+        coverage : float
+            The share of truths that the intervals claim to hold, such as 0.9.
+        y_true : array-like of shape (n,), optional
+            True values.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, min_std.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions.from_interval([1.0], [3.0], coverage=0.95)
+        >>> p.y_pred, p.y_std.round(2)
+        (array([2.]), array([0.51]))
+        """
+        bottom, top = check_column(low, "low"), check_column(high, "high")
+        check_same_length("low", bottom, "high", top)
+        share = check_fraction(coverage, "coverage")
+        levels = [(1 - share) / 2, (1 + share) / 2]
+        both = np.column_stack([bottom, top])
+        return cls.from_quantiles(levels, both, y_true=y_true, **others)
+
+    # -- rows of rows ------------------------------------------------------------------
+
+    @classmethod
+    def _of(cls, **fields: Any) -> Self:
+        """Return the predictions of fields that are known to be right."""
+        new = cls.__new__(cls)
+        kept = dict.fromkeys(cls._FIELDS) | fields
+        columns = tuple(_read_only(column) for column in kept["columns"])
+        arrays = {k: v for k, v in kept.items() if isinstance(v, np.ndarray)}
+        frozen = {name: _read_only(array) for name, array in arrays.items()}
+        new.__dict__.update(kept | frozen, columns=columns)
+        return new
+
+    def changed(self, *, y_std: Floats | None = None, **fields: Any) -> Self:
+        """Return the same with some of the fields replaced; errors follow `y_pred`."""
+        kept = {name: self.__dict__[name] for name in self._FIELDS}
+        if y_std is not None:
+            fields["columns"] = (y_std, *self.columns[1:])
+        if "y_pred" in fields and "error" not in fields and self.error is not None:
+            if self.y_true is not None:
+                fields["error"] = self.y_true - fields["y_pred"]
+            elif self.y_pred is not None:
+                fields["error"] = self.error + (self.y_pred - fields["y_pred"])
+        return self._of(**kept | fields)
+
+    def take(self, which: npt.NDArray[Any]) -> Self:
+        """Return some of the rows."""
+        known = {name: self.__dict__[name] for name in self._BY_ROW}
+        taken = {name: x[which] for name, x in known.items() if x is not None}
+        if self.groups is not None:  # without gaps
+            present = np.bincount(taken["groups"]) > 0
+            taken["groups"] = (np.cumsum(present) - 1)[taken["groups"]]
+        columns = tuple(column[which] for column in self.columns)
+        return self.changed(columns=columns, **taken)
+
+    def with_features(self, keys: Sequence[int | str] | None) -> Self:
+        """Return the same rows with some of their features; None stands for all."""
+        if keys is None:
+            return self
+        positions = [0, *self.positions(keys, "features")]
+        return self.changed(
+            columns=tuple(self.columns[i] for i in positions),
+            names=tuple(self.names[i] for i in positions),
+            categories=tuple(self.categories[i] for i in positions),
+        )
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuse changes: what was judged must stay what it was."""
+        msg = f"Predictions never change; `{name}` cannot be set. Make new ones."
+        raise AttributeError(msg)
+
+    # -- what follows from the fields --------------------------------------------------
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return self.n_rows
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return len(self.columns[0])
+
+    @property
+    def y_std(self) -> Floats:
+        """The standard uncertainties."""
+        return self.columns[0]
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether errors, or predictions, are vectors rather than numbers."""
+        values = self.y_pred if self.error is None else self.error
+        return values is not None and values.ndim == 2
+
+    @property
+    def dim(self) -> int:
+        """The number of components: 1, or d of vectors."""
+        values = self.y_pred if self.error is None else self.error
+        return 1 if values is None or values.ndim == 1 else values.shape[1]
+
+    @cached_property
+    def features(self) -> dict[str, npt.NDArray[Any]]:
+        """The features by name: numbers, or labels as text and None."""
+        return {
+            name: column if labels is None else _read_only(self.labels(name).values())
+            for name, column, labels in zip(
+                self.names[1:], self.columns[1:], self.categories[1:], strict=True
+            )
+        }
+
+    @property
+    def errors(self) -> Floats:
+        """The errors, which must be known."""
+        if self.error is None:
+            msg = "Errors must be known: pass `y_true` or `error` to `Predictions`."
+            raise InvalidInputError(msg, "no-errors")
+        return self.error
+
+    @cached_property
+    def e2(self) -> Floats:
+        """The squares of the errors; of vectors, the mean over their components."""
+        squares: Floats = self.errors**2
+        return squares.mean(axis=1) if squares.ndim == 2 else squares
+
+    @cached_property
+    def z(self) -> Floats:
+        """The z-scores, error over uncertainty; vectors have none."""
+        if self.is_vector:
+            raise InvalidInputError(_NO_SIGN, "vectors")
+        return _read_only(self.errors / self.y_std)
+
+    @cached_property
+    def z2(self) -> Floats:
+        """The squares of the z-scores; of vectors |E|² / (d u²). Their mean is 1."""
+        if self.is_vector:
+            return _read_only(self.e2 / self.y_std**2)
+        return _read_only(self.z**2)
+
+    @cached_property
+    def size(self) -> Floats:
+        """The sizes of the z-scores, |E| / (u √d)."""
+        return _read_only(np.sqrt(self.z2) if self.is_vector else np.abs(self.z))
+
+    @property
+    def truth(self) -> Floats:
+        """What a distribution is of: true values, or errors without predictions."""
+        if self.y_true is not None:
+            return self.y_true
+        return self.errors if self.y_pred is None else self.y_pred + self.errors
+
+    @property
+    def group_codes(self) -> Ints | None:
+        """The number of each row's group, from 0, without gaps."""
+        return self.groups
+
+    @property
+    def total(self) -> int | float:
+        """The number of rows; of weighted ones the effective number, (Σw)² / Σw²."""
+        return self.n_rows if self.weights is None else float(self.weights.sum())
+
+    def mean(self, values: npt.NDArray[Any]) -> float:
+        """Return the mean of a value of each row, weighted if rows are."""
+        if self.weights is None:
+            return float(values.mean())
+        return float(self.weights @ values / self.weights.sum())
+
+    # -- columns by name or number -----------------------------------------------------
+
+    def position(self, key: Any, argument: str = "by") -> int:
+        """Return the position of the column that `key` names or counts; u is 0."""
+        if isinstance(key, str) and key in self.names:
+            return self.names.index(key)
+        whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+        if whole and -len(self.names) <= key < len(self.names):
+            return int(key) % len(self.names)
+        msg = (
+            f"`{argument}` must name a column of the predictions; found {quoted(key)}. "
+            f"They have: {listed(self.names)} (0 to {len(self.names) - 1})."
+        )
+        raise InvalidInputError(msg, "no-column", columns=list(self.names))
+
+    def positions(self, keys: Any, argument: str) -> list[int]:
+        """Return the positions of several columns; None stands for none of them."""
+        if keys is None:
+            return []
+        if isinstance(keys, str) or not isinstance(keys, Iterable):
+            msg = f"`{argument}` must be a list of columns; found {quoted(keys)}."
+            raise InvalidInputError(msg)
+        return [self.position(key, argument) for key in keys]
+
+    def is_labelled(self, key: int | str) -> bool:
+        """Return whether a column holds labels rather than numbers."""
+        return self.categories[self.position(key)] is not None
+
+    def labels(self, key: int | str) -> Categories:
+        """Return the labels of a column; numbers are taken as labels, too."""
+        position = self.position(key)
+        names, column = self.categories[position], self.columns[position]
+        return Categories.of(column) if names is None else Categories(column, names)
+
+    def numbers(self, key: int | str) -> Floats:
+        """Return a column as numbers, none of which is missing."""
+        position = self.position(key)
+        name, labels = self.names[position], self.categories[position]
+        if labels is not None:
+            msg = (
+                f"`{name}` must hold numbers; it holds labels, such as "
+                f"{quoted(labels[0])}. Convert it, or leave it out."
+            )
+            raise NotANumberError(msg, "not-a-number", name=name)
+        column: Floats = self.columns[position]
+        if np.isnan(column.max()):
+            with rows_at(self.places):
+                check_column(column, name)
+        return column
+
+    # -- in words ----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        """Return what there is, in words."""
+        words = f"{self.n_rows} row{'s' if self.n_rows > 1 else ''}"
+        if self.is_vector:
+            words += f" of {self.dim} components"
+        if self.error is not None:
+            words += f", {'errors' if self.y_true is None else 'true values'} known"
+        if self.groups is not None:
+            words += f"; {int(self.groups.max()) + 1} groups"
+        if self.weights is not None:
+            words += f"; weighted, as many as {self.total:.4g} in effect"
+        if len(self.names) > 1:
+            words += f"; features: {listed(self.names[1:])}"
+        return f"Predictions: {words}"
+
+    def _repr_html_(self) -> str:
+        words = f"{self!r}."
+        if self.error is not None:
+            rmse, rmv = (np.sqrt(self.mean(x)) for x in (self.e2, self.y_std**2))
+            words += (
+                f" RMSE {rmse:.4g}, root mean variance {rmv:.4g}, "
+                f"⟨Z²⟩ = {self.mean(self.z2):.3g}."
+            )
+        numbers = {
+            name: column[~np.isnan(column)]
+            for name, column, labels in zip(
+                self.names, self.columns, self.categories, strict=True
+            )
+            if labels is None
+        }
+        rows = [
+            (name, *(f"{x:.4g}" for x in np.quantile(column, (0, 0.25, 0.5, 0.75, 1))))
+            for name, column in numbers.items()
+            if column.size
+        ]
+        header = ("column", "smallest", "25 %", "median", "75 %", "largest")
+        return f"<p>{escape(words)}</p>{html_table(header, rows)}"
+
+
+_NO_SIGN = (
+    "Vectors have no sign: this needs errors that are numbers. Of vectors, take `z2` or "
+    "`size`, or one component with its own uncertainty."
+)
+
+
+def check_predictions(
+    p: Any, *, errors: bool = True, complete: bool = False, vectors: bool = True
+) -> Predictions:
+    """Return predictions, which every public function takes, if they will do.
+
+    Parameters
+    ----------
+    p : Predictions
+        What a caller has passed.
+    errors : bool, default True
+        Errors must be known.
+    complete : bool, default False
+        No feature may be missing in any row, nor too large for trees.
+    vectors : bool, default True
+        Vectors are welcome; if not, the message says that they have no sign.
+
+    Returns
+    -------
+    Predictions
+    """
+    if not isinstance(p, Predictions):
+        msg = (
+            f"Pass Predictions; found {type(p).__name__}. Make them with "
+            "ss.Predictions(y_pred, y_std, y_true=y_true, features=...), or "
+            "ss.Predictions.from_frame(table)."
+        )
+        raise InvalidInputError(msg, "no-predictions")
+    if errors:
+        _ = p.errors
+    if not vectors and p.is_vector:
+        raise InvalidInputError(_NO_SIGN, "vectors")
+    if complete:
+        with rows_at(p.places):
+            for name, column in zip(p.names[1:], p.columns[1:], strict=True):
+                if column.dtype.kind == "f":
+                    large = np.abs(check_column(column, name)) > LARGEST_JUDGED
+                    must = f"at most {LARGEST_JUDGED:g} in size"
+                    refuse_values(
+                        large, column, name, must, "Choose another unit.", "too-large"
+                    )
+    return p
+
+
+# -- checks of what is given, one for each argument ------------------------------------
+
+
+def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return an array that cannot be written to."""
+    if array.flags.writeable:
+        array = array.view()
+        array.flags.writeable = False
+    return array
+
+
+def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
+    """Return uncertainties, if there is one for each row of the others."""
+    shape = as_array(y_std, "y_std").shape
+    if len(shape) in (2, 3):
+        pass_this = {
+            (2, True): "y_std[:, 0]",
+            (2, False): "np.sqrt((y_std**2).mean(axis=1))",
+            (3, False): "np.sqrt(np.trace(covariance, axis1=1, axis2=2) / d)",
+        }.get((len(shape), shape[1] == 1), "y_std[:, 0, 0]")
+        msg = (
+            f"`y_std` must be one number a row, for vectors too; found shape {shape}. "
+            "Of a vector, pass the root of the mean variance of its components: "
+            f"{pass_this}."
+        )
+        raise InvalidInputError(msg, "y-std-shape", shape=list(shape))
+    u = check_column(y_std, "y_std")
+    for name, values in others.items():
+        check_same_length("y_std", u, name, values)
+    if len({values.shape[1:] for values in others.values()}) > 1:
+        found = " and ".join(f"`{k}` {v.shape}" for k, v in others.items())
+        msg = (
+            f"Predictions and true values must have the same shape; found {found}. "
+            "Pass numbers as (n,), with .ravel() where needed, and vectors as (n, d)."
+        )
+        raise InvalidInputError(msg, "shapes")
+    return u
+
+
+def _check_sizes(u: Floats, error: Floats | None) -> None:
+    """Refuse uncertainties that are not positive, and sizes that cannot be squared."""
+    if u.min() < SMALLEST or u.max() > LARGEST:
+        negative = np.count_nonzero(u < 0)
+        if error is not None and u.size >= 10 and negative > u.size / 10:
+            if error.min() > 0:
+                msg = (
+                    f"`error` and `y_std` look swapped: {negative} of {u.size} "
+                    "uncertainties are negative, and no error is. Swap them."
+                )
+                raise InvalidInputError(msg, "swapped")
+        remedy = (
+            "Drop these rows, or lift them with Predictions(..., min_std=...). If the "
+            "column is a variance or a logarithm, transform it first."
+        )
+        refuse_values(u <= 0, u, "y_std", "positive", remedy, "not-positive")
+        must = f"between {SMALLEST:g} and {LARGEST:g}"
+        bad = (u < SMALLEST) | (u > LARGEST)
+        refuse_values(bad, u, "y_std", must, "Choose another unit.", "size")
+    if error is not None:
+        largest = np.abs(error) if error.ndim == 1 else np.abs(error).max(axis=1)
+        bad = ~(largest <= np.minimum(LARGEST, LARGEST_Z * u))
+        must = f"at most {LARGEST:g} in size, and {LARGEST_Z:g} times its uncertainty"
+        remedy = "Are both in the same unit?"
+        refuse_values(bad, error, "error", must, remedy, "size")
+
+
+def _lifted(u: Floats, min_std: Any) -> Floats:
+    """Return uncertainties that are at least `min_std`, and say how many were not."""
+    if not is_real(min_std) or not 0 < min_std < np.inf:
+        msg = f"`min_std` must be a positive number; found {quoted(min_std)}."
+        raise InvalidInputError(msg)
+    few = int(np.count_nonzero(u < min_std))
+    if few:
+        warn(
+            f"{few} of {u.size} uncertainties were below {min_std:g}, and were lifted "
+            "to it.",
+            ZeroUncertaintyWarning,
+            stacklevel=3,
+        )
+    return np.maximum(u, float(min_std))
+
+
+def _weighted(rows: Predictions, weights: Any) -> Predictions:
+    """Return rows with weights in their unit, without those whose weight is 0.
+
+    In this unit their sum is the effective number of rows, (Σw)² / Σw²: whatever counts
+    rows, as shrinkage of thin bins does, then counts what there is to learn from.
+    """
+    w = check_column(weights, "weights")
+    check_same_length("y_std", rows.y_std, "weights", w)
+    remedy = "Give these rows the weight 0."
+    refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
+    if w.max() == 0:
+        msg = (
+            f"`weights` must have a positive value; all {w.size} are 0. Leave them out "
+            "to weigh all rows alike."
+        )
+        raise InvalidInputError(msg)
+    if (w == 0).any():
+        kept = np.flatnonzero(w)
+        rows = rows.changed(places=np.arange(w.size)).take(kept)
+        w = w[kept]
+    if w.min() == w.max():
+        return rows
+    unit = 2.0 ** np.frexp(w.max())[1]  # no square overflows, and halving is exact
+    v = w / unit
+    factor = v.sum() / np.sum(v**2) / unit
+    return rows.changed(weights=w if abs(factor - 1) < 1e-12 else w * factor)
+
+
+def _group_codes(groups: Any, u: Floats) -> Ints:
+    """Return the number of each row's group."""
+    column = as_column(groups, "groups")
+    check_same_length("y_std", u, "groups", column)
+    if column.dtype.kind in "iu":
+        return np.unique(column, return_inverse=True)[1]
+    found = Categories.of(column)
+    if None in found.labels:
+        # as a label it would make one large group of rows that have nothing in common
+        missing = found.codes == found.labels.index(None)
+        remedy = "Give a row that belongs to no other a label of its own."
+        must = "a label for every row"
+        refuse_values(missing, column, "groups", must, remedy, "missing")
+    return found.codes
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse features of the same name, or of one that means something else."""
+    if len(set(names)) < len(names):
+        msg = "`features` must have columns of different names. Rename them."
+        raise InvalidInputError(msg)
+    reserved = RESERVED.intersection(names)
+    if reserved:
+        name = min(reserved)
+        msg = (
+            f'`features` must not have a column named "{name}", which scores and '
+            "verdicts have for something else. Rename it."
+        )
+        raise InvalidInputError(msg, "reserved", columns=sorted(reserved))
+
+
+def _named_columns(features: Any) -> list[tuple[str, Any]]:
+    """Return columns and their names, of a mapping, a data frame or an array."""
+    if features is None:
+        return []
+    if isinstance(features, Mapping):
+        return [(str(name), values) for name, values in features.items()]
+    frame = as_frame(features, "features")
+    if frame is not None:
+        return [(str(c.name), c.to_native()) for c in frame.iter_columns()]
+    table = as_array(features, "features")
+    if table.ndim == 1:
+        table = table[:, None]
+    if table.ndim != 2:
+        msg = (
+            f"`features` must be a table of columns; found shape {table.shape}. Pass a "
+            "data frame, a dict of columns or a two-dimensional array."
+        )
+        raise InvalidInputError(msg)
+    return [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
+
+
+def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
+    """Return a feature as numbers, or as the codes of labels and these."""
+    if isinstance(values, Categories):
+        return values.codes, values.labels
+    column = as_column(values, name)
+    kind = column.dtype.kind
+    if kind == "O":
+        cells = [x for x in column.tolist() if not _is_missing(x)]
+        kinds = {type(x) for x in cells}
+        if any(issubclass(each, TIMES) for each in kinds):
+            raise NotANumberError(no_dates(name), "dates", name=name)
+        labels = [each for each in kinds if issubclass(each, (str, bool, np.bool_))]
+        if labels and len(kinds) > 1 and not all(issubclass(k, str) for k in kinds):
+            odd = next(i for i, x in enumerate(column) if type(x) in labels)
+            row, found = row_number(odd), quoted(column[odd])
+            msg = (
+                f"`{name}` must hold numbers or labels, not both; row {row} is {found} "
+                "among others. Convert or drop it."
+            )
+            raise NotANumberError(msg, "mixed", name=name, row=row)
+        kind = "U" if labels else "i" if cells and kinds <= {int} else "O"
+    if kind in "bUST" or (kind in "iu" and not _is_exact(column)):
+        found_labels = Categories.of(column)
+        return found_labels.codes, found_labels.labels
+    numbers = as_floats(column, name)
+    must, remedy = "finite, not inf", "Drop or repair these rows."
+    refuse_values(np.isinf(numbers), numbers, name, must, remedy, "infinite")
+    return numbers, None
+
+
+def _is_missing(value: Any) -> bool:
+    """Return whether a cell of an array of objects is empty."""
+    if value is None or (isinstance(value, float) and value != value):
+        return True
+    return type(value).__name__ in {"NAType", "NaTType"}  # of pandas
+
+
+def _is_exact(column: npt.NDArray[Any]) -> bool:
+    """Return whether float64 tells the whole numbers of a column apart."""
+    known = column
+    if column.dtype.kind == "O":
+        known = np.array([x for x in column if not _is_missing(x)], dtype=object)
+    if max(int(known.max()), -int(known.min())) <= EXACT:
+        return True
+    return all(int(float(x)) == int(x) for x in known)
+
+
+def _check_time(time: Any) -> npt.NDArray[Any]:
+    """Return times as numbers, or as dates in UTC, of one kind and none missing."""
+    column = as_column(time, "time")
+    if column.dtype.kind in "fiu":
+        return check_column(column, "time")
+    if column.dtype.kind == "M":
+        remedy = "Drop or repair these rows."
+        missing = np.isnat(column)
+        refuse_values(missing, column, "time", "a time", remedy, "missing")
+        return column.copy()
+    found, kinds = [], set()
+    for row, value in enumerate(column.tolist()):
+        try:
+            when, kind = _as_time(value)
+        except (TypeError, ValueError) as problem:
+            msg = (
+                "`time` must hold numbers, dates, or text such as 2024-05-01T12:00; row "
+                f"{row_number(row)} is {quoted(value)}. Convert or drop it."
+            )
+            code = {"name": "time", "row": row_number(row)}
+            raise InvalidInputError(msg, "time", **code) from problem
+        found.append(when)
+        kinds.add(kind)
+        if len(kinds) > 1:
+            msg = (
+                f"`time` must be of one kind; row {row_number(row)} is {quoted(value)}, "
+                f"and rows before it are not: {' and '.join(sorted(kinds))}. Convert "
+                "all of them to one."
+            )
+            raise InvalidInputError(msg, "time", name="time", row=row_number(row))
+    return np.array(found, dtype=float if kinds == {"numbers"} else "datetime64[us]")
+
+
+def _as_time(value: Any) -> tuple[Any, str]:
+    """Return one time, and of which kind it is."""
+    if is_real(value) and np.isfinite(value):
+        return value, "numbers"
+    if isinstance(value, str):
+        value = datetime.datetime.fromisoformat(value.strip())
+    if not isinstance(value, datetime.date) or _is_missing(value):
+        raise TypeError
+    if not isinstance(value, datetime.datetime):
+        return datetime.datetime.combine(value, datetime.time()), "dates without a zone"
+    if value.tzinfo is None:
+        return value, "dates without a zone"
+    return value.astimezone(datetime.UTC).replace(tzinfo=None), "dates with a time zone"
+
+
+def _finite_table(values: Any, name: str, dimensions: tuple[int, ...]) -> Floats:
+    """Return a table of numbers, all of which are there."""
+    table = as_array(values, name)
+    if table.ndim not in dimensions or not table.size:
+        msg = f"`{name}` must be a table of rows; found shape {table.shape}."
+        raise InvalidInputError(msg)
+    found = as_floats(table, name)
+    bad = ~np.isfinite(found.reshape(len(found), -1)).all(axis=1)
+    must, remedy = "finite in all columns", "Drop these rows."
+    refuse_values(bad, found, name, must, remedy, "not-finite")
+    return found
