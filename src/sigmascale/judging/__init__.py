@@ -1,0 +1,1 @@
+"""How uncertainties are judged: verdicts, intervals and scores behind closed doors."""

@@ -1,0 +1,290 @@
+"""The interval of a mean: of rows, of groups of rows, and of weighted rows.
+
+A mean m = Σw x / Σw is off by the sum of what its *units* contribute, d = Σw (x − m) /
+Σw, where a unit is a row, or a group of rows that belong together. Contributions of
+different units are independent; all that is needed are their squares, their cubes and
+how unequal they are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from .._support.checks import Bools, Floats, Ints
+from .._support.render import Cells, Result
+from .student import student_variance
+
+TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
+    """A number with its confidence interval.
+
+    Attributes
+    ----------
+    value : float
+        The number.
+    low, high : float
+        The limits of its interval.
+    confidence : float
+        The coverage of the interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+
+    def zeta(self, reference: float) -> float:
+        """Return the zeta-score against what the number should be.
+
+        It is the distance from the reference in units of that from the number to its
+        limit on the reference's side; between -1 and 1 is valid.
+
+        Parameters
+        ----------
+        reference : float
+            What the number should be.
+
+        References
+        ----------
+        P. Pernot, arXiv:2403.00423 (2024).
+        """
+        off = self.value - reference
+        half = abs(self.value - (self.low if off >= 0 else self.high))
+        if half == 0:
+            return 0.0 if off == 0 else float(np.copysign(np.inf, off))
+        return off / half
+
+    def __str__(self) -> str:
+        """Return the number and its interval."""
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+
+    @property
+    def signed(self) -> str:
+        """The same of a difference, with signs."""
+        return f"{self.value:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
+
+    def _cells(self) -> Cells:
+        cells = tuple(f"{x:.4g}" for x in (self.value, self.low, self.high))
+        return ("value", "low", "high"), [cells]
+
+
+@dataclass(frozen=True, eq=False)
+class Mean:
+    """A mean, and what it takes to tell how far it may be off.
+
+    Attributes
+    ----------
+    value : float
+        The mean.
+    second, third : float
+        Sums of the squared and the cubed contributions of units.
+    df : float
+        Degrees of freedom of `second`, in effect.
+    n_effective : float
+        How many independent rows would tell as much.
+    """
+
+    value: float
+    second: float
+    third: float
+    df: float
+    n_effective: float
+
+    @classmethod
+    def of(
+        cls, values: Floats, groups: Ints | None = None, weights: Floats | None = None
+    ) -> Mean:
+        """Return the mean of values, of groups numbered without gaps.
+
+        A unit with a share s of all weights draws the mean towards itself, so that its
+        squared contribution is too small by 1 − s (as with one group of a few).
+        Squares of unequal units vary more than those of as many equal ones: their
+        degrees of freedom are (Σv)² / Σv² − 1 (Satterthwaite's), with v the variance of
+        what a unit adds to the sum; of a group of rows with correlation r, it is
+        v = (1 − r) Σw² + r (Σw)².
+        """
+        w = np.ones(values.size) if weights is None else weights
+        total = float(w.sum())
+        mean = float(w @ values) / total
+        d = w * (values - mean) / total
+        by_row = float(d @ d)
+        share, v = w / total, w * w
+        if groups is not None:
+            of_rows = np.bincount(groups, v)
+            share = np.bincount(groups, share)
+            r = within_groups(values - mean, groups)
+            v = (1 - r) * of_rows + r * (share * total) ** 2
+            d = np.bincount(groups, d)
+        squares = d * d / np.maximum(1 - share, 1e-3)
+        second = float(squares.sum())
+        df = max(1.0, float(v.sum() ** 2 / (v @ v)) - 1)
+        n_rows = total**2 / float(w @ w)
+        n_effective = n_rows * min(1.0, by_row / second) if second > 0 else n_rows
+        return cls(mean, second, float(np.sum(d**3)), df, n_effective)
+
+    def interval(self, confidence: float, *, skewed: bool) -> Estimate:
+        """Return the mean with its limits; `skewed` values get ABC limits."""
+        q = float(special.stdtrit(self.df, 0.5 + confidence / 2))
+        third = self.third if skewed else 0.0
+        low, high = abc_limits(1.0, self.value, self.second, third, q)
+        return Estimate(self.value, float(low), float(high), confidence)
+
+
+def mean_interval(
+    values: Floats,
+    *,
+    confidence: float,
+    groups: Ints | None = None,
+    weights: Floats | None = None,
+    skewed: bool = False,
+) -> Estimate:
+    """Return the mean of values with an interval that counts groups and weights.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        What the mean is taken of.
+    confidence : float
+        Coverage of the interval.
+    groups : array of int, shape (n,), optional
+        Numbers, without gaps, of rows that belong together.
+    weights : array of shape (n,), optional
+        Weights of the rows.
+    skewed : bool, default False
+        Whether limits follow the skewness of the values (ABC), as those of squares
+        should; others, such as differences, get the mean ± t × standard error.
+
+    Examples
+    --------
+    >>> x = np.array([1.0, 2.0, 3.0, 6.0])
+    >>> print(mean_interval(x, confidence=0.9))
+    3 [0.4581, 5.542]
+    """
+    return Mean.of(values, groups, weights).interval(confidence, skewed=skewed)
+
+
+def abc_limits(
+    n: Any, mean: Any, second: Any, third: Any, quantile: Any
+) -> tuple[Floats, Floats]:
+    """Return ABC limits from the sums of squares and cubes of what is summed.
+
+    With a = Σd³ / (6 (Σd²)^1.5), w = a ± quantile and λ = w / (1 − a w)², they are
+    m + λ sqrt(Σd²) / n. Where a w < −1 that would return towards the mean: the limit
+    stays at its farthest, λ = −1 / (4 a). Where a w ≥ 1, it is infinite.
+
+    References
+    ----------
+    T. DiCiccio and B. Efron, Biometrika 79, 231 (1992), doi:10.1093/biomet/79.2.231
+    """
+    spread = np.sqrt(second)
+    cubed = spread**3
+    ratio = np.divide(third, cubed, out=np.zeros_like(cubed), where=cubed > 0)
+    a = np.clip(ratio, -1, 1) / 6  # at most 1 in size, but for rounding
+    limits = []
+    for w in (a - quantile, a + quantile):
+        aw = np.maximum(a * w, -1.0)
+        w = np.where(a * w < -1, -1 / np.where(a == 0, 1, a), w)
+        lam = np.where(aw < 1, w / np.maximum(1 - aw, 1e-9) ** 2, np.inf * np.sign(w))
+        limits.append(mean + np.where(spread > 0, lam, 0.0) * spread / n)
+    return limits[0], limits[1]
+
+
+def within_groups(deviations: Floats, groups: Ints) -> float:
+    """Return the correlation of deviations, of mean 0, within groups; at least 0."""
+    sizes = np.bincount(groups)
+    pairs = float(np.sum(sizes * (sizes - 1.0)))
+    squares = float(np.sum(deviations**2))
+    if not pairs or not squares:
+        return 0.0
+    # a product for each ordered pair: (Σd)² has all of them, and each with itself
+    products = float(np.sum(np.bincount(groups, deviations) ** 2)) - squares
+    return min(1.0, max(0.0, products / pairs / (squares / groups.size)))
+
+
+def wilson_limits(
+    k: float, n: float, confidence: float = 0.95, *, continuity: bool = True
+) -> tuple[float, float]:
+    """Return the Wilson interval of a fraction k / n, which need not be whole numbers.
+
+    By default it is the one with continuity correction.
+
+    References
+    ----------
+    R. G. Newcombe, Statist. Med. 17, 857 (1998),
+    doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E
+    """
+    p, q = k / n, 1 - k / n
+    z = float(special.ndtri(0.5 + confidence / 2))
+    middle, width = 2 * k + z**2, 2 * (n + z**2)
+    if not continuity:
+        half = z * np.sqrt(z**2 + 4 * k * q)
+        return float((middle - half) / width), float((middle + half) / width)
+    low = middle - 1 - z * np.sqrt(max(0.0, z**2 - 2 - 1 / n + 4 * p * (n * q + 1)))
+    high = middle + 1 + z * np.sqrt(max(0.0, z**2 + 2 - 1 / n + 4 * p * (n * q - 1)))
+    return (
+        0.0 if k == 0 else max(0.0, float(low / width)),
+        1.0 if k == n else min(1.0, float(high / width)),
+    )
+
+
+@dataclass(frozen=True)
+class Size:
+    """The mean of z² of some rows, with limits that know what heavy tails hide.
+
+    Attributes
+    ----------
+    mean, low, high : float
+        The mean of z², and its limits.
+    likely : float
+        The upper limit if no rarer, larger errors are to come than those seen.
+    """
+
+    mean: float
+    low: float
+    high: float
+    likely: float
+
+
+def size_interval(
+    z2: Floats, confidence: float, groups: Ints | None, weights: Floats | None
+) -> Size:
+    """Return the mean of z² with an interval of that coverage.
+
+    The mean of a sample of z² says little about rare, enormous errors that the sample
+    does not have. The interval reaches as far as either of two:
+
+    * that of the set's own moments (ABC), which knows only the errors that are there;
+    * that of every Student's t which the set does not rule out.
+
+    A lower limit is also taken from a set whose largest z² are reduced, which can only
+    make the mean smaller: a few more enormous errors never make u look better.
+    """
+    found = Mean.of(z2, groups, weights)
+    own = found.interval(confidence, skewed=True)
+    if not found.second:
+        return Size(own.value, own.low, own.high, own.high)
+    reduced = Mean.of(np.minimum(z2, np.quantile(z2, TRIMMED)), groups, weights)
+    least = reduced.interval(confidence, skewed=True).low
+    # a few enormous errors do not tell how dependent rows are: reduced ones do
+    low, high = student_variance(z2, reduced.n_effective, confidence, weights)
+    low = max(0.0, least, min(own.low, low))
+    return Size(own.value, low, max(own.high, high), own.high)
+
+
+def some_of(array: Any, which: Bools | Ints | None) -> Any:
+    """Return some rows of an array; None stays None, and None takes all."""
+    return array if array is None or which is None else array[which]
+
+
+def renumbered(groups: Ints | None, which: Bools | Ints) -> Ints | None:
+    """Return the numbers of the groups of some rows, without gaps."""
+    if groups is None:
+        return None
+    return np.unique(groups[which], return_inverse=True)[1]
