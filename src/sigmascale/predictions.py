@@ -1,10 +1,10 @@
 """Predictions: the one kind of rows, checked once, where they come in.
 
-Everything is judged, learned from and recalibrated as :class:`Predictions`: columns with
-the uncertainty first, errors where they are known, groups and weights where there are
-any. Numbers are float64; labels are codes of whole numbers, whose names are kept once.
-An error may be a number or a vector of d components with one isotropic uncertainty.
-What lies behind this door trusts what it gets.
+Everything is judged, learned from and recalibrated as :class:`Predictions`: columns
+with the uncertainty first, errors where they are known, groups and weights where there
+are any. Numbers are float64; labels are codes of whole numbers, whose names are kept
+once. An error may be a number or a vector of d components with one isotropic
+uncertainty. What lies behind this door trusts what it gets.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ class Predictions:
         n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
         if n_members < max(2, lost + 1):
             msg = (
-                f"`members` must have at least {max(2, lost + 1)} columns, one for each "
+                f"`members` must have at least {max(2, lost + 1)} columns, one a "
                 f"member; found shape {table.shape}."
             )
             raise InvalidInputError(msg)
@@ -663,8 +663,8 @@ class Predictions:
 
 
 _NO_SIGN = (
-    "Vectors have no sign: this needs errors that are numbers. Of vectors, take `z2` or "
-    "`size`, or one component with its own uncertainty."
+    "Vectors have no sign: this needs errors that are numbers. Of vectors, take `z2` "
+    "or `size`, or one component with its own uncertainty."
 )
 
 
@@ -754,13 +754,13 @@ def _check_sizes(u: Floats, error: Floats | None) -> None:
     """Refuse uncertainties that are not positive, and sizes that cannot be squared."""
     if u.min() < SMALLEST or u.max() > LARGEST:
         negative = np.count_nonzero(u < 0)
-        if error is not None and u.size >= 10 and negative > u.size / 10:
-            if error.min() > 0:
-                msg = (
-                    f"`error` and `y_std` look swapped: {negative} of {u.size} "
-                    "uncertainties are negative, and no error is. Swap them."
-                )
-                raise InvalidInputError(msg, "swapped")
+        many = u.size >= 10 and negative > u.size / 10
+        if many and error is not None and error.min() > 0:
+            msg = (
+                f"`error` and `y_std` look swapped: {negative} of {u.size} "
+                "uncertainties are negative, and no error is. Swap them."
+            )
+            raise InvalidInputError(msg, "swapped")
         remedy = (
             "Drop these rows, or lift them with Predictions(..., min_std=...). If the "
             "column is a variance or a logarithm, transform it first."
@@ -936,8 +936,8 @@ def _check_time(time: Any) -> npt.NDArray[Any]:
             when, kind = _as_time(value)
         except (TypeError, ValueError) as problem:
             msg = (
-                "`time` must hold numbers, dates, or text such as 2024-05-01T12:00; row "
-                f"{row_number(row)} is {quoted(value)}. Convert or drop it."
+                "`time` must hold numbers, dates, or text such as 2024-05-01T12:00; "
+                f"row {row_number(row)} is {quoted(value)}. Convert or drop it."
             )
             code = {"name": "time", "row": row_number(row)}
             raise InvalidInputError(msg, "time", **code) from problem
@@ -945,9 +945,9 @@ def _check_time(time: Any) -> npt.NDArray[Any]:
         kinds.add(kind)
         if len(kinds) > 1:
             msg = (
-                f"`time` must be of one kind; row {row_number(row)} is {quoted(value)}, "
-                f"and rows before it are not: {' and '.join(sorted(kinds))}. Convert "
-                "all of them to one."
+                f"`time` must be of one kind; row {row_number(row)} is {quoted(value)} "
+                f"and not as those before: {' and '.join(sorted(kinds))}. Convert all "
+                "of them to one."
             )
             raise InvalidInputError(msg, "time", name="time", row=row_number(row))
     return np.array(found, dtype=float if kinds == {"numbers"} else "datetime64[us]")

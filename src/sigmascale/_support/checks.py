@@ -157,8 +157,8 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     except (ValueError, TypeError, RuntimeError) as problem:
         found = str(problem).splitlines()[0][:200]
         msg = (
-            f"`{name}` must be an array in memory, with rows of equal length ({found}). "
-            "Copy it to a NumPy array first."
+            f"`{name}` must be an array in memory, with rows of equal length "
+            f"({found}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
 
@@ -251,7 +251,7 @@ def check_numbers(values: Any, name: str) -> Floats:
     if numbers.ndim not in (1, 2):
         msg = (
             f"`{name}` must have one number, or one vector of numbers, a row; found "
-            f"shape {numbers.shape}. Pass an array of shape (n,), or (n, d) for vectors."
+            f"shape {numbers.shape}. Pass an array of shape (n,), or (n, d) of vectors."
         )
         raise InvalidInputError(msg)
     refuse_empty(numbers, name)

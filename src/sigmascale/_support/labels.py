@@ -1,9 +1,9 @@
 """Labels as codes: a column of labels is factorised once, where it comes in.
 
 A label is text, or None where there is none. Numbers, booleans and days that are taken
-as labels become text, 1 and 1.0 the same, so that every table, file and engine agrees on
-them. Labels that look like whole numbers come first, in their order; then other text;
-what is missing comes last.
+as labels become text, 1 and 1.0 the same, so that every table, file and engine agrees
+on them. Labels that look like whole numbers come first, in their order; then other
+text; what is missing comes last.
 """
 
 from __future__ import annotations

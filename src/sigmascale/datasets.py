@@ -1,0 +1,446 @@
+"""Data to try things on: real sets, synthetic molecules with a known truth, and QM9."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import importlib
+import math
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._support.checks import Floats, check_choice, check_count
+from .exceptions import InvalidInputError
+from .predictions import Predictions
+
+Model = Literal["forest", "gp", "quantiles"]
+
+QM9_URL = "https://raw.githubusercontent.com/ppernot/2023_BVS/v1.2/Data/BUS2022/"
+"""Where the QM9 files are published (archived as doi:10.5281/zenodo.10018460)."""
+
+# member of `QM9` -> file name and sha256
+_QM9_FILES = {
+    "calibration": (
+        "qm9_qm9_E_uncalibrated_validation.csv",
+        "680d4a56f27af6cdf5aa314dd7325511439afc845989454b26156ceee5f0b8cd",
+    ),
+    "test": (
+        "qm9_qm9_E_uncalibrated_test.csv",
+        "e0506cea9dbc7bb40bb3f2c3d0e51f0dc06f7b7c4820e49a2a0c6dc34dc3a2c3",
+    ),
+    "isotonic_test": (
+        "qm9_qm9_E_calibrated_isotonic_test.csv",
+        "c050e501b2c03ab5b42d3c4ea148f6accbe7224efc8c6ac18228ae5e910897e0",
+    ),
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Split:
+    """What a model says of real rows that it was not fitted on, in two parts.
+
+    Attributes
+    ----------
+    calibration : Predictions
+        Rows to learn from.
+    test : Predictions
+        Rows to judge by.
+    table : dict of str to array
+        The columns of both: "part" says which row is whose, then y_true, y_pred, y_std,
+        the quantiles of quantile models, and features. Ready for any data-frame
+        constructor.
+    """
+
+    calibration: Predictions
+    test: Predictions
+    table: dict[str, NDArray[Any]]
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.calibration)} + {len(self.test)} rows"
+        return f"{type(self).__name__}({sizes}: {', '.join(self.table)})"
+
+
+def load_diabetes(model: Model = "forest") -> Split:
+    """Load predictions of the progress of diabetes in a year: a small real set.
+
+    Predicted is a measure of how far the disease of 442 patients had progressed, by ten
+    models each, of which each has learned from the other nine tenths of the patients.
+    The uncertainties of the forest and of the quantile models are too small.
+
+    Parameters
+    ----------
+    model : {"forest", "gp", "quantiles"}, default "forest"
+        A random forest, whose uncertainty is the standard deviation of its trees; a
+        Gaussian process; or gradient boosting of the quantiles at 5, 25, 50, 75 and
+        95 %, where the prediction is the median and the uncertainty that of a normal
+        distribution with the same distance from the first to the last.
+
+    Returns
+    -------
+    Split
+        Two halves of the patients, with age, body mass index, blood pressure and sex.
+
+    References
+    ----------
+    B. Efron et al., Ann. Stat. 32, 407 (2004), doi:10.1214/009053604000000067. The
+    study is part of scikit-learn (``sklearn.datasets.load_diabetes``); models and
+    predictions are ours (``benchmarks/make_datasets.py``).
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.load_diabetes()
+    >>> data.test
+    Predictions: 221 rows, true values known; features: age, bmi, blood_pressure, sex
+    >>> round(float(data.test.z2.mean()), 1)
+    1.4
+    """
+    return _load("diabetes", model, ("age", "bmi", "blood_pressure"), ("sex",))
+
+
+def load_health(model: Model = "forest") -> Split:
+    """Load predictions of a person's medical expenses in a year: a real set.
+
+    Predicted is the logarithm of the expenses (in dollars, where there were any) of
+    persons in the RAND Health Insurance Experiment, 1974 to 1982, by models that have
+    seen none of the years of these persons. The years of a person resemble each other:
+    they are groups. The uncertainties of the forest are too small by some 27 %,
+    most where they are smallest.
+
+    Parameters
+    ----------
+    model : {"forest", "gp", "quantiles"}, default "forest"
+        A random forest, whose uncertainty is the standard deviation of its trees; a
+        Gaussian process; or gradient boosting of the quantiles at 5, 25, 50, 75 and
+        95 %, where the prediction is the median and the uncertainty that of a normal
+        distribution with the same distance from the first to the last.
+
+    Returns
+    -------
+    Split
+        1,998 and 2,003 rows, whole persons each, with age, the share of costs that the
+        person pays (coinsurance, in %), an index of chronic diseases, and health as the
+        person has rated it.
+
+    References
+    ----------
+    J. P. Newhouse et al., N. Engl. J. Med. 305, 1501 (1981),
+    doi:10.1056/NEJM198112173052504; A. C. Cameron and P. K. Trivedi, Microeconometrics
+    (2005). The data are in the public domain and part of statsmodels 0.15
+    (``datasets/randhie``); persons are renumbered here; models and predictions are ours
+    (``benchmarks/make_datasets.py``).
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.load_health("gp")
+    >>> data.test
+    Predictions: 2003 rows, true values known; 703 groups; features: age, ...
+    >>> round(float(data.test.z2.mean()), 1)
+    1.2
+    """
+    features = ("age", "coinsurance", "diseases")
+    return _load("health", model, features, ("health",), "person")
+
+
+def _load(
+    name: str,
+    model: Model,
+    features: Sequence[str],
+    labels: Sequence[str],
+    groups: str | None = None,
+) -> Split:
+    chosen = check_choice(model, "model", get_args(Model))
+    packed = resources.files("sigmascale") / "_data" / f"{name}.csv.gz"
+    lines = gzip.decompress(packed.read_bytes()).decode().splitlines()
+    names, *rows = csv.reader(lines)
+    text = {"part", *labels}
+    read = {
+        name: np.array(column) if name in text else np.array(column, dtype=np.float64)
+        for name, column in zip(names, zip(*rows, strict=True), strict=True)
+    }
+    quantiles = {k: v for k, v in read.items() if k[0] == "q"}
+    table = {"part": read["part"], "y_true": read["y_true"]}
+    if chosen == "quantiles":
+        width = quantiles["q95"] - quantiles["q05"]
+        table |= {"y_pred": quantiles["q50"], "y_std": width / (2 * 1.6448536269514722)}
+        table |= quantiles
+    else:
+        table |= {f"y_{k}": read[f"{chosen}_{k}"] for k in ("pred", "std")}
+    table |= {k: read[k] for k in (*features, *labels)}
+    if groups is not None:
+        table[groups] = read[groups].astype(np.int64)
+
+    def part(which: str) -> Predictions:
+        rows = {k: v[table["part"] == which] for k, v in table.items()}
+        return Predictions(
+            rows["y_pred"],
+            rows["y_std"],
+            y_true=rows["y_true"],
+            features={k: rows[k] for k in (*features, *labels)},
+            groups=None if groups is None else rows[groups],
+        )
+
+    return Split(part("calibration"), part("test"), table)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Molecules:
+    """Predictions for molecules, one entry per row, and what else is known of them.
+
+    Attributes
+    ----------
+    predictions : Predictions
+        Errors, uncertainties and the features mass (in g/mol) and heteroatom_fraction,
+        the share of atoms that are neither C nor H.
+    formula : ndarray of str, shape (n,)
+        Molecular formula.
+    group : ndarray of str, shape (n,)
+        Oxygen and nitrogen counts, such as ``'O1N2'``.
+    true_std : ndarray of float, shape (n,), or None
+        Of synthetic molecules, the standard deviation of the distribution that each
+        error was drawn from: what a perfect recalibration would turn u into.
+    """
+
+    predictions: Predictions
+    formula: NDArray[np.str_]
+    group: NDArray[np.str_]
+    true_std: Floats | None = None
+
+    def to_dict(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name, ready for any data-frame constructor."""
+        p = self.predictions
+        known = {"y_true": p.y_true, "y_pred": p.y_pred, "error": p.error}
+        columns = {"formula": self.formula} | (known if p.y_pred is not None else {})
+        columns |= {"error": p.errors, "uncertainty": p.y_std, **p.features}
+        columns |= {"group": self.group, "true_std": self.true_std}
+        return {name: x for name, x in columns.items() if x is not None}
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({len(self)} rows: {', '.join(self.to_dict())})"
+
+
+@dataclass(frozen=True, eq=False)
+class QM9:
+    """The QM9 atomization energies of `fetch_qm9`, in eV.
+
+    Attributes
+    ----------
+    calibration : Molecules
+        10,000 rows to learn from.
+    test : Molecules
+        13,885 rows to judge by.
+    isotonic_test : Molecules
+        The test rows with the uncertainties that the data's authors recalibrated by
+        isotonic regression.
+    """
+
+    calibration: Molecules
+    test: Molecules
+    isotonic_test: Molecules
+
+
+def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
+    r"""Draw synthetic molecules whose uncertainties are wrong in a known way.
+
+    The molecules hold up to nine atoms of C, N, O and F, filled up with H, so that
+    their masses m and hetero-atom fractions x repeat as in QM9. With
+    :math:`u_0 = 0.02`,
+
+    .. math::
+
+        \sigma = \frac{u}{2} \left(\frac{u}{u_0}\right)^{-0.4}
+        \exp\left(0.3 \tanh\frac{m - 118}{10} + 0.3 \tanh\frac{x - 0.12}{0.08}\right),
+
+    where u is log-normal around :math:`u_0`. The uncertainties are thus too large on
+    average (by 1.7), too widely spread, and blind to composition: one factor mends
+    the first, a function of u the second, and only one of u, m and x all three.
+    Errors are Student-t with 6 degrees of freedom, scaled to variance σ².
+
+    Parameters
+    ----------
+    n : int, default=5000
+        Number of rows.
+    seed : int, default=0
+        Every number follows from `n` and `seed`. Sets of different seeds are
+        independent draws from the same distribution.
+
+    Returns
+    -------
+    Molecules
+        Predictions of `n` rows, with formulas and the `true_std` of each.
+
+    Examples
+    --------
+    >>> from sigmascale.datasets import make_molecules
+    >>> round(float(make_molecules(5000, seed=0).predictions.z2.mean()), 2)
+    0.36
+    """
+    n = check_count(n, "n")
+    rng = np.random.default_rng(check_count(seed, "seed", least=0))
+    counts, rows = np.unique(_draw_atoms(n, rng), axis=0, return_inverse=True)
+    rows = rows.reshape(-1)  # some versions of NumPy make it a column
+    formula = np.array([_write_formula(atoms) for atoms in counts.tolist()])
+    mass, heteroatoms, group = (each[rows] for each in _described(formula))
+    u = 0.02 * np.exp(0.5 * rng.standard_normal(n))
+    ln_factor = (
+        -0.4 * np.log(u / 0.02)
+        + 0.3 * np.tanh((mass - 118) / 10)
+        + 0.3 * np.tanh((heteroatoms - 0.12) / 0.08)
+    )
+    true_std = u / 2 * np.exp(ln_factor)
+    unit_t = rng.standard_t(6, n) * np.sqrt(4 / 6)  # t(6) has variance 6 / 4
+    features = {"mass": mass, "heteroatom_fraction": heteroatoms}
+    p = Predictions(y_std=u, error=true_std * unit_t, features=features)
+    return Molecules(p, formula[rows], group, true_std)
+
+
+def _draw_atoms(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw the numbers of C, H, F, N, O atoms (the order of a formula) per row."""
+    heavy = rng.choice([5, 6, 7, 8, 9], size=n, p=[0.02, 0.04, 0.1, 0.24, 0.6])
+    f = rng.binomial(1, 0.03, size=n)
+    c, nitrogen, o = rng.multinomial(heavy - 1 - f, [0.72, 0.13, 0.15]).T
+    c += 1
+    saturated = 2 * c + 2 + nitrogen - f
+    # A ring or a multiple bond costs two hydrogen atoms.
+    h = saturated - 2 * rng.binomial(np.minimum(saturated // 2, 5), 0.5)
+    return np.column_stack([c, h, f, nitrogen, o]).astype(np.int64)
+
+
+def _write_formula(atoms: list[int]) -> str:
+    pairs = zip("CHFNO", atoms, strict=True)
+    return "".join(f"{s}{k if k > 1 else ''}" for s, k in pairs if k)
+
+
+_MASSES = {"H": 1.00794, "C": 12.011, "N": 14.0067, "O": 15.9994, "F": 18.9984}
+
+
+def _described(formulas: Iterable[str]) -> tuple[Floats, Floats, NDArray[np.str_]]:
+    """Return masses, shares of hetero-atoms and groups of formulas of C, H, N, O, F.
+
+    >>> _described(["C2H6O"])
+    (array([46.069]), array([0.111]), array(['O1N0'], dtype='<U4'))
+    """
+    found = []
+    for formula in formulas:
+        pairs = re.findall(r"([A-Z][a-z]?)(\d*)", formula)
+        atoms = {symbol: int(count or 1) for symbol, count in pairs}
+        mass = math.fsum(n * _MASSES[symbol] for symbol, n in atoms.items())
+        others = sum(n for symbol, n in atoms.items() if symbol not in "CH")
+        share = others / sum(atoms.values())
+        found.append((mass, share, f"O{atoms.get('O', 0)}N{atoms.get('N', 0)}"))
+    masses, shares, groups = zip(*found, strict=True)
+    return np.array(masses), np.array(shares), np.array(groups)
+
+
+def fetch_qm9(
+    data_home: str | os.PathLike[str] | None = None,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    base_url: str | None = None,
+) -> QM9:
+    """Fetch errors and uncertainties of a neural-network ensemble on QM9.
+
+    The three files (4.5 MB) are downloaded once and kept; their sha256 sums are
+    checked each time.
+
+    Parameters
+    ----------
+    data_home : path-like, optional
+        Folder to keep the files in; by default the user's cache folder.
+    folder : path-like, optional
+        Read the three files from this folder and download nothing. If none of the
+        three parameters is given, the environment variable ``SIGMASCALE_QM9``, when
+        set, is taken for it.
+    base_url : str, optional
+        Address of a mirror that holds the three files. Default: `QM9_URL`.
+
+    Returns
+    -------
+    QM9
+        Calibration set, test set, and the test set recalibrated by isotonic
+        regression; rows in the order of the files.
+
+    References
+    ----------
+    P. Pernot (2023), doi:10.5281/zenodo.10018460; predictions by Busk et al. (2022),
+    doi:10.1088/2632-2153/ac3eb3.
+
+    Examples
+    --------
+    >>> from sigmascale.datasets import fetch_qm9
+    >>> fetch_qm9().calibration  # doctest: +SKIP
+    Molecules(10000 rows: formula, y_true, y_pred, error, uncertainty, mass, ...)
+    """
+    if folder is None and data_home is None and base_url is None:
+        folder = os.environ.get("SIGMASCALE_QM9") or None
+    if folder is None:
+        folder = _download(data_home, base_url or QM9_URL)
+    return QM9(
+        **{
+            member: _read(Path(folder).expanduser() / name, sha256)
+            for member, (name, sha256) in _QM9_FILES.items()
+        }
+    )
+
+
+def _download(data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
+    try:
+        pooch = importlib.import_module("pooch")
+    except ImportError as error:
+        msg = (
+            'Downloading needs pooch: pip install ".[cli]" in a checkout, or pass '
+            "`folder` with the files in it."
+        )
+        raise ImportError(msg) from error
+    home = Path(data_home or pooch.os_cache("sigmascale") / "qm9").expanduser()
+    registry = {name: f"sha256:{sha256}" for name, sha256 in _QM9_FILES.values()}
+    files = pooch.create(path=home, base_url=base_url, registry=registry)
+    for name in registry:
+        try:
+            files.fetch(name)
+        except (OSError, ValueError) as error:  # no connection; not the right file
+            msg = (
+                f"{name} could not be fetched from {files.base_url} to {home}: {error} "
+                "Try again, name a mirror as `base_url`, or pass `folder`."
+            )
+            kind = OSError if isinstance(error, OSError) else InvalidInputError
+            raise kind(msg) from error
+    return home
+
+
+def _read(path: Path, sha256: str) -> Molecules:
+    if not path.is_file():
+        msg = f"`folder` must hold {path.name}; there is none in {path.parent}."
+        raise InvalidInputError(msg)
+    found = hashlib.sha256(path.read_bytes()).hexdigest()
+    if found != sha256:
+        msg = (
+            f"{path} is damaged or another version: its sha256 is {found}, that of "
+            f"the published file {sha256}. Delete it and fetch it again."
+        )
+        raise InvalidInputError(msg)
+    with path.open(newline="", encoding="utf-8") as file:
+        records = list(csv.DictReader(file))
+    formula = np.array([record["formula"] for record in records])
+    names = "E_", "prediction", "uncertainty_total"  # the last is a variance
+    y_true, y_pred, variance = (
+        np.array([float(record[name]) for record in records]) for name in names
+    )
+    mass, heteroatoms, group = _described(formula)
+    features = {"mass": mass, "heteroatom_fraction": heteroatoms}
+    u = np.sqrt(variance)
+    p = Predictions(y_pred, u, y_true=y_true, features=features)
+    return Molecules(p, formula, group)
