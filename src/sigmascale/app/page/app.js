@@ -1,0 +1,286 @@
+// The page: five steps, drawn from what the server knows.
+
+import { dropZone, opened, rolesOf } from "./columns.js";
+import { bytes, button, checkbox, count, el, input, select, show, table } from "./dom.js";
+import { address, ask, file } from "./server.js";
+
+const place = (id) => document.getElementById(id);
+const KEPT = `sigmascale ${location.pathname}`; // of this start of the server
+const SCALINGS = [
+  ["boosted", "boosted: a factor of u and all features (the default)"],
+  ["raked", "raked: a factor of each variable"],
+  ["isotonic", "isotonic: a monotone function of u"],
+  ["binwise", "binwise: a factor for each bin of u"],
+  ["linear", "linear: sqrt(a²u² ± b²)"],
+  ["temperature", "temperature: one factor for all"],
+];
+const MARKS = { yes: ["✓", "yes"], no: ["✗", "no"], "cannot tell": ["?", "unsure"] };
+let state = { revision: -1, slots: {}, results: {}, problems: {}, job: null };
+let failures = {}; // what was refused at once, by step or file
+let sending = "";
+const ui = { fit: { test_share: 0.3 }, apply: {}, along: {}, ...JSON.parse(sessionStorage.getItem(KEPT) || "{}") };
+
+// -- talking to the server ------------------------------------------------------------
+
+async function refresh() {
+  const found = await ask("GET", `api/state?known=${state.revision}`);
+  const isNew = found.revision !== state.revision;
+  state = { ...state, ...found };
+  if (isNew) draw();
+  drawBusy();
+  const unread = Object.keys(state.slots).find((slot) => !state.slots[slot].view && !state.problems[slot]);
+  if (unread && !state.job) await act(unread, () => ask("POST", `api/examine/${unread}`));
+}
+
+async function act(where, work) {
+  delete failures[where];
+  try {
+    await work();
+  } catch (problem) {
+    failures[where] = problem;
+  }
+  state.revision = -1; // draw, whatever has changed
+  await refresh().catch(() => {});
+}
+
+async function poll() {
+  await refresh().catch(() => {}); // the page says if the server is gone
+  setTimeout(poll, state.job ? 250 : 1500);
+}
+
+const send = (slot, chosen) =>
+  act(slot, async () => {
+    if (chosen.size > state.largest) throw { message: `${chosen.name} has ${bytes(chosen.size)}; this page takes up to ${bytes(state.largest)}. Use the command line, which knows no limit.`, code: "too-large", fields: {} };
+    sending = chosen.name;
+    drawBusy();
+    try {
+      await ask("PUT", `api/table/${slot}?name=${encodeURIComponent(chosen.name)}`, chosen);
+    } finally {
+      sending = "";
+    }
+  });
+
+// Other fields of a file; it is looked at again where other columns may come of them.
+const settle = (slot, fields, again = false) =>
+  act(slot, async () => {
+    const said = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null && value !== false));
+    await ask("POST", `api/fields/${slot}`, said);
+    if (again) await ask("POST", `api/examine/${slot}`);
+  });
+const run = (step, fields) => act(step, () => ask("POST", `api/run/${step}`, fields));
+
+// -- drawing --------------------------------------------------------------------------
+
+function draw() {
+  sessionStorage.setItem(KEPT, JSON.stringify(ui));
+  place("version").textContent = state.version;
+  show(place("table"), tableStep());
+  show(place("check"), checkStep());
+  show(place("fit"), fitStep());
+  show(place("apply"), applyStep());
+  show(place("take"), takeStep());
+  const { check, fit, apply } = state.results;
+  const done = [usable(), check, fit, apply, check || fit || apply].map(Boolean);
+  [...place("steps").children].forEach((step, i) => {
+    step.classList.toggle("done", done[i]);
+    if (i === done.indexOf(false)) step.firstElementChild.setAttribute("aria-current", "step");
+    else step.firstElementChild.removeAttribute("aria-current");
+  });
+  document.body.dataset.revision = state.revision; // what is shown, for whoever waits
+}
+
+function drawBusy() {
+  const { job } = state;
+  place("busy").hidden = !job && !sending;
+  place("cancel").hidden = !job;
+  place("busy-words").textContent = job ? `${job.words} … ${Math.floor(job.seconds)} s` : `sending ${sending} …`;
+}
+
+const choose = (part, change) => {
+  Object.assign(ui[part], change);
+  draw();
+};
+
+// What a click can do about a problem, by its code: other fields, and how they are called.
+const REMEDIES = {
+  separator: ({ separator, decimal }) => {
+    const words = `Read it with ${separator === "\t" ? "tabs" : `“${separator}”`} between columns`;
+    return decimal === "," ? [{ separator, decimal }, `${words} and decimal commas`, true] : [{ separator }, words, true];
+  },
+  "decimal-comma": () => [{ decimal: "," }, "Read commas as decimal marks", true],
+  "missing-values": () => [{ drop_missing: true }, "Leave out rows with missing values"],
+};
+
+// What is wrong with a step or a file, with the click that mends it.
+function trouble(name, slot = "table", problem = failures[name] || state.problems[name]) {
+  if (!problem) return null;
+  if (problem.code === "stopped") return el("p.hint", { role: "status" }, "Stopped. Start it again when you like.");
+  const [change, words, again] = state.slots[slot] && problem.code in REMEDIES ? REMEDIES[problem.code](problem.fields) : [];
+  const mend = () => settle(slot, { ...state.slots[slot].fields, ...change }, again);
+  return el("div.problem", { role: "alert", "data-code": problem.code }, el("p", {}, problem.message), change && el("p", {}, button(`mend ${name}`, words, mend, { primary: true })));
+}
+
+const warned = (found) => found.warnings.length > 0 && el("ul.warned", {}, found.warnings.map((words) => el("li", {}, words)));
+const hint = (words) => el("p.hint", {}, words);
+
+// -- 1 table --------------------------------------------------------------------------
+
+function usable() {
+  const slot = state.slots.table;
+  if (!slot || !slot.view) return false;
+  const roles = new Set(rolesOf(slot.fields).values());
+  const made = ["members", "quantile_columns", "low"].some((role) => roles.has(role));
+  const hasError = roles.has("error") || (roles.has("reference") && (roles.has("prediction") || made));
+  return hasError && (made || roles.has("uncertainty") || roles.has("variance"));
+}
+
+function tableStep() {
+  const slot = state.slots.table;
+  return [
+    dropZone("table", slot ? "Another table: " : "Drop a table with predictions, true values and uncertainties, or choose one", state, send, button("demo", "Take the demo", () => act("table", () => ask("POST", "api/demo")))),
+    trouble("table"),
+    slot && opened("table", state, settle),
+    slot && slot.view && !usable() && trouble("table", "table", slot.view.problem || { message: "Say which column is the uncertainty, and which the error, or the true value and the prediction.", code: "column", fields: {} }),
+    usable() && el("p", {}, button("check", state.results.check ? "Judge again" : "Judge the uncertainties", () => run("check", {}), { primary: true, disabled: Boolean(state.job) })),
+  ];
+}
+
+// -- 2 verdict ------------------------------------------------------------------------
+
+// The verdicts of a step: one line, the picture, a sentence for each question, what next.
+function verdict(step, found) {
+  const judged = found.after || found.before;
+  const variables = found.figures.filter((each) => each.name);
+  const along = variables.find((each) => each.name === ui.along[step]) || variables.find((each) => each.name === found.at_fault) || variables[0];
+  const picture = (each) => el("img", { src: `${file(each.file, true)}&r=${state.revision}`, alt: each.title, width: each.width, height: each.height });
+  return [
+    el(`p.headline.${MARKS[judged.answer][1]}`, { "data-answer": judged.answer }, found.headline),
+    warned(found),
+    el(
+      "div.answer",
+      {},
+      el("figure.main", {}, picture(found.figures[0])),
+      el(
+        "ul.questions",
+        {},
+        judged.verdicts.map((each) => {
+          const [sign, kind] = MARKS[each.answer];
+          return el(`li.${kind}`, { "data-verdict": each.name }, el("span.mark", { role: "img", "aria-label": each.answer }, sign), el("span", {}, each.sentence));
+        }),
+      ),
+    ),
+    judged.next_steps.length > 0 && el("div.next", {}, el("strong", {}, "What now?"), el("ul", {}, judged.next_steps.map((words) => el("li", {}, words)))),
+    judged.closing && hint(judged.closing),
+    along &&
+      el(
+        "div.along",
+        {},
+        el("p", {}, el("label", {}, "The factor that u needs along ", select(`along ${step}`, along.name, variables.map(({ name, words }) => [name, words]), (name) => choose("along", { [step]: name })))),
+        el("figure", { "data-along": along.name }, picture(along)),
+      ),
+    el("p", {}, el("a", { href: file(found.report, true), target: "_blank", rel: "noopener" }, "Read the report")),
+  ];
+}
+
+function checkStep() {
+  const found = state.results.check;
+  if (found) return verdict("check", found);
+  return [trouble("check"), !state.problems.check && hint(usable() ? "Not judged yet." : "First, a table.")];
+}
+
+// -- 3 recalibrate --------------------------------------------------------------------
+
+function fitStep() {
+  const found = state.results.fit;
+  if (!usable()) return [trouble("fit"), hint("First, a table.")];
+  const { second, ...fields } = ui.fit;
+  if (second) delete fields.test_share;
+  for (const name of Object.keys(fields)) if (!fields[name]) delete fields[name];
+  const way = (value, words) => el("label", {}, el("input", { type: "radio", name: "second", "data-key": `second ${value}`, checked: Boolean(second) === value, onchange: () => choose("fit", { second: value }) }), " ", words);
+  const share = input("share", ui.fit.test_share, (text) => choose("fit", { test_share: Number(text) || text }), { class: "short", "aria-label": "Share of the rows" });
+  return [
+    el(
+      "div.options",
+      {},
+      el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", SCALINGS, (scaling) => choose("fit", { scaling }))),
+      checkbox("bias", ui.fit.bias, "Correct the predictions, too, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
+    ),
+    el("div.options", {}, way(false, "Learn from this table, and judge by a share of it that is left out: "), share, way(true, "Learn from another file")),
+    second && [dropZone("known", state.slots.known ? "Another file instead: " : "Drop the file with known errors ", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
+    trouble("fit", second ? "known" : "table"),
+    el("p", {}, button("fit", found ? "Recalibrate again" : "Recalibrate", () => run("fit", fields), { primary: true, disabled: Boolean(state.job || (second && !state.slots.known)) })),
+    found && [verdict("fit", found), el("h3", {}, "What was learned"), el("p", {}, found.learned)],
+  ];
+}
+
+// -- 4 new predictions ----------------------------------------------------------------
+
+function applyStep() {
+  const learned = state.results.fit;
+  const found = state.results.apply;
+  const source = learned && ui.apply.source !== "file" ? "fit" : "file";
+  const way = (value, words) => el("label", {}, el("input", { type: "radio", name: "source", "data-key": `source ${value}`, checked: source === value, onchange: () => choose("apply", { source: value }) }), " ", words);
+  const levels = String(ui.apply.quantiles || "").split(/[\s,;]+/).filter(Boolean).map((each) => (Number.isFinite(Number(each)) ? Number(each) : each));
+  const fields = { source, ...(levels.length ? { quantiles: levels } : {}), ...(ui.apply.coverage ? { coverage: Number(ui.apply.coverage) || ui.apply.coverage } : {}) };
+  return [
+    dropZone("new", state.slots.new ? "Another table instead: " : "Drop predictions whose true values nobody knows yet ", state, send),
+    trouble("new", "new"),
+    state.slots.new && opened("new", state, settle),
+    learned && el("div.options", {}, way("fit", "By what step 3 has learned"), way("file", "By a recalibrator from a file")),
+    source === "file" && [dropZone("recalibrator", state.slots.recalibrator ? "Another recalibrator instead: " : "Drop a recalibrator (JSON) ", state, send), trouble("recalibrator", "recalibrator"), state.slots.recalibrator && opened("recalibrator", state, settle)],
+    el(
+      "div.options",
+      {},
+      el("label", {}, "Intervals that hold ", input("coverage", ui.apply.coverage, (coverage) => choose("apply", { coverage }), { class: "short", placeholder: "0.95" })),
+      el("label", {}, "Quantiles ", input("quantiles", ui.apply.quantiles, (quantiles) => choose("apply", { quantiles }), { placeholder: "0.05, 0.5, 0.95" })),
+    ),
+    trouble("apply", "new"),
+    el("p", {}, button("apply", "Recalibrate these", () => run("apply", fields), { primary: true, disabled: Boolean(state.job || !state.slots.new || (source === "file" && !state.slots.recalibrator)) })),
+    found && [warned(found), table("First rows of the recalibrated table, the new columns first", found.head.columns, found.head.rows), el("p", {}, link(found.files[0]))],
+  ];
+}
+
+// -- 5 take along ---------------------------------------------------------------------
+
+const link = (name) => el("a", { href: file(name), download: name }, name);
+const ABOUT = [
+  [/_report\.html$/, "the report on the table as it is"],
+  [/_before_after\.html$/, "the report on what recalibration did"],
+  [/_recalibrator\S*\.json$/, "the recalibrator, for step 4, Python and the command line"],
+  [/_recalibrated/, "the table with recalibrated uncertainties and intervals"],
+];
+
+function takeStep() {
+  const found = ["check", "fit", "apply"].map((step) => state.results[step]).filter(Boolean);
+  if (!found.length) return hint("Nothing was made yet.");
+  const files = found.flatMap((each) => each.files);
+  const lines = found.flatMap((each) => each.lines).join("\n");
+  const copy = async ({ target }) => {
+    try {
+      await navigator.clipboard.writeText(lines);
+      target.textContent = "Copied";
+    } catch {
+      getSelection().selectAllChildren(place("lines"));
+      target.textContent = "Selected: copy it";
+    }
+  };
+  return [
+    el("ul.files", {}, files.map((name) => el("li", {}, link(name), " ", el("span.hint", {}, (ABOUT.find(([pattern]) => pattern.test(name)) || [])[1])))),
+    el("p", {}, el("a", { href: address("all.zip"), download: "sigmascale.zip" }, "All of these files in one (ZIP)")),
+    el("h3", {}, "The same by the command line"),
+    el("pre", { id: "lines", tabindex: "0", "aria-label": "Lines to type" }, lines),
+    button("copy", "Copy", copy),
+  ];
+}
+
+// -- beginning ------------------------------------------------------------------------
+
+place("cancel").addEventListener("click", () => act("cancel", () => ask("POST", "api/cancel")));
+addEventListener("dragover", (event) => event.preventDefault());
+addEventListener("drop", (event) => {
+  event.preventDefault();
+  const zone = event.target.closest?.("[data-slot]");
+  const chosen = event.dataTransfer.files[0];
+  if (chosen) send(zone ? zone.dataset.slot : "table", chosen);
+});
+await poll();

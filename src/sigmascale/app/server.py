@@ -1,0 +1,154 @@
+"""A server on this machine, for as long as someone wants it, with a private folder."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import webbrowser
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from ..exceptions import InvalidInputError
+from .guard import Guard
+from .session import Session
+from .site import make_site
+
+PREFIX = "sigmascale-app-"
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+EVERYWHERE = ("", "0.0.0.0", "::", "[::]", "*")
+MOST_SILENT = 50  # lines that have not asked for anything yet
+
+
+class Line(H11Protocol):
+    """A line to a browser; of those on which no request arrives, the oldest is cut.
+
+    Strangers who send no more than the beginning of a request keep nobody out.
+    """
+
+    def connection_made(self, transport: Any) -> None:
+        """Take a line, and cut another if there are too many that are silent."""
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        lines: set[Any] = self.connections
+        silent = [each for each in lines if each.cycle is None]
+        if len(silent) > MOST_SILENT:
+            oldest = min(silent, key=lambda each: each.since)
+            lines.discard(oldest)  # its end is told later
+            oldest.transport.abort()
+
+
+def serve(
+    file: Path | None, *, host: str, port: int, largest: int, open_browser: bool
+) -> None:
+    """Answer until someone presses Ctrl-C.
+
+    Parameters
+    ----------
+    file : Path or None
+        A table to begin with.
+    host, port : str and int
+        Where to listen; port 0 is any that is free.
+    largest : int
+        Bytes that a file may have.
+    open_browser : bool
+        Whether to open the page.
+    """
+    if file is not None and not file.is_file():
+        msg = f"{file}: there is no such file."
+        raise InvalidInputError(msg)
+    if host in EVERYWHERE:
+        msg = (
+            f"--host {host}: stands for all addresses. Name the one by which the page "
+            "will be called: requests under any other name are refused."
+        )
+        raise InvalidInputError(msg)
+    with _listening(host, port) as listener, private_folder() as folder:
+        number = listener.getsockname()[1]
+        names = LOOPBACK if host in LOOPBACK else (host,)
+        token = secrets.token_urlsafe(24)
+        session = Session(folder, largest)
+        if file is not None:
+            session.link("table", file.resolve())
+        hosts = {f"{name}:{number}".lower() for name in names}
+        site = Guard(make_site(session), hosts, token)
+        address = f"http://{host}:{number}/{token}/"
+        print(address, flush=True)
+        print(
+            "Only this machine can open it, and nothing leaves it. Ctrl-C ends it."
+            if host in LOOPBACK
+            else "Whoever knows this address can use it. Ctrl-C ends it.",
+            flush=True,
+        )
+        server = uvicorn.Server(
+            uvicorn.Config(
+                site,
+                http=Line,
+                ws="none",
+                log_level="critical",
+                access_log=False,
+                server_header=False,
+                date_header=False,
+                timeout_keep_alive=5,
+                timeout_graceful_shutdown=1,
+                limit_concurrency=200,
+            )
+        )
+        if open_browser:
+            webbrowser.open(address)
+        with suppress(KeyboardInterrupt):
+            server.run(sockets=[listener])
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    name = host.strip("[]")
+    family = socket.AF_INET6 if ":" in name else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((name, port))
+    except OSError as problem:
+        listener.close()
+        msg = f"Cannot listen on {host}, port {port} ({problem.strerror}). "
+        msg += "Choose another with --port; 0 is any that is free."
+        raise InvalidInputError(msg) from problem
+    listener.listen(128)
+    return listener
+
+
+@contextmanager
+def private_folder() -> Iterator[Path]:
+    """Yield a folder that only this user can look into, and remove it at the end.
+
+    Folders that killed servers have left are removed first. The name of a folder tells
+    from its beginning whose it is, so that no other server takes it for a leftover.
+    """
+    parent = Path(tempfile.gettempdir())
+    for left in parent.glob(f"{PREFIX}*"):
+        _remove_leftover(left)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_leftover(folder: Path) -> None:
+    """Remove a folder of this user whose process is gone."""
+    owner = folder.name.removeprefix(PREFIX).partition("-")[0]
+    if os.name != "posix" or not owner.isdigit():
+        return
+    with suppress(OSError, OverflowError):
+        if folder.is_symlink() or folder.lstat().st_uid != os.getuid():
+            return
+        try:
+            os.kill(int(owner), 0)  # asks whether there is such a process
+        except ProcessLookupError:
+            shutil.rmtree(folder)

@@ -1,0 +1,329 @@
+"""What the page shows, kept by the server: it survives a reload."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import secrets
+import shutil
+import time
+import zipfile
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any
+
+from ..exceptions import InvalidInputError
+from .uploads import safe_name
+from .worker import Worker
+
+# What goes when a file or its columns change: the results that rest on it.
+SLOTS = {
+    "table": ("check", "fit", "apply"),
+    "known": ("fit", "apply"),
+    "new": ("apply",),
+    "recalibrator": ("apply",),
+}
+STEPS = ("check", "fit", "apply")
+DOING = {
+    "examine": "reading the file",
+    "demo": "making the demo",
+    "check": "judging the uncertainties",
+    "fit": "recalibrating",
+    "apply": "recalibrating new predictions",
+}
+# Fields of commands that name files are set here, and by no page.
+OURS = {"command", "files", "output", "report", "recalibrator"}
+# How a table is read where a recalibrator remembers what its columns are.
+READING = ("where", "separator", "decimal")
+ENDING = re.compile(
+    r"(\.(csv|tsv|tab|parquet|pq|feather|arrow|ipc|jsonl|ndjson|xlsx)(\.gz)?)$", re.I
+)
+Fields = dict[str, Any]
+
+
+class BusyError(InvalidInputError):
+    """There is work going on."""
+
+
+@dataclass
+class Slot:
+    """A file that was dropped, the fields of commands about it, and what it is."""
+
+    file: str
+    size: int
+    fields: Fields = field(default_factory=dict)
+    view: dict[str, Any] | None = None
+
+
+@dataclass
+class Job:
+    """What is being done."""
+
+    what: str
+    since: float = field(default_factory=time.monotonic)
+
+
+class Session:
+    """The tables, the results and the work of one person.
+
+    Parameters
+    ----------
+    folder : Path
+        The private folder. Below it, what is on its way is in `incoming`, what has
+        arrived in `uploads`, and what commands make in `made`: no upload is replaced.
+    largest : int
+        Bytes that a file may have.
+    """
+
+    def __init__(self, folder: Path, largest: int) -> None:
+        self.incoming, self.uploads, self.made = (
+            folder / name for name in ("incoming", "uploads", "made")
+        )
+        for path in (self.incoming, self.uploads, self.made):
+            path.mkdir(mode=0o700)
+        self.largest = largest
+        self.worker = Worker(self.made)
+        self.slots: dict[str, Slot] = {}
+        self.results: dict[str, dict[str, Any]] = {}
+        self.problems: dict[str, dict[str, Any]] = {}
+        self.revision = 0
+        self.job: Job | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    # -- what the page asks for -----------------------------------------------------
+
+    def state(self, known: str = "") -> dict[str, Any]:
+        """Return what is going on, and all the rest unless the page knows it."""
+        job = self.job and {
+            "what": self.job.what,
+            "words": DOING[self.job.what],
+            "seconds": round(time.monotonic() - self.job.since, 1),
+        }
+        state = {"revision": self.revision, "job": job}
+        if known == str(self.revision):
+            return state
+        slots = {name: vars(slot) for name, slot in self.slots.items()}
+        more = {"slots": slots, "results": self.results, "problems": self.problems}
+        return state | more | {"largest": self.largest}
+
+    def path_of(self, name: str) -> Path | None:
+        """Return where a file for download, or a picture, is; if it is one."""
+        shown = {x["file"] for each in self.results.values() for x in each["figures"]}
+        path = self.made / name
+        allowed = name in shown or name in self.downloads()
+        return path if allowed and path.is_file() else None
+
+    def downloads(self) -> set[str]:
+        """Return the files that were made for the person."""
+        return {name for each in self.results.values() for name in each["files"]}
+
+    def archive(self) -> Path:
+        """Return a new archive of all files for download."""
+        path = self.incoming / secrets.token_hex(8)
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in sorted(self.downloads()):
+                # without the time, so that the same files give the same archive
+                entry = zipfile.ZipInfo(name)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                with (
+                    (self.made / name).open("rb") as source,
+                    archive.open(entry, "w", force_zip64=True) as target,
+                ):
+                    shutil.copyfileobj(source, target, 1 << 20)
+        return path
+
+    # -- files ----------------------------------------------------------------------
+
+    def take(self, slot: str, incoming: Path, name: str) -> None:
+        """Put a file that has arrived into a slot, instead of the one there."""
+        self.clear(slot)
+        name = self._free(name, {path.name for path in self.made.iterdir()})
+        incoming.replace(self.uploads / name)
+        self.link(slot, self.uploads / name)
+
+    def link(self, slot: str, path: Path) -> None:
+        """Put a file of this machine into a slot, where it stays.
+
+        Commands find it by its name, where they work.
+        """
+        name = self._free(path.name)
+        try:
+            (self.made / name).symlink_to(path)
+        except OSError:  # a system without links
+            shutil.copyfile(path, self.made / name)
+        self.slots[slot] = Slot(name, path.stat().st_size)
+        self.revision += 1
+
+    def clear(self, slot: str) -> None:
+        """Forget a file, and all that was found out about it."""
+        old = self.slots.pop(slot, None)
+        if old is not None:
+            (self.made / old.file).unlink(missing_ok=True)
+            (self.uploads / old.file).unlink(missing_ok=True)
+        self._forget(slot)
+
+    def settle(self, slot: str, fields: Fields) -> None:
+        """Keep what a person says of the columns of a file, and how it is read."""
+        self._slot(slot).fields = _checked(fields)
+        self._forget(slot)
+
+    def _forget(self, slot: str) -> None:
+        """Forget the results that rest on a file, and the files that were made."""
+        for name in SLOTS[slot]:
+            for file in self.results.pop(name, {}).get("files", ()):
+                (self.made / file).unlink(missing_ok=True)
+            self.problems.pop(name, None)
+        self.problems.pop(slot, None)
+        self.revision += 1
+
+    def _free(self, name: str, others: set[str] | None = None) -> str:
+        """Return a name that no file in a slot has, nor others."""
+        taken = {slot.file for slot in self.slots.values()}
+        return safe_name(name, taken | (others or set()))
+
+    def _slot(self, name: str) -> Slot:
+        if name not in self.slots:
+            msg = "There is no such file yet. Drop one."
+            raise InvalidInputError(msg, "no-file", slot=name)
+        return self.slots[name]
+
+    # -- work -----------------------------------------------------------------------
+
+    def examine(self, slot: str) -> None:
+        """Start to look at a file: its columns, what they may be, its first rows."""
+        found = self._slot(slot)
+        like = self.slots["table"].fields if slot == "known" else {}
+
+        async def work() -> None:
+            about = {"file": found.file, "kind": slot, "like": like}
+            answer = await self.worker.do("examine", fields=found.fields, **about)
+            found.view = answer["result"]
+            found.fields = found.view.pop("fields")
+
+        self._start("examine", slot, work)
+
+    def demo(self) -> None:
+        """Start to make the table of the demo."""
+
+        async def work() -> None:
+            folder = str(self.incoming)
+            name = (await self.worker.do("demo", folder=folder))["result"]
+            for slot in SLOTS:
+                self.clear(slot)
+            self.take("table", self.incoming / name, name)
+
+        self._start("demo", "table", work)
+
+    def run(self, step: str, fields: Fields) -> None:
+        """Start the commands of a step; the page gives fields, the files are ours."""
+        commands = {"check": self._check, "fit": self._fit, "apply": self._apply}[step](
+            _checked(fields)
+        )
+
+        async def work() -> None:
+            lines, warned, result = [], [], {"files": [], "figures": []}
+            for command in commands:
+                answer = await self.worker.do("command", step=step, fields=command)
+                found = answer["result"]
+                lines.append(found.pop("line"))
+                warned += [x for x in answer["warnings"] if x not in warned]
+                made = [command.get("report"), command.get("output")]
+                result["files"] += [name for name in made if name]
+                result |= found
+            self.results[step] = result | {"lines": lines, "warnings": warned}
+
+        self._start(step, step, work)
+
+    def _check(self, fields: Fields) -> list[Fields]:
+        table = self._slot("table")
+        report = self._free(f"{_stem(table.file)}_report.html")
+        check = {"command": "check", "files": [table.file], "report": report}
+        return [check | table.fields | fields]
+
+    def _fit(self, fields: Fields) -> list[Fields]:
+        """Return what learns, judges other rows, and recalibrates the table."""
+        table = self._slot("table")
+        stem, share = _stem(table.file), fields.get("test_share")
+        learned = self._slot("known") if share is None else table
+        output = self._free(f"{stem}_recalibrator.json")
+        report = self._free(f"{stem}_before_after.html")
+        fit = {"command": "fit", "files": [learned.file], "output": output}
+        commands = [fit | learned.fields | fields]
+        if share is None:
+            check = {"command": "check", "files": [table.file], "report": report}
+            commands.append(check | table.fields | {"recalibrator": output})
+        else:
+            commands[0] |= {"report": report}
+        return [*commands, self._applied(table, output)]
+
+    def _apply(self, fields: Fields) -> list[Fields]:
+        new, source = self._slot("new"), fields.pop("source", "fit")
+        if source == "file":
+            recalibrator = self._slot("recalibrator").file
+        elif "fit" in self.results:
+            recalibrator = self.results["fit"]["files"][0]
+        else:
+            msg = "Nothing was learned yet. Recalibrate first, or drop a recalibrator."
+            raise InvalidInputError(msg, "not-fitted")
+        return [self._applied(new, recalibrator) | new.fields | fields]
+
+    def _applied(self, table: Slot, recalibrator: str) -> Fields:
+        ending = ENDING.search(table.file)
+        output = f"{_stem(table.file)}_recalibrated{ending[1] if ending else '.csv'}"
+        how = {name: table.fields[name] for name in READING if name in table.fields}
+        command = {"command": "apply", "recalibrator": recalibrator}
+        return command | {"files": [table.file], "output": self._free(output)} | how
+
+    def _start(self, what: str, place: str, work: Any) -> None:
+        """Begin to work, and keep what goes wrong under a name."""
+        if self.job is not None:
+            msg = f"Wait, or stop what is going on: {DOING[self.job.what]}."
+            raise BusyError(msg, "busy")
+        self.job = job = Job(what)
+        self.problems.pop(place, None)
+        self.results.pop(what, None)
+        self.revision += 1
+
+        async def working() -> None:
+            try:
+                await work()
+            except InvalidInputError as problem:
+                about = {"message": str(problem), "code": problem.code}
+                self.problems[place] = about | {"fields": problem.fields}
+            finally:
+                assert self.job is job
+                self.job = None
+                self.revision += 1
+
+        self._task = asyncio.create_task(working())
+
+    async def idle(self) -> None:
+        """Stop what is going on, and wait until it has ended."""
+        while self.job is not None and self._task is not None:
+            self.worker.stop()
+            await asyncio.wait([self._task])
+
+    async def end(self) -> None:
+        """Stop all work."""
+        await self.worker.end()
+        if self._task is not None:
+            with suppress(Exception):
+                await asyncio.wait_for(self._task, 1)
+
+
+def _stem(file: str) -> str:
+    """Return the name of a file without what tells its format.
+
+    >>> _stem("a.b.csv.gz"), _stem("table.json"), _stem("plain")
+    ('a.b', 'table', 'plain')
+    """
+    return ENDING.sub("", file) if ENDING.search(file) else PurePath(file).stem
+
+
+def _checked(fields: Fields) -> Fields:
+    """Refuse fields that are not the page's; commands check the others."""
+    if found := OURS & set(fields):
+        msg = f"A page cannot set {', '.join(sorted(found))}."
+        raise InvalidInputError(msg, "field")
+    return dict(fields)
