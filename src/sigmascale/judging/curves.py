@@ -1,0 +1,574 @@
+"""The curves that papers print: calibration, PIT, reliability and confidence.
+
+The *probability integral transform* (PIT) says where a truth lies in the distribution
+that was predicted for it: 0 at its lower end, 1/2 at the median, 1 at its upper end; of
+vectors it is the probability of the ball that reaches the truth. If distributions are
+right, PITs are uniform.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy import special, stats
+
+from .._support.checks import (
+    Floats,
+    Ints,
+    check_choice,
+    check_count,
+    check_fraction,
+    rng_from,
+)
+from .._support.render import Cells, Result
+from ..bins import bins_of, cut, cut_positions
+from ..distributions import Distributions
+from ..predictions import Predictions, check_predictions
+from .intervals import within_groups
+from .local import MIN_ROWS, GroupSums
+from .references import Squares, simulated_squares
+
+Curve = Literal["interval", "quantile"]
+Statistic = Literal["rmse", "mae"]
+
+SIMULATED = 2000  # calibration curves of calibrated sets, behind the band
+MOST_BINS = 20  # of a picture that nobody asked for more
+DRAWN = 20_000_000  # rows of simulated sets behind what is attainable, at most
+
+
+def claimed(p: Predictions) -> tuple[Distributions, Floats]:
+    """Return the distributions that rows claim, and the truths; u alone is normal."""
+    found = Distributions.normal(p) if p.distributions is None else p.distributions
+    return found, p.truth
+
+
+def depths_of(p: Predictions, kind: Curve) -> Floats:
+    """Return the lowest level at which the interval, or quantile, holds each truth."""
+    if kind == "quantile":
+        check_predictions(p, vectors=False)
+    distributions, truth = claimed(p)
+    pit = distributions.pit(truth)
+    return pit if kind == "quantile" or p.is_vector else np.abs(2 * pit - 1)
+
+
+def rows_in_effect(p: Predictions, values: Floats) -> int:
+    """Return how many independent rows of equal weight would tell as much."""
+    weights = np.ones(p.n_rows) if p.weights is None else p.weights
+    squares = float(np.sum(weights**2))
+    if p.groups is not None:
+        r = within_groups(values - values.mean(), p.groups)
+        by_group = np.bincount(p.groups, weights)
+        squares = (1 - r) * squares + r * float(np.sum(by_group**2))
+    return max(1, round(float(weights.sum()) ** 2 / squares))
+
+
+@dataclass(frozen=True)
+class CalibrationCurve(Result):
+    """Observed against nominal coverage, with the band of calibrated sets.
+
+    Attributes
+    ----------
+    level : array of shape (n_levels,)
+        Nominal coverage, from 0 to 1.
+    observed : array of shape (n_levels,)
+        The fraction of truths within the intervals of that level, or below its
+        quantiles.
+    low, high : array of shape (n_levels,)
+        Where the whole curve of a calibrated set of as many rows lies, with the
+        probability `confidence`.
+    kind : {"interval", "quantile"}
+        Whether central intervals or quantiles were counted.
+    confidence : float
+        Of the band.
+    """
+
+    level: Floats
+    observed: Floats
+    low: Floats
+    high: Floats
+    kind: Curve
+    confidence: float
+
+    @property
+    def area(self) -> float:
+        """The miscalibration area, between the curve and the diagonal.
+
+        Points are joined by straight lines; pieces that cross the diagonal count with
+        both their triangles.
+        """
+        left, right = self._off[:-1], self._off[1:]
+        both = np.abs(left) + np.abs(right)
+        # triangles of heights |left| and |right| share the width as their heights do
+        crossing = (left**2 + right**2) / np.where(both > 0, both, 1)
+        heights = np.where(left * right < 0, crossing, both)
+        return float(np.sum(heights) / (2 * left.size))
+
+    @property
+    def mean_absolute_error(self) -> float:
+        """The mean distance from the diagonal (MACE), over the levels."""
+        return float(np.mean(np.abs(self._off)))
+
+    @property
+    def root_mean_squared_error(self) -> float:
+        """The rms distance from the diagonal (RMSCE), over the levels."""
+        return float(np.sqrt(np.mean(self._off**2)))
+
+    @property
+    def is_within(self) -> bool:
+        """Whether the whole curve lies in the band, but for its ends at 0 and 1."""
+        inside = (self.low <= self.observed) & (self.observed <= self.high)
+        return bool(inside[1:-1].all())
+
+    @property
+    def _off(self) -> Floats:
+        return self.observed - self.level
+
+    def _cells(self) -> Cells:
+        columns = zip(self.level, self.observed, self.low, self.high, strict=True)
+        rows = [
+            (f"{level:.3f}", f"{observed:.3f}", f"[{low:.3f}, {high:.3f}]")
+            for level, observed, low, high in columns
+        ]
+        return ("nominal", "observed", "band"), rows
+
+
+def calibration_curve(
+    p: Predictions,
+    *,
+    n_levels: int = 100,
+    kind: Curve = "interval",
+    confidence: float = 0.95,
+) -> CalibrationCurve:
+    """Return observed against nominal coverage; best is the diagonal.
+
+    Below the diagonal, intervals hold less than they claim: the uncertainties are too
+    small, the model is overconfident. The band holds the whole curve of a calibrated
+    set, at all levels at once, so that leaving it anywhere is evidence.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. Those that have distributions
+        (:meth:`sigmascale.Recalibrator.apply`) are judged by these, others as normal.
+        Groups that resemble each other, and weights, make the band wider.
+    n_levels : int, default 100
+        Number of levels from 0 to 1.
+    kind : {"interval", "quantile"}, default "interval"
+        Whether to count the truths within central intervals (balls, of vectors) or
+        those below quantiles, which shows a bias, too.
+    confidence : float, default 0.95
+        The probability that the curve of a calibrated set lies in the band.
+
+    Returns
+    -------
+    CalibrationCurve
+
+    References
+    ----------
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263; the band:
+    T. Säilynoja, P.-C. Bürkner and A. Vehtari, Stat. Comput. 32, 32 (2022),
+    doi:10.1007/s11222-022-10090-6
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> error = np.random.default_rng(0).normal(size=1000)
+    >>> right = ss.Predictions(y_std=np.ones(1000), error=error)
+    >>> ss.scores.calibration_curve(right).is_within
+    True
+    >>> too_large = ss.Predictions(y_std=np.full(1000, 2.0), error=error)
+    >>> curve = ss.scores.calibration_curve(too_large, n_levels=11)
+    >>> round(float(curve.observed[5]), 2)
+    0.84
+    """
+    p = check_predictions(p)
+    levels = np.linspace(0, 1, check_count(n_levels, "n_levels", least=2))
+    counted: Any = check_choice(kind, "kind", get_args(Curve))
+    confidence = check_fraction(confidence, "confidence")
+    depths = depths_of(p, counted)
+    first = np.searchsorted(levels, depths)
+    counts = np.bincount(first, p.weights, minlength=levels.size)[: levels.size]
+    observed = np.cumsum(counts) / p.total
+    low, high = _band(rows_in_effect(p, depths), levels.size, confidence)
+    return CalibrationCurve(levels, observed, low, high, counted, confidence)
+
+
+@lru_cache(maxsize=16)
+def _band(n: int, n_levels: int, confidence: float) -> tuple[Floats, Floats]:
+    """Return the limits of the fractions of n uniform numbers, at all levels at once.
+
+    Simulated sets tell how unlikely, at its most unlikely level, the curve of a
+    calibrated set is: the limits at each level are the quantiles of that probability.
+    """
+    levels = np.linspace(0, 1, n_levels)
+    inner = levels[1:-1]
+    drawn = np.random.default_rng(0).multinomial(n, np.diff(levels), size=SIMULATED)
+    counts = np.cumsum(drawn, axis=1)[:, :-1]
+    below, above = special.bdtr(counts, n, inner), special.bdtrc(counts - 1, n, inner)
+    above = np.where(counts == 0, 1.0, above)
+    rarest = np.minimum(below, above).min(axis=1, initial=1.0)
+    tail = float(np.quantile(rarest, 1 - confidence, method="lower"))
+    low, high = levels.copy(), levels.copy()  # the ends are certain
+    low[1:-1] = stats.binom.ppf(tail, n, inner) / n
+    high[1:-1] = stats.binom.isf(tail, n, inner) / n
+    low.flags.writeable = high.flags.writeable = False  # they are kept
+    return low, high
+
+
+@dataclass(frozen=True)
+class PITHistogram(Result):
+    """How often truths lie in each part of their predicted distributions.
+
+    Attributes
+    ----------
+    edges : array of shape (n_bins + 1,)
+        From 0 to 1.
+    density : array of shape (n_bins,)
+        The share of rows in each bin, times the number of bins: 1 is uniform.
+    low, high : float
+        Where the densities of all bins of a calibrated set of as many rows lie, with a
+        probability of `confidence` or more.
+    n_rows : int
+        Size of the set.
+    confidence : float
+        Of the band.
+    """
+
+    edges: Floats
+    density: Floats
+    low: float
+    high: float
+    n_rows: int
+    confidence: float
+
+    @property
+    def is_within(self) -> bool:
+        """Whether all bins lie in the band."""
+        return bool(np.all((self.low <= self.density) & (self.density <= self.high)))
+
+    def _cells(self) -> Cells:
+        rows = [
+            (f"{left:.3f}", f"{density:.3f}", f"[{self.low:.3f}, {self.high:.3f}]")
+            for left, density in zip(self.edges, self.density, strict=False)
+        ]
+        return ("PIT from", "density", "band"), rows
+
+
+def pit_histogram(
+    p: Predictions, *, n_bins: int | None = None, confidence: float = 0.95
+) -> PITHistogram:
+    """Return the histogram of the probability integral transform; best is flat.
+
+    A U says that uncertainties are too small (overconfident), a hill that they are too
+    large, a slope that predictions are biased.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. Those that have distributions
+        (:meth:`sigmascale.Recalibrator.apply`) are judged by these, others as normal.
+        Groups that resemble each other, and weights, make the band wider.
+    n_bins : int, optional
+        Number of bins; by default at most 20, fewer for less than 1,000 rows.
+    confidence : float, default 0.95
+        The probability that all bins of a calibrated set lie in the band.
+
+    Returns
+    -------
+    PITHistogram
+
+    References
+    ----------
+    T. Gneiting, F. Balabdaoui and A. E. Raftery, J. R. Stat. Soc. B 69, 243 (2007),
+    doi:10.1111/j.1467-9868.2007.00587.x
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> error = np.random.default_rng(0).normal(size=1000)
+    >>> p = ss.Predictions(y_std=np.full(1000, 0.5), error=error)
+    >>> ss.scores.pit_histogram(p, n_bins=4).density.round(1)
+    array([1.6, 0.6, 0.5, 1.4])
+    """
+    p = check_predictions(p)
+    confidence = check_fraction(confidence, "confidence")
+    few = min(MOST_BINS, max(2, round(2 * p.n_rows ** (1 / 3))))
+    count = few if n_bins is None else check_count(n_bins, "n_bins")
+    distributions, truth = claimed(p)
+    pit = distributions.pit(truth)
+    counts, edges = np.histogram(pit, count, (0, 1), weights=p.weights)
+    n = rows_in_effect(p, pit)
+    tail = (1 - confidence) / 2 / count  # all bins at once, by Bonferroni
+    return PITHistogram(
+        edges=edges,
+        density=counts * (count / p.total),
+        low=float(stats.binom.ppf(tail, n, 1 / count)) * count / n,
+        high=float(stats.binom.isf(tail, n, 1 / count)) * count / n,
+        n_rows=p.n_rows,
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True)
+class ReliabilityDiagram(Result):
+    """The RMSE of bins of u against their root mean variance; best is the diagonal.
+
+    Attributes
+    ----------
+    rmv : array of shape (n_bins,)
+        Root mean variance: the root mean square of u in each bin.
+    rmse, low, high : array of shape (n_bins,)
+        Root mean squared error of each bin, and its confidence interval.
+    attainable_low, attainable_high : array of shape (n_bins,)
+        Between which limits the RMSE of a bin would lie, with the probability
+        `confidence`, if uncertainties were right and the z-scores those of the set.
+    n : array of int, shape (n_bins,)
+        Rows in each bin.
+    ence : float
+        The expected normalised calibration error of these bins.
+    attainable_ence : float
+        Its mean over calibrated sets.
+    confidence : float
+        Of all intervals.
+    """
+
+    rmv: Floats
+    rmse: Floats
+    low: Floats
+    high: Floats
+    attainable_low: Floats
+    attainable_high: Floats
+    n: Ints
+    ence: float
+    attainable_ence: float
+    confidence: float
+
+    def _cells(self) -> Cells:
+        rows = [
+            (f"{rmv:.4g}", f"{n}", f"{rmse:.4g}", f"[{low:.4g}, {high:.4g}]")
+            for rmv, n, rmse, low, high in zip(
+                self.rmv, self.n, self.rmse, self.low, self.high, strict=True
+            )
+        ]
+        return ("RMV", "rows", "RMSE", "interval"), rows
+
+
+def reliability_diagram(
+    p: Predictions,
+    *,
+    n_bins: int | None = None,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> ReliabilityDiagram:
+    """Return RMSE against root mean variance in bins of u; best is the diagonal.
+
+    Above the diagonal, uncertainties are too small (overconfident). A flat diagram says
+    that u does not tell large errors from small ones.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. If they have groups, intervals count groups rather than
+        rows; if they have weights, bins have equal weights. Of vectors, the root mean
+        square of the components counts.
+    n_bins : int, optional
+        Number of equal-size bins. By default they have 30 rows or more, and there are
+        at most 20.
+    confidence : float, default 0.95
+        Coverage of the intervals.
+    rng : int, Generator or None, default 0
+        Seed of the simulated sets that say what is attainable.
+
+    Returns
+    -------
+    ReliabilityDiagram
+
+    References
+    ----------
+    D. Levi et al., Sensors 22, 5540 (2022), doi:10.3390/s22155540; what is attainable:
+    P. Pernot, arXiv:2310.11978 (2023)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 2000)
+    >>> p = ss.Predictions(y_std=2 * u, error=rng.normal(scale=u))
+    >>> diagram = ss.scores.reliability_diagram(p, n_bins=4)
+    >>> (diagram.rmse / diagram.rmv).round(1)
+    array([0.5, 0.5, 0.5, 0.5])
+    """
+    p = check_predictions(p)
+    confidence, generator = check_fraction(confidence, "confidence"), rng_from(rng)
+    count = bins_of(n_bins, p.total)
+    count = min(count, MOST_BINS) if n_bins is None else count
+    (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
+    u2 = p.y_std**2
+    squares = GroupSums.of_bins(bins, p.e2, p.groups)
+    low, high = squares.moments_limits(confidence)
+    rmse, rmv = np.sqrt(squares.mean), np.sqrt(bins.means(u2))
+    draw = simulated_squares(p, Squares.of("empirical", p), generator)
+    sets = range(int(np.clip(DRAWN // p.n_rows, 50, 500)))
+    simulated = np.sqrt([bins.means(draw(1)[0] * u2) for _ in sets])
+    tail = (1 - confidence) / 2
+    attainable = np.quantile(simulated, (tail, 1 - tail), axis=0)
+    return ReliabilityDiagram(
+        rmv=rmv,
+        rmse=rmse,
+        low=np.sqrt(low),
+        high=np.sqrt(high),
+        attainable_low=attainable[0],
+        attainable_high=attainable[1],
+        n=bins.sizes,
+        ence=float(np.mean(np.abs(rmv - rmse) / rmv)),
+        attainable_ence=float(np.mean(np.abs(rmv - simulated) / rmv)),
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True)
+class ConfidenceCurve(Result):
+    """The error of what is left as the most uncertain rows are pruned.
+
+    Attributes
+    ----------
+    pruned : array of shape (n_points,)
+        Fraction of rows removed, from 0.
+    error : array of shape (n_points,)
+        The statistic of the remaining errors.
+    oracle : array of shape (n_points,)
+        The same when rows are removed by their true absolute error: the lowest curve.
+    reference, reference_low, reference_high : array of shape (n_points,)
+        Mean and interval of the curve for errors drawn from N(0, u), the
+        *probabilistic reference* that honest uncertainties of normal errors follow.
+    statistic : {"rmse", "mae"}
+        What is computed of the errors that are left.
+    """
+
+    pruned: Floats
+    error: Floats
+    oracle: Floats
+    reference: Floats
+    reference_low: Floats
+    reference_high: Floats
+    statistic: Statistic
+
+    @property
+    def relative(self) -> Floats:
+        """The curve divided by its first value, the error of all rows."""
+        first = self.error[0]
+        return self.error / first if first > 0 else np.zeros_like(self.error)
+
+    @property
+    def area_to_oracle(self) -> float:
+        """The mean distance from the oracle, as a share of the error of all rows.
+
+        It is known as AUCO. 0 would be the oracle, which knows the errors.
+        """
+        first = self.error[0]
+        return float(np.mean(self.error - self.oracle) / first) if first > 0 else 0.0
+
+    def _cells(self) -> Cells:
+        shown = np.linspace(0, self.pruned.size - 1, min(11, self.pruned.size))
+        rows = [
+            (
+                f"{self.pruned[i]:.0%}",
+                f"{self.error[i]:.4g}",
+                f"{self.oracle[i]:.4g}",
+                f"{self.reference[i]:.4g}",
+            )
+            for i in shown.astype(int)
+        ]
+        return ("pruned", self.statistic, "oracle", "reference"), rows
+
+
+def confidence_curve(
+    p: Predictions,
+    *,
+    statistic: Statistic = "rmse",
+    n_points: int = 100,
+    n_draws: int = 500,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> ConfidenceCurve:
+    """Return the confidence curve with its oracle and probabilistic reference.
+
+    A curve that falls steadily shows that large uncertainties go with large errors. It
+    does not depend on the scale of the uncertainties; its reference does.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. Of vectors, the root mean square of the components is
+        the error of a row.
+    statistic : {"rmse", "mae"}, default "rmse"
+        What is computed from the errors that are left.
+    n_points : int, default 100
+        Number of points: pruned fractions 0, 1/n_points, 2/n_points, ...
+    n_draws : int, default 500
+        Simulated sets behind the reference.
+    confidence : float, default 0.95
+        Coverage of the reference band.
+    rng : int, Generator or None, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    ConfidenceCurve
+
+    References
+    ----------
+    P. Pernot, arXiv:2206.15272 (2022); of the area to the oracle: G. Scalia et al.,
+    J. Chem. Inf. Model. 60, 2697 (2020), doi:10.1021/acs.jcim.9b00975
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 5, 1000)
+    >>> p = ss.Predictions(y_std=u, error=rng.normal(scale=u))
+    >>> curve = ss.scores.confidence_curve(p, n_draws=50)
+    >>> bool(curve.error[90] < 0.6 * curve.error[0])
+    True
+    """
+    p = check_predictions(p)
+    shown: Any = check_choice(statistic, "statistic", get_args(Statistic))
+    n_points = min(check_count(n_points, "n_points"), p.n_rows)
+    n_draws = check_count(n_draws, "n_draws")
+    tail, generator = (1 - check_fraction(confidence, "confidence")) / 2, rng_from(rng)
+    pruned = cut_positions(p.n_rows, n_points) / p.n_rows
+    weights = np.ones(p.n_rows) if p.weights is None else p.weights
+
+    def curve(size: Floats, order: Ints) -> Floats:
+        """Return the statistic of the first rows of an order, as fewer are kept."""
+        ends = np.cumsum(weights[order])
+        kept = np.searchsorted(ends, (1 - pruned) * ends[-1] - 1e-9 * ends[-1])
+        values = size[order] if shown == "mae" else size[order] ** 2
+        means = np.cumsum(weights[order] * values)[kept] / ends[kept]
+        return np.asarray(means if shown == "mae" else np.sqrt(means))
+
+    # in one bin, rows are sorted by u, and equal ones shuffled by a fixed rule
+    by_u, size = cut(p.changed(weights=None), 1, by=0)["u"].order, np.sqrt(p.e2)
+    squares = Squares("normal", p.dim)
+    simulated = np.array(
+        [
+            curve(np.sqrt(squares.draw(generator, (1, p.n_rows))[0]) * p.y_std, by_u)
+            for _ in range(n_draws)
+        ]
+    )
+    return ConfidenceCurve(
+        pruned=pruned,
+        error=curve(size, by_u),
+        oracle=curve(size, np.argsort(size)),
+        reference=simulated.mean(axis=0),
+        reference_low=np.quantile(simulated, tail, axis=0),
+        reference_high=np.quantile(simulated, 1 - tail, axis=0),
+        statistic=shown,
+    )

@@ -1,0 +1,331 @@
+"""Reference scores: what a perfectly calibrated set of the same shape would score.
+
+In a calibrated set the z-scores know nothing of the uncertainty and the features, so
+that simulated ones of one distribution show what finite bins leave of perfection. Rows
+that belong together are the exception: z-scores within groups resemble each other, and
+simulated ones do so as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy import sparse, special
+
+from .._support.checks import (
+    Floats,
+    check_choice,
+    check_count,
+    is_real,
+    rng_from,
+)
+from .._support.notices import warn
+from .._support.render import Cells, Result
+from ..bins import Bins, bins_of, check_ties, cut
+from ..exceptions import InvalidInputError, ZeroErrorBinWarning
+from ..predictions import Predictions, check_predictions
+from .intervals import within_groups
+from .student import fit_student
+
+Distribution = Literal["normal", "student_t", "empirical"]
+
+_BLOCK = 2**20  # z-scores drawn at a time, whatever the number of draws
+_QUANTILES = 2**17  # z-scores that stand for a distribution, where rows come in groups
+_LEAST_DF, _MOST_DF = 2.05, 1000.0  # of Student's t that is fitted to z-scores
+
+
+def named_scores(
+    nll: Any,
+    zms: Any,
+    s: Mapping[str, Any],
+    ence: Mapping[str, Any],
+    uce: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Return every score by its name; S_ada only where there are features.
+
+    Scores are numbers of one set, or arrays of many; local ones are by variable.
+    """
+    with np.errstate(divide="ignore"):
+        s_cal = np.abs(np.log(zms))
+    named = {"NLL": nll, "ZMS": zms, "S_cal": s_cal}
+    named |= {f"S_{name}": value for name, value in s.items()}
+    named["S_con"] = s_cal + s["u"]
+    if len(s) > 1:
+        named["S_ada"] = s_cal + sum(value for name, value in s.items() if name != "u")
+    named["S_tot"] = s_cal + sum(s.values())
+    named |= {f"ENCE_{name}": value for name, value in ence.items()}
+    return named | {f"UCE_{name}": value for name, value in uce.items()}
+
+
+def nll_of(z2: Any, log_u2: Any, dim: int) -> Any:
+    """Return the negative log-likelihood of normal errors in `dim` dimensions."""
+    return 0.5 * dim * (z2 + log_u2 + np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class ReferenceScores(Result):
+    """Scores of simulated, perfectly calibrated sets.
+
+    Attributes
+    ----------
+    distribution : str
+        What the z-scores were drawn from.
+    df : float or None
+        Degrees of freedom of Student's t, given or fitted.
+    draws : dict of str to array of shape (n_draws,)
+        Each simulated score, under the names of :func:`scorecard`.
+    """
+
+    distribution: str
+    df: float | None
+    draws: dict[str, Floats]
+
+    @property
+    def mean(self) -> dict[str, float]:
+        """The mean of each score: its target."""
+        return {name: float(values.mean()) for name, values in self.draws.items()}
+
+    @property
+    def sd(self) -> dict[str, float]:
+        """The standard deviation of each score from set to set."""
+        return {
+            name: float(v.std(ddof=min(1, v.size - 1)))
+            if np.isfinite(v).all()
+            else np.inf
+            for name, v in self.draws.items()
+        }
+
+    def p_value(self, name: str, score: float) -> float:
+        """Return the share of perfect sets that score as high as `score`, or higher."""
+        values = self.draws[name]
+        return float((1 + np.count_nonzero(values >= score)) / (1 + values.size))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the mean and standard deviation of each score."""
+        own = {"distribution": self.distribution, "df": self.df}
+        return own | {"mean": self.mean, "sd": self.sd}
+
+    def _cells(self) -> Cells:
+        sd = self.sd
+        rows = [(name, f"{v:.4g}", f"{sd[name]:.2g}") for name, v in self.mean.items()]
+        return ("score", "target", "sd"), rows
+
+
+def reference_scores(
+    p: Predictions,
+    *,
+    n_draws: int = 1000,
+    distribution: Distribution = "normal",
+    df: float | None = None,
+    n_bins: int | None = None,
+    ties: Any = None,
+    rng: int | np.random.Generator | None = 0,
+) -> ReferenceScores:
+    """Return the scores that perfectly calibrated errors would have: the targets.
+
+    Errors are simulated as u times z-scores of unit variance and scored like real
+    ones; rows are sorted once for all draws.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows; errors need not be known for "normal" without groups. Simulated sets are
+        scored with the same weights, and are as alike within groups as the rows are.
+    n_draws : int, default 1000
+        Number of simulated sets.
+    distribution : {"normal", "student_t", "empirical"}, default "normal"
+        Where z-scores come from: the normal distribution; Student's t scaled to unit
+        variance; or the set's own z-scores, resampled and rescaled to <Z²> = 1, the
+        target that a set with heavy tails can attain.
+    df : float, optional
+        Degrees of freedom of Student's t, above 2; by default fitted to the z-scores.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal values of a variable. By default the uncertainty.
+    rng : int, Generator or None, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    ReferenceScores
+
+    References
+    ----------
+    P. Pernot, arXiv:2310.11978 (2023)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> u = np.random.default_rng(0).uniform(1, 2, 5000)
+    >>> targets = ss.scores.reference_scores(ss.Predictions(y_std=u), n_draws=200)
+    >>> round(targets.mean["S_u"], 2)
+    0.16
+    """
+    p = check_predictions(p, errors=False, complete=True)
+    count, n_draws = bins_of(n_bins, p.total), check_count(n_draws, "n_draws")
+    check_choice(distribution, "distribution", get_args(Distribution))
+    bins = cut(p, count, ties=check_ties(ties, p))
+    squares = Squares.of(distribution, p, df)
+    return simulate_scores(p, bins, squares, n_draws, rng_from(rng))
+
+
+@dataclass(frozen=True, eq=False)
+class Squares:
+    """Where simulated z² of unit mean come from.
+
+    Attributes
+    ----------
+    name : str
+        "normal", "student_t" or "empirical".
+    dim : int
+        The dimension of vectors, of whose components z² is the mean.
+    pool : array or None
+        The squares that "empirical" ones are drawn from, of unit mean.
+    weights : array or None
+        How likely each of the pool is drawn, if not all are alike.
+    df : float or None
+        Degrees of freedom of Student's t.
+    """
+
+    name: Distribution
+    dim: int = 1
+    pool: Floats | None = None
+    weights: Floats | None = None
+    df: float | None = None
+
+    @classmethod
+    def of(cls, name: Distribution, p: Predictions, df: float | None = None) -> Squares:
+        """Return a distribution, with what it needs of the rows' own z-scores."""
+        if df is not None and not (is_real(df) and 2 < df < np.inf):
+            msg = f"`df` must be above 2, for a finite variance; found {df!r}."
+            raise InvalidInputError(msg)
+        if name == "normal":
+            return cls(name, p.dim)
+        if name == "student_t" and df is not None:
+            return cls(name, p.dim, df=float(df))
+        check_predictions(p)  # errors must be known
+        if not (mean := p.mean(p.z2)) > 0:
+            msg = "Errors must not be 0 in every row: z-scores have no distribution."
+            raise InvalidInputError(msg)
+        if name == "empirical":
+            return cls(name, p.dim, pool=p.z2 / mean, weights=p.weights)
+        check_predictions(p, vectors=False)
+        # with less than 2 there is no variance, and from 1000 on z is normal
+        fitted = fit_student(p.z, p.weights)[0]
+        return cls(name, p.dim, df=float(np.clip(fitted, _LEAST_DF, _MOST_DF)))
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
+        """Draw independent z², of unit mean."""
+        if self.pool is not None and self.weights is not None:
+            ends = np.cumsum(self.weights)
+            drawn = np.searchsorted(ends[:-1], ends[-1] * rng.random(shape), "right")
+            return np.asarray(self.pool[drawn])
+        if self.pool is not None:
+            return self.pool[rng.integers(self.pool.size, size=shape)]
+        z = rng.standard_normal((*shape, self.dim))
+        squares = np.asarray(np.multiply(z, z, out=z).mean(axis=-1))
+        if self.df is not None:  # a vector of Student's t has one χ² for all components
+            squares *= (self.df - 2) / rng.chisquare(self.df, shape)
+        return squares
+
+
+def simulated_squares(
+    p: Predictions, squares: Squares, rng: np.random.Generator
+) -> Callable[[int], Floats]:
+    """Return what draws the z² of several sets, a set a row.
+
+    With groups, each z² is the quantile, of its distribution, that a normal number has
+    in its own; the normal numbers of a group are correlated as much as those behind the
+    rows' own z² are.
+    """
+    if p.groups is None:
+        return lambda count: squares.draw(rng, (count, p.n_rows))
+    check_predictions(p)  # errors tell how alike rows of a group are
+    codes = p.groups
+    ordered = np.sort(squares.draw(rng, (1, _QUANTILES))[0])
+    levels = (np.arange(ordered.size) + 0.5) / ordered.size
+    own = np.interp(p.z2 / (p.mean(p.z2) or 1.0), ordered, levels)
+    # |x| of a normal number x at the level p has the square chi2(p)
+    own = special.chdtri(1, 1 - own)
+    # numbers with the correlation r have squares with the correlation r²
+    r = np.sqrt(within_groups(own - own.mean(), codes))
+    n_groups = int(codes.max()) + 1
+
+    def one() -> Floats:
+        x = np.sqrt(r) * rng.standard_normal(n_groups)[codes]
+        x += np.sqrt(1 - r) * rng.standard_normal(codes.size)
+        return np.asarray(np.interp(2 * special.ndtr(np.abs(x)) - 1, levels, ordered))
+
+    return lambda count: np.stack([one() for _ in range(count)])
+
+
+def simulate_scores(
+    p: Predictions,
+    bins: Mapping[str, Bins],
+    squares: Squares,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> ReferenceScores:
+    """Return the scores of simulated errors of checked rows, in the bins they have."""
+    u, variables = p.y_std, list(bins.values())
+    # One sparse product sums z² and u² z² over the bins of all variables at once.
+    gather = _gathering(u, variables)
+    sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
+    variances = (sum_u2 / sizes)[:, None]
+    log_u2 = 2 * p.mean(np.log(u))
+    cuts = np.cumsum([each.sizes.size for each in variables])[:-1]
+    block = max(1, min(64, _BLOCK // u.size))
+    draw = simulated_squares(p, squares, rng)
+    parts, silent = [], 0
+    for first in range(0, n_draws, block):
+        # a row of numbers per draw, so that block sizes do not matter
+        drawn = draw(min(block, n_draws - first))
+        local, mse = (x / sizes[:, None] for x in np.split(gather @ drawn.T, 2))
+        zms = np.array([p.mean(each) for each in drawn])
+        silent += int(np.count_nonzero((local == 0).any(axis=0)))
+        with np.errstate(divide="ignore"):
+            of_bins = [np.abs(np.log(local))]
+        of_bins += [np.abs(1 - np.sqrt(mse / variances)), np.abs(variances - mse)]
+        # scores at once: there may be as many bins as rows, and many draws
+        by_variable = [
+            {
+                name: x.mean(axis=0)
+                for name, x in zip(bins, np.split(each, cuts), strict=True)
+            }
+            for each in of_bins
+        ]
+        parts.append(named_scores(nll_of(zms, log_u2, p.dim), zms, *by_variable))
+    if silent:
+        warn(
+            f"{silent} of {n_draws} simulated sets have a bin in which all "
+            "errors are exactly 0: their scores S are infinite. Use fewer bins.",
+            ZeroErrorBinWarning,
+            stacklevel=3,
+        )
+    draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
+    return ReferenceScores(squares.name, squares.df, draws)
+
+
+def _gathering(u: Floats, variables: Sequence[Bins]) -> sparse.csc_array:
+    """Return the matrix that sums z², and then u² z², over the bins of variables."""
+    ends = np.cumsum([each.sizes.size for each in variables])
+    starts = ends - [each.sizes.size for each in variables]
+    rows = np.concatenate([each.order for each in variables])
+    bins = np.concatenate(
+        [each.codes + start for each, start in zip(variables, starts, strict=True)]
+    )
+    weights = np.concatenate(
+        [
+            np.ones(each.order.size) if each.weights is None else each.weights
+            for each in variables
+        ]
+    )
+    entries = np.concatenate([weights, weights * u[rows] ** 2])
+    places = np.append(bins, bins + ends[-1]), np.append(rows, rows)
+    return sparse.csc_array((entries, places), (2 * int(ends[-1]), u.size))

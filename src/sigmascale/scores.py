@@ -1,0 +1,787 @@
+"""Scores: numbers and curves that say how far uncertainties are from honest.
+
+Each function takes :class:`~sigmascale.Predictions`. Local scores cut the set into
+equal-size bins of a variable, the uncertainty itself (*consistency*) or an input
+feature (*adaptivity*), and average over the bins. Weights of the rows count; vectors
+are welcome wherever no sign is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ._support.checks import Floats, Ints, check_count, check_fraction, rng_from
+from ._support.notices import quiet, warn
+from ._support.progress import track
+from ._support.render import Cells, Result
+from ._support.text import shorten
+from .bins import Bins, bins_of, check_ties, cut
+from .exceptions import ZeroErrorBinWarning
+from .judging.curves import (
+    CalibrationCurve,
+    ConfidenceCurve,
+    Curve,
+    PITHistogram,
+    ReliabilityDiagram,
+    calibration_curve,
+    claimed,
+    confidence_curve,
+    pit_histogram,
+    reliability_diagram,
+)
+from .judging.local import (
+    MIN_ROWS,
+    IntervalSettings,
+    LocalZMS,
+    Method,
+    local_zms,
+    local_zms_of,
+)
+from .judging.references import (
+    ReferenceScores,
+    Squares,
+    named_scores,
+    nll_of,
+    reference_scores,
+    simulate_scores,
+)
+from .judging.tails import Tails, tails
+from .predictions import Predictions, check_predictions
+from .scaling import BinwiseScaling, IsotonicScaling, Scaling
+
+__all__ = [
+    "BinScan",
+    "CalibrationCurve",
+    "ConfidenceCurve",
+    "LocalZMS",
+    "PITHistogram",
+    "ReferenceScores",
+    "ReliabilityDiagram",
+    "Scorecard",
+    "Tails",
+    "calibration_curve",
+    "calibration_error",
+    "confidence_curve",
+    "coverage",
+    "crps",
+    "ence",
+    "energy_score",
+    "interval_score",
+    "local_calibration_error",
+    "local_zms",
+    "miscalibration_area",
+    "nll",
+    "pit_histogram",
+    "reference_scores",
+    "reliability_diagram",
+    "scan_bins",
+    "scorecard",
+    "sharpness",
+    "tails",
+    "uce",
+    "zms",
+]
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that a scorecard looks at
+MOST_DRAWS, DRAWN_ROWS = 200, 10_000_000  # of the targets beside a scorecard
+
+
+# -- scores of all rows ----------------------------------------------------------------
+
+
+def zms(p: Predictions) -> float:
+    """Return the mean squared z-score <Z²>, Z = error / uncertainty; best is 1.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors; of vectors, Z² is |E|² / (d u²).
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0, 2.0], error=[1.0, -1.0, 2.0])
+    >>> ss.scores.zms(p)
+    1.0
+    """
+    p = check_predictions(p)
+    return p.mean(p.z2)
+
+
+def nll(p: Predictions) -> float:
+    """Return the mean negative log-likelihood of normal errors; lower is better.
+
+    NLL = d (<Z²> + <ln u²> + ln 2π) / 2, where d is 1 or the dimension of vectors. It
+    rewards uncertainties that are right on average and, among these, the sharp ones.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. They are judged as normal with their u, even if they
+        have other distributions.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0], error=[1.0, -1.0])
+    >>> round(ss.scores.nll(p), 4)
+    1.4189
+    """
+    p = check_predictions(p)
+    return float(nll_of(p.mean(p.z2), 2 * p.mean(np.log(p.y_std)), p.dim))
+
+
+def calibration_error(p: Predictions) -> float:
+    """Return S_cal = abs(ln <Z²>), the error of average calibration; best is 0.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors.
+
+    References
+    ----------
+    P. Pernot, arXiv:2310.11978 (2023)
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0], error=[1.0, -1.0])
+    >>> ss.scores.calibration_error(p)
+    0.0
+    """
+    p = check_predictions(p)
+    return _mean_log(np.array([p.mean(p.z2)]))
+
+
+def sharpness(p: Predictions) -> float:
+    """Return the root mean squared uncertainty; of two calibrated ones, less is better.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows; errors need not be known.
+
+    References
+    ----------
+    V. Kuleshov, N. Fenner and S. Ermon, ICML (2018), arXiv:1807.00263
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> ss.scores.sharpness(ss.Predictions(y_std=[1.0, 7.0]))
+    5.0
+    """
+    p = check_predictions(p, errors=False)
+    return float(np.sqrt(p.mean(p.y_std**2)))
+
+
+# -- scores of distributions -----------------------------------------------------------
+
+
+def crps(p: Predictions) -> float:
+    """Return the mean continuous ranked probability score; lower is better.
+
+    Rows that have distributions (:meth:`sigmascale.Recalibrator.apply`) are judged by
+    these, others as normal: u [z (2 Φ(z) − 1) + 2 φ(z) − 1 / √π] with z = error / u, in
+    the unit of the error. It rewards what NLL does, and forgives large errors more.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors; of vectors, take :func:`energy_score`.
+
+    References
+    ----------
+    T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 359 (2007),
+    doi:10.1198/016214506000001437
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0], error=[0.0, 2.0])
+    >>> round(ss.scores.crps(p), 4)
+    0.8432
+    """
+    p = check_predictions(p, vectors=False)
+    distributions, truth = claimed(p)
+    return p.mean(distributions.crps(truth))
+
+
+def energy_score(p: Predictions) -> float:
+    """Return the mean energy score, <|X − y| − |X − X'| / 2>; lower is better.
+
+    X and X' are drawn from the distribution of a row. It is what the CRPS, which it
+    equals in one dimension, becomes for vectors.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors, vectors or numbers.
+
+    References
+    ----------
+    T. Gneiting and A. E. Raftery, J. Am. Stat. Assoc. 102, 359 (2007),
+    doi:10.1198/016214506000001437
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0], error=[[1.0, 0.0, 0.0]])
+    >>> round(ss.scores.energy_score(p), 3)
+    0.732
+    """
+    p = check_predictions(p)
+    distributions, truth = claimed(p)
+    one = distributions.energy_score if p.is_vector else distributions.crps
+    return p.mean(one(truth))
+
+
+def coverage(p: Predictions, *, level: float = 0.95) -> float:
+    """Return the share of truths within central intervals; best is `level`.
+
+    Intervals are those of the rows' distributions or, without these, ± u Φ⁻¹((1 +
+    level) / 2); of vectors, balls. Limits belong to an interval. The share is known as
+    the prediction interval coverage probability (PICP).
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors.
+    level : float, default 0.95
+        The share that intervals claim to hold.
+
+    References
+    ----------
+    A. Khosravi et al., IEEE Trans. Neural Netw. 22, 1341 (2011),
+    doi:10.1109/TNN.2011.2162110
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0, 1.0, 1.0], error=[0.5, -1.0, 1.5, 3.0])
+    >>> ss.scores.coverage(p)
+    0.75
+    """
+    p = check_predictions(p)
+    return _coverage(p, check_fraction(level, "level"))
+
+
+def _coverage(p: Predictions, level: float) -> float:
+    distributions, truth = claimed(p)
+    if p.is_vector:
+        return p.mean(distributions.contains(truth, level))
+    with quiet():  # of levels beyond the rows
+        low, high = distributions.interval(level).T
+    return p.mean((low <= truth) & (truth <= high))
+
+
+def interval_score(p: Predictions, *, level: float = 0.95) -> float:
+    """Return the mean interval score (Winkler's) of central intervals; less is better.
+
+    It is (high − low) + 2 / (1 − level) × the distance by which a truth lies outside.
+    It is proper: nothing beats the true quantiles at (1 ± level) / 2.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors; vectors have no such score.
+    level : float, default 0.95
+        The share of truths that intervals claim to hold.
+
+    References
+    ----------
+    R. L. Winkler, J. Am. Stat. Assoc. 67, 187 (1972),
+    doi:10.1080/01621459.1972.10481224; T. Gneiting and A. E. Raftery, ibid. 102, 359
+    (2007), doi:10.1198/016214506000001437
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0], error=[0.5, 3.0])
+    >>> round(ss.scores.interval_score(p, level=0.9), 2)
+    16.84
+    """
+    p, level = check_predictions(p, vectors=False), check_fraction(level, "level")
+    distributions, truth = claimed(p)
+    low, high = distributions.interval(level).T
+    outside = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
+    return p.mean(high - low + 2 / (1 - level) * outside)
+
+
+def miscalibration_area(
+    p: Predictions, *, n_levels: int = 100, kind: Curve = "interval"
+) -> float:
+    """Return the area between the calibration curve and the diagonal; best is small.
+
+    By default fractions are two-sided. K. Tran et al. count one-sided ones: that is
+    ``kind="quantile"``, which sees a bias, too.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors.
+    n_levels : int, default 100
+        Number of levels from 0 to 1, joined by straight lines.
+    kind : {"interval", "quantile"}, default "interval"
+        What the fractions count: truths within central intervals, or below quantiles.
+
+    References
+    ----------
+    K. Tran et al., Mach. Learn.: Sci. Technol. 1, 025006 (2020),
+    doi:10.1088/2632-2153/ab7e1a
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> error = np.random.default_rng(0).normal(size=10_000)
+    >>> p = ss.Predictions(y_std=np.full(10_000, 2.0), error=error)
+    >>> round(ss.scores.miscalibration_area(p), 3)
+    0.204
+    """
+    return calibration_curve(p, n_levels=n_levels, kind=kind).area
+
+
+# -- scores of bins --------------------------------------------------------------------
+
+
+def local_calibration_error(
+    p: Predictions, *, by: str | int = "u", n_bins: int | None = None, ties: Any = None
+) -> float:
+    """Return S_x, the mean over bins of abs(ln <Z²>); best is small but not 0.
+
+    A perfectly calibrated set does not reach 0 because bins are finite;
+    :func:`reference_scores` says what it would reach.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors.
+    by : str or int, default "u"
+        The column to bin by: the uncertainty (consistency), or a feature (adaptivity).
+        Numbers make equal-size bins, labels one bin each.
+    n_bins : int, optional
+        Number of bins. By default they have 30 rows or more, and there are at most 100.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal `by`. By default the uncertainty.
+
+    References
+    ----------
+    P. Pernot, arXiv:2310.11978 (2023)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 10_000)
+    >>> p = ss.Predictions(y_std=u, error=rng.normal(scale=u))
+    >>> round(ss.scores.local_calibration_error(p), 2)
+    0.12
+    """
+    return _local(p, by, n_bins, ties).s
+
+
+def ence(
+    p: Predictions, *, by: str | int = "u", n_bins: int | None = None, ties: Any = None
+) -> float:
+    """Return the expected normalised calibration error; best is small but not 0.
+
+    ENCE is the mean over bins of abs(RMV − RMSE) / RMV, with RMV² the mean variance
+    and RMSE² the mean squared error of the bin.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors.
+    by : str or int, default "u"
+        The column to bin by.
+    n_bins : int, optional
+        Number of bins. By default they have 30 rows or more, and there are at most 100.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal `by`. By default the uncertainty.
+
+    References
+    ----------
+    D. Levi et al., Sensors 22, 5540 (2022), doi:10.3390/s22155540
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[2.0, 2.0, 6.0, 6.0], error=[2.0, -2.0, 3.0, 3.0])
+    >>> ss.scores.ence(p, n_bins=2)
+    0.25
+    """
+    return _local(p, by, n_bins, ties).ence
+
+
+def uce(
+    p: Predictions, *, by: str | int = "u", n_bins: int | None = None, ties: Any = None
+) -> float:
+    """Return the uncertainty calibration error (error units squared); best is small.
+
+    UCE is the mean over bins of abs(MV − MSE), with MV the mean variance and MSE the
+    mean squared error of the bin. As ENCE, it is small but not 0 for a perfect set.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors.
+    by : str or int, default "u"
+        The column to bin by.
+    n_bins : int, optional
+        Number of bins. By default they have 30 rows or more, and there are at most 100.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal `by`. By default the uncertainty.
+
+    References
+    ----------
+    L. Frenkel and J. Goldberger, ISBI (2023), doi:10.1109/ISBI53787.2023.10230543
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[2.0, 2.0, 6.0, 6.0], error=[2.0, -2.0, 3.0, 3.0])
+    >>> ss.scores.uce(p, n_bins=2)
+    13.5
+    """
+    return _local(p, by, n_bins, ties).uce
+
+
+@dataclass(frozen=True)
+class _Local:
+    """The local scores of one variable, from the means of its bins."""
+
+    zms: Floats
+    mse: Floats
+    variance: Floats
+
+    @classmethod
+    def of(cls, p: Predictions, bins: Bins) -> _Local:
+        return cls(bins.means(p.z2), bins.means(p.e2), bins.means(p.y_std**2))
+
+    @property
+    def s(self) -> float:
+        return _mean_log(self.zms)
+
+    @property
+    def ence(self) -> float:
+        return float(np.mean(np.abs(1 - np.sqrt(self.mse / self.variance))))
+
+    @property
+    def uce(self) -> float:
+        return float(np.mean(np.abs(self.variance - self.mse)))
+
+
+def _local(p: Predictions, by: str | int, n_bins: Any, ties: Any) -> _Local:
+    p = check_predictions(p, complete=True)
+    count = bins_of(n_bins, p.total)
+    (bins,) = cut(p, count, by=by, ties=check_ties(ties, p)).values()
+    return _Local.of(p, bins)
+
+
+def _mean_log(zms: Floats) -> float:
+    """Return the mean of abs(ln <Z²>) over bins."""
+    silent = int(np.count_nonzero(zms == 0))
+    if silent:
+        warn(
+            f"All errors are exactly 0 in {silent} of {zms.size} bins: their |ln <Z²>| "
+            "and so the score are infinite. Use fewer bins.",
+            ZeroErrorBinWarning,
+            stacklevel=4,
+        )
+        return float("inf")
+    return float(np.mean(np.abs(np.log(zms))))
+
+
+# -- all of them -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scorecard(Result):
+    """All scores of one set; ``card["S_tot"]`` and ``card.to_dict()`` name them.
+
+    Attributes
+    ----------
+    n_rows, n_bins : int
+        Size of the set, and the number of bins asked for.
+    nll, zms : float
+        Average scores.
+    s, ence, uce : dict of str to float
+        Local scores by variable; "u" is the uncertainty.
+    crps : float
+        The mean CRPS of the distributions; of vectors, the energy score.
+    coverage : dict of float to float
+        The share of truths within central intervals, by what these claim to hold.
+    """
+
+    n_rows: int
+    n_bins: int
+    nll: float
+    zms: float
+    s: dict[str, float]
+    ence: dict[str, float]
+    uce: dict[str, float]
+    crps: float
+    coverage: dict[float, float]
+    _judged: tuple[Predictions, dict[str, Bins]]
+
+    @cached_property
+    def reference(self) -> ReferenceScores:
+        """What perfectly calibrated normal errors would score: the targets."""
+        p, bins = self._judged
+        n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWS))
+        rng = np.random.default_rng(0)
+        return simulate_scores(p, bins, Squares("normal", p.dim), n_draws, rng)
+
+    def to_dict(self) -> dict[str, float]:
+        """Return every score by its name; S_ada only where there are features."""
+        named = named_scores(self.nll, self.zms, self.s, self.ence, self.uce)
+        named["CRPS"] = self.crps
+        named |= {f"within_{100 * c:g}": share for c, share in self.coverage.items()}
+        return {name: float(value) for name, value in named.items()}
+
+    def __getitem__(self, name: str) -> float:
+        """Return one score by its name."""
+        return self.to_dict()[name]
+
+    def _cells(self) -> Cells:
+        targets = self.reference.mean | {
+            f"within_{100 * c:g}": c for c in self.coverage
+        }
+        rows = [
+            (name, f"{value:.4g}", f"{targets[name]:.4g}" if name in targets else "")
+            for name, value in self.to_dict().items()
+        ]
+        return ("score", "value", "if right"), rows
+
+
+def scorecard(
+    p: Predictions, *, n_bins: int | None = None, ties: Any = None
+) -> Scorecard:
+    """Return NLL, S_cal, CRPS, and S_x, ENCE_x, UCE_x for u and every feature.
+
+    Scores are numbers without intervals. They are the same whether rows belong together
+    or not; what such scores should be depends on it, see :func:`reference_scores`. The
+    table shows, beside each score, what normal errors with right u would score.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors, without missing features. A column of labels is scored
+        by label.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal values of a variable. By default the uncertainty.
+        The order of ties alone can move a score as much as many a ranking's margin.
+
+    Returns
+    -------
+    Scorecard
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u, mass = rng.uniform(1, 2, 10_000), rng.uniform(size=10_000)
+    >>> error = rng.normal(scale=u)
+    >>> p = ss.Predictions(y_std=u, error=error, features={"mass": mass})
+    >>> card = ss.scores.scorecard(p)
+    >>> round(card["S_mass"], 2), round(card["S_tot"], 2)
+    (0.11, 0.24)
+    """
+    p = check_predictions(p, complete=True)
+    count = bins_of(n_bins, p.total)
+    return scorecard_of(p, cut(p, count, ties=check_ties(ties, p)), count)
+
+
+def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecard:
+    """Return the scores of checked rows from bins, of which `n_bins` were asked."""
+    local = {name: _Local.of(p, each) for name, each in bins.items()}
+    return Scorecard(
+        n_rows=p.n_rows,
+        n_bins=n_bins,
+        nll=nll(p),
+        zms=p.mean(p.z2),
+        s={name: each.s for name, each in local.items()},
+        ence={name: each.ence for name, each in local.items()},
+        uce={name: each.uce for name, each in local.items()},
+        crps=energy_score(p),
+        coverage={level: _coverage(p, level) for level in COVERAGES},
+        _judged=(p, bins),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The scores and the local <Z²> of a set, both from the same bins."""
+
+    bins: dict[str, Bins]
+    scores: Scorecard
+    local: dict[str, LocalZMS]
+
+
+def measure(
+    p: Predictions,
+    n_bins: int,
+    settings: IntervalSettings,
+    rng: np.random.Generator,
+    *,
+    ties: Floats | None = None,
+) -> Measured:
+    """Cut checked rows into bins of u and every feature, once, and measure them."""
+    bins = cut(p, n_bins, ties=ties, min_size=MIN_ROWS)
+    local = local_zms_of(p, bins, settings, rng)
+    return Measured(bins, scorecard_of(p, bins, n_bins), local)
+
+
+# -- how many bins there should be -----------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BinScan(Result):
+    """Scores on the test set against the number of bins of the recalibrator.
+
+    Attributes
+    ----------
+    n_bins : array of shape (n_points,)
+        Numbers of bins.
+    scores : dict of str to array of shape (n_points,)
+        Each score, under the names of :func:`scorecard`.
+    valid, valid_low, valid_high : dict of str to array of shape (n_points,)
+        Fraction of valid bins of each variable, with its interval.
+    isotonic : Scorecard
+        Scores of isotonic regression, for reference.
+    isotonic_valid : dict of str to float
+        Its fractions of valid bins.
+    simulated_mean, simulated_sd : dict of str to array of shape (n_points,)
+        Scores that perfectly calibrated normal errors with the same uncertainties
+        would have.
+    """
+
+    n_bins: Ints
+    scores: dict[str, Floats]
+    valid: dict[str, Floats]
+    valid_low: dict[str, Floats]
+    valid_high: dict[str, Floats]
+    isotonic: Scorecard
+    isotonic_valid: dict[str, float]
+    simulated_mean: dict[str, Floats]
+    simulated_sd: dict[str, Floats]
+
+    def _cells(self) -> Cells:
+        names = ["NLL", "S_cal", *(f"S_{name}" for name in self.valid), "S_tot"]
+        rows = [
+            (str(n), *(f"{self.scores[name][i]:.3f}" for name in names))
+            for i, n in enumerate(self.n_bins)
+        ]
+        rows.append(("isotonic", *(f"{self.isotonic[name]:.3f}" for name in names)))
+        return ("bins", *(shorten(name, 11) for name in names)), rows
+
+
+def scan_bins(
+    calibration: Predictions,
+    test: Predictions,
+    *,
+    n_bins: Iterable[int] = range(2, 100),
+    by: str | int = "u",
+    score_bins: int | None = None,
+    method: Method = "bca",
+    n_draws: int = 1000,
+    rng: int = 0,
+) -> BinScan:
+    """Return test scores of bin-wise scaling against its number of bins.
+
+    The scan shows what the number of bins does. It looks at the test set, so that it is
+    no way to choose a number.
+
+    Parameters
+    ----------
+    calibration, test : Predictions
+        The set to fit on, and the set to score, with the same columns.
+    n_bins : iterable of int, default range(2, 100)
+        Numbers of bins to try.
+    by : str or int, default "u"
+        The column that is binned.
+    score_bins : int, optional
+        Number of bins of the local scores. By default they have 30 rows or more, and
+        there are at most 100.
+    method : {"bca", "moments"}, default "bca"
+        How intervals of the local <Z²> are made.
+    n_draws : int, default 1000
+        Simulated sets behind each point of the reference.
+    rng : int, default 0
+        Seed of the bootstrap and of the simulations.
+
+    Returns
+    -------
+    BinScan
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 4000)
+    >>> p = ss.Predictions(y_std=u, error=rng.normal(scale=u**2))
+    >>> first, second = p.take(np.arange(2000)), p.take(np.arange(2000, 4000))
+    >>> scan = ss.scores.scan_bins(first, second, n_bins=(2, 20), n_draws=20)
+    >>> bool(scan.scores["S_u"][1] < scan.scores["S_u"][0])
+    True
+    """
+    learned_from = check_predictions(calibration)
+    judged = check_predictions(test, complete=True)
+    numbers = [check_count(n, "n_bins") for n in n_bins]
+    count = bins_of(score_bins, judged.total, "score_bins")
+    settings = IntervalSettings.checked(method, 0.95, 1500)
+    n_draws = check_count(n_draws, "n_draws")
+
+    def measured(scaling: Scaling) -> tuple[Predictions, Measured]:
+        u = scaling.learn(learned_from).map.of_rows(judged)
+        rows = judged.changed(y_std=u, distributions=None)
+        # ties are told apart as before scaling, so that bins of features stay the same
+        ties = judged.y_std
+        return rows, measure(rows, count, settings, rng_from(rng), ties=ties)
+
+    found, references = [], []
+    for n in track(numbers, "scanning bin numbers", len(numbers)):
+        rows, each = measured(BinwiseScaling(by, n, prior_rows=0))
+        found.append(each)
+        normal = Squares("normal", rows.dim)
+        references.append(
+            simulate_scores(rows, each.bins, normal, n_draws, rng_from(rng))
+        )
+    isotonic = measured(IsotonicScaling())[1]
+    valid, low, high = (
+        _columns([{x: one(each) for x, each in f.local.items()} for f in found])
+        for one in (
+            lambda each: each.fraction_valid,
+            lambda each: each.fraction_interval[0],
+            lambda each: each.fraction_interval[1],
+        )
+    )
+    return BinScan(
+        n_bins=np.array(numbers),
+        scores=_columns([each.scores.to_dict() for each in found]),
+        valid=valid,
+        valid_low=low,
+        valid_high=high,
+        isotonic=isotonic.scores,
+        isotonic_valid={n: each.fraction_valid for n, each in isotonic.local.items()},
+        simulated_mean=_columns([each.mean for each in references]),
+        simulated_sd=_columns([each.sd for each in references]),
+    )
+
+
+def _columns(points: list[dict[str, float]]) -> dict[str, Floats]:
+    """Return the numbers of all points by name."""
+    return {name: np.array([each[name] for each in points]) for name in points[0]}
