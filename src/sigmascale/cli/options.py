@@ -26,6 +26,7 @@ from typing import (
     get_type_hints,
 )
 
+from .._support.files import parse_json
 from ..exceptions import InvalidInputError
 
 PASSED, FAILED, BAD_INPUT, DEFECT, CANNOT_TELL = 0, 1, 2, 3, 4
@@ -158,14 +159,13 @@ class Command:
         ['show', 'r.json']
         """
         if isinstance(found, str | bytes):
-            found = _object_of(found)
-        name = found.get("command")
+            found = parse_json(found)
+        rest = dict(found) if isinstance(found, dict) else {}
+        name = rest.pop("command", None)
         if name not in NAMES:
             refuse(f"`command` must be one of {', '.join(NAMES)}; found {name!r:.80}.")
         made = command(str(name))
-        hints, rest = get_type_hints(made), dict(found)
-        del rest["command"]
-        values = {}
+        hints, values = get_type_hints(made), {}
         for each in fields(made):
             if each.name in rest:
                 values[each.name] = _checked(
@@ -256,25 +256,6 @@ ORDER = {Uncertain: 1, Columns: 2, Reading: 3, Command: 4}  # in pages of help
 
 
 # -- JSON ------------------------------------------------------------------------------
-
-
-def _object_of(text: str | bytes) -> dict[str, Any]:
-    """Return the object of a JSON text, in which no key occurs twice."""
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(dict(pairs)) < len(pairs):
-            refuse("a key occurs twice in a JSON object.")
-        return dict(pairs)
-
-    try:
-        found = json.loads(text, object_pairs_hook=once)
-    except InvalidInputError:
-        raise
-    except (ValueError, RecursionError) as problem:
-        refuse(f"this is no JSON: {problem!s:.80}.")
-    if not isinstance(found, dict):
-        refuse("a JSON object is needed: the fields of a command.")
-    return found
 
 
 def _checked(each: Field[Any], hint: Any, value: Any) -> Any:

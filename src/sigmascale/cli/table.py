@@ -1,0 +1,474 @@
+"""A table whose columns have parts: one lazy frame, in memory if its rows are few.
+
+What is asked of its rows is an expression, so that rows in files and in memory are
+read, filtered, checked and counted by the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from .. import schema as parts
+from .._support.notices import rows_at, warn
+from .._support.progress import working
+from .._support.text import listed, quoted
+from ..exceptions import InvalidInputError, MissingFeatureWarning
+from ..predictions import Predictions
+from ..schema import Choice, Schema
+from .options import Reading, Uncertain, refuse
+from .tables import (
+    FAILURES,
+    OF_A_FILE,
+    PLACE,
+    UNTYPED,
+    about,
+    first_line,
+    named,
+    read,
+    row_of,
+)
+
+MISSING = ("", "na", "nan", "n/a", "null", "none", "-")
+LEAST_ROWS = 5  # fewer cannot show anything
+LOOKED_AT = 1000  # rows that tell which columns may hold numbers
+REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
+
+
+class Rows:
+    """A frame whose columns are numbers or text, as somebody asks for them."""
+
+    def __init__(self, frame: pl.LazyFrame, decimal: str) -> None:
+        self.frame, self.decimal = frame, decimal
+
+    @cached_property
+    def schema(self) -> pl.Schema:
+        """The types of its columns."""
+        return self.frame.collect_schema()
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What its columns are called."""
+        return [x for x in self.schema if x != PLACE]
+
+    def number(self, name: str) -> pl.Expr:
+        """Return a column as numbers; what is missing, or is none, is null."""
+        kind = self.schema[name]
+        if kind == pl.String:
+            text = pl.col(name).str.strip_chars()
+            if self.decimal == ",":  # a point would stand between thousands
+                pointed = text.str.contains(".", literal=True)
+                text = pl.when(~pointed).then(text.str.replace(",", ".", literal=True))
+            return text.cast(pl.Float64, strict=False).fill_nan(None)
+        if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null)):
+            refuse(f"column {quoted(name)} must hold numbers; it holds {kind}.")
+        return pl.col(name).cast(pl.Float64).fill_nan(None)
+
+    def no_number(self, name: str) -> pl.Expr:
+        """Return where a text is neither a number nor stands for a missing one."""
+        text = pl.col(name).str.strip_chars().str.to_lowercase()
+        return self.number(name).is_null() & ~text.is_in(MISSING)
+
+    def label(self, name: str) -> pl.Expr:
+        """Return a column as labels."""
+        kind = self.schema[name]
+        odd = kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration, pl.Time)
+        if odd or kind == pl.Datetime:
+            refuse(
+                f"column {quoted(name)} must hold labels or numbers; it holds {kind}. "
+                "Store text, or days."
+            )
+        return pl.col(name)
+
+    def numeric(self, names: Collection[str]) -> set[str]:
+        """Return which columns hold numbers: nothing else, and one at least."""
+        texts = [x for x in names if self.schema[x] == pl.String]
+        found = {x for x in names if self.schema[x].is_numeric()}
+        for rows in (self.frame.head(LOOKED_AT), self.frame):
+            bad = {f"bad {i}": self.no_number(x).any() for i, x in enumerate(texts)}
+            some = {
+                f"some {i}": self.number(x).is_not_null().any()
+                for i, x in enumerate(texts)
+            }
+            seen = rows.select(pl.len(), **bad, **some).collect(engine="streaming")
+            n_rows, row = seen["len"][0], seen.row(0, named=True)
+            texts = [
+                x
+                for i, x in enumerate(texts)
+                if not row[f"bad {i}"] and (row[f"some {i}"] or n_rows == LOOKED_AT)
+            ]
+            if not texts or n_rows < LOOKED_AT:
+                break
+        return found.union(texts)
+
+    def counting(self) -> list[str]:
+        """Return columns that begin as numbers of rows do: 0, 1, 2 or 1, 2, 3."""
+        head, found = self.frame.head(LOOKED_AT).collect(), []
+        for name in self.names:
+            if head[name].dtype == pl.String or head[name].dtype.is_integer():
+                whole = head[name].cast(pl.Int64, strict=False)
+                steps = whole.diff().drop_nulls()
+                starts = whole.len() > 2 and whole[0] in (0, 1)
+                if starts and not whole.has_nulls() and (steps == 1).all():
+                    found.append(name)
+        return found
+
+    def where(self, condition: str) -> pl.LazyFrame:
+        """Return the rows that meet a condition in SQL; a missing value meets none."""
+        try:
+            met = pl.sql_expr(condition)
+            used = list(dict.fromkeys(met.meta.root_names()))
+        except (*FAILURES, UnicodeError) as problem:
+            raise self._no_condition(condition, problem) from problem
+        for name in used:
+            parts.known(name, self.names, "--where")
+        numbers = self.numeric(used)
+        kept = {x: f"{PLACE} {i}" for i, x in enumerate(used)}
+        try:
+            lazy = self.frame.with_columns(pl.col(x).alias(y) for x, y in kept.items())
+            lazy = lazy.with_columns(self.number(x).alias(x) for x in numbers)
+            lazy = lazy.filter(met)
+            lazy = lazy.with_columns(pl.col(y).alias(x) for x, y in kept.items())
+            lazy = lazy.drop(kept.values())
+            n_rows = lazy.select(pl.len()).collect(engine="streaming").item()
+        except FAILURES as problem:
+            raise self._no_condition(condition, problem) from problem
+        if not n_rows:
+            refuse(f"--where {quoted(condition)} keeps no row.")
+        return lazy
+
+    def _no_condition(self, condition: str, problem: BaseException) -> Exception:
+        msg = (
+            f"--where {quoted(condition)} cannot be used: {first_line(problem)}. It is "
+            "a condition such as \"split = 'test' AND mass < 120\": numbers are "
+            "compared with numbers, text in single quotes with text. The columns are: "
+            f"{listed(self.names)}."
+        )
+        return InvalidInputError(msg, "condition", columns=self.names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """Files as one table, what its columns are, and how many rows can be used."""
+
+    files: tuple[str, ...]
+    command: Reading
+    rows: Rows
+    schema: Schema
+    kinds: set[str]
+    n_read: int = 0
+    n_rows: int = 0
+    dropped: int = 0
+    gaps: dict[str, int]
+
+    @classmethod
+    def open(
+        cls,
+        files: Sequence[str],
+        command: Reading,
+        was: Schema | None = None,
+        *,
+        errors: bool = True,
+        gaps: Collection[str] | None = (),
+        **changed: Any,
+    ) -> Table:
+        """Read files, find their columns, or those that `was` says, and check rows.
+
+        Features of `gaps`, or all of them if that is None, may be missing.
+        """
+        files = tuple(files)
+        with about(files), working("reading the table"):
+            frame, kinds = read(files, command.separator, command.most)
+            rows = Rows(frame, command.decimal)
+            choice = chosen(command, **changed)
+            if was is None:
+                asked = bool(choice.features or choice.all_features)
+                schema = parts.find(
+                    choice,
+                    rows.names,
+                    rows.numeric(rows.names) if asked else set(),
+                    rows.counting() if choice.all_features else (),
+                )
+            else:
+                schema = parts.remembered(was, choice, rows.names, errors=errors)
+            n_read = frame.select(pl.len()).collect(engine="streaming").item()
+            rows = _with_made(rows, schema)
+            if command.where is not None:
+                rows = Rows(rows.where(command.where), command.decimal)
+            found = cls(
+                files=files,
+                command=command,
+                rows=rows,
+                schema=schema,
+                kinds=kinds,
+                n_read=n_read,
+                gaps={},
+            )
+            return found._checked(gaps)
+
+    # -- columns as expressions --------------------------------------------------------
+
+    @cached_property
+    def uncertainty(self) -> pl.Expr:
+        """The uncertainty; of variances, the root."""
+        u = self.rows.number(self.schema.uncertainty)
+        return u.sqrt() if self.schema.is_variance else u
+
+    def inputs(self) -> dict[str, pl.Expr]:
+        """Return the uncertainty and the features, by name: numbers, or labels."""
+        found = {self.schema.uncertainty: self.uncertainty}
+        found |= {x: self.rows.number(x) for x in self.schema.numbers}
+        return found | {x: self.rows.label(x) for x in self.schema.labels}
+
+    def _used(self) -> dict[str, pl.Expr]:
+        """Return all columns that rows are made of, as numbers or as they are."""
+        schema, found = self.schema, self.inputs()
+        others = [*schema.error, schema.prediction, schema.weight]
+        found |= {x: self.rows.number(x) for x in others if x and x not in found}
+        if schema.groups and schema.groups not in found:
+            found[schema.groups] = self.rows.label(schema.groups)
+        if schema.time and schema.time not in found:
+            is_number = schema.time in self.rows.numeric([schema.time])
+            time = schema.time
+            found[time] = self.rows.number(time) if is_number else pl.col(time)
+        return found
+
+    # -- checks ------------------------------------------------------------------------
+
+    def _checked(self, gaps: Collection[str] | None) -> Table:
+        """Refuse values that cannot be used, and missing ones, or leave these out."""
+        schema, used = self.schema, self._used()
+        bad = self._bad()
+        sources = dict.fromkeys(schema.made_of or (schema.uncertainty,))
+        names = [x for x in (*sources, *used) if x in self.rows.names]
+        missing = {
+            x: (used[x] if x in used else self.rows.number(x)).is_null()
+            for x in dict.fromkeys(names)
+        }
+        optional = {x for x in schema.features if x not in schema.error}
+        optional &= optional if gaps is None else set(gaps)
+        optional = set() if self.command.drop_missing else optional - {schema.prediction}
+        lost = pl.any_horizontal(x for k, x in missing.items() if k not in optional)
+        counts = {f"bad {i}": x.sum() for i, (*_, x) in enumerate(bad)}
+        counts |= {f"gap {i}": x.sum() for i, x in enumerate(missing.values())}
+        seen = self.rows.frame.select(pl.len(), lost.sum().alias("lost"), **counts)
+        found = seen.collect(engine="streaming").row(0, named=True)
+        for i, (name, words, where) in enumerate(bad):
+            if found[f"bad {i}"]:
+                self._refuse(name, words, where, found[f"bad {i}"])
+        gap_counts = {x: found[f"gap {i}"] for i, x in enumerate(missing)}
+        return self._complete(found["len"], found["lost"], lost, gap_counts, optional)
+
+    def _bad(self) -> list[tuple[str, str, pl.Expr]]:
+        """Return columns, what may be wrong with them, and where it is."""
+        schema, rows = self.schema, self.rows
+        numbers = [*(schema.made_of or (schema.uncertainty,)), *schema.numbers]
+        numbers += [x for x in (*schema.error, schema.prediction, schema.weight) if x]
+        bad = []
+        for name in dict.fromkeys(x for x in numbers if x not in schema.made):
+            if rows.schema[name] == pl.String:
+                bad.append((name, "is not a number", rows.no_number(name)))
+            infinite = rows.number(name).is_infinite()
+            bad.append((name, "is infinite; a number must be finite", infinite))
+        u = rows.number(schema.uncertainty)
+        what = "a variance" if schema.is_variance else "an uncertainty"
+        judged = pl.lit(True)
+        if schema.weight:
+            weight = rows.number(schema.weight)
+            judged = weight > 0
+            negative = "is negative, and a weight cannot be"
+            bad.append((schema.weight, negative, weight < 0))
+        if schema.min_std is None:
+            negative = f"is negative, and {what} cannot be {REMEDY}"
+            bad.append((schema.uncertainty, negative, u < 0))
+            if schema.error:
+                zero = f"is no positive number, as {what} must be {REMEDY}"
+                bad.append((schema.uncertainty, zero, (u == 0) & judged))
+        return bad
+
+    def _refuse(self, name: str, words: str, where: pl.Expr, count: int) -> None:
+        """Refuse a column in which some values are bad; show the first of them."""
+        first = self.rows.frame.filter(where).select(PLACE, name).head(1).collect()
+        place, value = first.row(0)
+        code, decimal = "value", self.command.decimal
+        if words.endswith("a number") and decimal == "." and "," in str(value):
+            code, words = "decimal-comma", f"{words} (a decimal comma? Pass --decimal ,)"
+        elif words.endswith("a number") and decimal == "," and "." in str(value):
+            code, words = "decimal-point", "has a point, and --decimal , was passed"
+        more = "" if count == 1 else f" So are {count - 1} more."
+        counted = "of the sheet" if "excel" in self.kinds else "not counting the header"
+        raise InvalidInputError(
+            f"column {quoted(name)}, {row_of(place, self.files)} ({counted}): "
+            f"{quoted(value)} {words}.{more}",
+            code,
+            column=name,
+            row=place % OF_A_FILE,
+            count=count,
+        )
+
+    def _complete(
+        self,
+        n_rows: int,
+        n_lost: int,
+        lost: pl.Expr,
+        counts: dict[str, int],
+        optional: Collection[str],
+    ) -> Table:
+        """Return the rows in which nothing is missing that must be there."""
+        frame, judged = self.rows.frame, bool(self.schema.error)
+        shown = ", ".join(
+            f"{quoted(x)} {n}" for x, n in counts.items() if n and x not in optional
+        )
+        drop = self.command.drop_missing
+        if n_lost and not drop and (judged or n_lost == n_rows):
+            remedy = ", or leave these rows out with --drop-missing" if judged else ""
+            refuse(
+                f"{n_lost} of {n_rows} rows have missing values, by column: {shown}. "
+                f"Fill them in{remedy}.",
+                "missing-values",
+                rows=n_lost,
+                columns=counts,
+            )
+        dropped = n_lost if drop else 0
+        least, left = LEAST_ROWS if judged else 1, n_rows - dropped
+        if left < least:
+            found = "1 row" if left == 1 else f"{left} rows"
+            refuse(
+                f"{found} with all values: too few. At least {least} are needed.",
+                "few-rows",
+                rows=left,
+                least=least,
+            )
+        if n_lost and not dropped:
+            warn(
+                f"{n_lost} of {n_rows} rows get empty cells: values are missing, by "
+                f"column: {shown}.",
+                MissingFeatureWarning,
+            )
+        if dropped:
+            frame = frame.filter(~lost)
+        gaps = {x: n for x, n in counts.items() if n and x in optional}
+        rows = Rows(frame, self.command.decimal)
+        return replace(self, rows=rows, n_rows=left, dropped=dropped, gaps=gaps)
+
+    # -- rows --------------------------------------------------------------------------
+
+    @property
+    def is_large(self) -> bool:
+        """Whether rows stay in files, of which a sample is drawn."""
+        return self.n_rows > self.command.most
+
+    def predictions(self) -> Predictions:
+        """Return the rows, or a sample of very many, as everything takes them."""
+        schema, used = self.schema, self._used()
+        named_columns: dict[str, Any] = {
+            "y_std": schema.uncertainty,
+            "features": schema.features,
+            "labels": list(schema.labels),
+            "groups": schema.groups,
+            "weights": schema.weight,
+            "time": schema.time,
+            "min_std": schema.min_std,
+            "y_pred": schema.prediction,
+        }
+        if len(schema.error) == 2:
+            named_columns["y_true"] = schema.error[0]
+        else:
+            named_columns["error"] = schema.error[0]
+        frame = self.rows.frame
+        with about(self.files):
+            if self.is_large:
+                from ..frames import sample
+
+                n_rows, seed = self.command.most, getattr(self.command, "seed", 0)
+                lazy = frame.select(**used)
+                return sample(lazy, n_rows=n_rows, seed=seed, **named_columns)
+            table = frame.select(pl.col(PLACE), **used).collect()
+            with rows_at(table[PLACE].to_numpy() % OF_A_FILE):
+                return Predictions.from_frame(table.drop(PLACE), **named_columns)
+
+    @contextmanager
+    def told(self, p: Predictions | None = None) -> Iterator[None]:
+        """Name the files, and rows as these have them, in what the library says."""
+        places = None
+        if p is not None and not self.is_large:
+            places = self.rows.frame.select(PLACE).collect()[PLACE].to_numpy()
+            places = places % OF_A_FILE
+        with about(self.files), rows_at(places):
+            yield
+
+    # -- words -------------------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was taken from the files, for machines."""
+        one = {"file": self.files[0]} if len(self.files) == 1 else {}
+        return {
+            **(one or {"files": list(self.files)}),
+            "rows": self.n_rows,
+            "rows_read": self.n_read,
+            "where": self.command.where,
+            "dropped": self.dropped,
+            **({"missing": self.gaps} if self.gaps else {}),
+            **self.schema.to_dict(),
+        }
+
+    def __str__(self) -> str:
+        """Return what was taken from the files, in words."""
+        count = f"{self.n_rows:,} rows"
+        if self.command.where is not None:
+            count += f" of {self.n_read:,}, where {self.command.where}"
+        if self.is_large:
+            count += f", of which a sample of about {self.command.most:,} is taken"
+        facts = [count, str(self.schema)]
+        if self.dropped:
+            facts.append(f"{self.dropped} rows with missing values left out")
+        facts += [f"{x} is missing in {n} rows" for x, n in self.gaps.items()]
+        return f"{named(self.files)}: {'; '.join(facts)}."
+
+    def about_columns(self) -> list[str]:
+        """Return what was taken, and which columns nobody named, in sentences."""
+        schema, words = self.schema, [str(self)]
+        if schema.guessed:
+            words.append(f"Guessed from their names: {listed(schema.guessed)}.")
+        if schema.left_out:
+            names = listed(schema.left_out)
+            words.append(f"Left out, as their names say they are no features: {names}.")
+        if not schema.features and isinstance(self.command, Uncertain):
+            words.append("--feature COLUMN or --all-features would use features.")
+        return words
+
+
+def chosen(command: Any, **changed: Any) -> Choice:
+    """Return what the options of a command say of the columns."""
+    known = {x.name for x in fields(Choice)}
+    said = {x.name: getattr(command, x.name) for x in fields(command) if x.name in known}
+    return Choice(**(said | {"options": True} | changed))
+
+
+def _with_made(rows: Rows, schema: Schema) -> Rows:
+    """Return rows with prediction and uncertainty, where these are made of others."""
+    if not schema.made_of:
+        return rows
+    if taken := [x for x in schema.made if x in rows.names]:
+        refuse(f"there is a column {taken[0]!r} already, which is made. Rename it.")
+
+    def values(batch: pl.Series) -> pl.Series:
+        table = batch.struct.unnest().to_numpy().astype(float)
+        there = np.isfinite(table).all(axis=1)
+        both = np.full((2, len(table)), np.nan)
+        if there.any():
+            both[:, there] = schema.values(table[there])
+        made = zip(schema.made, both, strict=True)
+        return pl.DataFrame({x: pl.Series(y).fill_nan(None) for x, y in made}).to_struct()
+
+    kind = pl.Struct(dict.fromkeys(schema.made, pl.Float64))
+    sources = [rows.number(x).alias(x) for x in schema.made_of]
+    both = pl.struct(sources).map_batches(values, kind, is_elementwise=True)
+    made = [both.struct.field(x) for x in schema.made]
+    return Rows(rows.frame.with_columns(made), rows.decimal)

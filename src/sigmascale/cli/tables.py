@@ -1,0 +1,427 @@
+"""Tables in files: which formats there are, and how they are read and written.
+
+Text files are read as text, column by column: a value that nobody asks a number of is
+written back just as it was. Rows are known by their place: the number of the file, and
+the row in it, counted from 1 without the header; in a sheet, as the sheet counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import os
+import re
+import stat
+import sys
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import escape
+from os.path import realpath
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from .._support.files import is_utf8, parse_json, whole_file
+from .._support.text import listed, quoted
+from ..exceptions import InvalidInputError
+from .options import refuse
+
+KINDS = {
+    "csv": (".csv",),
+    "tsv": (".tsv", ".tab"),
+    "parquet": (".parquet", ".pq"),
+    "ipc": (".feather", ".arrow", ".ipc"),
+    "ndjson": (".jsonl", ".ndjson", ".json"),
+    "excel": (".xlsx",),
+}
+MAGIC = {b"PAR1": "parquet", b"ARROW1": "ipc", b"PK\x03\x04": "excel", b"{": "ndjson"}
+UNTYPED = ("csv", "tsv")  # these do not say what is a number
+STANDARD = "-"  # standard input or output
+HEAD = 1 << 16  # bytes of a file that are looked at before it is read
+TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
+PLACE = "place of the row"
+OF_A_FILE = 1 << 40  # places in one file
+FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
+Source = str | io.BytesIO
+
+
+def named(files: Sequence[str]) -> str:
+    """Return what to call files in a message.
+
+    >>> named(["a.csv"]), named(["a.csv", "b.csv"])
+    ('a.csv', 'a.csv, b.csv')
+    """
+    return listed(files, most=3)
+
+
+@contextmanager
+def about(files: Sequence[str]) -> Iterator[None]:
+    """Put the names of files in front of what is wrong with them, whoever finds it."""
+    try:
+        yield
+    except InvalidInputError as problem:
+        if not str(problem).startswith(tuple(f"{file}: " for file in files)):
+            problem.args = (f"{named(files)}: {problem}", *problem.args[1:])
+        raise
+    except FAILURES as problem:
+        msg = f"{named(files)}: cannot be read: {first_line(problem)}."
+        raise InvalidInputError(msg) from problem
+
+
+def first_line(problem: BaseException) -> str:
+    """Return what a library has to say, in one line and without the last stop."""
+    lines = str(problem).strip().splitlines() or [type(problem).__name__]
+    return lines[0].rstrip(".")[:200]
+
+
+def row_of(place: int, files: Sequence[str]) -> str:
+    """Return in words which row a place is.
+
+    >>> row_of(17, ["a.csv"]), row_of(OF_A_FILE + 3, ["a.csv", "b.csv"])
+    ('row 17', 'row 3 of b.csv')
+    """
+    number, row = divmod(place, OF_A_FILE)
+    return f"row {row}" + (f" of {files[number]}" if len(files) > 1 else "")
+
+
+def kind_of(path: str, head: bytes = b"") -> str:
+    """Return the format that a name, or else the first bytes of a file stand for."""
+    name = path.lower().removesuffix(".gz")
+    for kind, endings in KINDS.items():
+        if name.endswith(endings):
+            return kind
+    for magic, kind in MAGIC.items():
+        if head.startswith(magic):
+            return kind
+    first = head.split(b"\n", 1)[0]
+    return "tsv" if b"\t" in first and b"," not in first else "csv"
+
+
+def written_kind(path: str) -> str:
+    """Return the format that a file is written in by its name; ``-`` is CSV."""
+    if path == STANDARD:
+        return "csv"
+    kind, packed = kind_of(path, b"{?"), path.lower().endswith(".gz")
+    known = Path(path.lower().removesuffix(".gz")).suffix
+    if known not in sum(KINDS.values(), ()) or (
+        packed and kind in ("parquet", "ipc", "excel")
+    ):
+        endings = ", ".join(each[0] for each in KINDS.values())
+        refuse(
+            f"{path}: the ending of the name says no format that can be written. Use "
+            f"one of {endings}; text also with .gz."
+        )
+    return kind
+
+
+def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
+    """Refuse an output that is one of the inputs, or that has another's ending."""
+    if output == STANDARD:
+        return
+    if not output:
+        refuse("the name of a file to write is empty.")
+    if endings and not output.lower().endswith(endings):
+        refuse(f"{output}: is written as {endings[0][1:].upper()}. Name it so.")
+    for each in inputs:
+        if each != STANDARD and realpath(each) == realpath(output):
+            refuse(f"{output}: is what is read. Choose another name or folder.")
+
+
+# -- reading ---------------------------------------------------------------------------
+
+
+def read(
+    files: Sequence[str], separator: str | None, most: int
+) -> tuple[pl.LazyFrame, set[str]]:
+    """Return some files as one frame with the places of rows, and their kinds.
+
+    Those of up to `most` rows are in memory. All must have the same columns, of the
+    same types, but whole numbers may be real ones elsewhere.
+    """
+    twice = [x for x, n in Counter(map(realpath, files)).items() if n > 1]
+    if twice:
+        refuse(f"{Path(twice[0]).name}: is given twice; its rows would count twice.")
+    parts, kinds = [], set()
+    for number, file in enumerate(files):
+        with about([file]):
+            lazy, kind = _read(file, separator, most)
+        kinds.add(kind)
+        place = pl.col(PLACE).cast(pl.Int64) + number * OF_A_FILE
+        parts.append(lazy.with_columns(place))
+    first = parts[0].collect_schema()
+    for file, part in zip(files[1:], parts[1:], strict=True):
+        _check_alike(files[0], first, file, part.collect_schema())
+    if len(parts) == 1:
+        return parts[0], kinds
+    parts = [part.select(first.names()) for part in parts]
+    return pl.concat(parts, how="vertical_relaxed"), kinds
+
+
+def _check_alike(name: str, first: pl.Schema, other: str, its: pl.Schema) -> None:
+    """Refuse tables whose columns differ; one without a value has any type."""
+    both = [x for x in first if x in its and pl.Null not in (first[x], its[x])]
+    unlike = [
+        x
+        for x in both
+        if first[x] != its[x] and not (first[x].is_numeric() and its[x].is_numeric())
+    ]
+    differences = {
+        "lacks": [x for x in first if x not in its],
+        "also has": [x for x in its if x not in first],
+        "has other types in": unlike,
+    }
+    words = [f"{word} {listed(map(quoted, n))}" for word, n in differences.items() if n]
+    if words:
+        refuse(f"{other}: unlike {name}, it {' and '.join(words)}.")
+
+
+def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, str]:
+    """Return a file as a frame with places, in memory if it is small; and its kind."""
+    source, head = _source(path)
+    kind = kind_of(path, head)
+    if kind == "excel":
+        from .sheets import read_sheet
+
+        with _opened(source) as file:
+            return read_sheet(file), kind
+    mark = separator or ("\t" if kind == "tsv" else ",")
+    try:
+        lazy = _scan(kind, source, head, mark)
+        table = lazy.head(most + 1).collect(engine="streaming")
+        lazy = table.lazy() if table.height <= most else lazy
+        if kind in UNTYPED:
+            lazy = _without_blank_end(lazy, source, mark)
+        elif kind == "ndjson":
+            _check_lines(source)
+        if not lazy.select(pl.len()).collect(engine="streaming").item():
+            columns = listed(map(quoted, lazy.drop(PLACE).collect_schema().names()))
+            refuse(f"there are columns ({columns}), but no rows.")
+    except (InvalidInputError, MemoryError, OSError):
+        raise
+    except (Exception, pl.exceptions.PanicException) as problem:
+        what = first_line(problem)
+        if kind in UNTYPED:
+            what = _odd_row(source, mark) or what
+        elif kind == "ndjson":
+            _check_lines(source)
+        msg = f"cannot be read as {kind.upper()}: {what}. (Is it a whole file?)"
+        raise InvalidInputError(msg) from problem
+    return lazy, kind
+
+
+def _source(path: str) -> tuple[Source, bytes]:
+    """Return what to read, a path or unpacked bytes, and its first bytes."""
+    if "://" in path:  # Polars knows how to get there
+        return path, b""
+    if path != STANDARD and Path(path).is_dir():
+        refuse("is a folder. Name the files in it.")
+    if path == STANDARD:
+        content = sys.stdin.buffer.read()
+        whole = True
+    else:
+        with Path(path).open("rb") as file:
+            content = file.read(HEAD)
+            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
+            whole = not regular or not is_utf8(path) or content.startswith(b"\x1f\x8b")
+            content += file.read() if whole else b""
+    if content.startswith(b"\x1f\x8b"):
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as problem:
+            refuse(f"cannot be unpacked ({problem}). Is it a whole file?")
+    if not content.strip():
+        refuse(f"{'standard input' if path == STANDARD else 'the file'} is empty.")
+    return (io.BytesIO(content) if whole else path), content[:HEAD]
+
+
+def _scan(kind: str, source: Source, head: bytes, mark: str) -> pl.LazyFrame:
+    """Return a lazy frame with the places of its rows."""
+    if kind in UNTYPED:
+        names = _names(source, head, mark)
+        how: dict[str, Any] = {"infer_schema": False, "glob": False}
+        lazy = pl.scan_csv(source, separator=mark, **how)
+        lazy = lazy.rename(dict(zip(lazy.collect_schema().names(), names, strict=True)))
+    else:
+        how = {"infer_schema_length": None} if kind == "ndjson" else {}
+        path = escape(source) if isinstance(source, str) else source
+        path = source if isinstance(source, str) and "://" in source else path
+        lazy = getattr(pl, f"scan_{kind}")(path, **how)
+    if PLACE in lazy.collect_schema():
+        refuse(f"there is a column {PLACE!r}, a name that is needed. Rename it.")
+    return lazy.with_row_index(PLACE, offset=1)
+
+
+def _check_lines(source: Source) -> None:
+    """Refuse a line that is no JSON object, or one in which a key occurs twice."""
+    with _opened(source) as file:
+        for number, line in enumerate(filter(bytes.strip, file), start=1):
+            try:
+                found = parse_json(line)
+            except InvalidInputError as problem:
+                refuse(f"cannot be read as NDJSON: row {number}: {problem}")
+            if not isinstance(found, dict):
+                refuse(
+                    f"cannot be read as NDJSON: row {number} is no JSON object; there "
+                    "must be one a line."
+                )
+
+
+def _opened(source: Source) -> Any:
+    """Return a file to read from the start, and to close."""
+    if isinstance(source, str):
+        return Path(source).open("rb")
+    return io.BytesIO(source.getvalue())  # which copies nothing
+
+
+# -- delimited text --------------------------------------------------------------------
+
+
+def _as_text(source: Source) -> io.TextIOWrapper:
+    """Return a text in which bytes that are not UTF-8 are single characters."""
+    return io.TextIOWrapper(_opened(source), "utf-8-sig", "surrogateescape", newline="")
+
+
+def _not_utf8(cells: Sequence[str]) -> str:
+    """Return the first byte that is not UTF-8, in words, if there is one."""
+    marks = (mark for cell in cells for mark in cell if "\udc80" <= mark <= "\udcff")
+    return next((f"byte {ord(mark) - 0xDC00:#04x}" for mark in marks), "")
+
+
+def _names(source: Source, head: bytes, mark: str) -> list[str]:
+    """Return the names of columns; refuse a head that is no such text."""
+    if head.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in head:
+        refuse("is UTF-16 or no text at all. Save it as CSV in UTF-8.")
+    if b"\r" in head.rstrip(b"\r") and b"\n" not in head:  # it may end within "\r\n"
+        refuse("its lines end in carriage returns alone. Convert it: tr '\\r' '\\n'")
+    with _as_text(source) as text:
+        try:
+            rows = csv.reader(text, delimiter=mark, strict=True)
+            names = next((row for row in rows if row), [])
+        except csv.Error as problem:
+            refuse(
+                f"the names of the columns cannot be read: {problem}. Is a quote never "
+                "closed?"
+            )
+    if odd := _not_utf8(names):
+        refuse(f"the names of the columns are not UTF-8 ({odd}). {TO_UTF8}.")
+    if any('"' in name for name in names):
+        refuse(f"a quote is part of the names {listed(map(quoted, names))}. Rename it.")
+    refuse_twice(names)
+    other = [x for x in ";\t|," if x != mark and x in names[0]]
+    if len(names) == 1 and other:
+        comma = other[0] != "," and re.search(rb"\d,\d", head)
+        more = ", and --decimal , as commas stand in numbers" if comma else ""
+        typed = "$'\\t'" if other[0] == "\t" else f"'{other[0]}'"
+        refuse(
+            f"has one column, {quoted(names[0])}; its columns seem to be separated by "
+            f"{other[0]!r}. Pass --separator {typed}{more}.",
+            "separator",
+            separator=other[0],
+            decimal="," if comma else ".",
+        )
+    return names
+
+
+def refuse_twice(names: Sequence[str]) -> None:
+    """Refuse a name that more than one column has."""
+    repeated = [name for name, times in Counter(names).items() if times > 1]
+    if repeated:
+        refuse(f"more than one column has the name {listed(map(quoted, repeated))}.")
+
+
+def _without_blank_end(lazy: pl.LazyFrame, source: Source, mark: str) -> pl.LazyFrame:
+    """Return rows without blank lines at the end; refuse those that lack fields."""
+    columns = [x for x in lazy.collect_schema().names() if x != PLACE]
+    filled = ~pl.all_horizontal(pl.col(columns).is_null())
+    gaps = pl.col(columns[-1]).is_null() & filled  # where fields may be lacking
+    last = pl.col(PLACE).filter(filled).max()
+    seen = lazy.select(pl.len(), last, gaps.any().alias("gaps"))
+    n_rows, end, has_gaps = seen.collect(engine="streaming").row(0)
+    if has_gaps and len(columns) > 1 and "fields" in (odd := _odd_row(source, mark)):
+        refuse(f"{odd}.")
+    if (end or 0) < n_rows:
+        lazy = lazy.filter(pl.col(PLACE) <= (end or 0))
+    return lazy
+
+
+def _odd_row(source: Source, mark: str) -> str:
+    """Return what is wrong with a delimited text, and where; nothing if unknown."""
+    row, width, inner = -1, 0, 0
+    with _as_text(source) as text:
+        rows = csv.reader(text, delimiter=mark, strict=True)
+        try:
+            for cells in rows:
+                if not width and not cells:
+                    continue  # blank lines before the header
+                row += 1
+                width = width or len(cells)
+                if odd := _not_utf8(cells):
+                    return f"row {row} is not UTF-8 ({odd}). {TO_UTF8}"
+                if cells and len(cells) != width:
+                    return (
+                        f"row {row} has {len(cells)} fields; the header has {width} "
+                        "(rows are counted without it)"
+                    )
+                if not inner and any('"' in cell for cell in cells):
+                    inner = row
+        except csv.Error as problem:
+            open_quote = "end of data" in str(problem)
+            what = "a quote is never closed" if open_quote else problem
+            return f"row {row + 1}: {what}"
+    if inner:
+        return (
+            f"row {inner} has a quote within a field. Put the field into quotes, and "
+            "double those within it"
+        )
+    return ""
+
+
+# -- writing ---------------------------------------------------------------------------
+
+
+def write(
+    lazy: pl.LazyFrame, path: str, separator: str | None = None, decimal: str = "."
+) -> None:
+    """Write a table in the format of the file's name, whole or not at all."""
+    kind = written_kind(path)
+    for name, dtype in lazy.collect_schema().items():
+        odd = dtype == pl.Object or (
+            kind not in ("parquet", "ipc") and "Binary" in str(dtype)
+        )
+        if kind in (*UNTYPED, "excel"):
+            odd |= dtype.is_nested() or dtype == pl.Duration
+        if odd:
+            refuse(
+                f"{path}: cannot be written as {kind.upper()}, which has no place for "
+                f"{dtype}, as column {quoted(name)} holds. Drop it, or write .parquet."
+            )
+    how: dict[str, Any] = {}
+    if kind in UNTYPED:
+        how["separator"] = separator or ("\t" if kind == "tsv" else ",")
+        how["decimal_comma"] = decimal == ","
+    if path.lower().endswith(".gz"):
+        how |= {"compression": "gzip", "check_extension": False}
+    sink = getattr(lazy, f"sink_{'csv' if kind == 'tsv' else kind}", None)
+    try:
+        if path == STANDARD:
+            if (
+                getattr(sys.stdout, "name", "") == os.devnull
+            ):  # what stands for a closed one
+                refuse("-: standard output is closed. Name a file to write.")
+            sys.stdout.buffer.write(lazy.collect().write_csv(**how).encode())
+            sys.stdout.buffer.flush()
+            return
+        with whole_file(Path(path)) as part:
+            if sink is None:
+                from .sheets import write_sheet
+
+                write_sheet(lazy, part, path)
+            else:
+                sink(part, **how)
+    except FAILURES as problem:
+        msg = f"{path}: cannot be written as {kind.upper()} ({first_line(problem)})."
+        raise InvalidInputError(msg) from problem
