@@ -1,0 +1,1 @@
+"""Recalibrators in competition: ours, and those of others as their makers show them."""
