@@ -293,7 +293,8 @@ def make_molecules(n: int = 5000, *, seed: int = 0) -> Molecules:
     counts, rows = np.unique(_draw_atoms(n, rng), axis=0, return_inverse=True)
     rows = rows.reshape(-1)  # some versions of NumPy make it a column
     formula = np.array([_write_formula(atoms) for atoms in counts.tolist()])
-    mass, heteroatoms, group = (each[rows] for each in _described(formula))
+    mass, heteroatoms, group = _described(formula)
+    mass, heteroatoms, group = mass[rows], heteroatoms[rows], group[rows]
     u = 0.02 * np.exp(0.5 * rng.standard_normal(n))
     ln_factor = (
         -0.4 * np.log(u / 0.02)

@@ -214,7 +214,7 @@ class Predictions:
         weights: str | None = None,
         time: str | None = None,
         min_std: float | None = None,
-    ) -> Self:
+    ) -> Predictions:
         """Return the predictions of a table; columns with plain names find their part.
 
         Parameters
@@ -249,24 +249,24 @@ class Predictions:
         >>> ss.Predictions.from_frame(table, y_true="y")
         Predictions: 2 rows, true values known
         """
-        from .schema import read_frame
+        from .schema import Choice, of_frame
 
-        return cls(
-            **read_frame(
-                frame,
-                y_pred=y_pred,
-                y_std=y_std,
-                y_true=y_true,
-                error=error,
-                variance=variance,
-                features=features,
-                labels=labels,
-                groups=groups,
-                weights=weights,
-                time=time,
-            ),
+        every = isinstance(features, str) and features == "all"
+        choice = Choice(
+            error=error,
+            reference=y_true,
+            prediction=y_pred,
+            uncertainty=y_std,
+            variance=variance,
+            features=() if every else tuple(features),
+            labels=tuple(labels),
+            all_features=every,
+            groups=groups,
+            weight=weights,
+            time=time,
             min_std=min_std,
         )
+        return of_frame(frame, choice).read(frame)
 
     @classmethod
     def from_members(
@@ -298,29 +298,7 @@ class Predictions:
         >>> p.y_pred, p.y_std.round(2)
         (array([1.1, 2. ]), array([0.23, 0.3 ]))
         """
-        table = _finite_table(members, "members", (2, 3))
-        n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
-        if n_members < max(2, lost + 1):
-            msg = (
-                f"`members` must have at least {max(2, lost + 1)} columns, one a "
-                f"member; found shape {table.shape}."
-            )
-            raise InvalidInputError(msg)
-        if n_members < FEW_MEMBERS:
-            off = 100 / np.sqrt(2 * max(1, n_members - 1))
-            warn(
-                f"The spread of {n_members} members is off by some {off:.0f} % by "
-                "chance, row by row, and what they share it does not show at all: "
-                "recalibrate it.",
-                FewMembersWarning,
-                stacklevel=2,
-            )
-        with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
-            apart = table - table[:, :1]  # equal members have a spread of exactly 0
-            spread = apart.std(axis=1, ddof=lost)
-            if spread.ndim == 2:
-                spread = np.sqrt((spread**2).mean(axis=1))
-            return cls(table.mean(axis=1), spread, y_true=y_true, **others)
+        return cls(*of_members(members, ddof), y_true=y_true, **others)
 
     @classmethod
     def from_quantiles(
@@ -356,40 +334,7 @@ class Predictions:
         >>> p.y_pred, p.y_std.round(2)
         (array([2.]), array([1.01]))
         """
-        from scipy.special import ndtri
-
-        p = check_column(levels, "levels")
-        table = _finite_table(quantiles, "quantiles", (2,))
-        found = listed(f"{each:g}" for each in p)
-        if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
-            msg = f"`levels` must ascend, between 0 and 1; found {found}."
-            raise InvalidInputError(msg)
-        if table.shape[1] != p.size:
-            msg = (
-                f"`quantiles` must have a column for each of {p.size} levels; found "
-                f"shape {table.shape}."
-            )
-            raise InvalidInputError(msg)
-        pairs = [
-            (i, j)
-            for i in range(p.size)
-            for j in range(i)
-            if abs(p[i] + p[j] - 1) < _EQUAL
-        ]
-        if not pairs:
-            msg = (
-                "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
-                f"{found}."
-            )
-            raise InvalidInputError(msg)
-        high, low = max(pairs)
-        # the median, or the quantiles on both sides of it
-        after = int(p.searchsorted(0.5 - _EQUAL))
-        before = after if abs(p[after] - 0.5) < _EQUAL else after - 1
-        with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
-            u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
-            middle = table[:, [before, after]].mean(axis=1)
-        return cls(middle, u, y_true=y_true, **others)
+        return cls(*of_quantiles(levels, quantiles), y_true=y_true, **others)
 
     @classmethod
     def from_interval(
@@ -432,7 +377,7 @@ class Predictions:
     def _of(cls, **fields: Any) -> Self:
         """Return the predictions of fields that are known to be right."""
         new = cls.__new__(cls)
-        kept = dict.fromkeys(cls._FIELDS) | fields
+        kept: dict[str, Any] = dict.fromkeys(cls._FIELDS) | fields
         columns = tuple(_read_only(column) for column in kept["columns"])
         arrays = {k: v for k, v in kept.items() if isinstance(v, np.ndarray)}
         frozen = {name: _read_only(array) for name, array in arrays.items()}
@@ -711,6 +656,70 @@ def check_predictions(
     return p
 
 
+# -- other forms of a prediction and its uncertainty -----------------------------------
+
+
+def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
+    """Return the mean and the spread of an ensemble's members."""
+    table = _finite_table(members, "members", (2, 3))
+    n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
+    if n_members < max(2, lost + 1):
+        msg = (
+            f"`members` must have at least {max(2, lost + 1)} columns, one a "
+            f"member; found shape {table.shape}."
+        )
+        raise InvalidInputError(msg)
+    if n_members < FEW_MEMBERS:
+        off = 100 / np.sqrt(2 * max(1, n_members - 1))
+        warn(
+            f"The spread of {n_members} members is off by some {off:.0f} % by "
+            "chance, row by row, and what they share it does not show at all: "
+            "recalibrate it.",
+            FewMembersWarning,
+            stacklevel=3,
+        )
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        apart = table - table[:, :1]  # equal members have a spread of exactly 0
+        spread = apart.std(axis=1, ddof=lost)
+        if spread.ndim == 2:
+            spread = np.sqrt((spread**2).mean(axis=1))
+        return table.mean(axis=1), spread
+
+
+def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
+    """Return the middle of quantiles, and their width in units of a normal one."""
+    from scipy.special import ndtri
+
+    p = check_column(levels, "levels")
+    table = _finite_table(quantiles, "quantiles", (2,))
+    found = listed(f"{each:g}" for each in p)
+    if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
+        msg = f"`levels` must ascend, between 0 and 1; found {found}."
+        raise InvalidInputError(msg)
+    if table.shape[1] != p.size:
+        msg = (
+            f"`quantiles` must have a column for each of {p.size} levels; found "
+            f"shape {table.shape}."
+        )
+        raise InvalidInputError(msg)
+    pairs = [
+        (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < _EQUAL
+    ]
+    if not pairs:
+        msg = (
+            "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
+            f"{found}."
+        )
+        raise InvalidInputError(msg)
+    high, low = max(pairs)
+    # the median, or the quantiles on both sides of it
+    after = int(p.searchsorted(0.5 - _EQUAL))
+    before = after if abs(p[after] - 0.5) < _EQUAL else after - 1
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
+        return table[:, [before, after]].mean(axis=1), u
+
+
 # -- checks of what is given, one for each argument ------------------------------------
 
 
@@ -975,7 +984,7 @@ def _finite_table(values: Any, name: str, dimensions: tuple[int, ...]) -> Floats
         msg = f"`{name}` must be a table of rows; found shape {table.shape}."
         raise InvalidInputError(msg)
     found = as_floats(table, name)
-    bad = ~np.isfinite(found.reshape(len(found), -1)).all(axis=1)
+    bad = np.any(~np.isfinite(found.reshape(len(found), -1)), axis=1)
     must, remedy = "finite in all columns", "Drop these rows."
     refuse_values(bad, found, name, must, remedy, "not-finite")
     return found
