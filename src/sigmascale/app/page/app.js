@@ -137,7 +137,7 @@ function usable() {
 function tableStep() {
   const slot = state.slots.table;
   return [
-    dropZone("table", slot ? "Another table: " : "Drop a table with predictions, true values and uncertainties, or choose one", state, send, button("demo", "Take the demo", () => act("table", () => ask("POST", "api/demo")))),
+    dropZone("table", slot ? "Drop another table, or" : "Drop a table with predictions, true values and uncertainties", state, send, button("demo", "Take the demo", () => act("table", () => ask("POST", "api/demo")))),
     trouble("table"),
     slot && opened("table", state, settle),
     slot && slot.view && !usable() && trouble("table", "table", slot.view.problem || { message: "Say which column is the uncertainty, and which the error, or the true value and the prediction.", code: "column", fields: {} }),
@@ -206,7 +206,7 @@ function fitStep() {
       checkbox("bias", ui.fit.bias, "Correct the predictions, too, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
     ),
     el("div.options", {}, way(false, "Learn from this table, and judge by a share of it that is left out: "), share, way(true, "Learn from another file")),
-    second && [dropZone("known", state.slots.known ? "Another file instead: " : "Drop the file with known errors ", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
+    second && [dropZone("known", state.slots.known ? "Drop another file, or" : "Drop the file to learn from, or", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
     trouble("fit", second ? "known" : "table"),
     el("p", {}, button("fit", found ? "Recalibrate again" : "Recalibrate", () => run("fit", fields), { primary: true, disabled: Boolean(state.job || (second && !state.slots.known)) })),
     found && [verdict("fit", found), el("h3", {}, "What was learned"), el("p", {}, found.learned)],
@@ -222,12 +222,14 @@ function applyStep() {
   const way = (value, words) => el("label", {}, el("input", { type: "radio", name: "source", "data-key": `source ${value}`, checked: source === value, onchange: () => choose("apply", { source: value }) }), " ", words);
   const levels = String(ui.apply.quantiles || "").split(/[\s,;]+/).filter(Boolean).map((each) => (Number.isFinite(Number(each)) ? Number(each) : each));
   const fields = { source, ...(levels.length ? { quantiles: levels } : {}), ...(ui.apply.coverage ? { coverage: Number(ui.apply.coverage) || ui.apply.coverage } : {}) };
+  const drop = dropZone("new", state.slots.new ? "Drop another table, or" : "Drop predictions whose true values nobody knows yet, or", state, send);
+  if (!state.slots.new) return [drop, trouble("new", "new")];
   return [
-    dropZone("new", state.slots.new ? "Another table instead: " : "Drop predictions whose true values nobody knows yet ", state, send),
+    drop,
     trouble("new", "new"),
-    state.slots.new && opened("new", state, settle),
+    opened("new", state, settle),
     learned && el("div.options", {}, way("fit", "By what step 3 has learned"), way("file", "By a recalibrator from a file")),
-    source === "file" && [dropZone("recalibrator", state.slots.recalibrator ? "Another recalibrator instead: " : "Drop a recalibrator (JSON) ", state, send), trouble("recalibrator", "recalibrator"), state.slots.recalibrator && opened("recalibrator", state, settle)],
+    source === "file" && [dropZone("recalibrator", state.slots.recalibrator ? "Drop another recalibrator, or" : "Drop a recalibrator (JSON), or", state, send), trouble("recalibrator", "recalibrator"), state.slots.recalibrator && opened("recalibrator", state, settle)],
     el(
       "div.options",
       {},
@@ -235,7 +237,7 @@ function applyStep() {
       el("label", {}, "Quantiles ", input("quantiles", ui.apply.quantiles, (quantiles) => choose("apply", { quantiles }), { placeholder: "0.05, 0.5, 0.95" })),
     ),
     trouble("apply", "new"),
-    el("p", {}, button("apply", "Recalibrate these", () => run("apply", fields), { primary: true, disabled: Boolean(state.job || !state.slots.new || (source === "file" && !state.slots.recalibrator)) })),
+    el("p", {}, button("apply", "Recalibrate these", () => run("apply", fields), { primary: true, disabled: Boolean(state.job || (source === "file" && !state.slots.recalibrator)) })),
     found && [warned(found), table("First rows of the recalibrated table, the new columns first", found.head.columns, found.head.rows), el("p", {}, link(found.files[0]))],
   ];
 }

@@ -76,7 +76,7 @@ function withRole(roles, name, role) {
   return roles;
 }
 
-export function dropZone(slot, title, state, send, ...more) {
+export function dropZone(slot, words, state, send, ...more) {
   const accept = slot === "recalibrator" ? ".json" : ".csv,.tsv,.tab,.txt,.gz,.parquet,.pq,.feather,.arrow,.ipc,.jsonl,.ndjson,.json,.xlsx";
   const small = Boolean(state.slots[slot]) || slot !== "table";
   return el(
@@ -86,8 +86,9 @@ export function dropZone(slot, title, state, send, ...more) {
       ondragenter: (event) => event.currentTarget.classList.add("over"),
       ondragleave: (event) => event.currentTarget.classList.remove("over"),
     },
-    el("label", { for: `file-${slot}` }, title),
+    el("span", {}, words),
     el("input", { type: "file", id: `file-${slot}`, "data-key": `file ${slot}`, accept, onchange: (event) => event.target.files[0] && send(slot, event.target.files[0]) }),
+    el("label.button", { for: `file-${slot}` }, "Choose a file"),
     more,
     !small && el("p.hint", {}, `CSV, TSV, Parquet, Feather, JSON lines or Excel; up to ${bytes(state.largest)}.`),
   );

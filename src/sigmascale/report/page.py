@@ -1,0 +1,221 @@
+"""The report as one HTML page: results go into a template, and text stays text."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import scores
+from .._support.files import write_text
+from .._support.text import listed, quoted, visible
+from .._support.version import __version__
+from ..exceptions import InvalidInputError
+from ..judging import Validation, headline_after
+from .cautions import cautions
+from .tables import percent, score_rows, tail_rows
+
+# The sign, and the class of the page's style sheet. A word stands beside the sign.
+MARKS = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
+TITLE = "Are these uncertainties right?"
+
+
+def report_html(
+    before: Validation,
+    after: Validation | None = None,
+    *,
+    title: str = TITLE,
+    recalibrator: Any = None,
+) -> str:
+    """Return a report on the uncertainties of a set as one HTML page.
+
+    The page needs no network and no JavaScript, shows all pictures as inline SVG, and
+    can be read on a phone, on paper, in light and in dark. The same input gives the
+    same text.
+
+    Parameters
+    ----------
+    before : Validation
+        What :func:`sigmascale.validate` found of the predictions as they are.
+    after : Validation, optional
+        The same of these rows as a recalibrator makes them: the report then shows
+        before and after.
+    title : str, optional
+        The title.
+    recalibrator : Recalibrator, optional
+        What made them, fitted: the report says what it has learned.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> p = ss.datasets.make_molecules(300).predictions
+    >>> page = ss.report.report_html(ss.validate(p), title="As they came")
+    >>> page.startswith("<!DOCTYPE html>"), "As they came" in page
+    (True, True)
+    """
+    _check(before, after, title, recalibrator)
+    from . import pictures
+
+    last = after or before
+    stages = [before] if after is None else [before, after]
+    sketches = [pictures.forest(before, after), *pictures.along(before, after)]
+    drawn = pictures.draw([*sketches, *pictures.others(before, after)])
+    n_variables = len(last.rows.names)
+    page: str = _template().render(
+        title=title,
+        version=__version__,
+        marks=MARKS,
+        headline=before.headline if after is None else headline_after(before, after),
+        before=before,
+        after=after,
+        last=last,
+        stages=["value"] if after is None else ["before", "after"],
+        forest=drawn[0],
+        along=drawn[1 : len(sketches)],
+        others=drawn[len(sketches) :],
+        n_left_out=max(0, n_variables - pictures.MOST_VARIABLES),
+        facts=_facts(last),
+        within=_within(stages),
+        learned=_learned(recalibrator),
+        score_rows=score_rows(stages),
+        tail_rows=tail_rows(stages),
+        cautions=cautions(before, after, recalibrator),
+        tolerance=f"{last.tolerance:g}",
+        error_rate=percent(1 - last.confidence),
+        clusters=_clusters(last),
+    )
+    return page
+
+
+def write_report(
+    path: str | os.PathLike[str],
+    before: Validation,
+    after: Validation | None = None,
+    *,
+    title: str = TITLE,
+    recalibrator: Any = None,
+) -> None:
+    """Write the page of :func:`report_html` to a file, whole or not at all.
+
+    Parameters
+    ----------
+    path : path-like
+        Where to write; an existing file is replaced.
+    before, after, title, recalibrator
+        As for :func:`report_html`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> path = Path(tempfile.mkdtemp()) / "report.html"
+    >>> p = ss.datasets.make_molecules(300).predictions
+    >>> ss.report.write_report(path, ss.validate(p), title="As they came")
+    >>> path.stat().st_size > 10_000
+    True
+    """
+    page = report_html(before, after, title=title, recalibrator=recalibrator)
+    write_text(Path(path), page)
+
+
+def _check(before: Any, after: Any, title: Any, recalibrator: Any) -> None:
+    """Refuse what is no verdict, or a verdict on other rows."""
+    for name, found in (("before", before), ("after", after)):
+        if not isinstance(found, Validation) and not (name == "after" and not found):
+            msg = (
+                f"`{name}` must be what ss.validate returns; found "
+                f"{type(found).__name__}. Call ss.validate(p) first."
+            )
+            raise InvalidInputError(msg)
+    if not isinstance(title, str):
+        msg = f"`title` must be text; found {quoted(title)}."
+        raise InvalidInputError(msg)
+    if recalibrator is not None and not hasattr(recalibrator, "scale_"):
+        msg = f"`recalibrator` must be a fitted one; found {quoted(recalibrator)}."
+        raise InvalidInputError(msg)
+    if after is not None and not _same_rows(before.rows, after.rows):
+        msg = (
+            "`after` must be the verdicts on the rows of `before` with other "
+            "uncertainties; found other rows or features. Call ss.validate on p and on "
+            "recalibrator.apply(p)."
+        )
+        raise InvalidInputError(msg)
+    try:
+        for package in ("jinja2", "matplotlib"):
+            importlib.import_module(package)
+    except ImportError as problem:
+        msg = 'Reports need Matplotlib and Jinja2: pip install "sigmascale[cli]".'
+        raise ImportError(msg) from problem
+
+
+def _same_rows(before: Any, after: Any) -> bool:
+    if before.names != after.names or before.n_rows != after.n_rows:
+        return False
+    pairs = list(zip(before.columns[1:], after.columns[1:], strict=True))
+    if before.y_true is not None and after.y_true is not None:
+        pairs.append((before.y_true, after.y_true))  # errors change with the bias
+    return all(np.array_equal(np.sort(a), np.sort(b)) for a, b in pairs)
+
+
+def _template() -> Any:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        # called on all that goes into the page; Jinja escapes what comes out
+        finalize=lambda value: visible(value) if type(value) is str else value,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("page.html.jinja")
+
+
+def _facts(last: Validation) -> str:
+    """Return the size of the set, and by what it was judged, in a line."""
+    rows = last.rows
+    parts = [f"{rows.n_rows:,} rows"]
+    if rows.groups is not None:
+        parts.append(f"{int(rows.groups.max()) + 1:,} groups")
+    if rows.weights is not None:
+        parts.append(f"weighted ({rows.total:,.0f} rows in effect)")
+    parts.append(f"features: {listed(rows.names[1:], 20) or 'none'}")
+    parts.append(f"tolerance {last.tolerance:g}")
+    return " · ".join(parts)
+
+
+def _within(stages: list[Validation]) -> str:
+    """Return what ±1.96 u and the intervals that are claimed hold; it stands once."""
+    rows = [stage.rows for stage in stages]
+    if rows[0].is_vector:
+        return "Errors are vectors: balls take the place of intervals."
+    shares = [
+        float(each.mean((each.size <= 1.96).astype(float))) for each in rows
+    ]
+    words = f"±1.96 u holds {percent(shares[-1])} of the errors"
+    if len(shares) > 1:
+        words += f" ({percent(shares[0])} before)"
+    if rows[-1].distributions is not None:
+        held = percent(scores.coverage(rows[-1], level=0.95))
+        words += f"; the 95\u00a0% intervals of the learned distributions hold {held}"
+    return f"{words}."
+
+
+def _learned(recalibrator: Any) -> list[str]:
+    """Return what a recalibrator says of itself."""
+    return [] if recalibrator is None else recalibrator.describe().split("\n")
+
+
+def _clusters(last: Validation) -> str:
+    """Return what was taken to be independent."""
+    if last.rows.groups is not None:
+        return "Rows of a group were kept together; groups were taken as independent."
+    return "No groups were given: rows were taken as independent."

@@ -1,0 +1,166 @@
+"""The pictures of report and app; :mod:`sigmascale.plots` draws all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from .. import plots, scores
+from .._support.progress import track
+from ..judging import Validation
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SIZE = (4.5, 3.2)  # inches; text of 10 points is readable on a phone of that width
+MOST_VARIABLES = 12  # that are drawn, those at fault first
+BEFORE_AFTER = ({"color": plots.VERMILION}, {"color": plots.BLUE})
+NOT_VARIABLES = ("bias", "average", "joint", "coverage")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: SVG, what it is of, and what stands below it."""
+
+    name: str
+    title: str
+    caption: str
+    svg: str
+    size: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Sketch:
+    """A picture still to be drawn; `paint` draws on the axes `ax`."""
+
+    name: str
+    title: str
+    caption: str
+    paint: Callable[..., object]
+    size: tuple[float, float] = SIZE
+
+
+def draw(sketches: Iterable[Sketch], *, alone: bool = False) -> list[Picture]:
+    """Draw sketches as SVG for the inside of a page, or as files of their own."""
+    drawn = []
+    every = list(sketches)
+    with plots.drawing() as new_figure:
+        for number, sketch in enumerate(track(every, "drawing", len(every))):
+            figure = new_figure(sketch.size)
+            sketch.paint(ax=figure.subplots())
+            svg = plots.svg(
+                figure,
+                key=f"p{number}",
+                title=sketch.title,
+                description=sketch.caption,
+                alone=alone,
+            )
+            about = (sketch.name, sketch.title, sketch.caption)
+            drawn.append(Picture(*about, svg, sketch.size))
+    return drawn
+
+
+def forest(before: Validation, after: Validation | None) -> Sketch:
+    """Return the picture of all verdicts."""
+    last = after or before
+    caption = (
+        "The factor by which u should be multiplied, for each question: the worst "
+        f"estimate and the limits of all regions. Within the band, {1 / last.tolerance:.2g} "
+        f"to {last.tolerance:g}, u is right enough."
+    )
+    size = (5.2, 1.1 + 0.36 * len(last.verdicts))
+    return Sketch("", "Verdicts", caption, partial(plots.verdicts, before, after), size)
+
+
+def along(before: Validation, after: Validation | None) -> list[Sketch]:
+    """Return the pictures along variables, that at fault first."""
+    last = after or before
+    names = [name for name in last.verdicts if name not in NOT_VARIABLES]
+    first = at_fault(last)
+    names.sort(key=lambda name: (name != first, last.verdicts[name].answer != "no"))
+    found = []
+    for name in names[:MOST_VARIABLES]:
+        title = variable(name)
+        caption = last.verdicts[name].sentence
+        paint = partial(plots.local, before, name, after)
+        found.append(Sketch(name, title, caption, paint))
+    return found
+
+
+def at_fault(validation: Validation) -> str:
+    """Return the variable along which u is most wrong: pictures open on it."""
+    names = [name for name in validation.verdicts if name not in NOT_VARIABLES]
+
+    def how_wrong(name: str) -> tuple[bool, float]:
+        verdict = validation.verdicts[name]
+        worst = verdict.worst
+        off = 1.0 if worst is None else max(worst.estimate, 1 / worst.estimate)
+        return verdict.answer == "no", off
+
+    return max(names, key=how_wrong, default="u")
+
+
+def variable(name: str) -> str:
+    """Return what a variable is called in a sentence."""
+    return "uncertainty u" if name == "u" else name
+
+
+def others(before: Validation, after: Validation | None) -> list[Sketch]:
+    """Return what papers on uncertainty print, before and after in one picture."""
+    stages = [before] if after is None else [before, after]
+    rows = [stage.rows for stage in stages]
+    found: list[Sketch] = []
+
+    def add(title: str, words: str, make: Callable[[Any], Any], paint: Any) -> None:
+        results = [make(each) for each in rows]
+        found.append(Sketch("", title, words, partial(_together, results, paint)))
+
+    if not before.rows.is_vector:
+        add(
+            "Calibration curve",
+            "What central intervals hold against what they claim. Below the diagonal, "
+            "they are too narrow.",
+            scores.calibration_curve,
+            plots.calibration,
+        )
+        add(
+            "PIT histogram",
+            "Where truths lie in their predicted distributions: flat is right, a U is "
+            "too narrow, a slope is bias.",
+            scores.pit_histogram,
+            plots.pit,
+        )
+    add(
+        "Reliability diagram",
+        "The error against the uncertainty, in bins of u. Above the diagonal, u is "
+        "too small.",
+        scores.reliability_diagram,
+        plots.reliability,
+    )
+    add(
+        "Confidence curve",
+        "The error that is left as the most uncertain rows are removed: a curve that "
+        "falls steadily shows that large u goes with large errors.",
+        scores.confidence_curve,
+        plots.confidence_curve,
+    )
+    last = rows[-1]
+    caption = "Each error against its uncertainty, with what u claims."
+    found.append(Sketch("", "Errors", caption, partial(plots.errors, last)))
+    if last.y_pred is not None and not last.is_vector:
+        caption = "Predictions and truths with their 90 % intervals."
+        found.append(Sketch("", "Predictions", caption, partial(plots.intervals, last)))
+    return found
+
+
+def _together(results: list[Any], paint: Callable[..., object], ax: Axes) -> None:
+    """Draw a result of every stage in the same axes."""
+    if len(results) == 1:
+        paint(results[0], ax=ax)
+        return
+    for result, look, label in zip(
+        results, BEFORE_AFTER, ("before", "after"), strict=True
+    ):
+        paint(result, ax=ax, label=label, **look)

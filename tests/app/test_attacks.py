@@ -1,0 +1,460 @@
+"""Two hundred requests that nobody should make: the server tells nothing."""
+
+import gzip
+import http.client
+import io
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import zipfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+GOOD = b"E,u\n" + b"".join(b"%.2f,1.5\n" % ((i % 7 - 3) / 2) for i in range(40))
+PLACES = ["", "api/state", "static/app.js", "files/mine.csv", "all.zip"]
+SECRET = "secret_name.csv"
+
+
+@pytest.fixture(scope="module")
+def server(start, tmp_path_factory):
+    """A server that has a table, which is nobody else's business."""
+    with start(tmp_path_factory.mktemp("attacked"), "--largest", 1) as found:
+        assert found.put("table", GOOD, SECRET) == 200
+        yield found
+
+
+def is_well(server):
+    return server.state()["slots"]["table"]["file"] == SECRET
+
+
+HOSTS = [
+    *("evil.example", "evil.example:{port}", "127.0.0.1", "127.0.0.1:1", "localhost"),
+    *("LOCALHOST:1", "*", "null", "localhost.evil.example:{port}", "[::1]:1"),
+    *("127.0.0.1.evil.example:{port}", "127.0.0.1:{port}.evil", "0.0.0.0:{port}"),
+    *("127.0.0.2:{port}", "2130706433:{port}", "127.1:{port}", "evil@127.0.0.1:{port}"),
+    *("127.0.0.1:{port}@evil", "127.0.0.1:{port},evil"),
+]
+ORIGINS = [
+    *("http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1"),
+    *("http://localhost:{port}", "http://127.0.0.1:1", "http://[::1]:{port}"),
+    *("http://127.0.0.1:{port}.evil.example", "http://127.0.0.1:{port}/", "file://"),
+    *("chrome-extension://abc", "*", "http://127.0.0.1:{port},http://evil.example"),
+    *("HTTP://127.0.0.1:{port}", "http://0.0.0.0:{port}"),
+]
+TOKENS = [
+    *("x", "{token}x", "x{token}", "{short}", "{swapped}", "{token}%00", "%2e%2e"),
+    *(".", "..", "../{token}", "/{token}", "{token};", "{token}?", "{token}#", "*"),
+    *("%s", "null", "undefined", "00000000000000000000000000000000"),
+]
+ORDERS = [
+    *(b"", b"{", b"[]", b"null", b"1", b'"x"', b"\xff\xfe", b"[" * 100_000),
+    *(b'{"a":' * 10_000, b'{"files": ["/etc/passwd"]}', b'{"output": "../x"}'),
+    *(b'{"report": "/tmp/x.html"}', b'{"recalibrator": "../../x.json"}'),
+    *(b'{"command": "demo"}', b'{"where": NaN}', b'{"where": "\\ud800"}'),
+    b"x" * (1 << 20) + b"y",
+]
+PATHS = [
+    *("files/../../../etc/passwd", "files/..%2f..%2f..%2fetc%2fpasswd", "static/.."),
+    *("static/../page.html", "static/..%2f..%2fsite.py", "files//etc/passwd"),
+    *("files/%2fetc%2fpasswd", "files/secret_name.csv", "files/./secret_name.csv"),
+    *("files/uploads/secret_name.csv", "files/secret_name.csv%00.html", "files/"),
+    *("static/%2e%2e/%2e%2e/session.py", "files/..", "static/page.html", "..", "../"),
+    *("%2e%2e/", "api", "files/C:%5cboot.ini", "api/table/../../x", ".git/config"),
+    *("static/..%5c..%5csite.py", "files/%c0%ae%c0%ae/passwd", "files/figures/0.svg"),
+]
+METHODS = ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "FOO"]
+NAMES = [
+    *("", "x" * 3000, "../../evil.csv", "..%2f..%2fevil.csv", "%2fetc%2fevil.csv"),
+    *("-rf.csv", ".hidden", "%00.csv", "a%0d%0ab.csv", "con.csv", "%3Cscript%3E.csv"),
+    *("%F0%9F%92%A3", "..", ".", "numpy.py", "polars.py", "%ff%fe.csv"),
+    "sitecustomize.py",
+]
+
+
+def attacks(server):
+    """Return requests as pairs of words and a function that makes one."""
+    token, own = server.token, server.own
+    fill = {"port": server.port, "token": token, "short": token[:-1]}
+    fill["swapped"] = token.swapcase()
+    inside, found = f"/{token}", []
+
+    def add(words, method, path, body=None, **headers):
+        found.append((words, lambda: server.ask(method, path, body, **headers)))
+
+    for host in HOSTS:
+        name = host.format(**fill)
+        add(f"host {host}", "GET", f"{inside}/api/state", Host=name)
+    for origin in ORIGINS:
+        name = origin.format(**fill)
+        add(f"get from {origin}", "GET", f"{inside}/api/state", Origin=name)
+        add(f"post from {origin}", "POST", f"{inside}/api/demo", b"{}", Origin=name)
+        add(f"put from {origin}", "PUT", f"{inside}/api/table/known", GOOD, Origin=name)
+    for each in TOKENS:
+        path = f"/{each.format(**fill)}"
+        add(f"token {each}", "GET", f"{path}/api/state")
+        add(f"put, token {each}", "PUT", f"{path}/api/table/known", GOOD, **own)
+    for place in PLACES:
+        add(f"no token, {place}", "GET", f"/{place}")
+        add(f"a cookie, {place}", "GET", f"/{place}", Cookie=f"token={token}")
+        add(f"a header, {place}", "GET", f"/{place}", Authorization=token)
+    for site in ("cross-site", "same-site"):
+        add(f"fetched {site}", "GET", f"{inside}/", **{"Sec-Fetch-Site": site})
+    kind = {"Content-Type": "application/json", **own}
+    for body in ORDERS:
+        for place in ("fields/table", "run/check"):
+            words = f"{place} with {body[:20]!r}"
+            add(words, "POST", f"{inside}/api/{place}", body, **kind)
+    for place in ("fields/table", "run/check"):  # a form of another page
+        add(f"text to {place}", "POST", f"{inside}/api/{place}", b"{}", **own)
+    for step in ("demo", "watch", "../check", "__init__", "app"):
+        add(f"step {step}", "POST", f"{inside}/api/run/{step}", b"{}", **kind)
+    for path in PATHS:
+        add(f"path {path}", "GET", f"{inside}/{path}", **own)
+    for method in METHODS:
+        add(f"method {method}", method, f"{inside}/api/state", **own)
+        add(f"method {method}, no origin", method, f"{inside}/api/demo")
+    for name in NAMES:
+        path = f"{inside}/api/table/x?name={name}"
+        add(f"upload to nowhere as {name[:9]}", "PUT", path, GOOD, **own)
+    big = b"1" * ((1 << 20) + 1)
+    for slot in ("table", "new", "known"):
+        path = f"{inside}/api/table/{slot}?name=big.csv"
+        add(f"oversized, {slot}", "PUT", path, big, **own)
+        add(f"oversized in chunks, {slot}", "PUT", path, iter([big] * 3), **own)
+        add(f"no origin, {slot}", "PUT", path, GOOD)
+        add(f"a form, {slot}", "POST", path, b"a=b", **own)
+    for length in ("-1", "99999999999999999999", "abc"):
+        lying = {"Content-Length": length, **own}
+        add(f"length {length}", "PUT", f"{inside}/api/table/new", b"", **lying)
+    add("a long header", "GET", "/", **{"X-Long": "x" * 100_000})
+    add("a long path", "GET", f"{inside}/{'x' * 60_000}")
+    return found
+
+
+def test_two_hundred_attacks_are_refused_disclose_nothing_and_leave_no_file(server):
+    every = attacks(server)
+    assert len(every) >= 200, len(every)
+    assert len({words for words, _ in every}) == len(every)
+    before = server.files
+    assert any("secret_name" in file for file in before)
+    for words, attack in every:
+        try:
+            status, headers, body = attack()
+        except (http.client.HTTPException, OSError, ValueError):
+            continue  # the line was cut, or Python itself refuses to ask
+        assert status >= 300, (words, status)
+        assert status != 500, words
+        assert b"secret" not in body, words
+        assert b"Traceback" not in body, words
+        assert str(server.temporary).encode() not in body, words
+        if status == 403:
+            policy = {name.lower(): value for name, value in headers.items()}
+            assert "default-src 'none'" in policy["content-security-policy"], words
+            assert server.token.encode() not in body, words
+    assert server.files == before
+    assert is_well(server)
+
+
+def raw(server, *pieces, wait):
+    """Send bytes as they are; return what comes back until the line is cut."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=wait) as line:
+        try:
+            for piece in pieces:
+                line.sendall(piece)
+            found = b""
+            while more := line.recv(65536):
+                found += more
+        except (TimeoutError, ConnectionError):
+            return b""
+        return found
+
+
+def head(server, slot, length):
+    return (
+        f"PUT /{server.token}/api/table/{slot}?name=cut.csv HTTP/1.1\r\n"
+        f"Host: 127.0.0.1:{server.port}\r\nOrigin: http://127.0.0.1:{server.port}\r\n"
+        f"Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    ).encode()
+
+
+def eventually(found, patience=60):
+    """Wait until something is so."""
+    stop = time.monotonic() + patience
+    while not found():
+        assert time.monotonic() < stop
+        time.sleep(0.05)
+
+
+def test_truncated_uploads_leave_no_file(server):
+    before = server.files
+    for slot in ("table", "new", "known"):
+        with socket.create_connection(("127.0.0.1", server.port)) as line:
+            line.sendall(head(server, slot, 1000) + GOOD[:50])
+            eventually(lambda: server.files != before)  # it has begun to arrive
+        eventually(lambda: server.files == before)
+    assert is_well(server)
+
+
+def test_a_body_that_does_not_arrive_keeps_no_other_out(server):
+    with socket.create_connection(("127.0.0.1", server.port)) as line:
+        line.sendall(head(server, "new", len(GOOD)) + GOOD[:50])
+        eventually(lambda: any("incoming" in file for file in server.files))
+        assert server.put("new", GOOD, "next.csv") == 200
+        line.sendall(GOOD[50:])  # what comes too late does not replace it
+        assert b" 409 " in line.recv(1000).split(b"\r\n")[0]
+    assert server.state()["slots"]["new"]["file"] == "next.csv"
+    server.order("DELETE", "api/table/new")
+    assert is_well(server)
+
+
+def test_requests_that_are_no_http_do_no_harm(server):
+    for pieces in (
+        [b"\0" * 1000],
+        [b"GET / HTTP/9.9\r\n\r\n"],
+        [b"GET " + b"x" * 200_000],
+        [b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"],  # TLS
+        [b"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"],
+        [f"GET /{server.token}/ HTTP/1.1\r\n\r\n".encode()],  # no host
+    ):
+        assert b" 200 " not in raw(server, *pieces, wait=2).split(b"\r\n")[0]
+    assert is_well(server)
+
+
+def packed(kind):
+    """Return a file of a few kilobytes that holds many megabytes."""
+    buffer = io.BytesIO()
+    if kind == "csv.gz":
+        with gzip.GzipFile(fileobj=buffer, mode="wb") as file:
+            file.write(b"E,u\n" + b"0.0,1.0\n" * 4_000_000)
+    else:
+        with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("xl/worksheets/sheet1.xml", bytes(64_000_000))
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["csv.gz", "xlsx"])
+def test_a_file_that_is_too_large_unpacked_is_refused(server, kind):
+    body, before = packed(kind), server.files
+    assert len(body) < 1 << 20
+    assert server.put("new", body, f"bomb.{kind}") == 413
+    assert "new" not in server.state()["slots"]
+    assert server.files == before
+
+
+def test_fifty_uploads_at_once_leave_one_table(server):
+    def upload(number):
+        return server.put("new", GOOD, f"number{number}.csv")
+
+    with ThreadPoolExecutor(50) as pool:
+        answers = list(pool.map(upload, range(50)))
+    assert set(answers) <= {200, 409}
+    assert 200 in answers
+    assert sum("number" in file for file in server.files) == 1
+    server.order("DELETE", "api/table/new")
+    assert not any("number" in file for file in server.files)
+    assert is_well(server)
+
+
+def test_names_of_files_cannot_leave_the_folder_nor_be_imported(server):
+    others = set(server.files)
+    for name in NAMES:
+        assert server.put("known", GOOD, name) == 200
+        (found,) = set(server.files) - others
+        assert found.startswith("uploads/")
+        assert found.count("/") == 1
+        assert len(found) < 100
+    state = server.run("examine/known")  # by a process that starts among such names
+    assert state["slots"]["known"]["view"]["rows"] == 40
+    server.order("DELETE", "api/table/known")
+
+
+def test_every_answer_has_a_strict_policy(server):
+    for place in ("", "static/app.js", "static/app.css", "api/state", "nowhere"):
+        _, headers, _ = server.ask("GET", f"/{server.token}/{place}")
+        policy = headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in {name.lower() for name in headers}
+
+
+def listening(port):
+    """Return the addresses that a port is listened on, as Linux tells them."""
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            local, state = line.split()[1], line.split()[3]
+            address, number = local.split(":")
+            if int(number, 16) == port and state == "0A":
+                found.add(address)
+    return found
+
+
+def test_only_the_loopback_interface_is_listened_on(server):
+    assert listening(server.port) == {"0100007F"}
+
+
+def test_the_folder_is_private_and_gone_at_the_end(start, tmp_path):
+    with start(tmp_path) as server:
+        assert oct(server.folder.stat().st_mode)[-3:] == "700"
+        server.put("table", GOOD)
+        assert server.files == ["uploads/a.csv"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def children(process):
+    found = []
+    for status in Path("/proc").glob("[0-9]*/status"):
+        try:
+            if f"PPid:\t{process.pid}\n" in status.read_text():
+                found.append(int(status.parent.name))
+        except OSError:  # it has just ended
+            continue
+    return found
+
+
+def test_what_a_killed_server_leaves_is_removed_by_the_next_one(start, tmp_path):
+    with start(tmp_path) as server:
+        server.put("table", GOOD)
+        server.ask("GET", f"/{server.token}/")  # the page starts the worker
+        eventually(lambda: children(server.process))
+        workers = children(server.process)
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait(60)
+        left = server.folder
+        assert (left / "uploads" / "a.csv").exists()
+        # the worker ends with its server
+        eventually(lambda: not any(Path(f"/proc/{each}").exists() for each in workers))
+    with start(tmp_path) as first:
+        assert not left.exists()
+        with start(tmp_path) as second:  # one that lives is left alone
+            assert len(list(tmp_path.glob("sigmascale-app-*"))) == 2
+            assert first.state()["slots"] == second.state()["slots"] == {}
+
+
+def test_servers_that_start_at_once_do_not_remove_each_other_s_folder(tmp_path):
+    code = (
+        "from sigmascale.app.server import private_folder\n"
+        "for _ in range(200):\n"
+        "    with private_folder() as folder:\n"
+        "        (folder / 'a').write_text('a')\n"
+        "        assert (folder / 'a').read_text() == 'a'\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    every = [subprocess.Popen(command, env=environment) for _ in range(3)]
+    assert [each.wait(120) for each in every] == [0, 0, 0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_others_and_of_no_server_stay(tmp_path):
+    kept = [tmp_path / "sigmascale-app-x", tmp_path / f"sigmascale-app-{os.getpid()}-x"]
+    for path in kept:
+        path.mkdir()
+    (tmp_path / "sigmascale-app-999999999-link").symlink_to(tmp_path)
+    code = (
+        "from sigmascale.app.server import private_folder\n"
+        "with private_folder(): pass"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True)
+    assert len(list(tmp_path.iterdir())) == 3
+    assert all(path.exists() for path in kept)
+
+
+def test_a_table_can_be_named_at_the_start_and_stays_where_it_is(start, tmp_path):
+    path = tmp_path / "mine[1].csv"
+    path.write_bytes(GOOD)
+    (tmp_path / "t").mkdir()
+    with start(tmp_path / "t", path) as server:
+        assert server.run("examine/table")["slots"]["table"]["view"]["rows"] == 40
+        server.order("DELETE", "api/table/table")
+        assert server.state()["slots"] == {}
+    assert path.read_bytes() == GOOD
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        (["nowhere.csv"], "nowhere.csv"),
+        (["--host", "0.0.0.0"], "--host"),
+        (["--host", "203.0.113.7"], "203.0.113.7"),
+    ],
+)
+def test_what_cannot_be_served_is_refused(options, match, sigmascale):
+    done = sigmascale("app", "--no-browser", *options)
+    assert done.code == 2
+    assert match in done.err
+    assert done.out == ""
+
+
+def test_a_port_that_is_taken_is_told(server, sigmascale):
+    done = sigmascale("app", "--no-browser", "--port", server.port)
+    assert done.code == 2
+    assert "--port" in done.err
+
+
+def test_the_server_itself_loads_no_table_and_no_statistics():
+    code = (
+        "import sys, sigmascale.app.server; "
+        "print(*{'polars', 'scipy', 'sklearn', 'numpy', 'matplotlib'} & {*sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.strip() == ""
+
+
+def test_unfinished_headers_of_strangers_do_not_keep_the_owner_out(server):
+    def line():
+        found = socket.create_connection(("127.0.0.1", server.port))
+        found.sendall(b"GET / HTTP/1.1\r\nHost:")
+        return found
+
+    lines = [line() for _ in range(250)]
+    try:
+        assert is_well(server)
+    finally:
+        for each in lines:
+            each.close()
+
+
+@pytest.mark.parametrize("seconds", [0.01, 0.1, 0.2])
+def test_an_interrupt_during_the_start_prints_no_traceback(seconds):
+    code = (
+        "import os, signal, sys, threading; from sigmascale.__main__ import main; "
+        "sys.argv = ['sigmascale', 'app', '--no-browser']; "
+        f"stop = lambda: os.kill(os.getpid(), signal.SIGINT); "
+        f"threading.Timer({seconds}, stop).start(); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode in (0, 130)
+    assert "Traceback" not in done.stderr
+
+
+def test_a_request_that_breaks_off_prints_nothing(tmp_path):
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    command = [sys.executable, "-m", "sigmascale", "app", "--no-browser"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    app = subprocess.Popen(command, text=True, env=environment, **pipes)
+    address = urlsplit(app.stdout.readline().strip())
+    broken = (
+        f"POST {address.path}api/run/check HTTP/1.1\r\nHost: {address.netloc}\r\n"
+        f"Origin: http://{address.netloc}\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", address.port), timeout=60) as line:
+        line.sendall(broken.encode())
+        line.shutdown(socket.SHUT_WR)
+        while line.recv(1000):
+            pass
+    app.terminate()
+    assert "Traceback" not in app.communicate(timeout=60)[1]
