@@ -105,7 +105,7 @@ docs: $(VENV)/.installed-docs  ## install and build the documentation, examples 
 paper: $(VENV)/.installed-cli  ## compute the page of the paper anew; needs SIGMASCALE_QM9
 	@$(BIN)/python -m pip install --quiet "cma>=4.0"
 	@$(ONE_THREAD) $(BIN)/python -m paper \
-		--data "$${SIGMASCALE_QM9:?names no folder with the QM9 files}" --out docs/paper
+		--data "$${SIGMASCALE_QM9:?names no folder with the QM9 files}" --out paper/results
 
 review: $(VENV)/.installed-dev  ## install and check the repository, and the forms of its files
 	@$(BIN)/python -m repo_review .
