@@ -288,10 +288,10 @@ def find(
     Schema
     """
     for part in ("groups", "weight", "time"):
-        _known(getattr(choice, part), names, choice.called(part))
+        known(getattr(choice, part), names, choice.called(part))
     for part in ("features", "labels", "exclude"):
         for name in getattr(choice, part):
-            _known(name, names, choice.called(part))
+            known(name, names, choice.called(part))
     found = _with_error(_with_uncertainty(choice, names), choice, names)
     found = _guessed(found, choice, names, numeric, errors=errors)
     said = {getattr(choice, part) for part in ("error", "reference", "prediction")}
@@ -318,7 +318,7 @@ def _with_uncertainty(choice: Choice, names: Sequence[str]) -> Schema:
         return Schema("")
     part = given[0]
     if part not in _FORMS:
-        name = _known(getattr(choice, part), names, choice.called(part))
+        name = known(getattr(choice, part), names, choice.called(part))
         return Schema(name or "", part == "variance")
     columns, levels = _form(choice, part, names)
     made = Schema("", made_of=columns, levels=levels)
@@ -333,7 +333,7 @@ def _with_error(found: Schema, choice: Choice, names: Sequence[str]) -> Schema:
         msg = "Pass {}, or {} and {}, not both.".format(*called)
         raise ColumnError(msg, "error")
     for part in ("error", "reference", "prediction"):
-        _known(getattr(choice, part), names, choice.called(part))
+        known(getattr(choice, part), names, choice.called(part))
     prediction = choice.prediction or (found.made[0] if found.made_of else None)
     error: tuple[str, ...] = (choice.error,) if choice.error else ()
     if choice.reference and prediction:
@@ -411,7 +411,7 @@ def _form(
             hits = [x for x in names if fnmatchcase(x, item.replace("[", "[[]"))]
             pairs += [(x, x[len(start) : len(x) - len(end)]) for x in hits]
         else:
-            _known(item, names, choice.called(part))
+            known(item, names, choice.called(part))
     columns = list(dict.fromkeys(name for name, _ in pairs))
     if len(columns) < 2 or (part == "interval" and len(columns) != 2):
         least = "two columns" if part == "interval" else "at least two columns"
@@ -702,11 +702,11 @@ def remembered(
         error = schema.error
     found = replace(found, error=error, prediction=prediction)
     for name in found.columns:
-        _known(name, names, "The recalibrator")
+        known(name, names, "The recalibrator")
     return found
 
 
-def _known(name: str | None, names: Sequence[str], asked_by: str) -> str | None:
+def known(name: str | None, names: Sequence[str], asked_by: str) -> str | None:
     """Return a column's name if there is such a column; else suggest the nearest."""
     if name is None or name in names:
         return name

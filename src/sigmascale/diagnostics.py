@@ -1,0 +1,255 @@
+"""One look at rows, where they come in: what is odd about them, told in a sentence.
+
+No check of single values finds what is meant here: rows that repeat each other, errors
+that are targets, uncertainties that are variances or in another unit. Of many rows, a
+sample is looked at. It is chosen by the values themselves, so that rows which are the
+same are in it together, in whatever order they come.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ._support.checks import SMALLEST, Floats, Ints
+from ._support.notices import row_number, warn
+from .exceptions import (
+    AbsoluteErrorsWarning,
+    ConstantUncertaintyWarning,
+    DegenerateFitWarning,
+    DominantErrorWarning,
+    RepeatedRowsWarning,
+    TargetsNotErrorsWarning,
+    UnitsWarning,
+    VarianceNotUncertaintyWarning,
+)
+from .predictions import Predictions
+
+SAMPLE = 10_000  # rows to look at; of more, those whose values fall into a share
+LEAST_ROWS = 100  # fewer show nothing
+DOMINATED = 20  # rows, of which one may outweigh all others
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
+
+Finding = tuple[str, type[Warning]]
+
+
+def warn_of_oddities(
+    p: Predictions, *, learning: bool = True, stacklevel: int = 2
+) -> None:
+    """Warn of rows that are odd, each kind by a class of its own.
+
+    A constant uncertainty is only worth a word where something is `learning` from it.
+    """
+    if p.groups is None and (found := repeats_found(p)):
+        warn(
+            f"Rows look like repeats: {found}. Rows that belong together are not "
+            "independent, and count for more than they know. Pass `groups`, a label "
+            "for each row, equal for those that belong together; or silence this "
+            "warning (RepeatedRowsWarning) if they are independent.",
+            RepeatedRowsWarning,
+            stacklevel=stacklevel + 1,
+        )
+    for message, kind in slips_found(_sample(p)):
+        if learning or kind is not ConstantUncertaintyWarning:
+            warn(message, kind, stacklevel=stacklevel + 1)
+
+
+def warn_of_dominant(p: Predictions, stacklevel: int = 2) -> None:
+    """Warn if one error outweighs all others together."""
+    parts = p.z2 if p.weights is None else p.weights * p.z2
+    row, total = int(np.argmax(parts)), float(parts.sum())
+    if p.n_rows >= DOMINATED and parts[row] > 0.5 * total:
+        place = row_number(row if p.places is None else p.places[row])
+        warn(
+            f"One error of {p.n_rows} (row {place}, {p.size[row]:.3g} u) makes up "
+            f"{parts[row] / total:.0%} of the sum of z²: what is said of the others is "
+            "little. Look at that row, and drop it if it is a blunder.",
+            DominantErrorWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def informative(p: Predictions) -> Predictions:
+    """Return rows to learn from: errors that are all 0 are told, and replaced by u."""
+    if float(p.e2.max()) > 0:
+        return p
+    warn(
+        f"All {p.n_rows} errors are 0: nothing can be learned from them, and "
+        "uncertainties will be left as they are.",
+        DegenerateFitWarning,
+        stacklevel=4,
+    )
+    u = p.y_std
+    same = np.broadcast_to(u[:, None], p.errors.shape) if p.is_vector else u
+    return p.changed(error=same)
+
+
+def _sample(p: Predictions) -> Predictions:
+    """Return rows to look at: all, or those whose u, or error, fall into a share."""
+    if p.n_rows <= SAMPLE:
+        return p
+    for column in (p.y_std, p.e2):  # the former may have few values
+        which = _share(column)
+        if SAMPLE / 4 < which.size < SAMPLE * 4:
+            return p.take(which)
+    return p.take(np.arange(0, p.n_rows, p.n_rows // SAMPLE))
+
+
+def _share(x: Floats) -> Ints:
+    """Return about as many rows as are wanted; all of some of the values."""
+    keys = _keys([x])
+    return np.flatnonzero(keys < np.uint64(2**64 * SAMPLE // x.size))
+
+
+def _keys(columns: Iterable[Floats]) -> npt.NDArray[np.uint64]:
+    """Return a hash of the numbers of each row; 0 and -0 have the same."""
+    keys: Any = np.uint64(0)
+    for column in columns:
+        keys = (keys ^ (column + 0.0).view(np.uint64)) * _GOLDEN
+    return np.asarray(keys)
+
+
+# -- slips -----------------------------------------------------------------------------
+
+MANY_U = 3  # uncertainties that the median error is off by
+MANY_WIDTHS = 0.5  # half-widths of the middle of the errors that it is off by
+OTHER_UNIT = 50.0  # factor by which all of u is off if its unit is another
+OFF, RIGHT = 5.0, 2.0  # factors by which <z²> is clearly off, and about right
+NATS = 10.0  # of likelihood by which errors follow the root of u rather than u
+
+
+def slips_found(p: Predictions) -> list[Finding]:
+    """Return what looks like something else than errors and uncertainties."""
+    found: list[Finding] = []
+    if p.n_rows < LEAST_ROWS or not p.e2.any():
+        return found
+    u, typical = p.y_std, float(np.median(p.y_std))
+    if not p.is_vector:
+        low, middle, high = np.quantile(p.errors, [0.25, 0.5, 0.75])
+        if abs(middle) > max(MANY_U * typical, MANY_WIDTHS * (high - low)):
+            words = (
+                f"The median error is {middle:.3g}, {abs(middle) / typical:.2g} times "
+                "the median uncertainty. Are these targets or predictions rather than "
+                "errors, true value minus prediction? If they are errors, the model is "
+                "biased: mend that first."
+            )
+            found.append((words, TargetsNotErrorsWarning))
+        elif p.errors.min() >= 0:
+            words = (
+                f"None of {p.n_rows} errors is negative. Are they absolute errors? "
+                "Pass true value minus prediction, with its sign: bias and intervals "
+                "need it."
+            )
+            found.append((words, AbsoluteErrorsWarning))
+    # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
+    factors = float(np.median(p.size)) / 0.6745, float(np.sqrt(p.z2.mean()))
+    if not found and (min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT):
+        factor = factors[0] or factors[1]
+        off = f"{max(factor, 1 / factor):.3g} times too "
+        off += "small" if factor > 1 else "large"
+        words = (
+            f"Uncertainties are typically {off} for the errors. Are both in the same "
+            "unit, as eV and meV are not?"
+        )
+        found.append((words, UnitsWarning))
+    if u.min() == u.max():
+        words = (
+            f"All uncertainties are {u[0]:.3g}: is `y_std` the uncertainty? A constant "
+            "one says nothing of which rows to trust."
+        )
+        found.append((words, ConstantUncertaintyWarning))
+    elif _looks_like_a_variance(p.e2, u):
+        words = "The uncertainties look like variances: pass their square root."
+        found.append((words, VarianceNotUncertaintyWarning))
+    return found
+
+
+def _looks_like_a_variance(e2: Floats, u: Floats) -> bool:
+    """Return whether errors follow the root of u, and neither u nor nothing."""
+    as_u, as_variance = float(np.mean(e2 / u**2)), float(np.mean(e2 / u))
+    if 1 / OFF <= as_u <= OFF or not 1 / RIGHT <= as_variance <= RIGHT:
+        return False
+    # log-likelihoods of errors that follow the root of u, nothing, or s (u² + c)
+    root = -np.log(as_variance) - float(np.mean(np.log(u))) - 1
+    others = [-np.log(float(np.mean(e2))) - 1]
+    for c in float(np.mean(u**2)) * np.append(0.0, np.geomspace(1e-4, 1e2, 25)):
+        shape = np.maximum(u**2 + c, SMALLEST)
+        others.append(-np.log(np.mean(e2 / shape)) - float(np.mean(np.log(shape))) - 1)
+    return bool(root - max(others) > 2 * NATS / u.size)
+
+
+# -- repeats ---------------------------------------------------------------------------
+#
+# Values of a continuous variable hardly ever meet by chance. Where nearly all of them
+# do, and about equally often, rows repeat what they belong to: a sample that was
+# measured again, the conformers of a molecule, the frames of a trajectory. Ties of
+# rounded numbers and of steps mean nothing, nor do those of isomers and the like, of which some
+# values have many rows and most have few.
+
+LEAST_DISTINCT = 20  # values or rows, below which there are but few
+MOST_ROWS = {"u": 10, "feature": 30}  # a value, beyond which it is rather a level
+UNEVEN = 0.35  # squared coefficient of variation of the rows a value
+DUPLICATES = 0.1  # share of rows that are the same as another
+DIGITS = 4  # a number with more of them was not rounded for people to read
+FINE = 0.8  # share of values that have more digits
+ON_A_GRID = 8  # the median gap of neighbours in units of the smallest, at most
+
+
+def repeats_found(p: Predictions) -> str:
+    """Return what looks like repeats, in words, or nothing."""
+    names = [n for n, x in zip(p.names, p.columns, strict=True) if x.dtype.kind == "f"]
+    numbers = [p.columns[p.position(name)] for name in names]
+    if p.error is not None:
+        wrong = p.e2 > 0
+        keys = _keys([*(x[wrong] for x in numbers), p.e2[wrong]])
+        counts = np.unique(keys, return_counts=True)[1]
+        same = int(counts[counts > 1].sum())
+        many = same >= max(LEAST_DISTINCT, DUPLICATES * keys.size)
+        if many and _is_continuous(p.e2[wrong]):
+            share = f"{same / keys.size:.0%}"
+            return f"{share} have the error and all numbers of another row"
+    for name, x in zip(names, numbers, strict=True):
+        some = x[_share(x)] if x.size > SAMPLE else x
+        distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
+        most = MOST_ROWS["u" if name == "u" else "feature"]
+        if _is_even(counts, most) and _is_continuous(distinct):
+            return f"`{name}` has {_counted(counts, p.n_rows)}"
+    if len(numbers) > 2:
+        counts = np.unique(_keys(numbers[1:]), return_counts=True)[1]
+        fine = any(_is_continuous(x[~np.isnan(x)][:SAMPLE]) for x in numbers[1:])
+        if fine and _is_even(counts, MOST_ROWS["feature"]):
+            return f"the features have {_counted(counts, p.n_rows)}"
+    return ""
+
+
+def _counted(counts: Ints, n_rows: int) -> str:
+    each = counts.mean()
+    return (
+        f"about {n_rows / each:.0f} different values in {n_rows} rows, each in "
+        f"{each:.3g} of them on average and about equally often"
+    )
+
+
+def _is_even(counts: Ints, most: int) -> bool:
+    """Return whether many values have several rows each, and about equally many."""
+    if counts.size < LEAST_DISTINCT:
+        return False
+    each = counts.mean()
+    return bool(2 <= each <= most and counts.var() <= UNEVEN * each**2)
+
+
+def _is_continuous(values: npt.NDArray[np.float64]) -> bool:
+    """Return whether numbers have many values, unrounded and not on a grid."""
+    distinct = np.unique(values)
+    if distinct.size < LEAST_DISTINCT:
+        return False
+    size = np.abs(distinct[distinct != 0])
+    digits = size / 10.0 ** (np.floor(np.log10(size)) - DIGITS + 1)
+    if np.mean(np.abs(digits - np.round(digits)) > 1e-6) < FINE:
+        return False
+    gaps = np.diff(distinct)
+    gaps = gaps[gaps > 1e-9 * (distinct[-1] - distinct[0])]
+    return bool(np.median(gaps) > ON_A_GRID * gaps.min())
