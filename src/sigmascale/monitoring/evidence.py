@@ -1,0 +1,280 @@
+"""Evidence for changes of several kinds, of all rows and in regions of features.
+
+Each kind of change is a mixture over sizes and start times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._support.checks import Floats, Ints
+from ..judging.variables import label_words, range_words
+from ..persistence import floats, index, integers, many, optional, stored, text
+from .ranks import LEAST, N_FACTS, N_SIZES, WEIGHTS, Units, Urns
+
+_PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
+_NOTHING = -1e9  # the logarithm of what was bet before the first row
+_N_TENTHS = 10
+_MOST_LABELS = 20  # the most frequent ones are watched
+# What is staked on u too small and too large, and on a bias up and down.
+_SHARES = np.array([0.36, 0.36, 0.14, 0.14])
+_IN_REGIONS = [1, 2, 5, 6]  # the bets on factors there: two above 1, two below
+
+
+def not_started(rows: Floats) -> Floats:
+    """Return the share of the stake that has not been bet after so many rows.
+
+    A change may start at any time. The stake is divided over all start times: what is
+    left falls from 1 to 0 as sqrt(p / (p + rows)), so slowly that a late start still
+    finds its share.
+    """
+    left: Floats = np.sqrt(_PATIENCE / (_PATIENCE + rows))
+    return left
+
+
+class Path(NamedTuple):
+    """What units pay, and the evidence after each of them.
+
+    Attributes
+    ----------
+    growth : array of shape (n, kinds, sizes)
+        Logarithms of what each pays.
+    facts : array of shape (n, kinds, n_facts)
+        What is summed.
+    kinds, sizes : array of shape (n, kinds) and (n, kinds, sizes)
+        Logarithms of the evidence.
+    """
+
+    growth: Floats
+    facts: Floats
+    kinds: Floats
+    sizes: Floats
+
+    def until(self, end: int) -> Path:
+        """Return the beginning of it."""
+        return Path(*(each[:end] for each in self))
+
+
+@stored(
+    **dict.fromkeys(("stakes", "started", "growth", "lowest"), floats),
+    **dict.fromkeys(("sums", "before"), floats),
+    n_units=index,
+    start=integers,
+)
+@dataclass
+class Evidence:
+    """Stakes on kinds of change, and where each most likely started.
+
+    Arrays have the shape (kinds, sizes), those of sums a last axis more.
+
+    Attributes
+    ----------
+    n_units : int
+        How many units were bet on, or could have been.
+    stakes : array
+        Logarithm of the share of the evidence that each has; shares sum to the share
+        of all kinds.
+    started : array
+        Logarithm of what those that have started betting own.
+    growth, lowest : array
+        The sum of all logarithms of payoffs, and the lowest it has been: the most
+        likely start of a change, if there is one, is where it was lowest.
+    sums, before : array
+        Sums of facts over units, now and at that start.
+    start : array of int
+        The row of that start.
+    """
+
+    n_units: int
+    stakes: Floats
+    started: Floats
+    growth: Floats
+    lowest: Floats
+    sums: Floats
+    before: Floats
+    start: Ints
+
+    @classmethod
+    def begin(cls, shares: Floats, weights: Any, row: int) -> Evidence:
+        """Return no evidence, for kinds with these shares, from a row on."""
+        stakes = np.log(np.multiply.outer(shares, weights))
+        zeros, sums = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
+        start = np.full(stakes.shape, row)
+        return cls(0, stakes, zeros + _NOTHING, zeros, zeros, sums, sums, start)
+
+    def follow(self, growth: Floats, facts: Floats) -> Path:
+        """Return the evidence after each unit; nothing is changed."""
+        left = not_started(self.n_units + np.arange(len(growth) + 1.0))
+        since = np.cumsum(growth, axis=0)
+        # each start time's part of the stake, as if it had been there from the first
+        parts = np.log(left[:-1] - left[1:])[:, None, None] - (since - growth)
+        parts[0] = np.logaddexp(parts[0], self.started)
+        sizes = since + np.logaddexp.accumulate(parts, axis=0)
+        owned = np.logaddexp.reduce(sizes + self.stakes, axis=2)
+        waiting = np.log(left[1:])[:, None] + np.logaddexp.reduce(self.stakes, axis=1)
+        return Path(growth, facts, np.logaddexp(owned, waiting), sizes)
+
+    def keep(self, path: Path, units: Units) -> None:
+        """Take over the end of a path, that of these units."""
+        growth, facts = path.growth, path.facts
+        before = np.cumsum(growth, axis=0) - growth
+        at = before.argmin(axis=0)
+        least = self.growth + np.take_along_axis(before, at[None], axis=0)[0]
+        lower = least < self.lowest
+        totals = np.cumsum(facts, axis=0)
+        there = self.sums + (totals - facts)[at, np.arange(len(at))[:, None]]
+        self.lowest = np.where(lower, least, self.lowest)
+        self.start = np.where(lower, units.rows[at], self.start)
+        self.before = np.where(lower[..., None], there, self.before)
+        self.growth = self.growth + growth.sum(axis=0)
+        self.sums = self.sums + totals[-1][:, None, :]
+        self.started = path.sizes[-1]
+        self.n_units += len(growth)
+
+    @property
+    def gained(self) -> Floats:
+        """What the rows since the likely start of each kind say for it, at its best.
+
+        It is a logarithm, without stakes: these are for whether there is a change, and
+        not for which.
+        """
+        gained: Floats = (self.growth - self.lowest).max(axis=1)
+        return gained
+
+    def best(self, kind: int) -> tuple[int, int]:
+        """Return the place of the size of a change that has the most evidence."""
+        return kind, int(np.argmax(self.started[kind] + self.stakes[kind]))
+
+    def facts_since(self, kind: int) -> Floats:
+        """Return the sums of facts since the likely start."""
+        at = self.best(kind)
+        since: Floats = self.sums[at] - self.before[at]
+        return since
+
+
+@stored(
+    name=optional(text),
+    column=index,
+    limits=floats,
+    labels=many(text),
+    urns=Urns,
+    evidence=Evidence,
+)
+@dataclass
+class Watch:
+    """What is watched: all rows, or the regions of a feature.
+
+    Regions are tenths and pairs of neighbours, or labels. Each part is compared with
+    what is normal in it, so that a region where uncertainties were wrong from the first
+    is no change.
+
+    Attributes
+    ----------
+    name, column : str or None, int
+        The feature, and its place among those of units; None for all rows.
+    limits : array of float
+        Numbers between the parts of a feature of numbers.
+    labels : tuple of str
+        The labels of one of labels.
+    urns : Urns
+        What is normal, for each part and size of groups.
+    evidence : Evidence
+        For u too small and too large, and biases up and down; for each region, that u
+        is too small there, and then for each that it is too large.
+    """
+
+    name: str | None
+    column: int
+    limits: Floats
+    labels: tuple[str, ...]
+    urns: Urns
+    evidence: Evidence
+
+    @classmethod
+    def all_rows(cls, units: Units, share: float, enough: int) -> Watch:
+        """Watch all rows, with what these units say is normal."""
+        n_values = units.values.shape[1]
+        shares = _SHARES[: 2 * n_values]  # vectors have no bias to bet on
+        shares = share * shares / shares.sum()
+        row = int(units.ends[-1])
+        evidence = Evidence.begin(shares, WEIGHTS, row)
+        new = cls(None, 0, np.empty(0), (), Urns(enough), evidence)
+        new.urns.learn(units, units.counted)
+        return new
+
+    @classmethod
+    def regions(
+        cls, name: str, column: int, units: Units, share: float
+    ) -> Watch | None:
+        """Watch the regions of a feature, or nothing if it has but one value."""
+        values = units.features[column]
+        limits, labels = np.empty(0), ()
+        if values.dtype.kind == "f":
+            known = values[~np.isnan(values)]
+            tenths = np.quantile(known, np.arange(1, _N_TENTHS) / _N_TENTHS)
+            limits = np.unique(tenths[tenths > known.min()]) if known.size else limits
+        else:
+            found, counts = np.unique(values, return_counts=True)
+            often = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
+            labels = tuple(found[often].tolist())
+        if max(limits.size + 1, len(labels)) < 2:
+            return None
+        n_kinds = 2 * _members(limits, labels).shape[1]
+        shares = np.full(n_kinds, share / n_kinds)
+        evidence = Evidence.begin(shares, (0.5, 0.5), int(units.ends[-1]))
+        new = cls(name, column, limits, labels, Urns(LEAST), evidence)
+        new.urns.learn(units.unsigned, new._kinds(units))
+        return new
+
+    def look_at(self, units: Units) -> tuple[Path, Floats]:
+        """Return what units pay and the evidence after each; and the ranks of sizes."""
+        if self.name is None:
+            payment = self.urns.pay(units, units.counted)
+            growth = np.log(payment.ratios).reshape(len(units), -1, N_SIZES)
+            facts = np.repeat(payment.facts[:, None], growth.shape[1], axis=1)
+            return self.evidence.follow(growth, facts), payment.places
+        payment = self.urns.pay(units.unsigned, self._kinds(units))
+        # the regions of each unit; what is unknown is in none
+        members = np.vstack([self.members, np.zeros((1, self.members.shape[1]))])
+        inside = members[self._parts(units)][:, :, None]
+        small, large = np.split(np.log(payment.ratios[:, None, _IN_REGIONS]), 2, axis=2)
+        growth = np.concatenate([inside * small, inside * large], axis=1)
+        facts = np.tile(inside * payment.facts[:, None], (1, 2, 1))
+        return self.evidence.follow(growth, facts), payment.places
+
+    def _parts(self, units: Units) -> Ints:
+        """Return the part of each unit; one more than there are for what is unknown."""
+        values = units.features[self.column]
+        if not self.labels:
+            parts = np.searchsorted(self.limits, values, side="right")
+            return np.where(np.isnan(values), self.limits.size + 1, parts)
+        place = {label: i for i, label in enumerate(self.labels)}
+        return np.array([place.get(each, len(place)) for each in values.tolist()])
+
+    def _kinds(self, units: Units) -> Ints:
+        """Return a number for each part and size of group; -1 for what is unknown."""
+        parts, n_parts = self._parts(units), len(self.members)
+        return np.where(parts < n_parts, parts + n_parts * units.counted, -1)
+
+    @property
+    def members(self) -> Floats:
+        """Which parts (rows) belong to which regions (columns): 1, or else 0."""
+        return _members(self.limits, self.labels)
+
+    def words(self, kind: int) -> str:
+        """Return which rows belong to the region of a kind."""
+        name, n_regions = self.name or "", self.members.shape[1]
+        parts = np.flatnonzero(self.members[:, kind % n_regions])
+        if self.labels:
+            return label_words(name, self.labels[parts[0]])
+        ends = [None, *self.limits.tolist(), None]
+        return range_words(name, ends[parts[0]], ends[parts[-1] + 1])
+
+
+def _members(limits: Floats, labels: tuple[str, ...]) -> Floats:
+    """Return which parts belong to which regions; numbers have pairs of parts, too."""
+    single = np.eye(len(labels) or limits.size + 1)
+    return single if labels else np.hstack([single, single[:, :-1] + single[:, 1:]])

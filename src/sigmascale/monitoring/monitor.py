@@ -1,0 +1,726 @@
+"""Watch errors and uncertainties as they arrive, and say when they have changed."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+
+from .. import persistence as kinds
+from .._support.checks import Floats, Ints, check_count, check_fraction
+from .._support.render import as_plain
+from ..exceptions import InvalidInputError
+from ..predictions import Predictions, check_predictions
+from ..recalibrator import Recalibrator
+from .evidence import Path, Watch
+from .ranks import LEAST, Units
+
+_PIECE = 2000  # units that are worked on at once, which bounds the memory needed
+_FIRST = 200  # rows, or groups, that say what is normal, at least
+_EVERY = 10  # units from one point of the history to the next
+_FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
+_LUCK = 0.5  # by which the best of many regions is ahead without being better
+_MOST_NORMAL = 1000  # values that are read off the tables of a distribution
+# Neighbours are alike from this correlation of abs(z), and so many standard errors, on.
+_ALIKE, _SURELY = 0.05, 3.0
+COLUMNS = ("too small", "too large", "biased up", "biased down", "in a region")
+_KINDS = ("too small", "too large", "biased", "biased")
+
+
+def _when(value: Any) -> float | str | None:
+    """Return a time from a file."""
+    return value if value is None or isinstance(value, str) else kinds.number(value)
+
+
+@kinds.stored(
+    **dict.fromkeys(("since", "row"), kinds.index),
+    **dict.fromkeys(("size", "evidence", "confidence"), kinds.number),
+    **dict.fromkeys(("caution", "column", "region"), kinds.optional(kinds.text)),
+    **dict.fromkeys(("since_time", "time"), _when),
+    kind=kinds.one_of(*_KINDS, "region"),
+    units=kinds.one_of("rows", "groups"),
+)
+@dataclass(frozen=True)
+class Alarm:
+    """A change since the rows that show what is normal, and what to do about it.
+
+    Attributes
+    ----------
+    kind : str
+        "too small" or "too large" uncertainties, "biased" predictions, or uncertainties
+        that are wrong in a "region" of a feature.
+    since : int
+        The row of the stream, counted from 0, at which the change most likely began.
+    size : float
+        How much: the factor by which errors have grown relative to u, so that
+        multiplying u by it would make up for it; or, if predictions are biased, how far
+        the mean of error / u has moved.
+    row : int
+        How many rows had been seen when it was found.
+    evidence : float
+        How many times over the evidence speaks for a change; the alarm is raised at
+        1 / (1 − confidence).
+    confidence : float
+        That of the monitor.
+    units : str
+        What could have come in any order while nothing changes: "rows" or "groups".
+    caution : str or None
+        What speaks against that: neighbours that are alike.
+    since_time, time : number, str or None
+        When the first row of the change came, and that which raised the alarm.
+    column, region : str or None
+        The feature, and which of its values, if the kind is "region".
+    """
+
+    kind: str
+    since: int
+    size: float
+    row: int
+    evidence: float
+    confidence: float
+    units: str
+    caution: str | None = None
+    since_time: float | str | None = None
+    time: float | str | None = None
+    column: str | None = None
+    region: str | None = None
+
+    @property
+    def words(self) -> str:
+        """What has happened, how much and since when, in a sentence."""
+        when = f"row {self.since}"
+        if self.since_time is not None:
+            time = self.since_time
+            when += f" ({time if isinstance(time, str) else f'time {time:.10g}'})"
+        seen = f"since about {when}; seen at row {self.row}"
+        if self.kind == "biased":
+            way = "low" if self.size > 0 else "high"
+            return (
+                f"Predictions have become too {way}, by {abs(self.size):.2g} u on "
+                f"average, {seen}."
+            )
+        where = f" for {self.region}" if self.kind == "region" else ""
+        way, factor = (
+            ("small", self.size) if self.size > 1 else ("large", 1 / self.size)
+        )
+        return f"u has become {factor:.2f} times too {way}{where}, {seen}."
+
+    @property
+    def guarantee(self) -> str:
+        """When the alarm may be false, in a sentence or two."""
+        share = f"{100 * (1 - self.confidence):.3g} %"
+        words = (
+            f"While nothing changes, at most {share} of streams ever raise an alarm, "
+            f"provided that their {self.units} could as well have come in any order."
+        )
+        return words if self.caution is None else f"{words} {self.caution}"
+
+    @property
+    def suggestion(self) -> str:
+        """What to do, in a sentence."""
+        if self.kind == "biased":
+            return (
+                "Retrain the model, or fit the recalibrator anew on the rows since "
+                'then, with bias="auto".'
+            )
+        if self.kind == "region":
+            return (
+                f"Fit the recalibrator anew on the rows since then, with {self.column} "
+                "as a feature."
+            )
+        return (
+            "Fit the recalibrator anew on the rows since then; until there are enough, "
+            f"multiply u by {self.size:.2f}."
+        )
+
+    def __str__(self) -> str:
+        """Return what has happened, what to do, and when that may be false."""
+        return f"{self.words} {self.suggestion} {self.guarantee}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, with the words."""
+        words = ("words", "suggestion", "guarantee")
+        return {**vars(self), **{name: getattr(self, name) for name in words}}
+
+
+@dataclass(frozen=True)
+class MonitorState:
+    """What a monitor says at some moment.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that have arrived.
+    evidence, limit : float
+        The evidence for a change, and that at which an alarm is raised.
+    alarm : Alarm or None
+        The change that was found.
+    caution : str or None
+        Why the guarantee may not hold: neighbours that are alike.
+    missing : int
+        Rows, or groups, that are still needed to know what is normal.
+    """
+
+    n_rows: int
+    evidence: float
+    limit: float
+    alarm: Alarm | None
+    caution: str | None
+    missing: int
+
+    @property
+    def answer(self) -> str:
+        """Whether something has changed: "yes", "no" or "cannot tell"."""
+        if self.alarm is not None:
+            return "yes"
+        return "cannot tell" if self.missing else "no"
+
+    @property
+    def words(self) -> str:
+        """What is known, in sentences."""
+        if self.alarm is not None:
+            return str(self.alarm)
+        if self.missing:
+            return (
+                f"Cannot tell yet: {self.n_rows} rows have come, and {self.missing} "
+                "more are needed to know what is normal."
+            )
+        words = (
+            f"No change found in {self.n_rows} rows: the evidence for one is "
+            f"{self.evidence:.2g}, and an alarm is raised at {self.limit:.3g}."
+        )
+        return words if self.caution is None else f"{words} {self.caution}"
+
+    def __str__(self) -> str:
+        """Return what is known, in sentences."""
+        return self.words
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, with the words."""
+        alarm = None if self.alarm is None else self.alarm.to_dict()
+        words = {"answer": self.answer, "words": self.words}
+        return {**as_plain(vars(self)), "alarm": alarm, **words}
+
+
+@kinds.stored(n=kinds.index, sums=kinds.floats, last=kinds.number)
+@dataclass
+class Neighbours:
+    """Whether neighbours are alike, from sums over pairs of them.
+
+    Attributes
+    ----------
+    n : int
+        Pairs.
+    sums : array of shape (4,)
+        Of the rank of the first, of the second, of the first's square, of products.
+    last : float
+        The rank of the last unit, whose neighbour is still to come; -1 if none.
+    """
+
+    n: int = 0
+    sums: Floats = field(default_factory=lambda: np.zeros(4))
+    last: float = -1.0
+
+    def look_at(self, ranks: Floats) -> None:
+        """Take further ranks, from 0 to 1; those that are not known are left out."""
+        known = np.append(self.last, ranks)
+        known = known[known >= 0]  # neither -1 nor NaN
+        if known.size:
+            a, b = known[:-1], known[1:]
+            self.n += a.size
+            self.sums = self.sums + np.array([a.sum(), b.sum(), a @ a, a @ b])
+            self.last = float(known[-1])
+
+    @property
+    def are_alike(self) -> bool:
+        """Whether neighbours resemble each other more than any others do."""
+        if self.n < LEAST:
+            return False
+        first, second, square, product = self.sums / self.n
+        variance = max(square - first**2, 1e-12)
+        correlation = (product - first * second) / variance
+        return bool(correlation > max(_ALIKE, _SURELY / math.sqrt(self.n)))
+
+
+@kinds.stored(
+    **dict.fromkeys(("burn_in", "seed", "n_rows"), kinds.index),
+    **dict.fromkeys(("confidence", "log_evidence"), kinds.number),
+    **dict.fromkeys(("reference", "stream"), Neighbours),
+    recalibrator=kinds.optional(Recalibrator),
+    units=kinds.one_of("rows", "groups"),
+    times=kinds.one_of("none", "numbers", "dates"),
+    watched=kinds.optional(kinds.by_name(kinds.one_of("numbers", "labels"))),
+    first=kinds.optional(Units),
+    overall=kinds.optional(Watch),
+    regions=kinds.optional(kinds.many(Watch)),
+    history=kinds.floats,
+    alarm=kinds.optional(Alarm),
+)
+@dataclass
+class Memory:
+    """What a monitor remembers, which is what a file has.
+
+    Attributes
+    ----------
+    recalibrator : Recalibrator or None
+        What batches go through first.
+    confidence, burn_in, seed : float, int, int
+        As they were given.
+    n_rows : int
+        How many rows have arrived.
+    units, times : str
+        Whether "rows" or "groups" are counted, and whether times are "numbers",
+        "dates", or "none" of them.
+    watched : dict of str to str, or None
+        Features, "numbers" or "labels"; None before any are known.
+    first : Units or None
+        The first of the stream, which are still to say what is normal, or where.
+    overall : Watch or None
+        All rows; None until something is normal.
+    regions : tuple of Watch, or None
+        Those of features; None until it is known where they lie.
+    reference, stream : Neighbours
+        Whether rows that follow each other are alike.
+    log_evidence : float
+        The logarithm of the evidence.
+    history : array of shape (points, 7)
+        Rows and time, and the logarithm to base 10 of the evidence for each of COLUMNS.
+    alarm : Alarm or None
+        The change that was found.
+    """
+
+    recalibrator: Any
+    confidence: float
+    burn_in: int
+    seed: int
+    n_rows: int = 0
+    units: str = "rows"
+    times: str = "none"
+    watched: dict[str, str] | None = None
+    first: Units | None = None
+    overall: Watch | None = None
+    regions: tuple[Watch, ...] | None = None
+    reference: Neighbours = field(default_factory=Neighbours)
+    stream: Neighbours = field(default_factory=Neighbours)
+    log_evidence: float = 0.0
+    history: Floats = field(default_factory=lambda: np.empty((0, 2 + len(COLUMNS))))
+    alarm: Alarm | None = None
+
+
+@kinds.stored(memory=Memory)
+class Monitor:
+    """Watch whether errors still go with their uncertainties as they used to.
+
+    Batches of rows arrive through :meth:`update`. At any time, `alarm` is None, or says
+    that uncertainties have become too small or too large, for all rows or in a region
+    of a feature, or that predictions have become biased: how much, since when, and what
+    to do.
+
+    While nothing changes, the probability that an alarm is *ever* raised, however long
+    the monitor runs and however often one looks, is at most 1 − `confidence`. This
+    holds for rows that are exchangeable: they could as well have come in any other
+    order. Rows that belong together (frames of a trajectory, hours of a day) are not;
+    with `groups` each group counts as one, and groups must be exchangeable. If rows
+    next to each other are alike, the monitor says so, but it does not notice every kind
+    of dependence: seasons and slowly varying errors look like changes.
+
+    Parameters
+    ----------
+    normal : Recalibrator or Predictions, optional
+        What is normal. A fitted recalibrator: batches are recalibrated first, and what
+        it has learned of the distribution of z is normal. Or predictions with errors
+        that nothing was fitted on. Without either, or with a recalibrator whose
+        distribution is normal, the first rows of the stream stand for them.
+    reference : Predictions, optional
+        Beside a recalibrator: rows with errors that it was not fitted on; these,
+        recalibrated, are normal then.
+    confidence : float, default 0.95
+        One minus the probability that a stream without a change ever raises an alarm.
+    burn_in : int, default 200
+        Rows, or groups, at the beginning of the stream that say what is normal, if
+        nothing else does, and where the tenths of features lie.
+    random_state : int, default 0
+        Seed of the order of equal z-scores; others need no random numbers.
+
+    Attributes
+    ----------
+    alarm : Alarm or None
+        The first change that was found. After it nothing more is looked for: mend
+        what is wrong, and start a new monitor.
+    state : MonitorState
+        What there is to say now, in numbers and words.
+    history : array of shape (points, 7)
+        Rows, time, and the logarithm to base 10 of the evidence for each kind of
+        change, after every tenth row.
+
+    Notes
+    -----
+    What rows pay to bets on their rank among the reference and all rows before them is
+    a martingale while nothing changes. Its bets are for changes of many sizes and for
+    all start times, so that a late change is found as well; Ville's inequality bounds
+    the probability that it ever grows large.
+
+    A group counts by the means of z and abs(z) over its first 1, 2, 3, 4, 6, 8, 12, ...
+    rows, as many as it has, and is ranked among groups with as many; where these are
+    fewer than 20, the next ones are taken for normal. Regions of a feature, tenths or
+    labels, are compared with what was normal in them. Weights do not count.
+
+    References
+    ----------
+    V. Vovk, Statistical Science 36, 595 (2021), doi:10.1214/20-STS817; A. Ramdas,
+    P. Grünwald, V. Vovk and G. Shafer, Statistical Science 38, 576 (2023),
+    doi:10.1214/23-STS894
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(1)
+    >>> u = rng.uniform(1, 2, size=7000)
+    >>> error = u * rng.normal(size=7000) * np.where(np.arange(7000) < 4000, 1, 1.5)
+    >>> p = ss.Predictions(error=error, y_std=u)
+    >>> monitor = ss.Monitor(p.take(np.arange(1000)))
+    >>> monitor.update(p.take(np.arange(1000, 4000))).alarm
+    >>> alarm = monitor.update(p.take(np.arange(4000, 7000))).alarm
+    >>> alarm.kind, alarm.since, round(alarm.size, 1)
+    ('too small', 3000, 1.5)
+    """
+
+    def __init__(
+        self,
+        normal: Any = None,
+        *,
+        reference: Predictions | None = None,
+        confidence: float = 0.95,
+        burn_in: int = _FIRST,
+        random_state: int = 0,
+    ) -> None:
+        if isinstance(normal, Predictions) and reference is None:
+            normal, reference = None, normal
+        if normal is not None and not hasattr(normal, "scale_"):
+            msg = (
+                "`normal` must be a fitted Recalibrator, or Predictions whose errors "
+                f"are known, without a `reference`; found {type(normal).__name__}."
+            )
+            raise InvalidInputError(msg, "no-reference")
+        self._memory = Memory(
+            normal,
+            check_fraction(confidence, "confidence"),
+            check_count(burn_in, "burn_in", least=LEAST),
+            check_count(random_state, "random_state", least=0),
+        )
+        if reference is not None:
+            self._begin(self._checked(self._units(reference, stream=1)))
+        elif normal is not None:
+            self._begin_with(normal)
+
+    # -- what there is to say ----------------------------------------------------------
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The change that was found, or None."""
+        return self._memory.alarm
+
+    @property
+    def history(self) -> Floats:
+        """Rows, time, and the logarithm to base 10 of the evidence for each kind."""
+        return self._memory.history
+
+    @property
+    def state(self) -> MonitorState:
+        """What there is to say now, in numbers and words."""
+        memory, first = self._memory, self._memory.first
+        waits = memory.burn_in - (0 if first is None else len(first))
+        return MonitorState(
+            n_rows=memory.n_rows,
+            evidence=_rounded(math.exp(min(memory.log_evidence, 700.0))),
+            limit=_rounded(1 / (1 - memory.confidence)),
+            alarm=memory.alarm,
+            caution=self._caution,
+            missing=waits if memory.overall is None else 0,
+        )
+
+    @property
+    def _caution(self) -> str | None:
+        """Why the guarantee may not hold, if neighbours are alike."""
+        memory = self._memory
+        if not (memory.reference.are_alike or memory.stream.are_alike):
+            return None
+        larger = "" if memory.units == "rows" else "larger "
+        return f"Neighbouring {memory.units} are alike: give {larger}groups."
+
+    def __repr__(self) -> str:
+        """Return what there is to say now."""
+        return f"<Monitor: {self.state.words}>"
+
+    # -- rows that arrive --------------------------------------------------------------
+
+    def update(self, p: Predictions) -> Self:
+        """Take one more batch of rows, which may be one row.
+
+        Parameters
+        ----------
+        p : Predictions
+            With errors. Rows are taken in the order of their `time`, or in the order
+            they have. Groups end with the batch. Features are watched, if the first
+            batch (or the reference) has them, and all further ones must have the same.
+
+        Returns
+        -------
+        self
+        """
+        memory, units = self._memory, self._units(p)
+        memory.n_rows += len(p)
+        if memory.regions is None and memory.alarm is None:
+            first = units.take([]) if memory.first is None else memory.first
+            missing = memory.burn_in - len(first)
+            memory.first = first.plus(units.take(slice(missing)))
+            if memory.overall is not None:  # what is normal is known, but not where
+                self._look_at(units.take(slice(missing)))
+            if len(memory.first) < memory.burn_in:
+                return self
+            self._begin(memory.first)
+            memory.first, units = None, units.take(slice(missing, None))
+        for start in range(0, len(units), _PIECE):
+            self._look_at(units.take(slice(start, start + _PIECE)))
+        return self
+
+    def _units(self, p: Predictions, stream: int = 0) -> Units:
+        """Return rows as they are ranked, after they are recalibrated."""
+        memory, p = self._memory, check_predictions(p)
+        if memory.recalibrator is not None:
+            p = memory.recalibrator.apply(p)
+        if memory.watched is None:
+            memory.watched = {
+                name: "labels" if p.is_labelled(name) else "numbers"
+                for name in p.names[1:]
+            }
+        memory.units = "rows" if p.groups is None else "groups"
+        times, row = np.zeros(len(p)), memory.n_rows
+        memory.times = "none"
+        if p.time is not None:
+            p = p.take(np.argsort(p.time, kind="stable"))
+            times = p.time
+            memory.times = "dates" if times.dtype.kind == "M" else "numbers"
+            if memory.times == "dates":
+                times = times.astype("datetime64[us]").astype(np.int64) / 1e6
+        # each row has its own random number, however rows are divided into batches
+        bits = np.random.PCG64([memory.seed, stream]).advance(row)
+        rows = Units(
+            values=p.size[:, None] if p.is_vector else np.column_stack([p.size, p.z]),
+            ties=np.random.Generator(bits).random(len(p)),
+            counted=np.ones(len(p), dtype=np.int64),
+            rows=row + np.arange(len(p)),
+            ends=row + np.arange(len(p)) + 1,
+            times=times,
+            features=tuple(_feature(p, *each) for each in memory.watched.items()),
+        )
+        return rows if p.groups is None else _gathered(rows, p.groups)
+
+    # -- what is normal ----------------------------------------------------------------
+
+    def _checked(self, units: Units) -> Units:
+        """Refuse a reference that is too small; see whether neighbours are alike."""
+        if len(units) < LEAST:
+            msg = (
+                f"What is normal must be told by {LEAST} {self._memory.units} or more; "
+                f"found {len(units)}. Pass more, or none to learn from the first rows."
+            )
+            raise InvalidInputError(msg, "few-rows")
+        ranks = np.argsort(np.argsort(units.values[:, 0]))
+        self._memory.reference.look_at(ranks / len(units))
+        return units
+
+    def _begin_with(self, recalibrator: Recalibrator) -> None:
+        """Read what is normal off the quantiles that a recalibrator has learned.
+
+        Tables of the quantiles of n rows stand for n z-scores, or 1,000 if n is more.
+        """
+        found, total = (
+            recalibrator.distribution_,
+            sum(recalibrator.distribution_.n_rows),
+        )
+        if total < LEAST:  # or normal, which says nothing of the rows
+            return
+        sizes = [-(-n * min(total, _MOST_NORMAL) // total) for n in found.n_rows]
+        parts = [
+            np.interp(np.arange(1, n + 1) / (n + 1), table.levels, table.values)
+            for n, table in zip(sizes, found.tables, strict=True)
+        ]
+        z, zeros = np.concatenate(parts), np.zeros(sum(sizes), dtype=np.int64)
+        values = np.column_stack([np.abs(z), z]) if found.dim is None else z[:, None]
+        ties = np.random.default_rng([self._memory.seed, 1]).random(z.size)
+        normal = Units(values, ties, zeros + 1, zeros, zeros, zeros.astype(float))
+        self._memory.overall = Watch.all_rows(normal, 1 - _FOR_REGIONS, _FIRST)
+
+    def _begin(self, normal: Units) -> None:
+        """Learn what is normal, and where the regions of features are."""
+        memory, names = self._memory, self._memory.watched or {}
+        if memory.overall is None:
+            share = 1 - _FOR_REGIONS if names else 1.0
+            memory.overall = Watch.all_rows(normal, share, memory.burn_in)
+        share = _FOR_REGIONS / max(1, len(names))
+        found = [Watch.regions(x, k, normal, share) for k, x in enumerate(names)]
+        memory.regions = tuple(each for each in found if each is not None)
+
+    # -- evidence ----------------------------------------------------------------------
+
+    def _look_at(self, units: Units) -> None:
+        """Bet on units, up to the one that shows a change."""
+        memory = self._memory
+        if memory.alarm is not None or memory.overall is None or not len(units):
+            return
+        watches = [memory.overall, *(memory.regions or ())]
+        found = [each.look_at(units) for each in watches]
+        best = np.max([path.kinds.max(axis=1) for path, _ in found], axis=0)
+        crossed = best >= -math.log(1 - memory.confidence)
+        end = int(np.argmax(crossed)) + 1 if crossed.any() else len(units)
+        seen, paths = units.take(slice(end)), [path.until(end) for path, _ in found]
+        for watch, path in zip(watches, paths, strict=True):
+            watch.evidence.keep(path, seen)
+        memory.stream.look_at(found[0][1][:end])
+        memory.log_evidence = float(best[end - 1])
+        self._remember(seen, paths, last=bool(crossed.any()))
+        if crossed.any():
+            self._raise(watches, paths[0].kinds[-1], seen)
+
+    def _remember(self, units: Units, paths: list[Path], *, last: bool) -> None:
+        """Add points to the history: after every tenth unit, and at the alarm."""
+        memory, overall = self._memory, paths[0].kinds
+        logs = np.zeros((len(units), len(COLUMNS)))
+        logs[:, : overall.shape[1]] = overall
+        if len(paths) > 1:
+            logs[:, -1] = np.max([path.kinds.max(axis=1) for path in paths[1:]], axis=0)
+        points = np.column_stack([units.ends, units.times, logs / math.log(10)])
+        n_before = 0 if memory.overall is None else memory.overall.evidence.n_units
+        shown = (n_before - np.arange(len(units))[::-1]) % _EVERY == 0
+        shown[-1] |= last
+        memory.history = np.vstack([memory.history, points[shown]])
+
+    def _raise(self, watches: list[Watch], last: Floats, units: Units) -> None:
+        """Raise the alarm of the kind that the rows since its start speak for most."""
+        memory, gained = self._memory, [each.evidence.gained for each in watches]
+        inside = [each.max() for each in gained[1:]]
+        where, kind = 0, int(last.argmax())
+        if max(inside, default=-np.inf) > gained[0].max() + _LUCK:
+            where = 1 + int(np.argmax(inside))
+            kind = int(gained[where].argmax())
+        watch, found = watches[where], watches[where].evidence
+        facts, at = found.facts_since(kind), found.best(kind)
+        biased = watch.name is None and kind >= 2
+        memory.alarm = Alarm(
+            kind="region" if watch.name else _KINDS[kind],
+            since=int(found.start[at]),
+            size=_rounded(facts[2 if biased else 1] / facts[0]),
+            row=int(units.ends[-1]),
+            evidence=self.state.evidence,
+            confidence=memory.confidence,
+            units=memory.units,
+            caution=self._caution,
+            since_time=self._time_of(found.start[at] + 1),
+            time=self._time_of(units.ends[-1]),
+            column=watch.name,
+            region=watch.words(kind) if watch.name else None,
+        )
+
+    def _time_of(self, row: int) -> float | str | None:
+        """Return when a row came, or the first after it that the history has."""
+        time = self.history[np.searchsorted(self.history[:, 0], row), 1]
+        if self._memory.times == "dates":
+            moment = str(np.datetime64(round(time), "s"))
+            return moment.removesuffix("T00:00:00").replace("T", " ")
+        return None if self._memory.times == "none" else float(time)
+
+    # -- files -------------------------------------------------------------------------
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Write the state to a file, whole or not at all; `sigmascale.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; an existing file is replaced.
+        """
+        kinds.save(self, path)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file has."""
+        return {"memory": self._memory}
+
+    @classmethod
+    def from_state(cls, parts: dict[str, Any]) -> Monitor:
+        """Return the monitor of a file; it goes on bit for bit."""
+        new = cls()
+        new._memory = parts["memory"]
+        return new
+
+
+def _rounded(value: float) -> float:
+    """Return a number without the digits that depend on how rows were divided."""
+    return float(f"{value:.9g}")
+
+
+def _feature(p: Predictions, name: str, kind: str) -> Any:
+    """Return a feature that is watched: numbers, or labels as text."""
+    column = p.columns[p.position(name, "features")]
+    if kind == "labels":
+        return np.array([each or "missing" for each in p.labels(name).values()])
+    return (
+        p.numbers(name) if p.is_labelled(name) else column
+    )  # the first refuses labels
+
+
+def _gathered(rows: Units, groups: Ints) -> Units:
+    """Return the groups of rows, in the order of the first row of each."""
+    _, first, code, total = np.unique(
+        groups, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.argsort(first)
+    code, total = np.argsort(order)[code], total[order]
+    counted = _counted(total)
+    # the place of each row within its group
+    place = np.empty(code.size, dtype=np.int64)
+    starts = np.repeat(np.cumsum(total) - total, total)
+    place[np.argsort(code, kind="stable")] = np.arange(code.size) - starts
+    used = place < counted[code]
+    means = [np.bincount(code[used], x[used]) / counted for x in rows.values.T]
+    ends = rows.rows.min() + np.cumsum(total)
+    return replace(
+        rows.take(first[order]),
+        values=np.column_stack(means),
+        counted=counted,
+        rows=ends - total,
+        ends=ends,
+    )
+
+
+def _counted(total: Ints) -> Ints:
+    """Return the largest of 1, 2, 3, 4, 6, 8, 12, 16, ... that a group has rows for."""
+    power = 2 ** np.floor(np.log2(total)).astype(np.int64)
+    return np.where(2 * total >= 3 * power, 3 * power // 2, power)
+
+
+def over_time(p: Predictions, *, confidence: float = 0.95) -> Monitor:
+    """Return a monitor that has seen rows in the order of their time.
+
+    The first quarter of the rows, 200 at least, are normal; the others are watched.
+    Features are not.
+
+    Parameters
+    ----------
+    p : Predictions
+        With errors and times.
+    confidence : float, default 0.95
+        One minus the probability of a false alarm.
+
+    Returns
+    -------
+    Monitor
+    """
+    rows = check_predictions(p).with_features(())
+    n_units = len(rows) if rows.groups is None else int(rows.groups.max()) + 1
+    burn_in = max(_FIRST, n_units // 4)
+    return Monitor(confidence=confidence, burn_in=burn_in).update(rows)

@@ -1,0 +1,299 @@
+"""What is normal: ranks among earlier rows, and what bets on new rows pay.
+
+The gaps between the m sorted values of a reference are m + 1. A new value of the same
+distribution falls into each of them with the same probability, and a second one into a
+gap where i of t new values lie already with probability (1 + i) / (m + 1 + t). For bins
+of neighbouring gaps the same holds with their numbers of gaps: this is Pólya's urn,
+exact for every continuous distribution and every m, and counts by bin are all that it
+needs. Equal values are put in a random order, which makes it exact with ties, too.
+
+A bet is a table of payoffs g by bin, made from ranks alone. A new row in bin k pays
+g(k) divided by the mean of g over the reference and all rows before it. As bins follow
+Pólya's urn while nothing changes, that mean is the expected payoff exactly: the product
+of what rows pay is a test martingale, and by Ville's inequality it ever exceeds 1 / a
+with probability a at most. A table for a change that has happened grows fastest.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from .._support.checks import Floats, Ints
+from ..exceptions import InvalidInputError
+from ..persistence import by_name, floats, index, integers, many, number, stored, text
+
+# Shares of the reference below the limits of bins, finer in the tails.
+_TAILS = np.array([1 / 128, 1 / 64])
+_SHARES = np.concatenate([_TAILS, np.arange(1, 32) / 32, 1 - _TAILS[::-1]])
+_FACTORS = np.array([1.12, 1.3, 1.8, 3.5])  # of errors relative to uncertainties
+_BIASES = np.array([0.25, 0.5, 1.0, 2.0])  # of z, in standard deviations
+N_SIZES = _FACTORS.size  # of each kind of change
+WEIGHTS = (0.1, 0.6, 0.2, 0.1)  # stakes on these sizes, which sum to 1
+# The tables are made for this distribution. It lies between normal and heavy tails,
+# and loses little to either; whatever the truth is, false alarms are as rare.
+_ASSUMED = stats.t(8)
+_KEPT = 0.05  # share that is not bet, so that no row can take nearly everything
+N_FACTS = 3  # what is summed of each
+LEAST = 20  # rows of a reference, or of a part of it
+
+
+def _column(value: Any) -> Any:
+    """Return a feature from a file: numbers, or labels as text."""
+    labelled = isinstance(value, list) and any(isinstance(x, str) for x in value)
+    return np.array(many(text)(value)) if labelled else floats(value)
+
+
+class Payment(NamedTuple):
+    """What units pay to each bet, and what else is known of them.
+
+    Attributes
+    ----------
+    ratios : array of shape (n, n_bets)
+        Payoffs divided by those expected: on factors, on their inverses, on biases up
+        and down.
+    facts : array of shape (n, 3)
+        To be summed: 1, abs(z) relative to its usual mean, and z less its usual mean.
+    places : array of shape (n,)
+        The rank of abs(z), from 0 to 1; NaN where nothing is known of it.
+    """
+
+    ratios: Floats
+    facts: Floats
+    places: Floats
+
+
+@stored(
+    **dict.fromkeys(("values", "ties", "times"), floats),
+    **dict.fromkeys(("counted", "rows", "ends"), integers),
+    features=many(_column),
+)
+@dataclass(frozen=True)
+class Units:
+    """What is ranked: rows, or groups that count as one, in the order they came.
+
+    Attributes
+    ----------
+    values : array of shape (n, 2), or (n, 1) for vectors
+        The size abs(z) and z itself; of a group, the means of both.
+    ties : array of shape (n,)
+        Random numbers from 0 to 1, which put equal values in order.
+    counted : array of int, shape (n,)
+        How many rows of a group the means are of: groups are ranked among those alike.
+    rows, ends : array of int, shape (n,)
+        Rows of the stream before each, and with it.
+    times : array of shape (n,)
+        When each came; 0 if that is not known.
+    features : tuple of arrays of shape (n,)
+        Numbers, or labels as text.
+    """
+
+    values: Floats
+    ties: Floats
+    counted: Ints
+    rows: Ints
+    ends: Ints
+    times: Floats
+    features: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        return self.ties.size
+
+    def take(self, which: Any) -> Units:
+        """Return some of them."""
+        *columns, features = (getattr(self, each.name) for each in fields(self))
+        return Units(*(x[which] for x in columns), tuple(x[which] for x in features))
+
+    def plus(self, later: Units) -> Units:
+        """Return these and later ones."""
+        joined = [
+            np.concatenate([getattr(self, each.name), getattr(later, each.name)])
+            for each in fields(self)[:-1]
+        ]
+        both = zip(self.features, later.features, strict=True)
+        return Units(*joined, tuple(map(np.concatenate, both)))
+
+    @property
+    def unsigned(self) -> Units:
+        """The same without the sign and without features."""
+        return replace(self, values=self.values[:, :1], features=())
+
+
+@stored(
+    **dict.fromkeys(("n_first", "n_later"), index),
+    **dict.fromkeys(("mean_size", "mean"), number),
+    **dict.fromkeys(("limits", "ties", "paid"), floats),
+    positions=integers,
+)
+@dataclass
+class Urn:
+    """Ranks among units of one kind, and what bets on further ones have paid.
+
+    Attributes
+    ----------
+    n_first : int
+        How many the reference has.
+    positions : array of int, shape (b,)
+        How many gaps lie below each limit between bins.
+    limits, ties : array of shape (b, 2) or (b, 1)
+        The limits, values of the reference, and where each stands in the random order
+        of values that equal it.
+    mean_size, mean : float
+        The means of abs(z) and of z.
+    n_later : int
+        How many have come since.
+    paid : array of shape (n_bets,)
+        Sums of payoffs over the reference and all later ones.
+    """
+
+    n_first: int
+    positions: Ints
+    limits: Floats
+    ties: Floats
+    mean_size: float
+    mean: float
+    n_later: int
+    paid: Floats
+
+    @classmethod
+    def of(cls, units: Units) -> Urn:
+        """Return the urn of a reference."""
+        values, ties = units.values, units.ties
+        gaps = len(units) + 1
+        positions = np.unique(np.rint(_SHARES * gaps).astype(np.int64))
+        positions = positions[(positions > 0) & (positions < gaps)]
+        order = [np.lexsort((ties, column))[positions - 1] for column in values.T]
+        size, z = values[:, 0], values[:, -1]
+        return cls(
+            n_first=len(units),
+            positions=positions,
+            limits=np.column_stack([values[at, k] for k, at in enumerate(order)]),
+            ties=np.column_stack([ties[at] for at in order]),
+            mean_size=float(size.mean()) or 1.0,
+            mean=float(z.mean()),
+            n_later=0,
+            # the payoffs of the gaps have a mean of 1
+            paid=np.full(2 * N_SIZES * values.shape[1], float(gaps)),
+        )
+
+    def check(self) -> None:
+        """Refuse limits that do not ascend, and numbers that no reference gives."""
+        gaps = np.diff([0, *self.positions, self.n_first + 1])
+        steps = np.diff(self.limits, axis=0)
+        least = min(self.paid.min(), self.mean_size, gaps.min())
+        if (
+            least <= 0
+            or steps.min(initial=0) < 0
+            or self.limits.shape != self.ties.shape
+        ):
+            msg = "what is normal must have limits that ascend."
+            raise InvalidInputError(msg)
+
+    @property
+    def n_values(self) -> int:
+        """How many values are ranked: 2, or 1 of vectors."""
+        return self.limits.shape[1]
+
+    @cached_property
+    def _edges(self) -> Floats:
+        """The shares of gaps at the ends of bins."""
+        return np.concatenate([[0], self.positions / (self.n_first + 1), [1]])
+
+    @cached_property
+    def _payoffs(self) -> list[Floats]:
+        """By bin of abs(z) for factors and their inverses; by bin of z for biases."""
+        edges = self._edges
+        factors = np.concatenate([_FACTORS, 1 / _FACTORS])
+        moves = np.concatenate([_BIASES, -_BIASES]) * _ASSUMED.std()
+        inner = _ASSUMED.ppf((1 + edges) / 2)[:, None] / factors
+        moved = _ASSUMED.ppf(edges)[:, None] - moves
+        after = [2 * _ASSUMED.cdf(inner) - 1, _ASSUMED.cdf(moved)]
+        # how much more likely a bin is after a change than before
+        likelier = [np.diff(each, axis=0) / np.diff(edges)[:, None] for each in after]
+        return [(1 - _KEPT) * each + _KEPT for each in likelier]
+
+    def _bins(self, units: Units, column: int) -> Ints:
+        """Return the bin of each; for one that equals a limit, ties decide."""
+        limits, values = self.limits[:, column], units.values[:, column]
+        low = np.searchsorted(limits, values, side="left")
+        high = np.searchsorted(limits, values, side="right")
+        for row in np.flatnonzero(low < high):
+            among = self.ties[low[row] : high[row], column]
+            low[row] += np.searchsorted(among, units.ties[row])
+        return low
+
+    def pay(self, units: Units) -> Payment:
+        """Return what further units pay, and remember it."""
+        bins = [self._bins(units, k) for k in range(units.values.shape[1])]
+        tables = zip(self._payoffs, bins, strict=False)
+        payoffs = np.hstack([table[at] for table, at in tables])
+        paid = self.paid + np.cumsum(payoffs, axis=0)
+        seen = self.n_first + 1 + self.n_later + np.arange(len(units))
+        size, z = units.values[:, 0], units.values[:, -1]
+        facts = np.ones(len(units)), size / self.mean_size, z - self.mean
+        self.paid, self.n_later = paid[-1], self.n_later + len(units)
+        ratios = payoffs * seen[:, None] / (paid - payoffs)
+        places = (bins[0] + 0.5) / (self.positions.size + 1)
+        return Payment(ratios, np.column_stack(facts), places)
+
+
+@stored(enough=index, known=by_name(Urn), waiting=by_name(Units))
+@dataclass
+class Urns:
+    """One urn for each kind of units; a kind that is new waits until it has enough.
+
+    Attributes
+    ----------
+    enough : int
+        Units that say what is normal, if the reference has none of their kind.
+    known : dict of str to Urn
+        The urn of each kind, by its number.
+    waiting : dict of str to Units
+        Units of kinds that are still too few.
+    """
+
+    enough: int
+    known: dict[str, Urn] = field(default_factory=dict)
+    waiting: dict[str, Units] = field(default_factory=dict)
+
+    def learn(self, units: Units, kinds: Ints) -> None:
+        """Take a reference; kinds with fewer than 20 units wait for more."""
+        for kind in np.unique(kinds[kinds >= 0]).tolist():
+            own = units.take(kinds == kind)
+            if len(own) >= LEAST:
+                self.known[str(kind)] = Urn.of(own)
+            else:
+                self.waiting[str(kind)] = own
+
+    def pay(self, units: Units, kinds: Ints) -> Payment:
+        """Return what units pay: nothing is won or lost where nothing is known.
+
+        A kind below 0 is none.
+        """
+        n, n_values = units.values.shape
+        ratios = np.ones((n, 2 * N_SIZES * n_values))
+        facts = np.zeros((n, N_FACTS))
+        places = np.full(n, np.nan)
+        for kind in np.unique(kinds[kinds >= 0]).tolist():
+            at = np.flatnonzero(kinds == kind)
+            if (name := str(kind)) not in self.known:
+                at = self._wait(name, units, at)
+            if at.size:
+                paid = self.known[name].pay(units.take(at))
+                ratios[at], facts[at], places[at] = paid
+        return Payment(ratios, facts, places)
+
+    def _wait(self, kind: str, units: Units, at: Ints) -> Ints:
+        """Let units of a kind wait, and return those after the last that must."""
+        first = self.waiting.pop(kind, units.take([]))
+        missing = self.enough - len(first)
+        first = first.plus(units.take(at[:missing]))
+        if len(first) < self.enough:
+            self.waiting[kind] = first
+        else:
+            self.known[kind] = Urn.of(first)
+        return at[missing:]
