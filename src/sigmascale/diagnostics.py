@@ -186,8 +186,8 @@ def _looks_like_a_variance(e2: Floats, u: Floats) -> bool:
 # Values of a continuous variable hardly ever meet by chance. Where nearly all of them
 # do, and about equally often, rows repeat what they belong to: a sample that was
 # measured again, the conformers of a molecule, the frames of a trajectory. Ties of
-# rounded numbers and of steps mean nothing, nor do those of isomers and the like, of which some
-# values have many rows and most have few.
+# rounded numbers and of steps mean nothing, nor do those of isomers and the like, of
+# which some values have many rows and most have few.
 
 LEAST_DISTINCT = 20  # values or rows, below which there are but few
 MOST_ROWS = {"u": 10, "feature": 30}  # a value, beyond which it is rather a level

@@ -371,6 +371,74 @@ class Predictions:
         both = np.column_stack([bottom, top])
         return cls.from_quantiles(levels, both, y_true=y_true, **others)
 
+    @classmethod
+    def from_atoms(
+        cls,
+        structures: Any,
+        *,
+        reference: str | None = None,
+        prediction: str | None = None,
+        members: str | Sequence[str] | None = None,
+        uncertainty: str | None = None,
+        energies: bool = False,
+        **others: Any,
+    ) -> Self:
+        """Return the predictions of an interatomic potential: forces, or energies.
+
+        Forces have one row an atom, its species as a feature and its structure as a
+        group. Energies have one row a structure; they are taken per atom, and the
+        number of atoms is a feature.
+
+        Parameters
+        ----------
+        structures : list of ase.Atoms, or path
+            Structures, or a file that ASE reads, such as extended XYZ.
+        reference : str, optional
+            The name of the true forces, or energy, in `arrays`, `info` or the results
+            of the calculator of a structure, such as "REF_forces".
+        prediction : str, optional
+            The name of what is predicted; by default the mean of the members.
+        members : str or list of str, optional
+            The name of an array of all members, such as MACE's "forces_comm", or one
+            name a member.
+        uncertainty : str, optional
+            The name of the uncertainties in place of members: one an atom, or one a
+            structure for its energy.
+        energies : bool, default False
+            Take energies rather than forces.
+        **others
+            As for :class:`Predictions`: weights, time, min_std.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from ase import Atoms
+        >>> import sigmascale as ss
+        >>> water = Atoms("H2O", np.eye(3))
+        >>> water.arrays["REF_forces"] = np.zeros((3, 3))
+        >>> rng = np.random.default_rng(0)
+        >>> water.info["forces_comm"] = rng.normal(size=(12, 3, 3))
+        >>> names = {"reference": "REF_forces", "members": "forces_comm"}
+        >>> ss.Predictions.from_atoms([water] * 2, **names)
+        Predictions: 6 rows of 3 components, true values known; 2 groups; features:
+        species
+        """
+        from .atoms import read_atoms
+
+        found = read_atoms(
+            structures,
+            reference=reference,
+            prediction=prediction,
+            members=members,
+            uncertainty=uncertainty,
+            energies=energies,
+        )
+        return cls(**found, **others)
+
     # -- rows of rows ------------------------------------------------------------------
 
     @classmethod
