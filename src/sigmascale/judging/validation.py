@@ -1,0 +1,534 @@
+"""Validation: all verdicts on some rows, the headline, and what to do next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._support.checks import check_count, check_fraction, is_real, rng_from
+from .._support.notices import quiet, row_number
+from .._support.render import Cells, Result, html_table
+from .._support.text import quoted, shorten
+from ..exceptions import InvalidInputError
+from ..folds import canonical_order, in_order_of_appearance
+from ..predictions import Predictions, check_predictions
+from .judge import Judge
+from .verdicts import Answer, Answers, Region, Verdict, at_most, off_by, times, u_words
+
+if TYPE_CHECKING:
+    from ..scores import Scorecard
+
+MARKS = {"yes": "✓", "no": "✗", "cannot tell": "?"}
+OTHERS = ("bias", "average", "u", "joint", "coverage")  # questions that no feature is
+ALIKE = 1.1  # factors that differ by less are of one fault
+PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
+SIMULATED_SETS = (2, 5)  # one after the other, each with the rows found before
+NORMAL_ROWS = 300  # that a yes takes at a tolerance of e, about
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Validation(Result):
+    """Verdicts on some rows: are their uncertainties right, on average and everywhere.
+
+    Attributes
+    ----------
+    headline : str
+        The worst fault, where it is, and the average, in one line.
+    verdicts : dict of str to Verdict
+        By question: "bias" (of numbers), "average", "u", the features, "joint" (with
+        features) and "coverage".
+    tolerance : float
+        The factor that u of no tenth of the rows may be off by.
+    confidence : float
+        One minus the chance that limits of any region do not hold.
+    next_steps : tuple of str
+        What to do about it, at most two lines; none where nothing is wrong.
+    closing : str
+        How many rows there are, and how many would answer everything.
+    rows : Predictions
+        The rows that were judged.
+    """
+
+    headline: str
+    verdicts: dict[str, Verdict]
+    tolerance: float
+    confidence: float
+    next_steps: tuple[str, ...]
+    closing: str
+    rows: Predictions = field(compare=False)
+
+    @property
+    def answer(self) -> Answer:
+        """The worst answer: "no" before "cannot tell" before "yes"."""
+        found = {verdict.answer for verdict in self.verdicts.values()}
+        answers: tuple[Answer, ...] = ("no", "cannot tell", "yes")
+        return next(each for each in answers if each in found)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every answer is "yes"."""
+        return self.answer == "yes"
+
+    @cached_property
+    def scores(self) -> Scorecard:
+        """All scores of the rows; see :func:`sigmascale.scores.scorecard`."""
+        from ..scores import scorecard
+
+        with quiet():
+            return scorecard(self.rows)
+
+    @property
+    def worst(self) -> Region | None:
+        """The region that the headline is about; None where no answer is "no"."""
+        found = _worst_verdict(self.verdicts)
+        return None if found is None else found.worst
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the verdicts and what they rest on, as plain values."""
+        return {
+            "headline": self.headline,
+            "answer": self.answer,
+            "passed": self.passed,
+            "tolerance": self.tolerance,
+            "confidence": self.confidence,
+            "n_rows": self.rows.n_rows,
+            "next_steps": list(self.next_steps),
+            "closing": self.closing,
+            "verdicts": {name: v.to_dict() for name, v in self.verdicts.items()},
+        }
+
+    def _cells(self) -> Cells:
+        rows = [
+            (shorten(name, 16), v.answer, v.sentence)
+            for name, v in self.verdicts.items()
+        ]
+        return ("question", "answer", ""), rows
+
+    def __str__(self) -> str:
+        """Return the headline, a line a question, what to do next, and the closing."""
+        from textwrap import fill
+
+        width = min(12, max(len(name) for name in self.verdicts))
+        lines = [fill(self.headline, 80), ""]
+        for name, v in self.verdicts.items():
+            start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
+            lines.append(
+                fill(
+                    v.sentence,
+                    80,
+                    initial_indent=start,
+                    subsequent_indent=" " * len(start),
+                )
+            )
+        if self.next_steps:
+            lines.append("")
+        for step in self.next_steps:
+            lines.append(fill(step, 80, initial_indent="→ ", subsequent_indent="  "))
+        if self.closing:
+            lines += ["", fill(self.closing, 80)]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (MARKS[v.answer], name, v.sentence) for name, v in self.verdicts.items()
+        ]
+        steps = "".join(f"<li>{escape(step)}</li>" for step in self.next_steps)
+        return (
+            f"<p><strong>{escape(self.headline)}</strong></p>"
+            f"{html_table(('', 'question', ''), rows)}"
+            f"{f'<ul>{steps}</ul>' if steps else ''}<p>{escape(self.closing)}</p>"
+        )
+
+
+def validate(
+    p: Predictions,
+    *,
+    tolerance: float = 1.25,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> Validation:
+    """Return verdicts: are uncertainties right, on average and everywhere.
+
+    Questions are whether predictions are unbiased ("bias"), whether u is right on
+    average ("average"), at every level of u ("u"), for every value of each feature, for
+    every combination of these ("joint"), and whether 95 % intervals hold 95 %, on
+    average and everywhere ("coverage"). Each answer is "yes", "no" or "cannot tell".
+
+    Each region, a run of neighbouring values or a label, has limits of the factor that
+    its u should be multiplied by; the limits of all regions of all questions hold at
+    once. It is *kept* if both lie within the tolerance, *broken* if they do not, and
+    both lie on one side beyond the root of the tolerance, and *open* else. "No": a
+    region is broken. "Yes": every tenth of the rows, and every label or value of 5 % of
+    them, is kept. More rows turn "cannot tell" into "yes" or "no".
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. Their distributions are judged where they have any, and
+        normal ones else.
+    tolerance : float, default 1.25
+        The factor that u may be off by; a bias may be `tolerance` − 1 times u.
+    confidence : float, default 0.95
+        The chance that all limits hold.
+    rng : int, Generator or None, default 0
+        Seed of the shuffled sets: the same rows, in any order, get the same verdicts.
+
+    Returns
+    -------
+    Validation
+
+    Notes
+    -----
+    How far differences reach by chance is told by sets in which z-scores are shuffled
+    over the rows, groups together. Weights stay where they are.
+
+    References
+    ----------
+    P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993);
+    P. Pernot, arXiv:2309.06240 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(1)
+    >>> u, x = rng.uniform(1, 2, 5000), rng.uniform(0, 100, 5000)
+    >>> error = rng.normal(scale=u * np.where(x > 70, 1.5, 1.0))
+    >>> v = ss.validate(ss.Predictions(error=error, y_std=u, features={"x": x}))
+    >>> v.answer
+    'no'
+    >>> v.verdicts["x"].worst.where
+    'x above 69.9'
+    """
+    p = check_predictions(p, complete=True)
+    factor, level = check_tolerance(tolerance), check_fraction(confidence, "confidence")
+    judge = Judge(_in_order(p), factor, level, rng_from(rng))
+    answers = Answers(judge)
+    verdicts = answers.all()
+    return Validation(
+        headline=headline_of(verdicts, answers),
+        verdicts=verdicts,
+        tolerance=factor,
+        confidence=level,
+        next_steps=next_steps_of(verdicts, answers),
+        closing=closing_of(verdicts, answers),
+        rows=p,
+    )
+
+
+def check_tolerance(tolerance: Any) -> float:
+    """Return a factor that is larger than 1."""
+    if not is_real(tolerance) or not 1 < tolerance < math.inf:
+        msg = (
+            "`tolerance` must be a factor larger than 1, such as 1.25; found "
+            f"{quoted(tolerance)}."
+        )
+        raise InvalidInputError(msg)
+    return float(tolerance)
+
+
+def _in_order(p: Predictions) -> Predictions:
+    """Return rows in an order of their own, and groups in the order of their rows."""
+    first = () if p.is_vector else (p.errors,)
+    rows = p.take(canonical_order(p, *first))
+    if rows.groups is None:
+        return rows
+    return rows.changed(groups=in_order_of_appearance(rows.groups))
+
+
+# -- headlines -------------------------------------------------------------------------
+
+
+def _worst_verdict(verdicts: dict[str, Verdict]) -> Verdict | None:
+    """Return the verdict of the worst fault of size; one column before several."""
+
+    def size(v: Verdict) -> float:
+        assert v.worst is not None
+        return abs(math.log(max(v.worst.estimate, 1e-300)))
+
+    wrong = {
+        name: v
+        for name, v in verdicts.items()
+        if v.answer == "no" and v.worst is not None and name != "bias"
+    }
+    intervals = wrong.pop("coverage", None)
+    if not wrong:
+        return intervals
+    joint = wrong.pop("joint", None)
+    if not wrong:
+        return joint
+    best = max(wrong.values(), key=size)
+    if joint is not None and size(joint) > size(best) + math.log(ALIKE):
+        return joint
+    return best
+
+
+def headline_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
+    """Return the worst fault, where it is, and the average, in one line."""
+    judge, n = answers.judge, answers.rows.n_rows
+    count = f"{n:,} rows"
+    if not judge.enough:
+        return f"{verdicts['average'].sentence}."
+    worst, bias = _worst_verdict(verdicts), verdicts.get("bias")
+    average = verdicts["average"]
+    if bias is not None and bias.answer == "no" and _is_bias(worst, bias, answers):
+        return f"{bias.sentence}."
+    if worst is not None and worst.worst is not None:
+        region = worst.worst
+        if worst.name == "coverage":
+            return f"{worst.sentence}; u is {_on_average(average)}."
+        if region.column is None and region.where == "all rows":
+            return f"{average.sentence if average.answer == 'no' else worst.sentence}."
+        fault = f"u is up to {off_by(region.estimate)} ({region.where})"
+        if worst.name == "joint" and "no short" in worst.sentence:
+            fault = f"{worst.sentence}"
+        return f"{fault}; {_on_average(average)}."
+    if bias is not None and bias.answer == "no":
+        return f"{bias.sentence}; u is {_on_average(average)}."
+    limits = [v.limits for name, v in verdicts.items() if v.limits and name != "bias"]
+    most = max(map(at_most, limits), default=math.inf)
+    if all(v.answer == "yes" for v in verdicts.values()):
+        return f"Right everywhere to within {times(most)} times ({count})."
+    limits = [
+        v.limits
+        for name, v in verdicts.items()
+        if v.limits and name not in ("bias", "coverage")
+    ]
+    most = max(map(at_most, limits), default=math.inf)
+    if most > 100:
+        return f"No fault found, but {count} are too few to exclude one."
+    if most > judge.tolerance:
+        return f"No fault found, but up to {times(most)} times cannot be excluded ({count})."
+    unsure = [name for name, v in verdicts.items() if v.answer == "cannot tell"]
+    what = {"bias": "a bias", "coverage": "wrong intervals"}
+    rest = ", ".join(
+        what.get(name, f"faults along {shorten(name, 20)}") for name in unsure[:2]
+    )
+    return f"u is right to within {times(most)} times, but {rest} cannot be excluded ({count})."
+
+
+def _is_bias(worst: Verdict | None, bias: Verdict, answers: Answers) -> bool:
+    """Return whether it is a bias that makes u look too small."""
+    if worst is None or worst.worst is None or worst.worst.estimate < 1:
+        return worst is None
+    z, w = answers.rows.z, answers.judge.w
+    region = bias.worst
+    assert region is not None
+    # without the bias of that region, is the fault gone?
+    inside = answers.inside(region)
+    z2 = np.where(inside, z - region.estimate, z) ** 2
+    there = answers.inside(worst.worst)
+    left = math.log(max(np.average(z2[there], weights=w[there]), 1e-300))
+    return left < 0.5 * math.log(worst.worst.estimate**2)
+
+
+def _on_average(average: Verdict) -> str:
+    assert average.worst is not None
+    if average.answer == "no":
+        return f"{off_by(average.worst.estimate)} on average"
+    if average.answer == "yes":
+        return "right on average"
+    return f"on average off by at most {times(at_most(average.limits or (0, 1)))} times"
+
+
+def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[str, ...]:
+    """Return what to do after a no, in at most two lines."""
+    wrong = {name: v for name, v in verdicts.items() if v.answer == "no"}
+    steps = []
+    if "bias" in wrong:
+        region = wrong["bias"].worst
+        local = region is not None and region.column is not None
+        kind = "auto" if local else "constant"
+        steps.append(f'Correct the bias: Recalibrator(bias="{kind}").fit(p)')
+    outliers = answers.outliers if "average" in wrong else None
+    if outliers is not None:
+        worst = np.argsort(-answers.judge.z2)[:2]
+        places = answers.rows.places
+        rows = [row_number(i if places is None else places[i]) for i in worst]
+        beyond = np.quantile(np.sqrt(answers.judge.z2), 1 - outliers)
+        steps.append(
+            f"{100 * outliers:.2g} % of the errors are beyond {times(float(beyond))} u and "
+            f"decide: look at rows {rows[0]} and {rows[1]}, or use intervals, "
+            "Recalibrator().fit(p).apply(new).distributions.interval(0.95)"
+        )
+    local = [
+        name
+        for name, v in wrong.items()
+        if name not in OTHERS and v.worst is not None and v.worst.column is not None
+    ]
+    by_u = "u" in wrong and wrong["u"].worst is not None and wrong["u"].worst.column
+    if local or "joint" in wrong or by_u:
+        names = ", ".join(local[:2]) or "all features"
+        if local or not by_u:
+            steps.append(
+                f"Fit a recalibrator that knows {names}: Recalibrator().fit(p)"
+            )
+        else:
+            steps.append(
+                "Fit a recalibrator: Recalibrator().fit(p) learns factors by u"
+            )
+    elif "average" in wrong and outliers is None:
+        factor = wrong["average"].worst
+        assert factor is not None
+        steps.append(
+            f"One factor mends it: multiply u by {factor.estimate:.3g}, or "
+            "Recalibrator(TemperatureScaling()).fit(p)"
+        )
+    elif "coverage" in wrong and not steps:
+        steps.append(
+            "Use learned intervals: Recalibrator().fit(p).apply(new).distributions."
+            "interval(0.95)"
+        )
+    return tuple(steps[:2])
+
+
+def closing_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
+    """Return how many rows there are, and how many would answer everything."""
+    open_ = [v for v in verdicts.values() if v.answer == "cannot tell"]
+    needed = [v.rows_needed for v in open_ if v.rows_needed is not None]
+    unit = answers.unit
+    count = answers.rows.n_rows
+    if answers.judge.groups is not None:
+        count = int(answers.judge.groups.max()) + 1
+    if not needed:
+        return ""
+    what = "everything" if len(needed) == len(open_) else "more questions"
+    return (
+        f"You have {count:,} {unit}; about {max(needed):,} in all would answer {what}."
+    )
+
+
+def headline_after(before: Validation, after: Validation) -> str:
+    """Return what recalibration has changed, in one line.
+
+    Parameters
+    ----------
+    before, after : Validation
+        The same rows, as they were and recalibrated.
+
+    Returns
+    -------
+    str
+    """
+    from ..scores import coverage, crps, energy_score
+
+    faults = [f"{times(_largest_fault(each)):s}" for each in (before, after)]
+    score, name = (
+        (energy_score, "energy score") if after.rows.is_vector else (crps, "CRPS")
+    )
+    with quiet():
+        scores = [f"{score(each.rows):.3g}" for each in (before, after)]
+        held = 100 * coverage(after.rows)
+    return (
+        f"Worst fault {faults[0]} → {faults[1]} times, {name} {scores[0]} → {scores[1]}, "
+        f"95 % intervals hold {held:.3g} %."
+    )
+
+
+def _largest_fault(v: Validation) -> float:
+    """Return the largest factor by which any region, shown or named, is off."""
+    regions: Iterable[Region] = (
+        region
+        for name, verdict in v.verdicts.items()
+        if name not in ("bias", "coverage")
+        for region in (*verdict.regions, *filter(None, [verdict.worst]))
+    )
+    off = [abs(math.log(max(each.estimate, 1e-9))) for each in regions]
+    return math.exp(max(off, default=0.0))
+
+
+# -- planning --------------------------------------------------------------------------
+
+
+def rows_needed(
+    p: Predictions | None = None,
+    *,
+    tolerance: float = 1.25,
+    n_features: int = 3,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> int:
+    """Return about how many rows :func:`validate` needs for a "yes" to everything.
+
+    Sets whose uncertainties are right are simulated, and judged: how wide their limits
+    are tells how many rows bring them within the tolerance. With so many, about two of
+    three such sets get a "yes"; some more rows make it nearly certain.
+
+    Parameters
+    ----------
+    p : Predictions, optional
+        A set whose z-scores tell how heavy tails are, and whose features are counted.
+        By default errors are normal. If its rows belong together, groups are counted;
+        features are taken to be the same within a group.
+    tolerance : float, default 1.25
+        The factor that u of no tenth of the rows may be off by.
+    n_features : int, default 3
+        Number of features, beside u.
+    confidence : float, default 0.95
+        That of the verdicts.
+    rng : int, Generator or None, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    int
+        Rows, or groups, to two digits.
+
+    Examples
+    --------
+    >>> rows_needed(tolerance=2.0, n_features=1) < 2000
+    True
+    """
+    factor, level = check_tolerance(tolerance), check_fraction(confidence, "confidence")
+    if p is None:
+        n_features = check_count(n_features, "n_features", least=0)
+    else:
+        p = check_predictions(p)
+        n_features = len(p.names) - 1
+    generator = rng_from(rng)
+    needed = NORMAL_ROWS / math.log(factor) ** 2
+    for n_sets in SIMULATED_SETS:
+        n, found = int(np.clip(needed, *PLANNED)), []
+        for _ in range(n_sets):
+            rows = _calibrated(p, n, n_features, generator)
+            verdicts = Answers(Judge(rows, factor, level, generator)).all()
+            told = [v for v in verdicts.values() if v.answer == "cannot tell"]
+            found.append(max((v.rows_needed or 10 * n for v in told), default=n))
+        needed = float(np.quantile(found, PLANNED_SHARE))
+    return int(float(f"{needed:.2g}"))
+
+
+def _calibrated(
+    like: Predictions | None, n: int, n_features: int, rng: np.random.Generator
+) -> Predictions:
+    """Return n rows, or groups, whose uncertainties are right, with the z of others."""
+    groups, of = None, np.arange(n)
+    if like is None:
+        z = rng.standard_normal(n)
+    else:
+        size = np.sqrt(like.z2 / max(like.mean(like.z2), 1e-300))
+        known = size * rng.choice([-1, 1], like.n_rows)  # vectors have no sign
+        if not like.is_vector:
+            off = like.z - like.mean(like.z)
+            known = off / max(math.sqrt(like.mean(off**2)), 1e-300)
+        if like.groups is None:
+            share = None if like.weights is None else like.weights / like.weights.sum()
+            z = rng.choice(known, n, p=share)
+        else:
+            order = np.argsort(like.groups, kind="stable")
+            sizes = np.bincount(like.groups)
+            chosen = rng.integers(sizes.size, size=n)
+            groups = of = np.repeat(of, sizes[chosen])
+            starts = np.repeat((np.cumsum(sizes) - sizes)[chosen], sizes[chosen])
+            first = np.cumsum(sizes[chosen]) - sizes[chosen]
+            within = np.arange(of.size) - np.repeat(first, sizes[chosen])
+            z = known[order][starts + within]
+    u = rng.lognormal(sigma=0.5, size=n)[of]
+    features = {f"x{i}": rng.standard_normal(n)[of] for i in range(n_features)}
+    return Predictions(error=u * z, y_std=u, features=features or None, groups=groups)

@@ -1,0 +1,295 @@
+"""A variable cut once: fine bins, the regions they make, and regions in words.
+
+Equal values are never parted. Of a number, runs of neighbouring bins of many lengths are
+regions; of labels, each of them; labels with too few rows are one region together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Bools, Floats, Ints
+from .._support.labels import label_text
+from .._support.text import shorten
+from ..predictions import Predictions
+
+FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 100  # of a number; the latter if many
+FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
+FINEST = 400  # of many rows, a region has this part at least
+TENTH, LABEL = 0.098, 0.05  # share of rows, of a label or value, that a yes is about
+SCALES = (0.02, 0.08, 0.25)  # shares between which regions are calibrated alike
+RARE = "rare labels"
+
+
+@dataclass(frozen=True, eq=False)
+class Variable:
+    """A variable in bins, and its regions.
+
+    Attributes
+    ----------
+    name : str
+        The variable; "u" is the uncertainty.
+    codes : array of int, shape (n,)
+        The bin of each row.
+    w : array of shape (n,)
+        The weight of each row; 0 for rows that it says nothing of.
+    low, high : array of shape (n_bins,), or None
+        The smallest and the largest number of each bin.
+    labels : tuple of str, or None
+        What each bin of labels is called.
+    n_rare : int
+        Labels that are too rare to be judged one by one.
+    """
+
+    name: str
+    codes: Ints
+    w: Floats
+    low: Floats | None = None
+    high: Floats | None = None
+    labels: tuple[str, ...] | None = None
+    n_rare: int = 0
+
+    @classmethod
+    def of_numbers(cls, name: str, x: Floats, w: Floats) -> Variable:
+        """Cut numbers into bins of about equally many rows."""
+        used = slice(None) if w.all() else w > 0
+        total = float(w.sum())
+        n_bins = np.clip(total / ROWS_OF_A_BIN, min(FEWEST_BINS, total // 5), MOST_BINS)
+        order = np.argsort(x[used], kind="stable")
+        ends = np.cumsum(w[used][order])
+        parts = np.arange(1, max(2, int(n_bins))) * (total / max(2, int(n_bins)))
+        at = np.minimum(np.searchsorted(ends, parts, side="right"), order.size - 1)
+        limits = np.unique(x[used][order[at]])
+        codes = np.searchsorted(limits, x, side="right")
+        filled = np.bincount(codes, w) > 0
+        codes = np.maximum((np.cumsum(filled) - 1)[codes], 0)
+        ordered = x[used][order]
+        first = np.searchsorted(codes[used][order], np.arange(int(filled.sum())))
+        last = np.append(first[1:], ordered.size) - 1
+        return cls(name, codes, w, ordered[first], ordered[last])
+
+    @classmethod
+    def of_labels(
+        cls, name: str, codes: Ints, labels: Sequence[Any], w: Floats
+    ) -> Variable:
+        """Make a bin of each label; those with few rows share the last one."""
+        counts = np.bincount(codes, w, len(labels))
+        rare = (counts < max(FEW_ROWS, w.sum() / FINEST)) & (counts > 0)
+        place = np.where(rare, len(labels), np.arange(len(labels)))
+        found, new = np.unique(place[codes], return_inverse=True)
+        names = [*map(label_text, labels), RARE]
+        return cls(
+            name,
+            new,
+            w,
+            labels=tuple(names[i] for i in found),
+            n_rare=int(np.count_nonzero(rare)),
+        )
+
+    @classmethod
+    def all_of(cls, rows: Predictions, w: Floats) -> list[Variable]:
+        """Cut u and all features."""
+        return [
+            cls.of_numbers(name, x, w)
+            if labels is None
+            else cls.of_labels(name, x, labels, w)
+            for name, x, labels in zip(
+                rows.names, rows.columns, rows.categories, strict=True
+            )
+        ]
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins."""
+        return len(self.labels) if self.labels is not None else self._ends[0].size
+
+    @property
+    def _ends(self) -> tuple[Floats, Floats]:
+        assert self.low is not None
+        assert self.high is not None
+        return self.low, self.high
+
+    @cached_property
+    def is_value(self) -> Bools:
+        """Which bins have one value, or are a label."""
+        if self.labels is not None:
+            return np.array([x != RARE for x in self.labels], dtype=np.bool_)
+        low, high = self._ends
+        return np.asarray(low == high)
+
+    def sums(self, values: Floats | None = None) -> Floats:
+        """Return weighted sums by bin."""
+        wx = self.w if values is None else self.w * values
+        return np.asarray(np.bincount(self.codes, wx, self.n_bins), dtype=np.float64)
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """Rows of each bin, or their weight."""
+        return self.sums()
+
+    @cached_property
+    def regions(self) -> tuple[Ints, Ints, Ints]:
+        """Where regions start and end, and their scales, which ascend.
+
+        They have enough rows, and leave enough; a label or a value may have fewer.
+        """
+        ends, found, length = np.append(0, np.cumsum(self.sizes)), [], 1
+        total = ends[-1]
+        few = max(FEW_ROWS, total / FINEST)
+        least = max(10, min(100, 0.08 * total), total / FINEST)
+        while length < self.n_bins and (self.labels is None or length == 1):
+            start = np.arange(0, self.n_bins - length + 1, max(1, length // 6))
+            rows = ends[start + length] - ends[start]
+            fits = np.minimum(rows, total - rows) >= least
+            if length == 1:
+                fits |= (self.is_value | (self.labels is not None)) & (rows >= few)
+            found.append(np.array([start, start + length])[:, fits])
+            length += max(1, length // 4)
+        start, stop = np.concatenate([*found, np.empty((2, 0), np.int64)], axis=1)
+        share = (ends[stop] - ends[start]) / max(total, 1e-300)
+        scale = np.searchsorted(SCALES, np.minimum(share, 1 - share), side="right")
+        order = np.argsort(scale, kind="stable")
+        return start[order], stop[order], scale[order]
+
+    @property
+    def n_regions(self) -> int:
+        """The number of regions."""
+        return self.regions[0].size
+
+    @cached_property
+    def scales(self) -> tuple[Ints, Ints]:
+        """The scales of regions, and the first region of each."""
+        return np.unique(self.regions[2], return_index=True)
+
+    def summed(self, by_bin: Floats) -> Floats:
+        """Return the sums of regions, from those of bins, along the first axis."""
+        ends = np.concatenate([np.zeros_like(by_bin[:1]), np.cumsum(by_bin, axis=0)])
+        found: Floats = ends[self.regions[1]] - ends[self.regions[0]]
+        return found
+
+    @cached_property
+    def shares(self) -> Floats:
+        """The share of the rows that each region has."""
+        return self.summed(self.sizes) / self.sizes.sum()
+
+    @cached_property
+    def one_over_n(self) -> tuple[Floats, Floats]:
+        """One over the rows in effect, of each region and of the rest."""
+        squares = self.sums(self.w)
+        inside, n = self.summed(squares), self.summed(self.sizes)
+        rest, beyond = self.sizes.sum() - n, squares.sum() - inside
+        empty = 1e300  # of some of the rows, a region may have none
+        return (
+            np.divide(inside, n**2, out=np.full(n.size, empty), where=n > 1e-9),
+            np.divide(beyond, rest**2, out=np.full(n.size, empty), where=rest > 1e-9),
+        )
+
+    @cached_property
+    def matters(self) -> Bools:
+        """Which regions a yes is about: tenths of the rows, labels or values of 5 %."""
+        start, stop, _ = self.regions
+        alone = (stop == start + 1) & self.is_value[start]
+        found: Bools = self.shares >= np.where(alone, LABEL, TENTH)
+        return found
+
+    @cached_property
+    def shown(self) -> Ints:
+        """The regions of a picture: labels, or runs of a tenth that cover all rows."""
+        start, stop, _ = self.regions
+        if self.labels is not None:
+            return np.argsort(start)
+        found: list[int] = []
+        runs, reached = np.flatnonzero(self.matters), 0
+        while reached < self.n_bins:
+            # of those that go on where the last one ends, or overlap least: the shortest
+            here = runs[(start[runs] <= reached) & (stop[runs] > reached)]
+            if not here.size:
+                break
+            here = here[start[here] == start[here].max()]
+            found.append(int(here[np.argmin(stop[here])]))
+            reached = int(stop[found[-1]])
+        return np.array(found, dtype=np.int64)
+
+    def some(self, which: Ints) -> Variable:
+        """Return the same bins and regions, of some of the rows."""
+        new = replace(self, codes=self.codes[which], w=self.w[which])
+        new.__dict__["regions"] = self.regions
+        return new
+
+    @property
+    def rare_share(self) -> float:
+        """The share of rows whose labels are too rare to be judged one by one."""
+        if not self.n_rare:
+            return 0.0
+        return float(self.sizes[-1] / self.sizes.sum())
+
+    def inside(self, region: int) -> Bools:
+        """Return which rows a region has."""
+        start, stop = self.regions[0][region], self.regions[1][region]
+        found: Bools = (self.codes >= start) & (self.codes < stop) & (self.w > 0)
+        return found
+
+    def limits(self, region: int) -> tuple[Any, Any]:
+        """Return the ends of a region, None where it is open; or its label, twice."""
+        start, stop = int(self.regions[0][region]), int(self.regions[1][region])
+        if self.labels is not None:
+            return self.labels[start], self.labels[start]
+        low, high = self._ends
+        first = float(low[start]) if start > 0 else None
+        return first, (float(high[stop - 1]) if stop < self.n_bins else None)
+
+    def words(self, region: int) -> str:
+        """Return a region in words."""
+        low, high = self.limits(region)
+        if self.labels is None:
+            return range_words(self.name, low, high)
+        return RARE + f" of {self.name}" if low == RARE else label_words(self.name, low)
+
+
+def range_words(name: str, low: float | None, high: float | None) -> str:
+    """Return a range of a variable in words; it is open where a limit is None.
+
+    >>> range_words("mass", 3.0, None), range_words("mass", 3.0, 4.5123)
+    ('mass above 3', 'mass between 3 and 4.51')
+    """
+    name = shorten(name, 30)
+    first, last = (None if x is None else number(x) for x in (low, high))
+    if first is None or last is None:
+        if first == last:
+            return f"all {name}"
+        return f"{name} below {last}" if first is None else f"{name} above {first}"
+    return (
+        f"{name} near {first}"
+        if first == last
+        else f"{name} between {first} and {last}"
+    )
+
+
+def label_words(name: str, *labels: str) -> str:
+    """Return some labels of a variable in words.
+
+    >>> label_words("kind", "a", "b", "c", "d")
+    'kind = a, b and 2 more'
+    """
+    more = f" and {len(labels) - 2} more" if len(labels) > 2 else ""
+    known = ", ".join(shorten(each, 30) for each in labels[:2])
+    return f"{shorten(name, 30)} = {known}{more}"
+
+
+def number(x: float) -> str:
+    """Return a number to three digits; whole ones as they are.
+
+    >>> number(126.13), number(2015.0), number(123456.7), number(0.000123456)
+    ('126', '2015', '123,000', '0.000123')
+    """
+    if x == round(x) and abs(x) < 1e5:
+        return f"{x:.0f}"
+    rounded = float(f"{x:.3g}")
+    if 100 <= abs(rounded) < 1e6:
+        return f"{rounded:,.0f}"
+    return f"{rounded:g}"
