@@ -3,8 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
+from typing import TYPE_CHECKING, Any
 
-from .options import Reading, Result, Uncertain, argument, option
+from .._support.progress import working
+from .options import (
+    Reading,
+    Result,
+    Uncertain,
+    argument,
+    option,
+    refuse,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..recalibrator import Recalibrator
+    from .table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,4 +52,82 @@ class Apply(Uncertain, Reading):
 
     def run(self) -> Result:
         """Write the table with new columns."""
-        raise NotImplementedError
+        from .table import Table, load_fitted
+        from .tables import refuse_input, write, written_kind
+
+        refuse_input(self.output, (*self.files, self.recalibrator))
+        written_kind(self.output)  # is checked before anything is read
+        levels = (self.coverage, *self.quantiles)
+        if wrong := [x for x in levels if not 0 < x < 1]:
+            refuse(f"shares and levels must lie between 0 and 1; found {wrong[0]:g}.")
+        recalibrator, was = load_fitted(self.recalibrator)
+        table = Table.open(self.files, self, was, errors=False, gaps=None)
+        with table.told(), working("recalibrating"):
+            recalibrator.apply(table.first().predictions())  # says what is odd
+            lazy, new = self._recalibrated(table, recalibrator)
+            write(lazy, self.output, self.separator, self.decimal)
+        of = "error" if table.schema.prediction is None else "value"
+        told = {
+            "rows": table.n_rows,
+            "dropped": table.dropped,
+            "output": self.output,
+            "columns": new,
+            "distribution_of": of,
+        }
+        dropped = f"{table.dropped} with missing values left out; "
+        words = (
+            f"Written: {self.output} ({table.n_rows} rows; "
+            f"{dropped if table.dropped else ''}new columns {', '.join(new)}). "
+            f"{100 * self.coverage:.4g} % of true {of}s are to lie between {new[1]} "
+            f"and {new[2]}."
+        )
+        return Result(told, wrapped(words), recalibrator=recalibrator)
+
+    def _recalibrated(
+        self, table: Table, recalibrator: Recalibrator
+    ) -> tuple[pl.LazyFrame, list[str]]:
+        """Return the frame with new columns, and their names."""
+        import polars as pl
+
+        from .. import frames
+        from ..schema import RECALIBRATED
+        from .tables import PLACE, UNTYPED, written_kind
+
+        schema, rows = table.schema, table.rows
+        made = schema.made if schema.made_of else ()
+        old = [x for x in rows.names if x not in made]
+        u = self.name or f"{'u' if made else schema.uncertainty}{RECALIBRATED}"
+        # numbers stand beside the cells of the file, which are kept as they are
+        typed = {f"{x} {PLACE}": each for x, each in table.inputs().items()}
+        names, about = list(typed), None
+        if schema.min_std is not None:
+            typed[names[0]] = typed[names[0]].clip(schema.min_std)
+        endings = ["_low", "_high", *(f"_q{x:g}" for x in self.quantiles)]
+        new = {f"{u}{x}": f"{u}{x}" for x in ("", *endings)}
+        if schema.prediction is not None:
+            about = f"{schema.prediction} {PLACE}"
+            typed[about] = rows.number(schema.prediction)
+            if recalibrator.bias_ is not None:
+                corrected = f"{'' if made else schema.prediction}{RECALIBRATED}"
+                new[corrected.lstrip("_")] = f"{about}{RECALIBRATED}"
+        if taken := [x for x in new if x in old]:
+            refuse(
+                f"there is a column {taken[0]!r} already. Choose another with --name."
+            )
+        lazy = frames.apply(
+            recalibrator,
+            rows.frame.with_columns(**typed),
+            y_std=names[0],
+            features=names[1:],
+            y_pred=about,
+            quantiles=self.quantiles,
+            interval=self.coverage,
+            name=u,
+        )
+        added = [pl.col(x).alias(y) for y, x in new.items()]
+        if schema.is_variance:
+            added[0] = added[0] ** 2
+        kept: list[Any] = [pl.col(x) for x in old]
+        if table.kinds & set(UNTYPED) and written_kind(self.output) not in UNTYPED:
+            kept = rows.typed(old, table.schema)
+        return lazy.select(*kept, *added), list(new)

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from .options import Columns, Reading, Result, argument, option
+from .._support.progress import working
+from .._support.text import visible
+from .options import (
+    CANNOT_TELL,
+    FAILED,
+    PASSED,
+    Columns,
+    Reading,
+    Result,
+    argument,
+    option,
+    wrapped,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,4 +47,54 @@ class Check(Columns, Reading):
 
     def run(self) -> Result:
         """Judge a table, and what a recalibrator makes of it."""
-        raise NotImplementedError
+        from ..judging import headline_after, validate
+        from .table import Table, load_fitted
+        from .tables import refuse_input
+
+        if self.report is not None:
+            refuse_input(self.report, self.files, ".html", ".htm")
+        recalibrator = was = after = None
+        if self.recalibrator is not None:
+            recalibrator, was = load_fitted(self.recalibrator)
+        table = Table.open(self.files, self, was)
+        how: dict[str, Any] = {"tolerance": self.tolerance, "rng": self.seed}
+        how["confidence"] = self.confidence
+        p = table.predictions()
+        with table.told(), working("judging the uncertainties"):
+            before = validate(p, **how)
+            if recalibrator is not None:
+                after = validate(recalibrator.apply(p), **how)
+        final = before if after is None else after
+        told = {"data": table.to_dict(), **before.to_dict()}
+        words = [wrapped(*table.about_columns()), ""]
+        if after is not None:
+            told |= {"recalibrated": after.to_dict()}
+            told["headline_after"] = headline_after(before, after)
+            words += [wrapped(told["headline_after"]), ""]
+            words += [wrapped(f"Before: {before.headline}"), "", "After:"]
+        words.append(final.to_text(options=True))
+        if self.time is not None:
+            from ..monitoring import over_time
+
+            with table.told():
+                state = over_time(final.rows, confidence=self.confidence).state
+            told["time"] = state.to_dict()
+            words += ["", wrapped(f"Over time: {state.words}")]
+        if self.report is not None:
+            from ..report import write_report
+
+            title = f"Uncertainties of {', '.join(self.files)}"
+            with working("writing the report"):
+                how = {"title": visible(title), "recalibrator": recalibrator}
+                write_report(self.report, before, after, **how)
+            words += ["", f"Report: {self.report}"]
+        code = self._code(final.answer)
+        return Result(told, "\n".join(words), code, before, after, recalibrator)
+
+    def _code(self, answer: str) -> int:
+        """Return what a pipeline is told."""
+        if answer == "yes" or self.tolerate == "no":
+            return PASSED
+        if answer == "cannot tell":
+            return PASSED if self.tolerate else CANNOT_TELL
+        return FAILED

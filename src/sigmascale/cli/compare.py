@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from .options import Columns, Reading, Result, argument, option
+from .._support.progress import track, working
+from .options import Columns, Reading, Result, argument, option, refuse, wrapped
+
+if TYPE_CHECKING:
+    from ..recalibrator import Recalibrator
+    from ..schema import Schema
+    from .table import Table
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,4 +48,58 @@ class Compare(Columns, Reading):
 
     def run(self) -> Result:
         """Compare what the options name."""
-        raise NotImplementedError
+        from ..comparison import compare
+        from .table import Table, load_fitted
+
+        if not (self.versus or self.recalibrators or self.calibration):
+            refuse(
+                "nothing to compare with: name --versus COLUMN, --recalibrator JSON or "
+                "--calibration FILE."
+            )
+        was, fitted = None, {}
+        for file in self.recalibrators:
+            fitted[file], schema = load_fitted(file)
+            was = schema if was is None else _union(was, schema, file)
+        if self.calibration is not None:
+            known = Table.open([self.calibration], self, was)
+            was = known.schema
+            fitted |= self._every(known)
+        exclude = (*self.exclude, *self.versus) if self.all_features else self.exclude
+        table = Table.open(self.files, self, was, also=self.versus, exclude=exclude)
+        if table.is_large and self.versus:
+            refuse(f"--versus needs all rows in memory: pass --most {table.n_rows}.")
+        p = table.predictions()
+        models = {"raw" if fitted else table.schema.uncertainty: p}
+        for name in self.versus:
+            schema = replace(table.schema, uncertainty=name, made_of=(), levels=())
+            models[name] = replace(table, schema=schema).predictions()
+        with table.told(), working("comparing"):
+            for name, recalibrator in fitted.items():
+                models[name] = recalibrator.apply(p)
+            found = compare(models, confidence=self.confidence)
+        told = {"data": table.to_dict(), "comparison": found.to_dict()}
+        words = [wrapped(*table.about_columns()), "", str(found)]
+        return Result(told, "\n".join(words))
+
+    def _every(self, known: Table) -> dict[str, Recalibrator]:
+        """Return every recalibrator, fitted on a table."""
+        from ..recalibrator import Recalibrator
+        from ..scaling import SCALINGS
+
+        p, fitted = known.predictions(), {}
+        with known.told():
+            for name, made in track(SCALINGS.items(), "fitting", len(SCALINGS)):
+                scaling = Recalibrator(made(), random_state=self.seed)
+                fitted[name] = scaling.fit(p)
+        return fitted
+
+
+def _union(one: Schema, other: Schema, file: str) -> Schema:
+    """Return the columns that two recalibrators need, which tell of the same u."""
+    fields = ("uncertainty", "is_variance", "made_of", "levels", "min_std")
+    if any(getattr(one, x) != getattr(other, x) for x in fields):
+        refuse(f"{file}: was fitted on another uncertainty, {other.uncertainty}.")
+    numbers = dict.fromkeys((*one.numbers, *other.numbers))
+    labels = dict.fromkeys((*one.labels, *other.labels))
+    found: Schema = replace(one, numbers=tuple(numbers), labels=tuple(labels))
+    return found

@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from dataclasses import MISSING, dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from .options import Columns, Reading, Result, argument, option
+from .._support.progress import working
+from .._support.text import visible
+from .options import (
+    PASSED,
+    Columns,
+    Reading,
+    Result,
+    argument,
+    option,
+    refuse,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    from ..predictions import Predictions
+    from ..recalibrator import Recalibrator
+    from ..scaling import Scaling
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,4 +68,137 @@ class Fit(Columns, Reading):
 
     def run(self) -> Result:
         """Fit a recalibrator to a table, and write it."""
-        raise NotImplementedError
+        from ..judging import headline_after, validate
+        from ..persistence import dumps, save
+        from ..recalibrator import Recalibrator
+        from .table import Table
+        from .tables import refuse_input
+
+        refuse_input(self.output, self.files, ".json")
+        if self.report is not None:
+            refuse_input(self.report, self.files, ".html", ".htm")
+            if self.test_share is None:
+                refuse(
+                    "--report is about rows that were not fitted: pass --test-share."
+                )
+        binned = [x for x in self.by if x != "u"]
+        features = tuple(dict.fromkeys((*self.features, *binned)))
+        table = Table.open(self.files, self, gaps=None, features=features)
+        p = table.predictions()
+        held = None
+        if self.test_share is not None:
+            with table.told():
+                p, held = divided(p, self.test_share, self.seed)
+        recalibrator = Recalibrator(
+            self._scaling(),
+            bias=self.bias,
+            distribution=self.distribution,
+            hold_out=self.hold_out,
+            random_state=self.seed,
+        )
+        with table.told(), working("fitting"):
+            recalibrator.fit(p)
+        schema = {"schema": table.schema.to_dict()}
+        told: dict[str, Any] = {"data": table.to_dict(), "scaling": self.scaling}
+        told |= {"words": recalibrator.describe(), "advice": [*recalibrator.advice_]}
+        told |= {"fitted": len(p), "factors": _factors(recalibrator, p)}
+        words = [wrapped(*table.about_columns()), "", wrapped(told["words"])]
+        words += [wrapped(_in_words(told["factors"]), *told["advice"][:2])]
+        before = after = None
+        if held is not None:
+            with table.told(), working("judging the rows that were not fitted"):
+                before = validate(held, rng=self.seed)
+                after = validate(recalibrator.apply(held), rng=self.seed)
+            told |= {"judged": len(held), "before": before.to_dict()}
+            told |= {"after": after.to_dict()}
+            told["headline_after"] = headline_after(before, after)
+            words += ["", f"Judged by {len(held):,} rows that were not fitted:"]
+            words += [wrapped(told["headline_after"]), "", after.to_text(options=True)]
+        if self.report is not None:
+            from ..report import write_report
+
+            title = visible(f"Uncertainties of {', '.join(self.files)}")
+            with working("writing the report"):
+                how = {"title": title, "recalibrator": recalibrator}
+                write_report(self.report, before, after, **how)
+            words.append(f"Report: {self.report}")
+        told["output"] = self.output
+        result = (PASSED, before, after, recalibrator)
+        if self.output == "-":
+            sys.stdout.write(dumps(recalibrator, schema))
+            return Result(told, "", *result)
+        save(recalibrator, self.output, schema)
+        words.append(f"\nSaved: {self.output}. To use it:")
+        if held is None:
+            words.append(f"  sigmascale check TEST.csv --recalibrator {self.output}")
+        words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
+        return Result(told, "\n".join(words), *result)
+
+    def _scaling(self) -> Scaling:
+        """Return the scaling that the options describe; refuse others."""
+        from ..scaling import SCALINGS
+
+        if self.scaling not in SCALINGS:
+            refuse(
+                f"--scaling must be one of {', '.join(SCALINGS)}; found "
+                f"{self.scaling!r:.80}."
+            )
+        made = SCALINGS[self.scaling]
+        by = self.by if len(self.by) > 1 else next(iter(self.by), None)
+        given = {"n_bins": self.bins, "by": by}
+        given = {name: value for name, value in given.items() if value is not None}
+        own = inspect.signature(made).parameters
+        if unknown := [x for x in given if x not in own]:
+            option = {"n_bins": "--bins", "by": "--by"}[unknown[0]]
+            refuse(f"{option} is not for --scaling {self.scaling}, but for binwise.")
+        return made(**given)
+
+
+def divided(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
+    """Return the rows to fit, and a random share of them to judge; groups stay whole.
+
+    Neither the order of the rows nor the names of groups matter.
+    """
+    import numpy as np
+
+    from ..folds import canonical_order, in_order_of_appearance
+    from .table import LEAST_ROWS
+
+    if not 0 < share < 1:
+        refuse(f"--test-share must lie between 0 and 1; found {share:g}.")
+    signed = () if p.is_vector else (p.error,)
+    p = p.take(canonical_order(p, *signed))
+    code = np.arange(len(p))
+    if p.groups is not None:
+        code = in_order_of_appearance(p.groups)
+    sizes = np.bincount(code)
+    order = np.random.default_rng(seed).permutation(sizes.size)
+    # whole groups, until the share is reached as nearly as it can be
+    taken = 1 + int(np.searchsorted(np.cumsum(sizes[order]), share * len(p) - 0.5))
+    held = np.isin(code, order[:taken])
+    if min(held.sum(), (~held).sum()) < LEAST_ROWS:
+        refuse(
+            f"--test-share {share:g} leaves {(~held).sum()} rows to fit and "
+            f"{held.sum()} to judge; at least {LEAST_ROWS} are needed for each."
+        )
+    return p.take(np.flatnonzero(~held)), p.take(np.flatnonzero(held))
+
+
+def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
+    """Return quantiles, by name, of what uncertainties are multiplied by."""
+    import numpy as np
+
+    shares = {"min": 0.0, "5 %": 0.05, "median": 0.5, "95 %": 0.95, "max": 1.0}
+    found = np.quantile(recalibrator.predict(p) / p.y_std, list(shares.values()))
+    return dict(zip(shares, found.tolist(), strict=True))
+
+
+def _in_words(factors: dict[str, float]) -> str:
+    """Return what uncertainties are multiplied by, unless one factor says it."""
+    least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
+    if least == most:
+        return ""
+    return (
+        f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
+        f"{high}, {median} in the median."
+    )

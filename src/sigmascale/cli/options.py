@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, dataclass, field, fields
 from difflib import get_close_matches
 from importlib import import_module
+from textwrap import fill
 from types import NoneType
 from typing import (
     Any,
@@ -96,6 +98,18 @@ def finite(value: Any) -> Any:
     if isinstance(value, float) and not abs(value) < float("inf"):
         return None
     return finite(value.tolist()) if hasattr(value, "tolist") else value
+
+
+def wrapped(*paragraphs: str) -> str:
+    """Return paragraphs that fit a terminal; a number stays with its unit: 95 %.
+
+    >>> print(wrapped("These intervals hold"))
+    These intervals hold
+    """
+    tied = [
+        re.sub(r"(?<=\d) (?=[%u±])", "\xa0", words) for words in paragraphs if words
+    ]
+    return "\n".join(fill(words, WIDTH - 1) for words in tied).replace("\xa0", " ")
 
 
 # -- groups of options -----------------------------------------------------------------

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
-from .options import Command, Result, argument, option
+from .options import Command, Result, argument, option, wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +19,18 @@ class Show(Command):
 
     def run(self) -> Result:
         """Describe it."""
-        raise NotImplementedError
+        from ..persistence import load_with_extra
+        from ..schema import Schema
+
+        found, extra = load_with_extra(self.recalibrator)
+        told: dict[str, Any] = {"file": self.recalibrator, "kind": type(found).__name__}
+        told |= {"words": found.describe(), "rows": found.n_rows_}
+        told |= {"features": list(found.names_[1:]), "schema": extra.get("schema")}
+        columns = f"u, {', '.join(found.names_[1:])}".rstrip(", ")
+        if told["schema"] is not None:
+            columns = str(Schema.from_dict(told["schema"]))
+        words = wrapped(f"{self.recalibrator}: {told['words']}", f"Columns: {columns}.")
+        return Result(told, words, recalibrator=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +55,17 @@ class Export(Command):
 
     def run(self) -> Result:
         """Write it."""
-        raise NotImplementedError
+        from ..export import to_onnx
+        from ..persistence import load
+        from .tables import refuse_input
+
+        output = self.output or str(Path(self.recalibrator).with_suffix(".onnx"))
+        refuse_input(output, [self.recalibrator], ".onnx")
+        found = load(self.recalibrator)
+        to_onnx(found, output, quantiles=self.quantiles, interval=self.coverage)
+        told = {"output": output, "columns": list(found.names_)}
+        words = f"Written: {output} (inputs: {', '.join(found.names_)})."
+        return Result(told, wrapped(words), recalibrator=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,4 +89,13 @@ class App(Command):
 
     def run(self) -> Result:
         """Serve the page until it is closed."""
-        raise NotImplementedError
+        from ..app.server import serve
+
+        file = None if self.file is None else Path(self.file)
+        how: dict[str, Any] = {
+            "host": self.host,
+            "port": self.port,
+            "largest": self.largest * 2**20,
+        }
+        serve(file, open_browser=not self.no_browser, **how)
+        return Result({})

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -27,7 +27,6 @@ from .tables import (
     FAILURES,
     OF_A_FILE,
     PLACE,
-    UNTYPED,
     about,
     first_line,
     named,
@@ -35,8 +34,12 @@ from .tables import (
     row_of,
 )
 
+if TYPE_CHECKING:
+    from ..recalibrator import Recalibrator
+
 MISSING = ("", "na", "nan", "n/a", "null", "none", "-")
 LEAST_ROWS = 5  # fewer cannot show anything
+FIRST = 100_000  # new rows that are compared with those of the fit
 LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
 
@@ -107,6 +110,34 @@ class Rows:
                 break
         return found.union(texts)
 
+    def typed(self, names: Sequence[str], schema: Schema) -> list[pl.Expr]:
+        """Return columns for a format that has types.
+
+        Text becomes numbers where these would be written letter by letter as it is, or
+        where they are known to be numbers; "01" and "1.50" stay text.
+        """
+        numbers = {schema.uncertainty, *schema.numbers, schema.prediction}
+        texts = [x for x in names if self.schema[x] == pl.String]
+        texts = [x for x in texts if x not in schema.labels]
+        point = {
+            x: pl.col(x).str.replace(self.decimal, ".", literal=True) for x in texts
+        }
+        kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
+        same = {
+            f"{kind} {x}": (
+                text.cast(kinds[kind], strict=False).cast(pl.String) == text
+            )
+            for kind in kinds
+            for x, text in point.items()
+        }
+        seen = {k: pl.when(x.any()).then(x.all()) for k, x in same.items()}
+        row = self.frame.select(**seen).collect(engine="streaming").row(0, named=True)
+        made = {x: self.number(x) for x in texts if x in numbers}
+        for kind in ("real", "whole"):
+            found = [x for x in texts if row[f"{kind} {x}"]]
+            made |= {x: point[x].cast(kinds[kind]) for x in found}
+        return [made.get(x, pl.col(x)).alias(x) for x in names]
+
     def counting(self) -> list[str]:
         """Return columns that begin as numbers of rows do: 0, 1, 2 or 1, 2, 3."""
         head, found = self.frame.head(LOOKED_AT).collect(), []
@@ -165,7 +196,8 @@ class Table:
     n_read: int = 0
     n_rows: int = 0
     dropped: int = 0
-    gaps: dict[str, int]
+    gaps: dict[str, int] = field(default_factory=dict)
+    also: tuple[str, ...] = ()  # further columns of uncertainties
 
     @classmethod
     def open(
@@ -176,11 +208,13 @@ class Table:
         *,
         errors: bool = True,
         gaps: Collection[str] | None = (),
+        also: Sequence[str] = (),
         **changed: Any,
     ) -> Table:
         """Read files, find their columns, or those that `was` says, and check rows.
 
-        Features of `gaps`, or all of them if that is None, may be missing.
+        Features of `gaps`, or all of them if that is None, may be missing. There may
+        `also` be other uncertainties.
         """
         files = tuple(files)
         with about(files), working("reading the table"):
@@ -197,6 +231,8 @@ class Table:
                 )
             else:
                 schema = parts.remembered(was, choice, rows.names, errors=errors)
+            for name in also:
+                parts.known(name, rows.names, "--versus")
             n_read = frame.select(pl.len()).collect(engine="streaming").item()
             rows = _with_made(rows, schema)
             if command.where is not None:
@@ -208,7 +244,7 @@ class Table:
                 schema=schema,
                 kinds=kinds,
                 n_read=n_read,
-                gaps={},
+                also=tuple(also),
             )
             return found._checked(gaps)
 
@@ -229,7 +265,7 @@ class Table:
     def _used(self) -> dict[str, pl.Expr]:
         """Return all columns that rows are made of, as numbers or as they are."""
         schema, found = self.schema, self.inputs()
-        others = [*schema.error, schema.prediction, schema.weight]
+        others = [*schema.error, schema.prediction, schema.weight, *self.also]
         found |= {x: self.rows.number(x) for x in others if x and x not in found}
         if schema.groups and schema.groups not in found:
             found[schema.groups] = self.rows.label(schema.groups)
@@ -253,7 +289,9 @@ class Table:
         }
         optional = {x for x in schema.features if x not in schema.error}
         optional &= optional if gaps is None else set(gaps)
-        optional = set() if self.command.drop_missing else optional - {schema.prediction}
+        optional = (
+            set() if self.command.drop_missing else optional - {schema.prediction}
+        )
         lost = pl.any_horizontal(x for k, x in missing.items() if k not in optional)
         counts = {f"bad {i}": x.sum() for i, (*_, x) in enumerate(bad)}
         counts |= {f"gap {i}": x.sum() for i, x in enumerate(missing.values())}
@@ -269,14 +307,13 @@ class Table:
         """Return columns, what may be wrong with them, and where it is."""
         schema, rows = self.schema, self.rows
         numbers = [*(schema.made_of or (schema.uncertainty,)), *schema.numbers]
-        numbers += [x for x in (*schema.error, schema.prediction, schema.weight) if x]
+        numbers += [*schema.error, schema.prediction, schema.weight, *self.also]
         bad = []
-        for name in dict.fromkeys(x for x in numbers if x not in schema.made):
+        for name in dict.fromkeys(x for x in numbers if x and x not in schema.made):
             if rows.schema[name] == pl.String:
                 bad.append((name, "is not a number", rows.no_number(name)))
             infinite = rows.number(name).is_infinite()
             bad.append((name, "is infinite; a number must be finite", infinite))
-        u = rows.number(schema.uncertainty)
         what = "a variance" if schema.is_variance else "an uncertainty"
         judged = pl.lit(True)
         if schema.weight:
@@ -284,12 +321,12 @@ class Table:
             judged = weight > 0
             negative = "is negative, and a weight cannot be"
             bad.append((schema.weight, negative, weight < 0))
-        if schema.min_std is None:
-            negative = f"is negative, and {what} cannot be {REMEDY}"
-            bad.append((schema.uncertainty, negative, u < 0))
+        for name in (schema.uncertainty, *self.also) if schema.min_std is None else ():
+            u = rows.number(name)
+            bad.append((name, f"is negative, and {what} cannot be {REMEDY}", u < 0))
             if schema.error:
                 zero = f"is no positive number, as {what} must be {REMEDY}"
-                bad.append((schema.uncertainty, zero, (u == 0) & judged))
+                bad.append((name, zero, (u == 0) & judged))
         return bad
 
     def _refuse(self, name: str, words: str, where: pl.Expr, count: int) -> None:
@@ -298,12 +335,15 @@ class Table:
         place, value = first.row(0)
         code, decimal = "value", self.command.decimal
         if words.endswith("a number") and decimal == "." and "," in str(value):
-            code, words = "decimal-comma", f"{words} (a decimal comma? Pass --decimal ,)"
+            code, words = (
+                "decimal-comma",
+                f"{words} (a decimal comma? Pass --decimal ,)",
+            )
         elif words.endswith("a number") and decimal == "," and "." in str(value):
             code, words = "decimal-point", "has a point, and --decimal , was passed"
         more = "" if count == 1 else f" So are {count - 1} more."
         counted = "of the sheet" if "excel" in self.kinds else "not counting the header"
-        raise InvalidInputError(
+        refuse(
             f"column {quoted(name)}, {row_of(place, self.files)} ({counted}): "
             f"{quoted(value)} {words}.{more}",
             code,
@@ -366,41 +406,57 @@ class Table:
 
     def predictions(self) -> Predictions:
         """Return the rows, or a sample of very many, as everything takes them."""
-        schema, used = self.schema, self._used()
-        named_columns: dict[str, Any] = {
-            "y_std": schema.uncertainty,
-            "features": schema.features,
-            "labels": list(schema.labels),
-            "groups": schema.groups,
-            "weights": schema.weight,
-            "time": schema.time,
-            "min_std": schema.min_std,
-            "y_pred": schema.prediction,
-        }
-        if len(schema.error) == 2:
-            named_columns["y_true"] = schema.error[0]
-        else:
-            named_columns["error"] = schema.error[0]
-        frame = self.rows.frame
-        with about(self.files):
-            if self.is_large:
-                from ..frames import sample
+        schema, frame = self.schema, self.rows.frame.select(**self._used())
+        if not self.is_large:
+            # what is made of others, and roots of variances, are there already
+            plain = replace(schema, is_variance=False, made_of=(), levels=())
+            with self.told():
+                return plain.read(frame.collect())
+        from ..frames import sample
 
-                n_rows, seed = self.command.most, getattr(self.command, "seed", 0)
-                lazy = frame.select(**used)
-                return sample(lazy, n_rows=n_rows, seed=seed, **named_columns)
-            table = frame.select(pl.col(PLACE), **used).collect()
-            with rows_at(table[PLACE].to_numpy() % OF_A_FILE):
-                return Predictions.from_frame(table.drop(PLACE), **named_columns)
+        parts = {"y_std": schema.uncertainty, "y_pred": schema.prediction}
+        if schema.error:
+            parts["y_true" if len(schema.error) == 2 else "error"] = schema.error[0]
+        with about(self.files):
+            return sample(
+                frame,
+                n_rows=self.command.most,
+                seed=getattr(self.command, "seed", 0),
+                features=schema.features,
+                labels=schema.labels,
+                groups=schema.groups,
+                weights=schema.weight,
+                time=schema.time,
+                min_std=schema.min_std,
+                **parts,
+            )
+
+    def batches(self) -> Iterator[Table]:
+        """Yield tables that memory holds, in the order of the rows."""
+        most, decimal = self.command.most, self.command.decimal
+        for start in range(0, self.n_rows, most):
+            rows = Rows(self.rows.frame.slice(start, most), decimal)
+            yield replace(self, rows=rows, n_rows=min(most, self.n_rows - start))
+
+    def first(self) -> Table:
+        """Return the first rows whose uncertainties can be used, without errors."""
+        n_rows = min(self.n_rows, self.command.most, FIRST)
+        usable = (
+            pl.lit(True) if self.schema.min_std is not None else self.uncertainty > 0
+        )
+        rows = Rows(self.rows.frame.filter(usable).head(n_rows), self.command.decimal)
+        schema = replace(self.schema, error=(), prediction=None)
+        return replace(self, rows=rows, schema=schema, n_rows=n_rows)
+
+    @cached_property
+    def _places(self) -> Any:
+        places = self.rows.frame.select(PLACE).collect()[PLACE].to_numpy()
+        return places % OF_A_FILE
 
     @contextmanager
-    def told(self, p: Predictions | None = None) -> Iterator[None]:
+    def told(self) -> Iterator[None]:
         """Name the files, and rows as these have them, in what the library says."""
-        places = None
-        if p is not None and not self.is_large:
-            places = self.rows.frame.select(PLACE).collect()[PLACE].to_numpy()
-            places = places % OF_A_FILE
-        with about(self.files), rows_at(places):
+        with about(self.files), rows_at(None if self.is_large else self._places):
             yield
 
     # -- words -------------------------------------------------------------------------
@@ -447,7 +503,9 @@ class Table:
 def chosen(command: Any, **changed: Any) -> Choice:
     """Return what the options of a command say of the columns."""
     known = {x.name for x in fields(Choice)}
-    said = {x.name: getattr(command, x.name) for x in fields(command) if x.name in known}
+    said = {
+        x.name: getattr(command, x.name) for x in fields(command) if x.name in known
+    }
     return Choice(**(said | {"options": True} | changed))
 
 
@@ -465,10 +523,54 @@ def _with_made(rows: Rows, schema: Schema) -> Rows:
         if there.any():
             both[:, there] = schema.values(table[there])
         made = zip(schema.made, both, strict=True)
-        return pl.DataFrame({x: pl.Series(y).fill_nan(None) for x, y in made}).to_struct()
+        return pl.DataFrame(
+            {x: pl.Series(y).fill_nan(None) for x, y in made}
+        ).to_struct()
 
     kind = pl.Struct(dict.fromkeys(schema.made, pl.Float64))
     sources = [rows.number(x).alias(x) for x in schema.made_of]
     both = pl.struct(sources).map_batches(values, kind, is_elementwise=True)
     made = [both.struct.field(x) for x in schema.made]
     return Rows(rows.frame.with_columns(made), rows.decimal)
+
+
+def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
+    """Return a saved recalibrator, and the columns that it was fitted on."""
+    from ..persistence import load_with_extra
+    from ..recalibrator import Recalibrator
+
+    found, extra = load_with_extra(file)
+    with about([file]):
+        if not isinstance(found, Recalibrator):
+            refuse(f"is a {type(found).__name__}, and no recalibrator.")
+        if "schema" not in extra:
+            refuse(
+                "the recalibrator does not know the columns of files: it was not made "
+                "by `sigmascale fit`."
+            )
+        return found, Schema.from_dict(extra["schema"])
+
+
+def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str, Any]:
+    """Return what is in files, for people who choose columns: rows, kinds, guesses."""
+    with about(files), working("reading the table"):
+        frame, _ = read(files, command.separator, command.most)
+        rows = Rows(frame, command.decimal)
+        numeric = rows.numeric(rows.names)
+        guessed, unclear = parts.guess(rows.names, numeric, rows.counting())
+        head = frame.drop(PLACE).head(n_rows).collect()
+        columns = [
+            {
+                "name": name,
+                "kind": "number" if name in numeric else "text",
+                "part": guessed.get(name) or None,
+                "first": ["" if x is None else str(x) for x in head[name]],
+            }
+            for name in rows.names
+        ]
+        count = frame.select(pl.len()).collect(engine="streaming").item()
+    return {
+        "rows": count,
+        "columns": columns,
+        "unclear": [{"words": str(x), **x.fields} for x in unclear],
+    }

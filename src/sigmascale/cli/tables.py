@@ -14,10 +14,12 @@ import os
 import re
 import stat
 import sys
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime, time
 from glob import escape
 from os.path import realpath
 from pathlib import Path
@@ -45,6 +47,7 @@ HEAD = 1 << 16  # bytes of a file that are looked at before it is read
 TO_UTF8 = "Save it as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8"
 PLACE = "place of the row"
 OF_A_FILE = 1 << 40  # places in one file
+MOST_CELLS, MOST_ROWS = 50_000_000, 1_048_576  # of a sheet
 FAILURES = (pl.exceptions.PolarsError, pl.exceptions.PanicException)
 Source = str | io.BytesIO
 
@@ -184,10 +187,8 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
     source, head = _source(path)
     kind = kind_of(path, head)
     if kind == "excel":
-        from .sheets import read_sheet
-
         with _opened(source) as file:
-            return read_sheet(file), kind
+            return _read_sheet(file), kind
     mark = separator or ("\t" if kind == "tsv" else ",")
     try:
         lazy = _scan(kind, source, head, mark)
@@ -380,6 +381,116 @@ def _odd_row(source: Source, mark: str) -> str:
     return ""
 
 
+# -- sheets ----------------------------------------------------------------------------
+
+
+def _read_sheet(file: Any) -> pl.LazyFrame:
+    """Return the first sheet of a workbook, with the sheet's numbers of its rows.
+
+    Columns of numbers alone, of truth values or of dates have that type. In others,
+    cells are text as they are in a text file, so that TRUE or "n/a" among numbers is
+    found where these are used.
+    """
+    from openpyxl import load_workbook  # type: ignore[import-untyped]
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of styles that it does not know
+            book = load_workbook(file, read_only=True, data_only=True)
+            book.worksheets[0].reset_dimensions()  # which are claims
+            rows = _cells(book.worksheets[0].iter_rows(values_only=True))
+    except (InvalidInputError, MemoryError):
+        raise
+    except Exception as problem:  # of a library that has many
+        msg = f"cannot be read as EXCEL: {first_line(problem)}. (Is it a whole file?)"
+        raise InvalidInputError(msg) from problem
+    if not rows:
+        refuse("the first sheet is empty.")
+    (top, header), *others = rows.items()
+    first, last = _filled(header)
+    names = ["" if x is None else str(x) for x in header[first : last + 1]]
+    refuse_twice(names)
+    for row, cells in others:
+        start, end = _filled(cells)
+        if start < first or end > last:
+            refuse(f"row {row} of the sheet has a value in a column without a name.")
+    if not others:
+        refuse(f"there are columns ({listed(map(quoted, names))}), but no rows.")
+    places = range(top + 1, others[-1][0] + 1)
+    if len(places) * len(names) > MOST_CELLS:
+        refuse(f"its first sheet claims {len(places) * len(names):,} cells: too many.")
+    found = {PLACE: pl.Series(places)}
+    for x, name in enumerate(names, start=first):
+        column = [
+            rows[row][x] if x < len(rows.get(row, ())) else None for row in places
+        ]
+        found[name] = _column(column)
+    frame = pl.DataFrame([x.alias(str(i)) for i, x in enumerate(found.values())])
+    frame.columns = list(found)  # of which one may be empty
+    return frame.lazy()
+
+
+def _cells(rows: Iterator[Sequence[Any]]) -> dict[int, Sequence[Any]]:
+    """Return the cells of rows that hold something, by the sheet's number."""
+    found: dict[int, Sequence[Any]] = {}
+    n_cells = 0
+    for number, cells in enumerate(rows, start=1):
+        n_cells += len(cells)
+        if n_cells > MOST_CELLS:
+            refuse(f"its first sheet has more than {MOST_CELLS:,} cells: too many.")
+        cells = [None if x == "" else x for x in cells]
+        if any(x is not None for x in cells):
+            found[number] = cells
+    return found
+
+
+def _filled(cells: Sequence[Any]) -> tuple[int, int]:
+    """Return the first and the last cell that hold something."""
+    there = [x for x, cell in enumerate(cells) if cell is not None]
+    return there[0], there[-1]
+
+
+def _column(cells: list[Any]) -> pl.Series:
+    """Return a column of a sheet, of one type if its cells are of one kind."""
+    kinds = {type(x) for x in cells if x is not None}
+    if kinds == {int, float}:
+        return pl.Series(cells, dtype=pl.Float64, strict=False)
+    if kinds == {datetime} and all(x is None or x.time() == time() for x in cells):
+        return pl.Series([x and x.date() for x in cells])
+    if len(kinds) == 1 and kinds <= {int, float, bool, str, datetime}:
+        return pl.Series(cells)
+    spelled = {True: "TRUE", False: "FALSE"}
+    texts = [spelled[x] if isinstance(x, bool) else x for x in cells]
+    return pl.Series([None if x is None else str(x) for x in texts], dtype=pl.String)
+
+
+def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
+    """Write a workbook of one sheet, in which text is text, whatever it looks like."""
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell  # type: ignore[import-untyped]
+    from openpyxl.utils.exceptions import (  # type: ignore[import-untyped]
+        IllegalCharacterError,
+    )
+
+    table = lazy.collect()
+    if table.height >= MOST_ROWS:
+        refuse(f"{path}: a sheet has room for {MOST_ROWS:,} rows. Write .parquet.")
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet()
+    for row in (table.columns, *table.rows()):
+        cells = [WriteOnlyCell(sheet) for _ in row]
+        for cell, value in zip(cells, row, strict=True):
+            try:
+                cell.value = value
+            except (IllegalCharacterError, ValueError) as problem:
+                msg = f"{path}: a sheet has no place for {quoted(value)}."
+                raise InvalidInputError(msg) from problem
+            if isinstance(value, str):
+                cell.data_type = "s"  # and no formula
+        sheet.append(cells)
+    book.save(part)
+
+
 # -- writing ---------------------------------------------------------------------------
 
 
@@ -417,9 +528,7 @@ def write(
             return
         with whole_file(Path(path)) as part:
             if sink is None:
-                from .sheets import write_sheet
-
-                write_sheet(lazy, part, path)
+                _write_sheet(lazy, part, path)
             else:
                 sink(part, **how)
     except FAILURES as problem:

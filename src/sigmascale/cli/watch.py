@@ -3,8 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from .options import Columns, Reading, Result, argument, option
+from .._support.notices import quiet
+from .options import (
+    CANNOT_TELL,
+    FAILED,
+    PASSED,
+    Columns,
+    Reading,
+    Result,
+    argument,
+    option,
+    refuse,
+    wrapped,
+)
+
+if TYPE_CHECKING:
+    from ..monitoring import Monitor
+
+PICTURES = (".png", ".svg", ".pdf")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,4 +57,53 @@ class Watch(Columns, Reading):
 
     def run(self) -> Result:
         """Take the rows in turn."""
-        raise NotImplementedError
+        from ..monitoring import Monitor
+        from ..persistence import dumps, load
+        from .table import Table, load_fitted
+        from .tables import refuse_input
+
+        for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
+            if output is not None:
+                refuse_input(output, (*self.files, self.recalibrator), *endings)
+        recalibrator, was = load_fitted(self.recalibrator)
+        how = {} if self.confidence is None else {"confidence": self.confidence}
+        if self.state is not None and Path(self.state).exists():
+            monitor = load(self.state)
+            if not isinstance(monitor, Monitor):
+                refuse(f"{self.state}: is no state of a watch.")
+            same = dumps(monitor.recalibrator) == dumps(recalibrator)
+            same &= self.confidence in (None, monitor.confidence)
+            if not same:
+                refuse(
+                    f"{self.state}: was begun with another recalibrator or "
+                    "--confidence, and evidence from both does not add up. Name another "
+                    "file."
+                )
+        else:
+            reference = None
+            if self.calibration is not None:
+                reference = Table.open([self.calibration], self, was).predictions()
+            monitor = Monitor(recalibrator, reference=reference, **how)
+        table = Table.open(self.files, self, was)
+        for batch in table.batches():
+            p = batch.predictions()
+            with batch.told(), quiet():  # a caution is told in the end
+                monitor.update(p)
+        if self.state is not None:
+            monitor.save(self.state)
+        if self.plot is not None:
+            _draw(monitor, self.plot)
+        state = monitor.state
+        told = {"data": table.to_dict(), **state.to_dict()}
+        words = wrapped(str(table), "", *state.words.splitlines())
+        code = CANNOT_TELL if state.waits else FAILED if state.alarm else PASSED
+        return Result(told, words, code, recalibrator=recalibrator)
+
+
+def _draw(monitor: Monitor, path: str) -> None:
+    from .. import plots
+    from .._support.files import whole_file
+
+    figure: Any = plots.monitor(monitor).figure
+    with whole_file(Path(path)) as part:
+        figure.savefig(part, dpi=150)

@@ -1,0 +1,138 @@
+"""The command line as a process: ``sigmascale``, or ``python -m sigmascale``."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable
+from contextlib import nullcontext
+from io import TextIOWrapper
+from typing import Any, NoReturn
+
+from ._support.files import remove_unfinished
+from ._support.progress import silence
+from ._support.text import INVISIBLE, visible
+from .cli.options import BAD_INPUT, DEFECT, PASSED, Command, parse
+from .exceptions import InvalidInputError
+
+STOPPED = 128  # and the number of the signal that stopped it
+
+
+def main() -> NoReturn:
+    """Run the command line in a process of its own; see the exit codes in `options`."""
+    _open_streams()
+    for each in ("SIGTERM", "SIGHUP"):  # so that nothing half-written is left
+        number = getattr(signal, each, None)  # Windows has no terminal to hang up
+        if number is not None and signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _stop)
+    if hasattr(signal, "SIGPIPE"):  # end quietly when `| head` has seen enough
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _warn_once()
+            code = _run()
+    except (KeyboardInterrupt, SystemExit) as end:
+        stopped = end.code if isinstance(end, SystemExit) else STOPPED + signal.SIGINT
+        if isinstance(stopped, int) and stopped > STOPPED:
+            remove_unfinished()
+            print("error: interrupted.", file=sys.stderr, flush=True)
+            os._exit(stopped)  # threads that still compute would make Python abort
+        raise
+    sys.exit(code)
+
+
+def _run() -> int:
+    """Run what was typed; what a user can mend ends with a message and code 2."""
+    try:
+        try:
+            command = parse()
+            with silence() if command.quiet else nullcontext():
+                return _told(command)
+        except SystemExit:  # help was asked for
+            return PASSED
+        finally:
+            _flush()
+    except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
+        _tell(_words(problem))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # panics of libraries in Rust are no exceptions
+        print(visible(traceback.format_exc()), end="", file=sys.stderr)
+        _tell("this is a defect of sigmascale, not of your data: please report it.")
+        return DEFECT
+
+
+def _told(command: Command) -> int:
+    """Run a command, print what it found, and return the exit code."""
+    found = command.run()
+    to = sys.stderr if getattr(command, "output", "") == "-" else sys.stdout
+    if command.json:
+        text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
+        # what JSON leaves of control characters, and bytes that are no text
+        text = INVISIBLE.sub(
+            lambda x: x[0] if x[0] == "\n" else f"\\u{ord(x[0]):04x}", text
+        )
+        print(text, file=to)
+    elif found.words and not command.quiet:
+        print(visible(found.words), file=to)
+    return found.code
+
+
+def _open_streams() -> None:
+    """Open closed standard streams, which are None, or files would take their place."""
+    for name in ("stdin", "stdout", "stderr"):  # in the order of their numbers
+        stream = getattr(sys, name)
+        if stream is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115
+        elif isinstance(stream, TextIOWrapper) and name != "stdin":
+            stream.reconfigure(errors="replace")  # a terminal may lack "²"
+
+
+def _stop(number: int, frame: Any) -> NoReturn:
+    sys.exit(STOPPED + number)
+
+
+def _flush() -> None:
+    """Write out what was printed: a full disk must not come to light later."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
+def _words(problem: Exception) -> str:
+    if isinstance(problem, MemoryError):
+        return "the memory of this machine does not suffice."
+    if isinstance(problem, OSError) and problem.strerror:
+        return ": ".join(str(w) for w in (problem.filename, problem.strerror) if w)
+    if isinstance(problem, ImportError):
+        return f'{problem}. The packages come with pip install ".[app]" in a checkout.'
+    return str(problem)
+
+
+def _tell(words: str) -> None:
+    print(f"error: {visible(' '.join(words.split()))}", file=sys.stderr)
+
+
+def _warn_once() -> Callable[..., None]:
+    told: set[str] = set()
+
+    def warn(message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            print(f"warning: {visible(str(message))}", file=sys.stderr)
+
+    return warn
+
+
+if __name__ == "__main__":
+    main()
