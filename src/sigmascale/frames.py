@@ -1,0 +1,486 @@
+"""Tables larger than memory: a sample to learn from and to judge, batches to apply.
+
+Frames are lazy ones of Polars, DuckDB, Dask or Spark, by way of Narwhals. Which rows
+are in a sample depends on these rows alone: a hash of their numbers, computed by
+additions, multiplications and comparisons, which IEEE 754 fixes to the last bit. So all
+engines draw the same rows, however they are ordered or divided into files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+from uuid import uuid4
+
+import narwhals as nw
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from ._support.checks import LARGEST, SMALLEST, Floats, check_count
+from ._support.notices import quiet
+from ._support.text import listed, quoted
+from .exceptions import InvalidInputError, NotANumberError
+from .predictions import Predictions
+from .recalibrator import Recalibrator
+from .schema import RECALIBRATED, Choice, Schema, find
+
+Frame = nw.LazyFrame[Any]
+
+HASH = "hash of the row"
+HASHED = 12  # columns of numbers, at most
+GOLDEN = 0.6180339887498949  # whose multiples are spread out
+NEW = "new columns"  # a struct of them, before it is taken apart
+PARTS = {  # what a choice of columns calls the arguments of `Predictions`
+    "y_true": "reference",
+    "y_pred": "prediction",
+    "y_std": "uncertainty",
+    "weights": "weight",
+}
+
+
+def sample(
+    frame: Any, *, n_rows: int = 1_000_000, seed: int = 0, **columns: Any
+) -> Predictions:
+    """Return about so many rows of a lazy frame, the same ones in every engine.
+
+    What is fitted to them or judged by them is then done in memory: a million rows tell
+    a factor to within 0.2 %. The frame is read twice, once for the number of its rows
+    and the size of its values; all rows are returned if there are no more.
+
+    Parameters
+    ----------
+    frame : lazy frame
+        Of Polars, DuckDB, Dask or Spark; or a table in memory.
+    n_rows : int, default 1,000,000
+        How many rows to draw, about.
+    seed : int, default 0
+        Another one draws other rows.
+    **columns
+        The columns, as :meth:`Predictions.from_frame` takes them. Rows of one of the
+        `groups` are drawn or left together.
+
+    Returns
+    -------
+    Predictions
+        In an order that depends on the rows alone, if not all were drawn.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, 50_000)
+    >>> frame = pl.LazyFrame({"u": u, "E": rng.normal(size=50_000) * u})
+    >>> p = ss.frames.sample(frame, n_rows=10_000, y_std="u", error="E")
+    >>> round(len(p), -3)
+    10000
+    """
+    lazy = _as_lazy(frame)
+    kinds = lazy.collect_schema()
+    numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
+    given = {PARTS.get(part, part): value for part, value in columns.items()}
+    if given.get("features") == "all":
+        given |= {"features": (), "all_features": True}
+    tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
+    schema = find(Choice(**tuples), list(kinds), numeric, errors=False)
+    return draw(lazy, schema, check_count(n_rows, "n_rows", least=100), seed)
+
+
+def apply(
+    recalibrator: Recalibrator,
+    frame: Any,
+    *,
+    y_std: str | None = None,
+    features: Sequence[str] | None = None,
+    y_pred: str | None = None,
+    quantiles: Sequence[float] = (),
+    interval: float | None = None,
+    name: str | None = None,
+    connection: Any = None,
+) -> Any:
+    """Return a lazy frame with new columns of what a recalibrator says of its rows.
+
+    NumPy evaluates what was learned in batches of the engine, so that every engine
+    applies every recalibrator, and says what it says in memory. Workers of a cluster
+    need sigmascale, those of Spark PyArrow as well. Nothing is read until the result
+    is. A row whose numbers cannot be used (an uncertainty that is missing or not
+    positive, an infinite feature) gets nulls; a missing feature is as good as in
+    memory.
+
+    Parameters
+    ----------
+    recalibrator : Recalibrator
+        A fitted one.
+    frame : lazy frame
+        Of Polars, DuckDB, Dask or Spark; or a table in memory.
+    y_std : str, optional
+        The column of uncertainties; by default the one that it was fitted on.
+    features : list of str, optional
+        The columns of features, in the order of `fit`; by default the same ones.
+    y_pred : str, optional
+        The column of predictions. Where the recalibrator knows a bias, their corrected
+        values become a column, its name with "_recalibrated".
+    quantiles : list of float, optional
+        Levels whose quantiles become columns: `name` with "_q0.05" and so on. They are
+        those of the truth, or without `y_pred` those of the error.
+    interval : float, optional
+        Coverage of a central interval, which becomes two columns: `name` with "_low"
+        and "_high"; of vectors, one: `name` with "_radius".
+    name : str, optional
+        The new column of uncertainties; by default the name of the old one with
+        "_recalibrated". Columns of these names are replaced.
+    connection : duckdb.DuckDBPyConnection, optional
+        The one that made a relation of DuckDB, unless it is the default one.
+
+    Returns
+    -------
+    lazy frame
+        Of the library of `frame`.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import sigmascale as ss
+    >>> p = ss.Predictions(y_std=[1.0, 1.0, 2.0], error=[2.0, -2.0, 4.0])
+    >>> r = ss.Recalibrator(ss.TemperatureScaling(), distribution="normal").fit(p)
+    >>> frame = pl.LazyFrame({"u": [1.0, 3.0]})
+    >>> ss.frames.apply(r, frame).collect().to_dict(as_series=False)
+    {'u': [1.0, 3.0], 'u_recalibrated': [2.0, 6.0]}
+    """
+    check_is_fitted(recalibrator)
+    names = recalibrator.names_
+    given = names[1:] if features is None else tuple(features)
+    if len(given) != len(names) - 1:
+        msg = (
+            f"`features` must be {len(names) - 1} columns, those for "
+            f"{listed(names[1:])} in this order; found {len(given)}."
+        )
+        raise InvalidInputError(msg)
+    maps = (recalibrator.scale_, recalibrator.bias_)
+    labelled = {k for each in maps if each is not None for k in each.labelled}
+    schema = Schema(
+        uncertainty=names[0] if y_std is None else y_std,
+        numbers=tuple(x for k, x in enumerate(given, 1) if k not in labelled),
+        labels=tuple(x for k, x in enumerate(given, 1) if k in labelled),
+        prediction=y_pred,
+    )
+    batches = Batches(recalibrator, schema, given, tuple(quantiles), interval, name)
+    return recalibrated(batches, frame, connection)
+
+
+# -- samples ---------------------------------------------------------------------------
+
+
+def _as_lazy(frame: Any) -> Frame:
+    found = nw.from_native(frame, pass_through=True)
+    if isinstance(found, nw.DataFrame):
+        return found.lazy()
+    if not isinstance(found, nw.LazyFrame):
+        msg = (
+            "`frame` must be a lazy frame of Polars, DuckDB, Dask or Spark; found "
+            f"{type(frame).__name__}. Of files, polars.scan_parquet makes one."
+        )
+        raise InvalidInputError(msg)
+    return found
+
+
+def _finite(name: str) -> nw.Expr:
+    """Return numbers as float64, with null for what is missing or infinite.
+
+    Comparisons, and `is_nan`, do not do: DuckDB decides them from the range that a
+    Parquet file says its columns have, and that range leaves NaN out.
+    """
+    x = nw.col(name).cast(nw.Float64)
+    return nw.when(x.is_finite()).then(x)
+
+
+def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions:
+    """Return about so many rows of a lazy frame, whose columns a schema tells."""
+    kinds, groups = lazy.collect_schema(), schema.groups
+    labels = {*schema.labels, groups}
+    numbers = [x for x in schema.columns if kinds[x].is_numeric() and x not in labels]
+    needed = [x for x in numbers if x not in schema.features]
+    if groups is not None:
+        needed.append(groups)
+    # the number of rows, the mean size of numbers, and whether what is needed is there
+    counts = [
+        (nw.col(x) if x == groups else _finite(x)).count().alias(f"count {i}")
+        for i, x in enumerate(needed)
+    ]
+    sizes = [
+        _finite(x).abs().mean().alias(f"size {i}")
+        for i, x in enumerate(numbers[:HASHED])
+    ]
+    seen = lazy.select(nw.len().alias("n"), *counts, *sizes).collect()
+    n_all = int(seen["n"][0])
+    for i, name in enumerate(needed):  # refused whether or not such a row is drawn
+        if (short := n_all - int(seen[f"count {i}"][0])) > 0:
+            msg = (
+                f"`{name}` must be known and finite in every row; {short} of {n_all} "
+                "are not. Leave these rows out."
+            )
+            raise InvalidInputError(msg, "not-finite", name=name, count=short)
+    if n_all <= n_rows:
+        return schema.read(_collected(lazy, schema))
+    share = n_rows / n_all
+    if groups is None:
+        units = [float(seen[f"size {i}"][0] or 0) for i in range(len(sizes))]
+        hashed = _with_hash(lazy, dict(zip(numbers, units, strict=False)), seed)
+        lazy = hashed.filter(nw.col(HASH) < share)
+    else:
+        lazy = lazy.filter(nw.col(groups).is_in(_some(lazy, groups, share, seed)))
+    # rows that are alike are drawn or left together: more may come than was asked for
+    found = schema.read(_collected(lazy.head(2 * n_rows + 1), schema))
+    if groups is None and not n_rows / 2 <= len(found) <= 2 * n_rows:
+        msg = (
+            f"`frame` has rows that are too much alike to be sampled: of {n_all}, "
+            f"{n_rows} were wanted, and {len(found)} or more were drawn. Name a "
+            "feature that tells rows apart, or collect a sample of your own."
+        )
+        raise InvalidInputError(msg, "alike")
+    error = [] if found.error is None else list(np.atleast_2d(found.error.T))
+    return found.take(np.lexsort([*error, *found.columns]))
+
+
+def _with_hash(lazy: Frame, sizes: Mapping[str, float], seed: int) -> Frame:
+    """Return the frame with a number in [0, 1) in each row, as good as random.
+
+    One after the other, numbers are added to what has become of those before, the sum
+    is multiplied by something large, and what is left of the point is cut off. Units
+    are powers of two: the last bits of a mean depend on the order in which an engine
+    adds up, and powers of two do not.
+    """
+    lazy = lazy.with_columns(nw.lit((1 + seed) * GOLDEN % 1.0).alias(HASH))
+    value = nw.col(HASH)
+    for k, (name, size) in enumerate(sizes.items()):
+        unit = 2.0 ** -np.round(np.log2(size)) if size > 1e-290 else 1.0
+        many = 1e7 * (1 + (k * GOLDEN) % 1.0)
+        x = _finite(name).fill_null(0.0) * float(many * unit)
+        lazy = lazy.with_columns((value + (x - x.floor())).alias(HASH))
+        mixed = value * (9973.0 * (1 + GOLDEN))
+        lazy = lazy.with_columns((mixed - mixed.floor()).alias(HASH))
+    return lazy
+
+
+def _some(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]:
+    """Return a share of all groups, the same in every engine."""
+    distinct = lazy.select(groups).unique().collect()[groups].to_list()
+    ordered = sorted(distinct, key=lambda each: (str(type(each)), each))
+    order = np.random.default_rng(seed).permutation(len(ordered))
+    return [ordered[i] for i in order[: max(1, round(share * len(ordered)))]]
+
+
+def _collected(lazy: Frame, schema: Schema) -> Any:
+    streaming: Any = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
+    return lazy.select(*schema.columns).collect(**streaming).to_native()
+
+
+# -- batches ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batches:
+    """What becomes of a batch of rows; workers of a cluster get a copy.
+
+    Attributes
+    ----------
+    recalibrator : Recalibrator
+        What is applied.
+    schema : Schema
+        Which columns of the frame it reads.
+    features : tuple of str
+        The features, in the order in which the recalibrator knows them.
+    quantiles : tuple of float
+        Levels.
+    interval : float or None
+        Coverage.
+    name : str or None
+        The new column of uncertainties, if it is not to be that of the old ones with
+        "_recalibrated".
+    """
+
+    recalibrator: Recalibrator
+    schema: Schema
+    features: tuple[str, ...]
+    quantiles: tuple[float, ...] = ()
+    interval: float | None = None
+    name: str | None = None
+
+    @cached_property
+    def new(self) -> list[str]:
+        """The columns that are written, in order."""
+        name = self.name or f"{self.schema.uncertainty}{RECALIBRATED}"
+        found = [name]
+        if self._corrects:
+            found.append(f"{self.schema.prediction}{RECALIBRATED}")
+        found += [f"{name}_q{p:g}" for p in self.quantiles]
+        if self.interval is not None:
+            vectors = self.recalibrator.distribution_.dim is not None
+            ends = ["radius"] if vectors else ["low", "high"]
+            found += [f"{name}_{end}" for end in ends]
+        return found
+
+    @property
+    def _corrects(self) -> bool:
+        return (
+            self.schema.prediction is not None and self.recalibrator.bias_ is not None
+        )
+
+    def check(self, kinds: nw.Schema) -> None:
+        """Refuse columns that are not there, or hold no numbers where they must."""
+        for name in self.schema.columns:
+            if name not in kinds:
+                msg = (
+                    f"`frame` must have a column {quoted(name)}; it has "
+                    f"{listed(kinds)}. Pass `y_std` and `features` if they have other "
+                    "names."
+                )
+                raise InvalidInputError(msg, "no-column", columns=list(kinds))
+            if name not in self.schema.labels and not kinds[name].is_numeric():
+                msg = (
+                    f"`{name}` must hold numbers; it is a column of {kinds[name]}. "
+                    "Convert it first."
+                )
+                raise NotANumberError(msg, "not-a-number", name=name)
+
+    def beside(self, table: Any) -> Any:
+        """Return a table in memory, of any library, with the new columns."""
+        frame = nw.from_native(table, eager_only=True)
+        new = [
+            nw.new_series(name, x, nw.Float64, backend=frame.implementation)
+            for name, x in self(frame).items()
+        ]
+        old = frame.select(*(x for x in frame.columns if x not in self.new))
+        return old.with_columns(*new).to_native()
+
+    def __call__(self, batch: nw.DataFrame[Any]) -> dict[str, Floats]:
+        """Return the new columns of a batch; NaN in rows that cannot be used."""
+        schema, usable = self.schema, np.ones(len(batch), dtype=bool)
+        for name in schema.columns:
+            if name in schema.labels:
+                continue
+            x = batch[name].cast(nw.Float64).to_numpy()
+            if name in schema.numbers:
+                usable &= ~np.isinf(x)
+                continue
+            usable &= np.abs(x) <= LARGEST
+            if name == schema.uncertainty and schema.is_variance:
+                usable &= x >= 0
+        found = np.full((len(self.new), usable.size), np.nan)
+        which = np.flatnonzero(usable)
+        if which.size:
+            found[:, which] = self._values(batch[which].to_native())
+        return dict(zip(self.new, found, strict=True))
+
+    def _values(self, batch: Any) -> Floats:
+        """Return the new columns of rows whose numbers are there."""
+        least = self.schema.min_std
+        with quiet():
+            # an uncertainty that is not positive becomes the smallest one, for now
+            known = replace(self.schema, min_std=SMALLEST if least is None else least)
+            rows = known.read(batch).with_features(self.features)
+            names = self.recalibrator.names_
+            done = self.recalibrator.apply(rows.changed(names=names))
+            found = [done.y_std]
+            if self._corrects:
+                found.append(done.y_pred)
+            if self.quantiles:
+                found += [*done.distributions.quantile(self.quantiles).T]
+            if self.interval is not None:
+                d = done.distributions
+                both = d.interval if d.z.dim is None else d.radius
+                found += [*np.atleast_2d(both(self.interval).T)]
+        values = np.array(found)
+        if least is None:
+            values[:, rows.y_std <= SMALLEST] = np.nan
+        return values
+
+
+def recalibrated(batches: Batches, frame: Any, connection: Any = None) -> Any:
+    """Return a frame of any engine, or a table, with the new columns."""
+    lazy = _as_lazy(frame)
+    batches.check(lazy.collect_schema())
+    if not isinstance(nw.from_native(frame), nw.LazyFrame):
+        return batches.beside(frame)
+    native, engine = lazy.to_native(), lazy.implementation
+    if engine.is_duckdb():
+        return _on_duckdb(native, batches, connection)
+    if engine.is_dask():
+        return _on_dask(native, batches)
+    return (_on_spark if engine.is_spark_like() else _on_polars)(native, batches)
+
+
+def _on_polars(frame: Any, batches: Batches) -> Any:
+    import polars as pl
+
+    def evaluate(batch: Any) -> Any:
+        table = nw.from_native(batch.struct.unnest(), eager_only=True)
+        new = {k: pl.Series(x, nan_to_null=True) for k, x in batches(table).items()}
+        return pl.DataFrame(new).to_struct()
+
+    kinds = pl.Struct(dict.fromkeys(batches.new, pl.Float64))
+    rows = pl.struct(batches.schema.columns).map_batches(
+        evaluate, return_dtype=kinds, is_elementwise=True
+    )
+    old = [name for name in frame.collect_schema() if name not in batches.new]
+    return frame.select(*old, rows.alias(NEW)).unnest(NEW)
+
+
+def _on_dask(frame: Any, batches: Batches) -> Any:
+    meta = batches.beside(frame._meta_nonempty).iloc[:0]
+    return frame.map_partitions(batches.beside, meta=meta)
+
+
+def _on_spark(frame: Any, batches: Batches) -> Any:
+    from pyspark.sql.types import DoubleType, StructField, StructType
+
+    def evaluate(parts: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for part in parts:
+            yield from batches.beside(pa.Table.from_batches([part])).to_batches()
+
+    kept = [field for field in frame.schema.fields if field.name not in batches.new]
+    added = [StructField(name, DoubleType()) for name in batches.new]
+    return frame.mapInArrow(evaluate, StructType([*kept, *added]))
+
+
+def _on_duckdb(relation: Any, batches: Batches, connection: Any) -> Any:
+    import duckdb
+    import pyarrow as pa
+
+    def evaluate(*columns: Any) -> Any:
+        table = pa.table(dict(zip(batches.schema.columns, columns, strict=True)))
+        found = batches(nw.from_native(table, eager_only=True))
+        arrays = [pa.array(x, from_pandas=True) for x in found.values()]  # NaN is null
+        return pa.StructArray.from_arrays(arrays, names=list(found))
+
+    def column(name: str) -> Any:
+        return duckdb.ColumnExpression(name)
+
+    ours = duckdb.default_connection() if connection is None else connection
+    function = f"sigmascale_{uuid4().hex}"
+    kind = duckdb.struct_type(dict.fromkeys(batches.new, "DOUBLE"))
+    ours.create_function(
+        function, evaluate, None, kind, type="arrow", null_handling="special"
+    )
+    call = duckdb.FunctionExpression(function, *map(column, batches.schema.columns))
+    old = [column(name) for name in relation.columns if name not in batches.new]
+    try:
+        rows = relation.select(*old, call.alias(NEW))
+    except duckdb.CatalogException as problem:  # it does not know our function
+        ours.remove_function(function)
+        msg = (
+            "`connection` must be the one that made the relation `frame`, which does "
+            "not tell itself. Pass it."
+        )
+        raise InvalidInputError(msg) from problem
+    parts = [
+        duckdb.FunctionExpression(
+            "struct_extract", column(NEW), duckdb.ConstantExpression(name)
+        ).alias(name)
+        for name in batches.new
+    ]
+    return rows.select(*old, *parts)

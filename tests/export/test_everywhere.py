@@ -1,0 +1,208 @@
+"""What was learned says the same in files, ONNX Runtime, arrays and lazy frames."""
+
+from functools import cache
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.additive import Additive, Axis, Table
+from sigmascale.scaling import SCALINGS, Learned
+
+# Dask's own use of pandas
+pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
+
+LEVELS, COVERAGE = (0.05, 0.5, 0.95), 0.8
+FEATURES = ["mass", "shells", "phase"]
+
+
+class ByQuadrant(ss.Scaling):
+    """A scaling of one's own: one factor for each sign of mass and each phase."""
+
+    def learn(self, rows):
+        axes = (
+            Axis(rows.position("mass"), edges=np.zeros(1)),
+            Axis(rows.position("phase"), labels=rows.labels("phase").labels),
+        )
+        codes = [
+            axes[0].codes(rows.columns),
+            axes[1].codes({axes[1].column: rows.labels("phase")}),
+        ]
+        shape = tuple(axis.n_codes for axis in axes)
+        flat = np.ravel_multi_index(codes, shape)
+        n, total = (np.bincount(flat, w, np.prod(shape)) for w in (None, rows.z2))
+        values = 0.5 * np.log((total + 1) / (n + 1)).reshape(shape)
+        return Learned(Additive(axes=axes, tables=(Table.of((0, 1), values),)))
+
+
+def table_of(n, seed):
+    """Numbers, some missing, few values, and labels, some missing or unknown."""
+    rng = np.random.default_rng(seed)
+    u = rng.lognormal(0, 0.6, n)
+    mass = rng.normal(size=n)
+    shells = rng.integers(0, 9, n).astype(float)
+    phase = rng.choice(["gas", "liquid", "solid", "α", ""], n).astype(object)
+    pull = 0.3 * mass + 0.1 * shells + 0.4 * (phase == "gas") * (mass > 0)
+    error = rng.standard_t(5, n) * u**0.8 * np.exp(pull) + 0.3 * u * (phase == "α")
+    phase[phase == ""] = None
+    mass[::17] = np.nan
+    if seed:
+        phase[::13] = "plasma"
+    y_pred = rng.gamma(2.0, 1.0, n)
+    return pl.DataFrame(
+        {
+            "y": y_pred + error,
+            "pred": y_pred,
+            "sd": u,
+            "mass": mass,
+            "shells": shells,
+            "phase": pl.Series(phase.tolist(), dtype=pl.String),
+        }
+    ).with_columns(pl.col("mass").fill_nan(None))
+
+
+def rows_of(table):
+    names = {"y_true": "y", "y_pred": "pred", "y_std": "sd"}
+    return ss.Predictions.from_frame(table, features=FEATURES, **names)
+
+
+KINDS = {
+    **{name: kind() for name, kind in SCALINGS.items()},
+    "bins of ties": ss.BinwiseScaling("shells", 20),
+    "labels": ss.BinwiseScaling("phase"),
+    "cells": ss.BinwiseScaling(("sd" and "u", "mass"), (8, 5)),
+    "cells of labels": ss.BinwiseScaling(("mass", "phase"), (5, 5)),
+    "one's own": ByQuadrant(),
+}
+OPTIONS = {
+    "boosted": {"bias": "auto", "bounds": (0, None)},
+    "raked": {"bias": "constant", "bounds": (0, 9)},
+    "linear": {"hold_out": 0.3},
+    "isotonic": {"distribution": "normal", "bounds": (None, 5)},
+}
+
+
+@cache
+def fitted(name):
+    options = OPTIONS.get(name, {"bounds": (0, None)})
+    return ss.Recalibrator(KINDS[name], **options).fit(rows_of(table_of(2500, 0)))
+
+
+@cache
+def new():
+    return table_of(1000, 1)
+
+
+def expected(r):
+    """What memory says, by the names of new columns."""
+    done = r.apply(rows_of(new()))
+    q, limits = (
+        done.distributions.quantile(LEVELS),
+        done.distributions.interval(COVERAGE),
+    )
+    found = {"sd_recalibrated": done.y_std}
+    if r.bias_ is not None:
+        found["pred_recalibrated"] = done.y_pred
+    for p, x in zip(LEVELS, q.T, strict=True):
+        found[f"sd_recalibrated_q{p:g}"] = x
+    for end, x in zip(("low", "high"), limits.T, strict=True):
+        found[f"sd_recalibrated_{end}"] = x
+    return found
+
+
+def assert_same(found, wanted):
+    assert list(found) == list(wanted)
+    for name, values in wanted.items():
+        np.testing.assert_allclose(
+            np.asarray(found[name], dtype=float), values, rtol=1e-10, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
+def test_a_file_says_the_same_to_the_last_bit(name, tmp_path):
+    r = fitted(name)
+    if name == "one's own":  # which another process may not have
+        ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(new())).save(
+            tmp_path / "t"
+        )
+    r.save(tmp_path / "r.json")
+    again = ss.load(tmp_path / "r.json")
+    for key, values in expected(r).items():
+        np.testing.assert_array_equal(expected(again)[key], values)
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
+def test_onnx_runtime_says_the_same(name, tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("ndonnx")
+    r, path = fitted(name), tmp_path / "r.onnx"
+    ss.export.to_onnx(r, path, quantiles=LEVELS, interval=COVERAGE)
+    session = ort.InferenceSession(path)
+    given = {
+        "u": new()["sd"].to_numpy(),
+        "y_pred": new()["pred"].to_numpy(),
+        "mass": new()["mass"].fill_null(np.nan).to_numpy(),
+        "shells": new()["shells"].to_numpy(),
+        "phase": new()["phase"].fill_null("").to_numpy().astype(object),
+    }
+    inputs = {each.name: given[each.name] for each in session.get_inputs()}
+    found = session.run(None, inputs)
+    named = [each.name for each in session.get_outputs()]
+    renamed = [
+        x.replace("u_recal", "sd_recal", 1)
+        if x[0] == "u"
+        else x.replace("y_pred", "pred")
+        for x in named
+    ]
+    assert_same(dict(zip(renamed, found, strict=True)), expected(r))
+
+
+def lazy_of(engine, table):
+    if engine == "polars":
+        return table.lazy()
+    if engine == "duckdb":
+        duckdb = pytest.importorskip("duckdb")
+        return duckdb.from_arrow(table.to_arrow())
+    dd = pytest.importorskip("dask.dataframe")
+    return dd.from_pandas(table.to_pandas(), npartitions=3)
+
+
+@pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
+def test_lazy_frames_say_the_same(name, engine):
+    r, numbered = fitted(name), new().with_row_index("row")
+    lazy = ss.frames.apply(
+        r,
+        lazy_of(engine, numbered),
+        y_std="sd",
+        y_pred="pred",
+        quantiles=LEVELS,
+        interval=COVERAGE,
+    )
+    found = nw.from_native(lazy).collect("polars").to_native().sort("row")
+    assert found.columns[: numbered.width] == numbered.columns
+    assert_same(found.select(found.columns[numbered.width :]).to_dict(), expected(r))
+
+
+@pytest.mark.parametrize("name", ["temperature", "linear", "isotonic", "binwise"])
+def test_tensors_keep_gradients_and_say_the_same(name):
+    torch = pytest.importorskip("torch")
+    r = fitted(name)
+    columns = rows_of(new()).columns
+    X = np.column_stack([columns[0], columns[1], columns[2], columns[3]])
+    wanted = r.predict(rows_of(new()))
+    given = torch.tensor(X, requires_grad=True)
+    found = r.predict(given)
+    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-10)
+    found.sum().backward()
+    step = X + np.array([1e-6, 0, 0, 0])
+    slope = (np.asarray(r.predict(step)) - wanted) / 1e-6
+    steady = np.abs(slope) < 50 * np.median(np.abs(slope))  # no edge in between
+    np.testing.assert_allclose(
+        given.grad[:, 0].numpy()[steady], slope[steady], rtol=1e-3, atol=1e-6
+    )

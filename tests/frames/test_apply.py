@@ -1,0 +1,227 @@
+"""New columns of lazy frames: what memory says, in every engine, whatever is in them."""
+
+import os
+import shutil
+from decimal import Decimal
+
+import narwhals as nw
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.exceptions import InvalidInputError, NotANumberError
+
+# Dask's own use of pandas, PySpark's word on the version of pandas
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully:FutureWarning"),
+]
+
+
+@pytest.fixture(
+    scope="module",
+    params=["polars", "duckdb", "dask", pytest.param("spark", marks=pytest.mark.spark)],
+)
+def scan(request, tmp_path_factory):
+    """A function that makes a lazy frame of each engine that is installed."""
+    engine, folder = request.param, tmp_path_factory.mktemp("frames")
+    if engine == "spark":
+        if os.environ.get("SIGMASCALE_SPARK") != "1" or shutil.which("java") is None:
+            pytest.skip("Spark needs Java, and takes half a minute: SIGMASCALE_SPARK=1")
+        sql = pytest.importorskip("pyspark.sql")
+        session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+        request.addfinalizer(session.stop)
+
+    def lazy(table):
+        path = folder / f"{len(list(folder.iterdir()))}.parquet"
+        table.write_parquet(path, row_group_size=500)
+        if engine == "polars":
+            return pl.scan_parquet(path)
+        if engine == "duckdb":
+            return pytest.importorskip("duckdb").read_parquet(str(path))
+        if engine == "dask":
+            dd = pytest.importorskip("dask.dataframe")
+            return dd.read_parquet(path, split_row_groups=True)
+        return session.read.parquet(str(path))
+
+    lazy.engine = engine
+    return lazy
+
+
+def collected(lazy):
+    """The rows of a lazy frame of any engine, in the order of their numbers."""
+    return nw.from_native(lazy).collect("polars").to_native().sort("row")
+
+
+def make(n=2000, seed=0, **columns):
+    rng = np.random.default_rng(seed)
+    u = rng.lognormal(-1, 0.5, n)
+    kind = rng.choice(["gas", "liquid", "solid"], n)
+    x = rng.normal(size=n)
+    pull = 0.4 * (kind == "gas") + 0.3 * x
+    table = {"u": u, "x": x, "kind": kind, "E": rng.normal(size=n) * u * np.exp(pull)}
+    return pl.DataFrame({"row": np.arange(n), **table, **columns})
+
+
+def rows_of(table, **options):
+    options = {"y_std": "u", "error": "E", "features": ["x", "kind"], **options}
+    return ss.Predictions.from_frame(table, **options)
+
+
+def test_every_kind_of_recalibrator_runs_in_batches_of_the_engine(scan):
+    table = make()
+    rows = rows_of(table)
+    for scaling in (None, ss.RakedScaling(), ss.BinwiseScaling(("u", "kind"))):
+        r = ss.Recalibrator(scaling).fit(rows)
+        found = collected(ss.frames.apply(r, scan(table), interval=0.9))
+        assert found.columns[:5] == table.columns
+        np.testing.assert_allclose(found["u_recalibrated"], r.predict(rows), rtol=1e-12)
+        # without predictions, limits are those of errors
+        limits = r.apply(rows).distributions.interval(0.9) - 0.0
+        assert rows.y_pred is None
+        np.testing.assert_allclose(found["u_recalibrated_low"], limits[:, 0])
+        np.testing.assert_allclose(found["u_recalibrated_high"], limits[:, 1])
+
+
+def test_rows_that_cannot_be_used_are_null_and_missing_features_are_not(scan):
+    table = make(300)
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows_of(make(2000, 1)))
+    bad = {3: None, 5: float("nan"), 7: 0.0, 9: -1.0, 11: float("inf")}
+    u = [bad.get(i, x) for i, x in enumerate(table["u"].to_list())]
+    x = table["x"].to_list()
+    x[20], x[21], x[22] = None, float("nan"), float("inf")
+    kind = table["kind"].to_list()
+    kind[30], kind[31] = None, "plasma"
+    spoilt = table.with_columns(
+        u=pl.Series(u), x=pl.Series(x), kind=pl.Series(kind, dtype=pl.String)
+    )
+    found = collected(ss.frames.apply(r, scan(spoilt), quantiles=[0.5]))
+    null = [3, 5, 7, 9, 11, 22]
+    for name in ("u_recalibrated", "u_recalibrated_q0.5"):
+        assert found.filter(pl.col(name).is_null())["row"].to_list() == null
+    good = [i for i in range(300) if i not in null]
+    kept = spoilt[good].with_columns(pl.col("x").fill_nan(None))
+    wanted = r.predict(rows_of(kept, error=None))
+    np.testing.assert_allclose(found["u_recalibrated"][good], wanted, rtol=1e-12)
+
+
+def test_a_frame_without_any_usable_row_is_null_throughout(scan):
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(make()))
+    table = make(50).with_columns(u=pl.lit(-1.0))
+    found = collected(ss.frames.apply(r, scan(table)))
+    assert found["u_recalibrated"].null_count() == 50
+
+
+def test_other_names_and_columns_that_are_replaced(scan):
+    table = make(500)
+    rows = rows_of(table)
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows)
+    other = table.rename({"u": "my std", "x": "weight, kg", "kind": 'say "what"'})
+    options = {"y_std": "my std", "features": ["weight, kg", 'say "what"']}
+    lazy = ss.frames.apply(r, scan(other), name="E", **options)
+    found = collected(lazy)
+    assert found.columns == ["row", "my std", "weight, kg", 'say "what"', "E"]
+    np.testing.assert_allclose(found["E"], r.predict(rows), rtol=1e-12)
+    same = collected(ss.frames.apply(r, scan(table), name="u"))
+    np.testing.assert_allclose(same["u"], r.predict(rows), rtol=1e-12)
+
+
+def test_decimal_and_whole_numbers_are_those_of_memory(scan):
+    rng = np.random.default_rng(0)
+    n = 1500
+    cents = rng.integers(-5000, 5000, n)
+    shells = rng.integers(0, 6, n)
+    table = make(n).with_columns(
+        x=pl.Series([Decimal(int(c)) / 100 for c in cents], dtype=pl.Decimal(10, 2)),
+        shells=pl.Series(shells, dtype=pl.Int32),
+        E=pl.Series(
+            rng.normal(size=n) * np.exp(cents / 5000 + shells / 9), dtype=pl.Float32
+        ),
+    )
+    features = ["x", "shells", "kind"]
+    rows = rows_of(table, features=features)
+    plain = table.with_columns(pl.col("x", "shells", "E").cast(pl.Float64))
+    for scaling in (
+        None,
+        ss.RakedScaling(),
+        ss.BinwiseScaling("x", 20),
+        ss.BinwiseScaling("shells"),
+    ):
+        r = ss.Recalibrator(scaling).fit(rows)
+        wanted = r.predict(rows)
+        np.testing.assert_array_equal(
+            r.predict(rows_of(plain, features=features)), wanted
+        )
+        found = collected(ss.frames.apply(r, scan(table)))
+        np.testing.assert_allclose(found["u_recalibrated"], wanted, rtol=1e-10)
+
+
+def test_whole_numbers_booleans_and_categories_are_labels_as_in_memory(scan):
+    rng = np.random.default_rng(0)
+    n = 1200
+    charge = rng.integers(-1, 3, n)
+    table = make(n).with_columns(
+        charge=pl.Series([None if c == 2 else int(c) for c in charge], dtype=pl.Int64),
+        ionic=pl.Series(charge > 0),
+        E=pl.Series(rng.normal(size=n) * (2.0 + charge)),
+    )
+    options = {"features": ["charge", "ionic"], "labels": ["charge"]}
+    rows = rows_of(table, **options)
+    for by in ("charge", "ionic"):
+        r = ss.Recalibrator(ss.BinwiseScaling(by, prior_rows=0)).fit(rows)
+        lazy = ss.frames.apply(r, scan(table), features=list(rows.names[1:]))
+        found = collected(lazy)
+        np.testing.assert_allclose(found["u_recalibrated"], r.predict(rows), rtol=1e-12)
+
+
+def test_vectors_get_a_radius(scan):
+    rng = np.random.default_rng(0)
+    table = make(800)
+    error = rng.normal(size=(800, 3)) * table["u"].to_numpy()[:, None]
+    p = ss.Predictions(
+        np.zeros((800, 3)), table["u"], error=error, features=table.select("x", "kind")
+    )
+    r = ss.Recalibrator(ss.RakedScaling()).fit(p)
+    found = collected(ss.frames.apply(r, scan(table), interval=0.9))
+    wanted = r.apply(p).distributions.radius(0.9)
+    np.testing.assert_allclose(found["u_recalibrated_radius"], wanted, rtol=1e-10)
+
+
+def test_tables_in_memory_come_back_as_they_are():
+    table = make(100)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(make()))
+    wanted = r.predict(rows_of(table))
+    for given in (table, table.to_pandas(), table.to_arrow()):
+        found = ss.frames.apply(r, given)
+        assert type(found) is type(given)
+        np.testing.assert_allclose(np.asarray(found["u_recalibrated"]), wanted)
+
+
+def test_relations_of_another_connection_need_it():
+    duckdb = pytest.importorskip("duckdb")
+    table = make(100)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(make()))
+    connection = duckdb.connect()
+    rows = connection.from_arrow(table.to_arrow())
+    for wrong in (None, duckdb.connect()):
+        with pytest.raises(InvalidInputError, match="`connection`"):
+            ss.frames.apply(r, rows, connection=wrong)
+    new = ss.frames.apply(r, rows, connection=connection)
+    connection.sql("CREATE TABLE other AS SELECT 1.5 AS factor")
+    joined = new.cross(connection.table("other"))
+    for found in (collected(new), collected(joined)):  # more than once, beside others
+        np.testing.assert_allclose(found["u_recalibrated"], r.predict(rows_of(table)))
+
+
+def test_what_is_not_there_or_no_number_is_refused_before_anything_is_read():
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows_of(make()))
+    table = make(50)
+    with pytest.raises(InvalidInputError, match="'u'"):
+        ss.frames.apply(r, table.lazy().rename({"u": "sd"}))
+    with pytest.raises(InvalidInputError, match="`features` must be 2 columns"):
+        ss.frames.apply(r, table.lazy(), features=["x"])
+    with pytest.raises(NotANumberError, match="`x`.*String"):
+        ss.frames.apply(r, table.lazy().with_columns(x=pl.lit("a")))
+    with pytest.raises(InvalidInputError, match="lazy frame"):
+        ss.frames.apply(r, np.ones(3))
