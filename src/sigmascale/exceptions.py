@@ -77,6 +77,10 @@ class FewMembersWarning(UserWarning):
     """An ensemble has few members, so that its spread says little."""
 
 
+class AbsurdScaleWarning(UserWarning):
+    """Uncertainties are far larger than any error: a few rows decide on <Z²>."""
+
+
 class UnseenCategoryWarning(UserWarning):
     """Rows have labels never seen in `fit`; they take the average factor."""
 

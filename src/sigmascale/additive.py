@@ -1,0 +1,480 @@
+"""What every recalibrator learns, as plain data: base(u) · exp(constant + Σ tables).
+
+Columns are cut into bins by their axes, once each. A table has a number for each joint
+class of the bins of its columns, mostly one to three of them. One evaluator, written
+with the functions of the array API standard, serves all libraries: arrays of NumPy,
+PyTorch, CuPy and JAX come out as what they are, and arrays of ndonnx as an ONNX graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._support.checks import Floats, Ints
+from ._support.labels import Categories, Label, in_label_order
+from .exceptions import InvalidInputError
+from .persistence import (
+    flag,
+    floats,
+    index,
+    integers,
+    label,
+    many,
+    number,
+    optional,
+    pair,
+    stored,
+)
+
+if TYPE_CHECKING:
+    from .predictions import Predictions
+
+Array = Any  # of any library that speaks the array API standard
+Here = Callable[[Any], Array]  # brings a constant of NumPy to where the columns are
+
+CHUNK = 2**13  # rows at a time in NumPy, so that what is computed stays in the cache
+MOST_VALUES = 2**15  # of a table that others are added to
+_FLOAT = np.finfo(np.float64)
+
+
+@stored(
+    column=index,
+    edges=optional(floats),
+    ties=optional(floats),
+    labels=optional(many(label)),
+)
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """The bins of a column: codes 1, 2, ..., and 0 for what is missing or unknown.
+
+    Attributes
+    ----------
+    column : int
+        The column; 0 is the uncertainty.
+    edges : array or None
+        Bins are cut at these: a value belongs to bin i if edges[i-1] <= x < edges[i].
+    ties : array or None
+        Values of u that part equal values of the column: then edges are pairs (x, u),
+        compared lexicographically.
+    labels : tuple or None
+        In place of edges: labels, in order, of which each has a bin.
+    """
+
+    column: int
+    edges: Floats | None = None
+    ties: Floats | None = None
+    labels: tuple[Label, ...] | None = None
+
+    def check(self) -> None:
+        """Refuse edges and labels that nobody learns."""
+        if (self.edges is None) == (self.labels is None):
+            _refuse("an axis must have edges, or labels")
+        if self.labels is not None:
+            if self.labels != in_label_order(set(self.labels)) or self.ties is not None:
+                _refuse("labels of an axis must differ, and be in order")
+            return
+        assert self.edges is not None
+        ascend = np.diff(self.edges) > 0
+        if self.ties is not None:
+            if self.ties.shape != self.edges.shape or not self.column:
+                _refuse("an axis must have a tie for each edge")
+            ascend |= (np.diff(self.edges) == 0) & (np.diff(self.ties) > 0)
+        if not ascend.all():
+            _refuse("edges of an axis must ascend")
+
+    @property
+    def n_codes(self) -> int:
+        """The number of codes."""
+        if self.labels is not None:
+            return len(self.labels) + 1
+        return len(self.edges) + 2  # type: ignore[arg-type]
+
+    def codes(self, columns: Any, xp: Any = np, here: Here = np.asarray) -> Array:
+        """Return the code of each row of columns of any array library."""
+        x = columns[self.column]
+        if self.labels is not None:
+            return self._label_codes(x, xp, here)
+        if self.ties is not None:
+            found = self._tied_codes(x, columns[0], xp, here)
+        else:
+            found = xp.searchsorted(here(self.edges), x, side="right") + 1
+        if not self.column:  # an uncertainty is never missing
+            return found
+        return xp.where(xp.isnan(x), here(np.int64(0)), found)
+
+    def _tied_codes(self, x: Array, u: Array, xp: Any, here: Here) -> Array:
+        """Return 1 + how many pairs (edge, tie) are not above (x, u)."""
+        edges, ties = here(self.edges), here(self.ties)
+        found = first = xp.searchsorted(edges, x, side="left")
+        beyond = xp.searchsorted(edges, x, side="right")
+        _, runs = np.unique(np.asarray(self.edges), return_counts=True)
+        for k in range(int(runs.max(initial=0))):  # the edges that are equal to x
+            equal = first + k < beyond
+            tie = xp.take(ties, xp.where(equal, first + k, 0 * first), axis=0)
+            found = found + xp.astype(equal & (u >= tie), xp.int64)
+        return found + 1
+
+    def _label_codes(self, x: Array, xp: Any, here: Here) -> Array:
+        assert self.labels is not None
+        if isinstance(x, Categories):
+            place = {each: i for i, each in enumerate(self.labels, start=1)}
+            return np.array([place.get(each, 0) for each in x.labels])[x.codes]
+        if isinstance(x, np.ndarray) and x.dtype.kind == "i":  # coded before
+            return x
+        known = np.array([each or "" for each in self.labels])  # of text, in a graph
+        place = here(np.arange(1, len(known) + 1))
+        equal = x[:, None] == here(known)
+        return xp.sum(xp.where(equal, place, here(np.int64(0))), axis=1)
+
+
+@stored(axes=many(index), classes=many(integers), values=floats)
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A number for each joint class of the bins of its axes.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        Which axes of the map these are.
+    classes : tuple of array of int
+        The class of each code of these axes: bins that the table does not tell apart
+        have the same.
+    values : array
+        The number of each joint class; it has a dimension for each axis.
+    """
+
+    axes: tuple[int, ...]
+    classes: tuple[Ints, ...]
+    values: Floats
+
+    @classmethod
+    def of(cls, axes: Sequence[int], values: Floats) -> Table:
+        """Return a table that tells all codes apart."""
+        return cls(tuple(axes), tuple(np.arange(n) for n in values.shape), values)
+
+    def simplified(self) -> Table:
+        """Return the same with as few classes as there are different values."""
+        classes, values = [], self.values
+        for k, code in enumerate(self.classes):
+            lines = np.moveaxis(values, k, 0).reshape(values.shape[k], -1)
+            _, first, same = np.unique(
+                lines, axis=0, return_index=True, return_inverse=True
+            )
+            rank = np.argsort(np.argsort(first))  # in the order of the codes
+            classes.append(rank[same.ravel()][code])
+            values = np.take(values, np.sort(first), axis=k)
+        return Table(self.axes, tuple(classes), values)
+
+    def plus(self, other: Table) -> Table:
+        """Return the sum with a table that has none but axes of this one."""
+        classes, mine, theirs = [], self.values, other.values
+        place = {axis: k for k, axis in enumerate(other.axes)}
+        theirs = theirs.transpose([place[a] for a in self.axes if a in place])
+        shape, at = [], 0
+        for k, (axis, code) in enumerate(zip(self.axes, self.classes, strict=True)):
+            if axis not in place:
+                classes.append(code)
+                shape.append(1)
+                continue
+            both = np.stack([code, other.classes[place[axis]]])
+            pairs, found = np.unique(both, axis=1, return_inverse=True)
+            classes.append(found.ravel())
+            mine = np.take(mine, pairs[0], axis=k)
+            theirs = np.take(theirs, pairs[1], axis=at)
+            shape.append(pairs.shape[1])
+            at += 1
+        return Table(self.axes, tuple(classes), mine + theirs.reshape(shape))
+
+
+def merged(tables: Iterable[Table]) -> tuple[Table, ...]:
+    """Return fewer tables of the same sum: each is added to one with all of its axes.
+
+    Where the sum would be much larger than both, it is left alone.
+    """
+    kept: list[Table] = []
+    for table in sorted(tables, key=lambda each: -len(each.axes)):
+        sums = [
+            (host.plus(table), k)
+            for k, host in enumerate(kept)
+            if set(table.axes) <= set(host.axes)
+        ]
+        found, k = min(sums, key=lambda each: each[0].values.size, default=(table, -1))
+        if k >= 0 and found.values.size <= 2 * kept[k].values.size + 64:
+            kept[k] = found
+        else:
+            kept.append(table)
+    return tuple(kept)
+
+
+def trimmed(
+    axes: Sequence[Axis], tables: Iterable[Table]
+) -> tuple[tuple[Axis, ...], tuple[Table, ...]]:
+    """Return tables that are not 0 everywhere, and none but their axes."""
+    kept = [table for table in tables if table.values.any()]
+    used = sorted({axis for table in kept for axis in table.axes})
+    place = {axis: k for k, axis in enumerate(used)}
+    renamed = [
+        Table(tuple(place[axis] for axis in table.axes), table.classes, table.values)
+        for table in kept
+    ]
+    return tuple(axes[axis] for axis in used), tuple(renamed)
+
+
+def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
+    """Return edges of bins with about equally many rows, halfway between values.
+
+    Equal values are never parted. Where the last bits of a value differ, as in a CSV
+    file or in ONNX, no row falls into another bin.
+    """
+    order = np.argsort(x, kind="stable")
+    ordered = x[order]
+    if weights is None:
+        at = -(-np.arange(1, n_bins) * x.size // n_bins) - 1
+    else:
+        ends = np.cumsum(weights[order])
+        wanted = np.arange(1, n_bins) * ends[-1] / n_bins
+        at = np.searchsorted(ends, wanted * (1 - 1e-12), side="left")
+    found = np.unique(ordered[np.clip(at, 0, x.size - 1)])
+    return between(ordered, found[found > ordered[0]])
+
+
+def between(ordered: Floats, values: Floats) -> Floats:
+    """Return the middle between each of some values and the one before it.
+
+    Values are some of the `ordered` ones, and none of them is the first.
+    """
+    before = ordered[np.searchsorted(ordered, values) - 1]
+    middle = before + (values - before) / 2
+    return np.where(middle > before, middle, values)
+
+
+@stored(
+    a=number,
+    b=number,
+    least=number,
+    knots=optional(floats),
+    values=optional(floats),
+)
+@dataclass(frozen=True, eq=False)
+class Base:
+    """What the factors multiply: sqrt(a² u² ± b²), or an interpolation in u².
+
+    Attributes
+    ----------
+    a, b, least : float
+        The root of max(a² u² + sign(b) b², least²).
+    knots, values : array or None
+        In place of these, the root of the line through values at knots of u², constant
+        beyond the outermost.
+    """
+
+    a: float = 1.0
+    b: float = 0.0
+    least: float = 0.0
+    knots: Floats | None = None
+    values: Floats | None = None
+
+    def check(self) -> None:
+        """Refuse what does not make positive uncertainties."""
+        if (self.knots is None) != (self.values is None):
+            _refuse("knots of a base must have values")
+        if self.knots is not None and self.values is not None:
+            if self.knots.shape != self.values.shape or not self.knots.size:
+                _refuse("a base must have a value for each knot")
+            if (np.diff(self.knots) <= 0).any() or (self.values <= 0).any():
+                _refuse("knots of a base must ascend, and its values be positive")
+        elif min(self.a, self.least) < 0 or max(self.a, self.b) <= 0:
+            _refuse("a base must be positive")
+        elif self.b < 0 == self.least:
+            _refuse("a base must be positive where b² is subtracted")
+
+    def __call__(self, u: Array, xp: Any = np, here: Here = np.asarray) -> Array:
+        """Return the base of uncertainties in an array of any library."""
+        if self.knots is None or self.values is None:
+            if not self.b:
+                return self.a * u
+            v = (self.a * u) ** 2 + float(np.copysign(self.b**2, self.b))
+            return xp.sqrt(xp.clip(v, self.least**2, float(_FLOAT.max)))
+        if len(self.knots) == 1:
+            return 0 * u + float(np.sqrt(self.values[0]))
+        x = xp.clip(u * u, float(self.knots[0]), float(self.knots[-1]))
+        at = xp.searchsorted(here(self.knots[1:-1]), x, side="right")
+        slope = np.diff(self.values) / np.diff(self.knots)
+        low, start, rise = (
+            xp.take(here(each), at, axis=0)
+            for each in (self.knots[:-1], self.values[:-1], slope)
+        )
+        return xp.sqrt(start + rise * (x - low))
+
+
+@stored(
+    base=Base,
+    constant=number,
+    axes=many(Axis),
+    tables=many(Table),
+    bounds=pair(number),
+    log=flag,
+)
+@dataclass(frozen=True, eq=False)
+class Additive:
+    """base(u) times exp(constant + Σ tables), or times that sum where `log` is false.
+
+    Attributes
+    ----------
+    base : Base
+        What is multiplied.
+    constant : float
+        The constant.
+    axes : tuple of Axis
+        The bins of the columns, one axis a column at most.
+    tables : tuple of Table
+        The tables.
+    bounds : pair of float
+        What the sum of the tables is clipped to.
+    log : bool
+        Whether the sum is a logarithm: it is one of a scale, and none of a bias.
+
+    Examples
+    --------
+    >>> axis = Axis(0, edges=np.array([1.0]))
+    >>> table = Table.of((0,), np.log([1.0, 2.0, 3.0]))
+    >>> Additive(axes=(axis,), tables=(table,)).evaluate([np.array([0.5, 1.0])])
+    array([1., 3.])
+    """
+
+    base: Base = field(default_factory=Base)
+    constant: float = 0.0
+    axes: tuple[Axis, ...] = ()
+    tables: tuple[Table, ...] = ()
+    bounds: tuple[float, float] = (-700.0, 700.0)
+    log: bool = True
+
+    def check(self) -> None:
+        """Refuse axes and tables that do not fit together."""
+        if len({axis.column for axis in self.axes}) < len(self.axes):
+            _refuse("a map must have one axis for each column")
+        if self.log and max(map(abs, (*self.bounds, self.constant))) > 700:
+            _refuse("the logarithm of a scale must be at most 700 in size")
+        if self.bounds[0] > self.bounds[1]:
+            _refuse("bounds of a map must ascend")
+        for table in self.tables:
+            if len(set(table.axes)) < len(table.axes) or not table.axes:
+                _refuse("a table must have axes, and each of them once")
+            if max(table.axes) >= len(self.axes):
+                _refuse("a table must have axes of its map")
+            n_codes = [self.axes[k].n_codes for k in table.axes]
+            if [len(each) for each in table.classes] != n_codes:
+                _refuse("a table must have a class for each code of its axes")
+            highest = tuple(int(each.max()) + 1 for each in table.classes)
+            if min(int(each.min()) for each in table.classes) < 0 or any(
+                most > size
+                for most, size in zip(highest, table.values.shape, strict=False)
+            ):
+                _refuse("classes of a table must be those of its values")
+            if len(highest) != table.values.ndim:
+                _refuse("a table must have a dimension for each axis")
+
+    @property
+    def columns(self) -> set[int]:
+        """The columns that it depends on."""
+        return {0, *(axis.column for axis in self.axes)}
+
+    @property
+    def labelled(self) -> set[int]:
+        """The columns of labels that it depends on."""
+        return {axis.column for axis in self.axes if axis.labels is not None}
+
+    @cached_property
+    def _ready(self) -> list[tuple[tuple[int, ...], list[Any], Floats]]:
+        """Tables with classes that only need to be added up: places in flat values."""
+        found = []
+        for table in self.tables:
+            strides = np.cumprod([1, *table.values.shape[:0:-1]])[::-1]
+            places = [
+                int(stride)
+                if np.array_equal(code, np.arange(code.size))
+                else stride * code
+                for stride, code in zip(strides, table.classes, strict=True)
+            ]
+            found.append((table.axes, places, np.ravel(table.values)))
+        return found
+
+    def evaluate(self, columns: Any, xp: Any = np, here: Here = np.asarray) -> Array:
+        """Return the value of each row of columns of any array library.
+
+        Parameters
+        ----------
+        columns : sequence of arrays
+            The uncertainty, and the features; those it does not need may be None.
+        xp : namespace
+            The functions of the array API standard.
+        here : callable
+            Brings constants of NumPy to where the columns are.
+        """
+        codes = [axis.codes(columns, xp, here) for axis in self.axes]
+        total: Any = None
+        for axes, places, values in self._ready:
+            at: Any = None
+            for k, place in zip(axes, places, strict=True):
+                if isinstance(place, int):
+                    part = codes[k] if place == 1 else place * codes[k]
+                else:
+                    part = xp.take(here(place), codes[k], axis=0)
+                at = part if at is None else at + part
+            part = xp.take(here(values), at, axis=0)
+            total = part if total is None else total + part
+        base = self.base(columns[0], xp, here)
+        if total is None:
+            return base * (float(np.exp(self.constant)) if self.log else self.constant)
+        total = self.constant + xp.clip(total, *self.bounds)
+        return base * (xp.exp(total) if self.log else total)
+
+    def of_rows(self, rows: Predictions) -> Floats:
+        """Return the value of each row of Predictions."""
+        columns: list[Any] = list(rows.columns)
+        for axis in self.axes:
+            if axis.labels is not None:  # numbers may be labels, too
+                columns[axis.column] = axis.codes(
+                    {axis.column: rows.labels(axis.column)}
+                )
+        return self._in_chunks(columns, rows.n_rows)
+
+    def of_array(self, X: Array) -> Array:
+        """Return the value of each row of an array of any library, where it is."""
+        columns = [X] if X.ndim == 1 else [X[:, j] for j in range(X.shape[1])]
+        if isinstance(X, np.ndarray):
+            columns = [np.asarray(x, dtype=np.float64) for x in columns]
+            return self._in_chunks(columns, X.shape[0]).astype(X.dtype)
+        import array_api_compat as api
+
+        xp, device = api.array_namespace(X), api.device(X)
+        known = xp.__array_namespace_info__().dtypes(kind="real floating")
+        wide = known.get("float64", X.dtype)  # JAX has none unless it is told to
+        columns = [xp.astype(x, wide) for x in columns]
+
+        def here(constant: Any) -> Array:
+            kind = wide if np.asarray(constant).dtype.kind == "f" else None
+            return xp.asarray(constant, dtype=kind, device=device)
+
+        return xp.astype(self.evaluate(columns, xp, here), X.dtype)
+
+    def _in_chunks(self, columns: list[Any], n_rows: int) -> Floats:
+        """Return the value of each row, some rows at a time."""
+        found = np.empty(n_rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, n_rows, CHUNK):
+                rows = slice(start, start + CHUNK)
+                found[rows] = self.evaluate([x[rows] for x in columns])
+        if self.log:  # what leaves the range of numbers is brought back into it
+            np.clip(found, _FLOAT.tiny, _FLOAT.max, out=found)
+        return found
+
+
+def _refuse(what: str) -> None:
+    msg = f"{what}."
+    raise InvalidInputError(msg)

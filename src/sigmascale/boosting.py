@@ -1,0 +1,302 @@
+"""Gradient boosting in folds by scikit-learn, and its trees as tables of a few columns.
+
+Each leaf of a tree of depth 3 is a box of at most three columns. So the sum of all trees
+is a sum of tables, one for each set of columns that some leaf depends on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from ._support.checks import Bools, Floats, Ints
+from .additive import Axis, Table, merged
+from .folds import capped, mean, some
+
+PATIENCE = 30  # trees without improvement before growing stops
+STANDARD_ERRORS = (
+    0.5  # of the gain of rows out of fold without which there are no trees
+)
+N_COMPARED = 64  # rows for which tables are compared with the trees
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """The mean of one booster for each fold, and what each says of its fold.
+
+    Attributes
+    ----------
+    tables : tuple of Table
+        Their mean, but for the constant; axes are numbered as they were given.
+    constant : float
+        The constant.
+    out_of_fold : array of shape (n,)
+        What the booster that has not seen a row says of it.
+    n_trees : int
+        Trees of each booster; none where they gain less than half a standard error.
+    """
+
+    tables: tuple[Table, ...]
+    constant: float
+    out_of_fold: Floats
+    n_trees: int
+
+
+def boost(
+    axes: Sequence[Axis],
+    codes: Ints,
+    y: Floats,
+    fold: Ints,
+    weights: Floats | None,
+    *,
+    loss: Literal["gamma", "squared_error"],
+    cap: float,
+    max_trees: int,
+    learning_rate: float,
+    depth: int,
+    prior_rows: float,
+    random_state: int,
+) -> Boosted:
+    """Boost on all folds but one; keep as many trees as are best for rows out of fold.
+
+    Parameters
+    ----------
+    axes : list of Axis
+        The bins of the columns.
+    codes : array of int, shape (n, n_axes)
+        The codes of the rows.
+    y : array of shape (n,)
+        What is learned: its logarithm for "gamma", of which y has the mean 1.
+    fold : array of int
+        The fold of each row.
+    weights : array or None
+        Weights of the rows.
+    loss : {"gamma", "squared_error"}
+        The loss.
+    cap : float
+        Up to which size y counts.
+    max_trees, learning_rate, depth, prior_rows, random_state
+        As of :class:`sigmascale.BoostedScaling`.
+    """
+    from threadpoolctl import threadpool_limits
+
+    total = y.size if weights is None else float(weights.sum())
+    options = {
+        "loss": loss,
+        "learning_rate": learning_rate,
+        "max_iter": max_trees,
+        "max_depth": depth,
+        "max_leaf_nodes": None,
+        "l2_regularization": prior_rows,
+        "min_samples_leaf": int(np.clip(total / 50, 20, 50)),
+        "random_state": random_state,
+        "early_stopping": True,
+        "n_iter_no_change": PATIENCE,
+        "tol": 0.0,
+        "scoring": "loss",
+    }
+    is_log = loss == "gamma"
+    zeros = np.zeros(y.size)
+    losses = _gamma_losses(y, cap, weights) if is_log else _squared_losses(y, cap)
+    start, best = losses(zeros), 0
+    best_out, best_lost = zeros, start
+    boosters: list[_Booster] = []
+    folds = np.unique(fold)
+    enough = y.size >= 2 * options["min_samples_leaf"] and max_trees > 0  # type: ignore[operator]
+    # threads that wait for each other on a busy machine take forty times as long
+    with threadpool_limits(1, "openmp"):
+        for k in folds if folds.size > 1 and enough else ():
+            boosters.append(_Booster(axes, codes, y, weights, fold == k, cap, options))
+        stages = [(each.out, each.staged()) for each in boosters]
+        for t in range(max((each.n_trees for each in boosters), default=0)):
+            out = zeros.copy() if t == 0 else out.copy()
+            for rows, staged in stages:
+                said = next(staged, None)
+                if said is not None:  # else it has no more trees
+                    out[rows] = said
+            lost = losses(out)
+            if mean(lost, weights) < mean(best_lost, weights):
+                best, best_out, best_lost = t + 1, out, lost
+        gain = start - best_lost
+        spread = np.sqrt(mean((gain - mean(gain, weights)) ** 2, weights))
+        if not best or mean(gain, weights) < STANDARD_ERRORS * spread / np.sqrt(total):
+            return Boosted((), 0.0, zeros, 0)
+        tables, constant = _tables_of(boosters, best)
+        _compare(boosters, best, tables, constant, codes)
+    return Boosted(tables, constant, best_out, best)
+
+
+def _gamma_losses(
+    y: Floats, cap: float, weights: Floats | None
+) -> Callable[[Floats], Floats]:
+    """Return the gamma deviance of each row, with the best constant.
+
+    The average is set once, at the end.
+    """
+
+    def losses(out: Floats) -> Floats:
+        r = y * np.exp(-out)
+        level = mean(np.minimum(r, cap), weights)
+        return capped(r / level, cap) + out + np.log(level)
+
+    return losses
+
+
+def _squared_losses(y: Floats, cap: float) -> Callable[[Floats], Floats]:
+    """Return the squared difference of each row, up to a cap."""
+    return lambda out: np.minimum((y - out) ** 2, cap**2)
+
+
+class _Booster:
+    """A booster of scikit-learn that has not seen the rows of one fold."""
+
+    def __init__(
+        self,
+        axes: Sequence[Axis],
+        codes: Ints,
+        y: Floats,
+        weights: Floats | None,
+        is_out: Bools,
+        cap: float,
+        options: dict[str, Any],
+    ) -> None:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        self.out, seen = np.flatnonzero(is_out), np.flatnonzero(~is_out)
+        self.is_log = options["loss"] == "gamma"
+        w = some(weights, seen)
+        # in 32 bits, which is what trees add up: the last bits depend on the unit
+        counted = np.clip(y, -cap, cap).astype(np.float32).astype(np.float64)
+        if self.is_log:
+            counted /= mean(counted[seen], w)
+        self.ranks = [
+            _ranked(axis, codes[seen, j], counted[seen], w, options)
+            for j, axis in enumerate(axes)
+        ]
+        X = self.columns(codes)
+        self.model = HistGradientBoostingRegressor(**options)
+        self.model.fit(
+            X[seen],
+            counted[seen],
+            w,
+            X_val=X[self.out],
+            y_val=counted[self.out],
+            sample_weight_val=some(weights, self.out),
+        )
+        self._X_out = X[self.out]
+        self.n_trees = len(self.model._predictors)
+
+    def columns(self, codes: Ints) -> Floats:
+        """Return codes as numbers that trees split."""
+        return np.column_stack([rank[codes[:, j]] for j, rank in enumerate(self.ranks)])
+
+    def staged(self, codes: Ints | None = None) -> Iterator[Floats]:
+        """Yield what 1, 2, ... trees say of rows, by default those out of fold."""
+        X = self._X_out if codes is None else self.columns(codes)
+        for said in self.model.staged_predict(X):
+            yield np.log(said) if self.is_log else said
+
+
+def _ranked(
+    axis: Axis, code: Ints, y: Floats, weights: Floats | None, options: dict[str, Any]
+) -> Floats:
+    """Return codes as numbers: labels in the order of their means."""
+    rank = np.arange(axis.n_codes, dtype=np.float64)
+    if axis.labels is not None:
+        n = np.bincount(code, weights, axis.n_codes)
+        total = np.bincount(code, y if weights is None else weights * y, axis.n_codes)
+        # thin labels are near the mean, which is 1 of ratios and 0 of differences
+        k, middle = options["l2_regularization"], float(options["loss"] == "gamma")
+        means = (total + k * middle) / (n + k) if k else total / np.maximum(n, 1e-300)
+        rank[np.argsort(means, kind="stable")] = np.arange(axis.n_codes)
+    rank[0] = np.nan  # what is missing, or unknown
+    return rank
+
+
+_Leaves = dict[tuple[int, ...], list[tuple[list[Bools], float]]]
+
+
+def _tables_of(
+    boosters: list[_Booster], n_trees: int
+) -> tuple[tuple[Table, ...], float]:
+    """Return the mean of boosters as tables, and a constant."""
+    leaves: _Leaves = {(): []}
+    for each in boosters:
+        leaves[()].append(([], float(np.ravel(each.model._baseline_prediction)[0])))
+        for (tree,) in each.model._predictors[:n_trees]:
+            _add_leaves(leaves, tree.nodes, 0, {}, each.ranks)
+    constant = sum(value for _, value in leaves.pop(())) / len(boosters)
+    tables = []
+    for columns, found in leaves.items():
+        values = np.array([value for _, value in found]) / len(boosters)
+        classes, inside = [], []
+        for k in range(len(columns)):
+            # codes that lie in the same boxes are one class
+            boxes = np.array([box[k] for box, _ in found])
+            distinct, code = np.unique(boxes, axis=1, return_inverse=True)
+            classes.append(code.ravel())
+            inside.append(distinct.astype(np.float64))
+        letters = "abcdefgh"[: len(columns)]
+        terms = ",".join(f"l{letter}" for letter in letters)
+        summed = np.einsum(f"l,{terms}->{letters}", values, *inside, optimize=True)
+        tables.append(Table(columns, tuple(classes), summed))
+    return tuple(each.simplified() for each in merged(tables)), constant
+
+
+def _add_leaves(
+    leaves: _Leaves, nodes: Any, at: int, box: dict[int, Bools], ranks: list[Floats]
+) -> None:
+    """Add the leaves below a node, each a box of codes and a value."""
+    node = nodes[at]
+    if node["is_leaf"]:
+        columns = tuple(sorted(box))
+        found = leaves.setdefault(columns, [])
+        found.append(([box[j] for j in columns], float(node["value"])))
+        return
+    j = int(node["feature_idx"])
+    left = ranks[j] <= node["num_threshold"]
+    left[0] = node["missing_go_to_left"]
+    here = box.get(j, np.ones(left.size, dtype=np.bool_))
+    _add_leaves(leaves, nodes, int(node["left"]), {**box, j: here & left}, ranks)
+    _add_leaves(leaves, nodes, int(node["right"]), {**box, j: here & ~left}, ranks)
+
+
+def table_sum(tables: Sequence[Table], codes: Ints) -> Floats:
+    """Return the sum of tables for rows of codes."""
+    total = np.zeros(codes.shape[0])
+    for table in tables:
+        at = [c[codes[:, j]] for j, c in zip(table.axes, table.classes, strict=True)]
+        total += table.values[tuple(at)]
+    return total
+
+
+def _compare(
+    boosters: list[_Booster],
+    n_trees: int,
+    tables: tuple[Table, ...],
+    constant: float,
+    codes: Ints,
+) -> None:
+    """Refuse tables that do not say what the boosters say of a few rows."""
+    rows = codes[np.linspace(0, len(codes) - 1, N_COMPARED).astype(np.int64)]
+    said = np.zeros(N_COMPARED)
+    for each in boosters:
+        last = np.zeros(N_COMPARED)
+        for stage, last in enumerate(each.staged(rows), start=1):
+            if stage == n_trees:
+                break
+        said += last / len(boosters)
+    found = constant + table_sum(tables, rows)
+    if not np.allclose(found, said, rtol=1e-6, atol=1e-6):
+        import sklearn
+
+        msg = (
+            f"The trees of scikit-learn {sklearn.__version__} are not what this version "
+            "of sigmascale reads: tables of them differ from its predictions by "
+            f"{np.abs(found - said).max():.2g}. Install another version of "
+            "scikit-learn, or use RakedScaling."
+        )
+        raise RuntimeError(msg)

@@ -1,0 +1,373 @@
+"""Files of what was learned: one strict form of JSON, and nothing in it is ever run.
+
+A class says with :func:`stored` what it is made of: a name and a *kind* for each part. A
+kind is a function that returns a part as it was, or refuses it; kinds are given, and not
+read from annotations. A file is read only if it has exactly these parts, each of its
+kind, with finite numbers and sizes that fit, and if each object says in `check` that its
+parts fit together.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from ._support.checks import EXACT, Floats, Ints
+from ._support.files import parse_json, write_text
+from ._support.labels import Label
+from ._support.text import quoted, shorten
+from ._support.version import __version__
+from .exceptions import DamagedFileError, InvalidInputError
+
+Kind = Any  # a function that returns a part or refuses it, or a class with parts
+_Class = TypeVar("_Class", bound=type[Any])
+
+FORMAT, VERSION = "sigmascale", 5
+LARGEST_FILE = 2**28  # bytes
+# Classes that a file can be of, and where they are.
+_ROOTS = {"Recalibrator": "recalibrator", "Monitor": "monitoring"}
+_PLAIN = (type(None), bool, int, float, str)
+
+
+def refuse(words: str) -> NoReturn:
+    """Refuse a file."""
+    raise DamagedFileError(words, "damaged")
+
+
+# -- kinds -----------------------------------------------------------------------------
+
+
+def number(value: Any) -> float:
+    """Return a finite number; a whole one that float64 does not hold is none."""
+    if type(value) is int and abs(value) <= EXACT:
+        value = float(value)
+    if type(value) is not float or not math.isfinite(value):
+        refuse(f"there must be a finite number; found {quoted(value)}.")
+    return value
+
+
+def index(value: Any) -> int:
+    """Return a whole number of at least 0."""
+    if type(value) is not int or not 0 <= value <= EXACT:
+        refuse(f"there must be a whole number; found {quoted(value)}.")
+    return value
+
+
+def text(value: Any) -> str:
+    """Return text."""
+    if type(value) is not str:
+        refuse(f"there must be text; found {quoted(value)}.")
+    return value
+
+
+def flag(value: Any) -> bool:
+    """Return true or false."""
+    if type(value) is not bool:
+        refuse(f"there must be true or false; found {quoted(value)}.")
+    return value
+
+
+def label(value: Any) -> Label:
+    """Return a label: text, or none."""
+    return None if value is None else text(value)
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON has; lists come back as tuples."""
+    if isinstance(value, list):
+        return tuple(plain(each) for each in value)
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    return number(value) if type(value) is float else value
+
+
+def floats(value: Any) -> Floats:
+    """Return an array of finite numbers."""
+    values, shape = _array(value)
+    if not {type(each) for each in values} <= {float, int}:
+        refuse("an array must hold numbers, and nothing else.")
+    found = np.array(values, dtype=np.float64)
+    if not np.isfinite(found).all() or (np.abs(found) > EXACT).any():
+        for each in values:
+            number(each)
+    return found.reshape(shape)
+
+
+def integers(value: Any) -> Ints:
+    """Return an array of whole numbers."""
+    values, shape = _array(value)
+    if not {type(each) for each in values} <= {int}:
+        refuse("an array must hold whole numbers, and nothing else.")
+    if values and max(map(abs, values)) > EXACT:
+        refuse("an array holds a whole number that is too large.")
+    return np.array(values, dtype=np.int64).reshape(shape)
+
+
+def _array(value: Any) -> tuple[list[Any], tuple[int, ...]]:
+    """Return the values and the shape of an array; one of one dimension is a list."""
+    shape = None
+    if isinstance(value, dict) and set(value) == {"shape", "values"}:
+        shape, value = many(index)(value["shape"]), value["values"]
+    if not isinstance(value, list):
+        refuse(f"there must be an array; found {quoted(value)}.")
+    shape = (len(value),) if shape is None else shape
+    if len(shape) > 32 or len(value) != math.prod(shape):
+        refuse(f"an array of {len(value)} values has the shape {quoted(shape)}.")
+    return value, shape
+
+
+def many(kind: Kind) -> Kind:
+    """Return the kind of a tuple of parts of one kind."""
+
+    def decode_many(value: Any) -> tuple[Any, ...]:
+        if not isinstance(value, list):
+            refuse(f"there must be a list; found {quoted(value)}.")
+        return tuple(decode(kind, each) for each in value)
+
+    return decode_many
+
+
+def pair(kind: Kind) -> Kind:
+    """Return the kind of two parts of one kind."""
+
+    def decode_pair(value: Any) -> tuple[Any, ...]:
+        found: tuple[Any, ...] = many(kind)(value)
+        if len(found) != 2:
+            refuse(f"there must be two; found {len(found)}.")
+        return found
+
+    return decode_pair
+
+
+def optional(kind: Kind) -> Kind:
+    """Return the kind of a part that may be none."""
+
+    def decode_optional(value: Any) -> Any:
+        return None if value is None else decode(kind, value)
+
+    return decode_optional
+
+
+def one_of(*choices: Any) -> Kind:
+    """Return the kind of a part that is one of a few words, or none of them."""
+
+    def decode_one(value: Any) -> Any:
+        if not isinstance(value, (str, type(None))) or value not in choices:
+            refuse(f"there must be one of {quoted(choices)}; found {quoted(value)}.")
+        return value
+
+    return decode_one
+
+
+def by_name(kind: Kind) -> Kind:
+    """Return the kind of a dict of parts of one kind."""
+
+    def decode_by_name(value: Any) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            refuse(f"there must be names with values; found {quoted(value)}.")
+        return {name: decode(kind, each) for name, each in value.items()}
+
+    return decode_by_name
+
+
+# -- objects ---------------------------------------------------------------------------
+
+
+def stored(**parts: Kind) -> Callable[[_Class], _Class]:
+    """Say what a class is made of, so that it can be written to files.
+
+    An object of the class has attributes of these names, and can be made of them; or it
+    has methods `to_state`, which returns a dict of them, and `from_state`, a class
+    method which takes one. If it has a method `check`, that refuses parts which do not
+    fit together, with InvalidInputError.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> @stored(name=text, sizes=floats)
+    ... @dataclass(frozen=True)
+    ... class Box:
+    ...     name: str
+    ...     sizes: Floats
+    >>> encode(Box("a", np.array([1.0, 2.0])))
+    {'is': 'Box', 'name': 'a', 'sizes': [1.0, 2.0]}
+    >>> decode(Box, {"is": "Box", "name": "a", "sizes": [1.0, "b"]})
+    Traceback (most recent call last):
+    sigmascale.exceptions.DamagedFileError: Box, 'sizes': an array must hold numbers, \
+and nothing else.
+    """
+
+    def register(cls: _Class) -> _Class:
+        cls.stored_parts = parts
+        return cls
+
+    return register
+
+
+def encode(value: Any) -> Any:
+    """Return a value in terms of JSON."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        msg = f"{value} cannot be saved: numbers in files must be finite."
+        raise InvalidInputError(msg)
+    if isinstance(value, _PLAIN):
+        return value
+    if isinstance(value, np.ndarray):
+        values = [encode(each) for each in value.ravel().tolist()]
+        return (
+            values if value.ndim == 1 else {"shape": [*value.shape], "values": values}
+        )
+    if isinstance(value, (list, tuple)):
+        return [encode(each) for each in value]
+    if isinstance(value, dict) and all(isinstance(name, str) for name in value):
+        return {name: encode(each) for name, each in value.items()}
+    parts = getattr(type(value), "stored_parts", None)
+    if parts is None:
+        msg = f"a {type(value).__name__} cannot be saved."
+        raise InvalidInputError(msg)
+    if hasattr(value, "to_state"):
+        state = value.to_state()
+    else:
+        state = {name: getattr(value, name) for name in parts}
+    name = type(value).__name__
+    return {"is": name, **{part: encode(each) for part, each in state.items()}}
+
+
+def decode(kind: Kind, value: Any) -> Any:
+    """Return the part of a kind, or the object of a class, that JSON stands for."""
+    if not isinstance(kind, type):
+        return kind(value)
+    name, kinds = kind.__name__, kind.stored_parts  # type: ignore[attr-defined]
+    if not isinstance(value, dict) or value.get("is") != name:
+        refuse(f"there must be a {name}; found {quoted(value)}.")
+    if value.keys() != {"is", *kinds}:
+        wrong = ", ".join(sorted(value.keys() ^ {"is", *kinds}))
+        refuse(f"parts of a {name} are missing or unknown: {shorten(wrong)}.")
+    parts = {}
+    for part, of_kind in kinds.items():
+        try:
+            parts[part] = decode(of_kind, value[part])
+        except DamagedFileError as problem:
+            refuse(f"{name}, {part!r}: {problem}")
+    make = getattr(kind, "from_state", None)
+    found = kind(**parts) if make is None else make(parts)
+    if hasattr(found, "check"):
+        try:
+            found.check()
+        except InvalidInputError as problem:
+            refuse(f"{name}: {problem}")
+    return found
+
+
+# -- files -----------------------------------------------------------------------------
+
+
+def dumps(value: Any, extra: dict[str, Any] | None = None) -> str:
+    """Return a fitted Recalibrator, or a Monitor, as JSON text.
+
+    Parameters
+    ----------
+    value : Recalibrator or Monitor
+        What is written.
+    extra : dict, optional
+        What else the file shall hold, in terms of JSON.
+    """
+    if type(value).__name__ not in _ROOTS:
+        msg = (
+            "what is saved must be a fitted Recalibrator or a Monitor; found "
+            f"{type(value).__name__}."
+        )
+        raise InvalidInputError(msg)
+    content = {"extra": encode(extra or {}), "content": encode(value)}
+    header = {"format": FORMAT, "version": VERSION, "library": __version__}
+    document = {**header, "sha256": _checksum(content), **content}
+    return json.dumps(document, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
+    """Return what :func:`dumps` was given: the object, and what else there was."""
+    document = parse_json(text)
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        if isinstance(document, dict) and "recalibrator" in document:
+            refuse("it was written by an older version. Fit and save it again.")
+        refuse("it is not a file of a recalibrator or a monitor.")
+    if document.get("version") != VERSION:
+        refuse(
+            f"its format has the version {quoted(document.get('version'))}, and this "
+            f"library reads version {VERSION}. Fit and save it again."
+        )
+    names = {"format", "version", "library", "sha256", "extra", "content"}
+    if document.keys() != names or not isinstance(document["content"], dict):
+        refuse("parts of the file are missing or unknown.")
+    content = {name: document[name] for name in ("extra", "content")}
+    if _checksum(content) != document["sha256"]:
+        refuse("the checksum does not fit: the file was changed or damaged.")
+    name = document["content"].get("is")
+    if not isinstance(name, str) or name not in _ROOTS:
+        refuse(f"it holds a {quoted(name)}, which is not known.")
+    cls = getattr(import_module(f".{_ROOTS[name]}", __package__), name)
+    try:
+        return decode(cls, document["content"]), by_name(plain)(document["extra"])
+    except (DamagedFileError, MemoryError):
+        raise
+    except Exception as problem:  # whatever it is, it comes from the file
+        words = shorten(str(problem) or type(problem).__name__)
+        msg = f"its parts do not fit together ({words})."
+        raise DamagedFileError(msg, "damaged") from problem
+
+
+def save(value: Any, path: str | Path, extra: dict[str, Any] | None = None) -> None:
+    """Write a fitted Recalibrator, or a Monitor, to a file, whole or not at all."""
+    write_text(Path(path), dumps(value, extra))
+
+
+def load(path: str | Path) -> Any:
+    """Read a recalibrator or a monitor; nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : str or Path
+        A file written by `save`.
+
+    Returns
+    -------
+    Recalibrator or Monitor
+        It gives bit for bit what the saved one did.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.make_molecules(200, seed=1)
+    >>> r = ss.Recalibrator(ss.TemperatureScaling()).fit(data)
+    >>> path = Path(tempfile.mkdtemp()) / "r.json"
+    >>> r.save(path)
+    >>> bool((ss.load(path).predict(data) == r.predict(data)).all())
+    True
+    """
+    return load_with_extra(path)[0]
+
+
+def load_with_extra(path: str | Path) -> tuple[Any, dict[str, Any]]:
+    """Read a recalibrator or a monitor, and what else was saved with it."""
+    size = Path(path).stat().st_size
+    if size > LARGEST_FILE:
+        refuse(f"{path}: it has {size} bytes, too many for a file of this library.")
+    try:
+        return loads(Path(path).read_bytes())
+    except DamagedFileError as problem:
+        msg = f"{path}: {problem}"
+        raise DamagedFileError(msg, problem.code, **problem.fields) from problem
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
