@@ -118,7 +118,8 @@ def apply(
     y_std : str, optional
         The column of uncertainties; by default the one that it was fitted on.
     features : list of str, optional
-        The columns of features, in the order of `fit`; by default the same ones.
+        The columns of features, in the order of `fit`; by default the same ones. Those
+        that what was learned does not depend on need not be there.
     y_pred : str, optional
         The column of predictions. Where the recalibrator knows a bias, their corrected
         values become a column, its name with "_recalibrated".
@@ -158,12 +159,15 @@ def apply(
             f"{listed(names[1:])} in this order; found {len(given)}."
         )
         raise InvalidInputError(msg)
-    maps = (recalibrator.scale_, recalibrator.bias_)
-    labelled = {k for each in maps if each is not None for k in each.labelled}
+    maps = [recalibrator.scale_]
+    if recalibrator.bias_ is not None:
+        maps.append(recalibrator.bias_)
+    labelled = set().union(*(each.labelled for each in maps))
+    needed = set().union(*(each.columns for each in maps))
     schema = Schema(
         uncertainty=names[0] if y_std is None else y_std,
-        numbers=tuple(x for k, x in enumerate(given, 1) if k not in labelled),
-        labels=tuple(x for k, x in enumerate(given, 1) if k in labelled),
+        numbers=tuple(given[k - 1] for k in sorted(needed - labelled - {0})),
+        labels=tuple(given[k - 1] for k in sorted(labelled)),
         prediction=y_pred,
     )
     batches = Batches(recalibrator, schema, given, tuple(quantiles), interval, name)
@@ -223,7 +227,7 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
             )
             raise InvalidInputError(msg, "not-finite", name=name, count=short)
     if n_all <= n_rows:
-        return schema.read(_collected(lazy, schema))
+        return schema.read(_collected(lazy, schema).to_native())
     share = n_rows / n_all
     if groups is None:
         units = [float(seen[f"size {i}"][0] or 0) for i in range(len(sizes))]
@@ -232,14 +236,15 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
     else:
         lazy = lazy.filter(nw.col(groups).is_in(_some(lazy, groups, share, seed)))
     # rows that are alike are drawn or left together: more may come than was asked for
-    found = schema.read(_collected(lazy.head(2 * n_rows + 1), schema))
-    if groups is None and not n_rows / 2 <= len(found) <= 2 * n_rows:
+    table = _collected(lazy.head(2 * n_rows + 1), schema)
+    if groups is None and not n_rows / 2 <= len(table) <= 2 * n_rows:
         msg = (
             f"`frame` has rows that are too much alike to be sampled: of {n_all}, "
-            f"{n_rows} were wanted, and {len(found)} or more were drawn. Name a "
+            f"{n_rows} were wanted, and {len(table)} or more were drawn. Name a "
             "feature that tells rows apart, or collect a sample of your own."
         )
         raise InvalidInputError(msg, "alike")
+    found = schema.read(table.to_native())
     error = [] if found.error is None else list(np.atleast_2d(found.error.T))
     return found.take(np.lexsort([*error, *found.columns]))
 
@@ -252,11 +257,11 @@ def _with_hash(lazy: Frame, sizes: Mapping[str, float], seed: int) -> Frame:
     are powers of two: the last bits of a mean depend on the order in which an engine
     adds up, and powers of two do not.
     """
-    lazy = lazy.with_columns(nw.lit((1 + seed) * GOLDEN % 1.0).alias(HASH))
+    lazy = lazy.with_columns(nw.lit(GOLDEN).alias(HASH))
     value = nw.col(HASH)
     for k, (name, size) in enumerate(sizes.items()):
         unit = 2.0 ** -np.round(np.log2(size)) if size > 1e-290 else 1.0
-        many = 1e7 * (1 + (k * GOLDEN) % 1.0)
+        many = 1e7 * (1 + (1 + k) * (1 + seed) * GOLDEN % 1.0)
         x = _finite(name).fill_null(0.0) * float(many * unit)
         lazy = lazy.with_columns((value + (x - x.floor())).alias(HASH))
         mixed = value * (9973.0 * (1 + GOLDEN))
@@ -272,9 +277,9 @@ def _some(lazy: Frame, groups: str, share: float, seed: int) -> list[Any]:
     return [ordered[i] for i in order[: max(1, round(share * len(ordered)))]]
 
 
-def _collected(lazy: Frame, schema: Schema) -> Any:
+def _collected(lazy: Frame, schema: Schema) -> nw.DataFrame[Any]:
     streaming: Any = {"engine": "streaming"} if lazy.implementation.is_polars() else {}
-    return lazy.select(*schema.columns).collect(**streaming).to_native()
+    return lazy.select(*schema.columns).collect(**streaming)
 
 
 # -- batches ---------------------------------------------------------------------------
@@ -291,7 +296,8 @@ class Batches:
     schema : Schema
         Which columns of the frame it reads.
     features : tuple of str
-        The features, in the order in which the recalibrator knows them.
+        The features in the order in which the recalibrator knows them; those that it
+        does not need are not in the schema.
     quantiles : tuple of float
         Levels.
     interval : float or None
@@ -374,15 +380,29 @@ class Batches:
             found[:, which] = self._values(batch[which].to_native())
         return dict(zip(self.new, found, strict=True))
 
+    def _in_order(self, rows: Predictions) -> Predictions:
+        """Return rows with the columns of `fit`, empty ones where none are needed."""
+        columns: list[Any] = [rows.y_std]
+        categories: list[Any] = [None]
+        for name in self.features:
+            there = name in rows.names
+            k = rows.position(name) if there else 0
+            columns.append(rows.columns[k] if there else np.full(len(rows), np.nan))
+            categories.append(rows.categories[k])
+        return rows.changed(
+            columns=tuple(columns),
+            names=self.recalibrator.names_,
+            categories=tuple(categories),
+        )
+
     def _values(self, batch: Any) -> Floats:
         """Return the new columns of rows whose numbers are there."""
         least = self.schema.min_std
         with quiet():
             # an uncertainty that is not positive becomes the smallest one, for now
             known = replace(self.schema, min_std=SMALLEST if least is None else least)
-            rows = known.read(batch).with_features(self.features)
-            names = self.recalibrator.names_
-            done = self.recalibrator.apply(rows.changed(names=names))
+            rows = self._in_order(known.read(batch))
+            done = self.recalibrator.apply(rows)
             found = [done.y_std]
             if self._corrects:
                 found.append(done.y_pred)
