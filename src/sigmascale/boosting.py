@@ -1,13 +1,14 @@
-"""Gradient boosting in folds by scikit-learn, and its trees as tables of a few columns.
+"""Gradient boosting in folds by scikit-learn, and its trees as tables of few columns.
 
-Each leaf of a tree of depth 3 is a box of at most three columns. So the sum of all trees
-is a sum of tables, one for each set of columns that some leaf depends on.
+Each leaf of a tree of depth 3 is a box of at most three columns. So the sum of all
+trees is a sum of tables, one for each set of columns that some leaf depends on.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
@@ -17,9 +18,7 @@ from .additive import Axis, Table, merged
 from .folds import capped, mean, some
 
 PATIENCE = 30  # trees without improvement before growing stops
-STANDARD_ERRORS = (
-    0.5  # of the gain of rows out of fold without which there are no trees
-)
+STANDARD_ERRORS = 0.5  # of the gain out of fold without which there are no trees
 N_COMPARED = 64  # rows for which tables are compared with the trees
 
 
@@ -102,7 +101,7 @@ def boost(
     zeros = np.zeros(y.size)
     losses = _gamma_losses(y, cap, weights) if is_log else _squared_losses(y, cap)
     start, best = losses(zeros), 0
-    best_out, best_lost = zeros, start
+    out, best_out, best_lost = zeros, zeros, start
     boosters: list[_Booster] = []
     folds = np.unique(fold)
     enough = y.size >= 2 * options["min_samples_leaf"] and max_trees > 0  # type: ignore[operator]
@@ -112,7 +111,7 @@ def boost(
             boosters.append(_Booster(axes, codes, y, weights, fold == k, cap, options))
         stages = [(each.out, each.staged()) for each in boosters]
         for t in range(max((each.n_trees for each in boosters), default=0)):
-            out = zeros.copy() if t == 0 else out.copy()
+            out = out.copy()
             for rows, staged in stages:
                 said = next(staged, None)
                 if said is not None:  # else it has no more trees
@@ -284,18 +283,15 @@ def _compare(
     rows = codes[np.linspace(0, len(codes) - 1, N_COMPARED).astype(np.int64)]
     said = np.zeros(N_COMPARED)
     for each in boosters:
-        last = np.zeros(N_COMPARED)
-        for stage, last in enumerate(each.staged(rows), start=1):
-            if stage == n_trees:
-                break
+        *_, last = islice(each.staged(rows), n_trees)
         said += last / len(boosters)
     found = constant + table_sum(tables, rows)
     if not np.allclose(found, said, rtol=1e-6, atol=1e-6):
         import sklearn
 
         msg = (
-            f"The trees of scikit-learn {sklearn.__version__} are not what this version "
-            "of sigmascale reads: tables of them differ from its predictions by "
+            f"The trees of scikit-learn {sklearn.__version__} are not what this "
+            "version of sigmascale reads: tables of them differ from its predictions by "
             f"{np.abs(found - said).max():.2g}. Install another version of "
             "scikit-learn, or use RakedScaling."
         )

@@ -67,7 +67,7 @@ class Normal:
         return np.asarray(spread - self.mean_difference)
 
     def integrals(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return integrals up to x: of the cdf, of that integral, of the cdf's square."""
+        """Return integrals up to x: of the cdf, of that, and of the cdf's square."""
         p, density = special.ndtr(x), _density(x)
         first = x * p + density
         second = ((x * x + 1) * p + x * density) / 2
@@ -232,7 +232,7 @@ class QuantileTable:
         return area, first, width, np.where(inside, level, 1.0)
 
     def integrals(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return integrals up to x: of the cdf, of that integral, of the cdf's square."""
+        """Return integrals up to x: of the cdf, of that, and of the cdf's square."""
         p, step = self.levels, np.diff(self.values)
         a, b = p[:-1], p[1:]
         squares = np.append(0.0, np.cumsum(step * (a * a + a * b + b * b) / 3))
@@ -369,8 +369,8 @@ class ZDistribution:
         more = "hold out more" if infinite else "fit with more"
         warn(
             f"Quantiles at the level {tail:.3g}, or {1 - tail:.6g}, lie beyond what "
-            f"{min(self.n_rows)} rows can tell: {what}. They need {needed} rows; {more}, "
-            "or ask for less.",
+            f"{min(self.n_rows)} rows can tell: {what}. They need {needed} rows; "
+            f"{more}, or ask for less.",
             InfiniteIntervalWarning if infinite else FewRowsWarning,
             stacklevel=4,
         )
@@ -523,7 +523,7 @@ class Distributions:
         return self._moments()[1]
 
     def _moments(self) -> tuple[Floats, Floats]:
-        """Return mean and standard deviation of each row, of what lies within bounds."""
+        """Return mean and standard deviation of each row, within bounds."""
         if self.z.dim is not None and not self.z.tables:
             return self.location, self.scale
         first = np.array([each.mean for each in self.z.parts])[self._codes]
@@ -703,8 +703,9 @@ class Distributions:
         return self._distance(y) <= radii
 
     def energy_score(self, y: Any) -> Floats:
-        """Return the energy score of each row, E|X − y| − E|X − X'| / 2; less is better.
+        """Return the energy score of each row; less is better.
 
+        It is E|X − y| − E|X − X'| / 2, for independent draws X and X'.
         Of normal distributions it is exact. Of a table the mean over directions is
         exact, and that over radii is one over 256 quantiles.
 
@@ -849,8 +850,8 @@ def check_bounds(bounds: Any) -> Bounds:
     none = [each for each in pair if each is None]
     if len(pair) != 2 or len(numbers) + len(none) != 2 or sorted(numbers) != numbers:
         msg = (
-            "`bounds` must be a pair such as (0, None): the lowest and the highest value "
-            f"a truth can have, None without one; found {quoted(bounds)}."
+            "`bounds` must be a pair such as (0, None): the lowest and the highest "
+            f"value a truth can have, None without one; found {quoted(bounds)}."
         )
         raise InvalidInputError(msg)
     low, high = (None if each is None else float(each) for each in pair)

@@ -1,10 +1,10 @@
 """Files of what was learned: one strict form of JSON, and nothing in it is ever run.
 
-A class says with :func:`stored` what it is made of: a name and a *kind* for each part. A
-kind is a function that returns a part as it was, or refuses it; kinds are given, and not
-read from annotations. A file is read only if it has exactly these parts, each of its
-kind, with finite numbers and sizes that fit, and if each object says in `check` that its
-parts fit together.
+A class says with :func:`stored` what it is made of: a name and a *kind* for each part.
+A kind is a function that returns a part as it was, or refuses it; kinds are given, and
+not read from annotations. A file is read only if it has exactly these parts, each of
+its kind, with finite numbers and sizes that fit, and if each object says in `check`
+that its parts fit together.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recalibrator: bias, scale and distribution of errors, learned one after another."""
+"""The recalibrator: bias, scale and distribution of errors, one after the other."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Seen:
                     warn(
                         f"{p.n_rows - column.size} of {p.n_rows} rows have no "
                         f"{p.names[position]!r}, which was never missing in fit: their "
-                        "uncertainties are a guess. Fill it in, or leave these rows out.",
+                        "uncertainties are a guess. Fill it in, or leave these out.",
                         MissingFeatureWarning,
                         stacklevel=4,
                     )
@@ -193,8 +193,8 @@ class Seen:
             if told:
                 first, early, _, late, last = (f"{each:.3g}" for each in quantiles)
                 warn(
-                    f"{told} of {p.n_rows} rows ({told / p.n_rows:.0%}) lie outside the "
-                    f"{p.names[position]!r} that was seen in fit: {low:.3g} to "
+                    f"{told} of {p.n_rows} rows ({told / p.n_rows:.0%}) lie outside "
+                    f"the {p.names[position]!r} that was seen in fit: {low:.3g} to "
                     f"{high:.3g} here, {first} to {last} there (90 % of them {early} "
                     f"to {late}). Are units and population the same? What was learned "
                     "does not reach that far.",
@@ -524,7 +524,7 @@ class Recalibrator(BaseEstimator):
         )
 
     def _matched(self, p: Any) -> Predictions:
-        """Return predictions with the columns of `fit`, and warn of what is unlike it."""
+        """Return predictions with the columns of `fit`; warn of what is unlike it."""
         rows = check_predictions(p, errors=False)
         numbered = tuple(f"X{j}" for j in range(1, len(rows.names)))
         if rows.names[1:] != self.names_[1:]:
@@ -660,7 +660,7 @@ class Recalibrator(BaseEstimator):
     # -- files -------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
-        """Write it to a JSON file, whole or not at all; :func:`sigmascale.load` reads it.
+        """Write it to a JSON file, whole or not at all, for :func:`sigmascale.load`.
 
         Parameters
         ----------
@@ -939,9 +939,9 @@ def _learn_distribution(
     z, dim = _scores(rows, scale), rows.dim if rows.is_vector else None
     if rows.total < LEAST_FOR_SIGN:
         warn(
-            f"{rows.n_rows} rows tell little of the distribution of errors: it is taken "
-            f"to be that of ±|z|. From {LEAST_FOR_SIGN} rows on it is learned with its "
-            "sign.",
+            f"{rows.n_rows} rows tell little of the distribution of errors: it is "
+            f"taken to be that of ±|z|. From {LEAST_FOR_SIGN} rows on it is learned "
+            "with its sign.",
             FewRowsWarning,
             stacklevel=5,
         )
@@ -1022,7 +1022,7 @@ def _cautions(rows: Predictions, learned: Learned) -> tuple[str, ...]:
         how = "raised" if raised > 1 else "changed"
         cautions.append(
             f"A few large errors decide on u, which was {how} {raised:.2g} times for "
-            f"their sake, while ±{before:.2g} of the old u hold 95 % of the errors. Use "
-            "intervals and quantiles, which hold what they claim."
+            f"their sake, while ±{before:.2g} of the old u hold 95 % of the errors. "
+            "Use intervals and quantiles, which hold what they claim."
         )
     return tuple(cautions)

@@ -158,10 +158,10 @@ class BinwiseScaling(Scaling):
             return Learned(Additive(constant=0.5 * float(np.log(average))))
         if rows.total < least / 2 * np.count_nonzero(n):
             warn(
-                f"{rows.n_rows} rows in {n.size - 1} bins are fewer than {least / 2:g} a "
-                "bin: the average factor outweighs that of a bin's own rows. Use at "
-                f"most {max(1, int(rows.total // least))} bins, or prior_rows=0 to give "
-                "every bin its own factor.",
+                f"{rows.n_rows} rows in {n.size - 1} bins are fewer than {least / 2:g} "
+                "a bin: the average factor outweighs that of a bin's own rows. Use at "
+                f"most {max(1, int(rows.total // least))} bins, or prior_rows=0 to "
+                "give every bin its own factor.",
                 FewerBinsWarning,
                 stacklevel=4,
             )
@@ -600,8 +600,8 @@ class RakedScaling(Scaling):
         What the factors multiply: u as it is, or that of :class:`LinearScaling`, which
         is safer where some u are much too small.
     prior_rows : float, optional
-        Rows with <Z²> = 1 that each bin gets, so that thin bins stay near a factor of 1;
-        by default the number that rows out of fold gain most from.
+        Rows with <Z²> = 1 that each bin gets, so that thin bins stay near a factor of
+        1; by default the number that rows out of fold gain most from.
     random_state : int, default 0
         Seed of the folds.
 
@@ -740,7 +740,7 @@ class _Cells:
         tolerance: float = 1e-4,
         max_sweeps: int = 100,
     ) -> list[Floats]:
-        """Cycle over the variables, multiplying each bin's variance by its current <Z²>.
+        """Cycle over the variables; multiply each bin's variance by its current <Z²>.
 
         With k prior rows of <Z²> = 1, a bin of n rows and sum S gets (S + k) / (n + k):
         infinite k leaves all as it is. k = 0 is raking proper, the maximum-likelihood
