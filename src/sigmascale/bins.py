@@ -20,6 +20,7 @@ from .folds import canonical_order
 from .predictions import Predictions
 
 MOST_BINS, ROWS_OF_A_BIN = 100, 30  # if nobody asks for a number of bins
+_ROUNDING = 1e-9  # by which sums of weights may differ, relatively
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 
 
@@ -31,8 +32,9 @@ def cut_positions(n_rows: int | float, n_bins: int) -> npt.NDArray[Any]:
     >>> cut_positions(10, 4)
     array([0, 3, 5, 8])
     """
-    # floor(k n / N + 1/2) in exact integer arithmetic
-    return (2 * np.arange(n_bins) * n_rows + n_bins) // (2 * n_bins)
+    # floor(k n / N + 1/2) in exact integer arithmetic; a sum of weights has rounding
+    slack = 0 if isinstance(n_rows, int) else _ROUNDING * n_rows * n_bins
+    return (2 * np.arange(n_bins) * n_rows + n_bins + slack) // (2 * n_bins)
 
 
 def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
@@ -45,13 +47,13 @@ def bins_of(n_bins: Any, n_rows: int | float, name: str = "n_bins") -> int:
     (13, 100, 1, 7)
     """
     if n_bins is None:
-        return max(1, min(MOST_BINS, int(n_rows // ROWS_OF_A_BIN)))
+        return max(1, min(MOST_BINS, _bins_of_size(ROWS_OF_A_BIN, n_rows)))
     return check_count(n_bins, name)
 
 
 def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
     """Return how many bins of at least `min_size` rows there can be, up to `n_bins`."""
-    feasible = max(1, min(n_bins, int(n_rows // min_size)))
+    feasible = max(1, min(n_bins, _bins_of_size(min_size, n_rows)))
     if feasible < n_bins:
         whole = isinstance(n_rows, int)
         found = f"{n_rows} rows" if whole else f"weights of {n_rows:.4g} rows"
@@ -62,6 +64,11 @@ def feasible_bins(n_rows: int | float, n_bins: int, min_size: int = 1) -> int:
             stacklevel=2,
         )
     return feasible
+
+
+def _bins_of_size(size: int, n_rows: int | float) -> int:
+    slack = 0 if isinstance(n_rows, int) else _ROUNDING * n_rows
+    return int((n_rows + slack) // size)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +232,7 @@ def _hashed(positions: Ints) -> npt.NDArray[np.uint64]:
 def _snapped(cuts: Floats, starts: Floats) -> Floats:
     """Return cuts; one that is the start of a row but for rounding is that start."""
     after = np.minimum(np.searchsorted(starts, cuts), starts.size - 1)
-    tolerance = 1e-9 * float(starts[-1])
+    tolerance = _ROUNDING * float(starts[-1])
     for near in (after, np.maximum(after - 1, 0)):
         cuts = np.where(np.abs(starts[near] - cuts) <= tolerance, starts[near], cuts)
     return cuts

@@ -21,7 +21,7 @@ from ._support.progress import track
 from ._support.render import Cells, Result
 from ._support.text import shorten
 from .bins import Bins, bins_of, check_ties, cut
-from .exceptions import ZeroErrorBinWarning
+from .exceptions import InvalidInputError, ZeroErrorBinWarning
 from .judging.curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -49,6 +49,7 @@ from .judging.references import (
     nll_of,
     reference_scores,
     simulate_scores,
+    stream_from,
 )
 from .judging.tails import Tails, tails
 from .predictions import Predictions, check_predictions
@@ -537,8 +538,8 @@ class Scorecard(Result):
         """What perfectly calibrated normal errors would score: the targets."""
         p, bins = self._judged
         n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWS))
-        rng = np.random.default_rng(0)
-        return simulate_scores(p, bins, Squares("normal", p.dim), n_draws, rng)
+        squares = Squares("normal", p.dim)
+        return simulate_scores(p, bins, squares, n_draws, stream_from(0))
 
     def to_dict(self) -> dict[str, float]:
         """Return every score by its name; S_ada only where there are features."""
@@ -741,6 +742,9 @@ def scan_bins(
     learned_from = check_predictions(calibration)
     judged = check_predictions(test, complete=True)
     numbers = [check_count(n, "n_bins") for n in n_bins]
+    if not numbers:
+        msg = "`n_bins` must be at least one number of bins to try; found none."
+        raise InvalidInputError(msg)
     count = bins_of(score_bins, judged.total, "score_bins")
     settings = IntervalSettings.checked(method, 0.95, 1500)
     n_draws = check_count(n_draws, "n_draws")
@@ -758,7 +762,7 @@ def scan_bins(
         found.append(each)
         normal = Squares("normal", rows.dim)
         references.append(
-            simulate_scores(rows, each.bins, normal, n_draws, rng_from(rng))
+            simulate_scores(rows, each.bins, normal, n_draws, stream_from(rng))
         )
     isotonic = measured(IsotonicScaling())[1]
     valid, low, high = (

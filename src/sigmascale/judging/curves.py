@@ -21,7 +21,6 @@ from .._support.checks import (
     check_choice,
     check_count,
     check_fraction,
-    rng_from,
 )
 from .._support.render import Cells, Result
 from ..bins import bins_of, cut, cut_positions
@@ -29,7 +28,7 @@ from ..distributions import Distributions
 from ..predictions import Predictions, check_predictions
 from .intervals import within_groups
 from .local import MIN_ROWS, GroupSums
-from .references import Squares, simulated_squares
+from .references import Squares, simulated_squares, stream_from
 
 Curve = Literal["interval", "quantile"]
 Statistic = Literal["rmse", "mae"]
@@ -405,7 +404,7 @@ def reliability_diagram(
     array([0.5, 0.5, 0.5, 0.5])
     """
     p = check_predictions(p)
-    confidence, generator = check_fraction(confidence, "confidence"), rng_from(rng)
+    confidence, generator = check_fraction(confidence, "confidence"), stream_from(rng)
     count = bins_of(n_bins, p.total)
     count = min(count, MOST_BINS) if n_bins is None else count
     (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
@@ -542,7 +541,8 @@ def confidence_curve(
     shown: Any = check_choice(statistic, "statistic", get_args(Statistic))
     n_points = min(check_count(n_points, "n_points"), p.n_rows)
     n_draws = check_count(n_draws, "n_draws")
-    tail, generator = (1 - check_fraction(confidence, "confidence")) / 2, rng_from(rng)
+    tail = (1 - check_fraction(confidence, "confidence")) / 2
+    generator = stream_from(rng)
     pruned = cut_positions(p.n_rows, n_points) / p.n_rows
     weights = np.ones(p.n_rows) if p.weights is None else p.weights
 

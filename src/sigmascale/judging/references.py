@@ -172,7 +172,7 @@ def reference_scores(
     check_choice(distribution, "distribution", get_args(Distribution))
     bins = cut(p, count, ties=check_ties(ties, p))
     squares = Squares.of(distribution, p, df)
-    return simulate_scores(p, bins, squares, n_draws, rng_from(rng))
+    return simulate_scores(p, bins, squares, n_draws, stream_from(rng))
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,6 +233,14 @@ class Squares:
         if self.df is not None:  # a vector of Student's t has one χ² for all components
             squares *= (self.df - 2) / rng.chisquare(self.df, shape)
         return squares
+
+
+def stream_from(rng: int | np.random.Generator | None) -> np.random.Generator:
+    """Return a generator whose numbers are not those that a user draws from the seed.
+
+    Who makes data with the seed 0, and leaves it here, would get the same z-scores.
+    """
+    return rng_from(rng).spawn(1)[0]
 
 
 def simulated_squares(

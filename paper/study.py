@@ -1,0 +1,365 @@
+"""Every row of the paper's three tables beside what was published, and what is beyond.
+
+P. Pernot, "Can bin-wise scaling improve consistency and adaptivity of prediction
+uncertainty for machine learning regression?", arXiv:2310.11978 (2023).
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sigmascale as ss
+from sigmascale._support.checks import Floats, Ints
+from sigmascale._support.progress import track
+from sigmascale.datasets import QM9, Molecules, make_molecules
+from sigmascale.judging.intervals import wilson_limits
+from sigmascale.judging.local import IntervalSettings
+from sigmascale.scores import Measured, ReferenceScores, measure, reference_scores
+
+from .losses import OptimisedScaling
+
+BIN_NUMBERS = (20, 40, 80)
+LOSSES = {"NLL": "nll", "S_tot": "total", "S_con": "consistency", "S_ada": "adaptivity"}
+SCORES = ("NLL", "S_cal", "S_u", "S_X1", "S_X2", "S_tot")
+VALID = tuple(f"fv_{x}_{end}" for x in ("u", "X1", "X2") for end in ("lo", "hi"))
+MIN_GROUP = 10
+SCORE_BINS = 100
+INTERVALS = IntervalSettings("bca", 0.95, n_resamples=1500)
+ISOTONIC, BINNED, JOINT = "isotonic", "40 bins of u", "boosted"
+
+Values = dict[str, float]
+Key = tuple[int, str, str, str]
+Fit = tuple[int, str, str]
+
+
+def in_notation(data: Molecules) -> ss.Predictions:
+    """Return rows in the paper's notation: X1 is the mass, X2 the hetero-atom fraction.
+
+    The paper has errors alone, in the order of the file.
+    """
+    p = data.predictions
+    features = dict(zip(("X1", "X2"), p.features.values(), strict=True))
+    return ss.Predictions(y_std=p.y_std, error=p.error, features=features)
+
+
+@dataclass(frozen=True)
+class StudyData:
+    """The two sets of the study, and the test set as isotonic regression leaves it.
+
+    `groups` are the compositions OxNy of both sets.
+    """
+
+    name: str
+    training: ss.Predictions
+    test: ss.Predictions
+    groups: tuple[Any, Any]
+    isotonic: Floats
+    published: bool
+
+    @classmethod
+    def qm9(cls, data: QM9) -> StudyData:
+        """Take the paper's data, with the isotonic uncertainties of their authors."""
+        isotonic = data.isotonic_test.predictions.y_std
+        sets = data.calibration, data.test
+        groups = data.calibration.group, data.test.group
+        return cls("QM9", *map(in_notation, sets), groups, isotonic, published=True)
+
+    @classmethod
+    def synthetic(cls, seed: int, n_rows: int = 20_000) -> StudyData:
+        """Make built-in molecules, for those who do not have the paper's data."""
+        whole = make_molecules(n_rows, seed=seed)
+        halves = np.split(np.arange(n_rows), 2)
+        training, test = (in_notation(whole).take(half) for half in halves)
+        isotonic = ss.IsotonicScaling().learn(training).map.of_rows(test)
+        groups = tuple(whole.group[half] for half in halves)
+        name = f"synthetic molecules (seed {seed})"
+        return cls(name, training, test, groups, isotonic, published=False)
+
+    @property
+    def sets(self) -> list[tuple[str, ss.Predictions, Any]]:
+        """The name, the rows and the compositions of both sets."""
+        names, rows = ("training", "test"), (self.training, self.test)
+        return list(zip(names, rows, self.groups, strict=True))
+
+
+@dataclass(frozen=True)
+class StudyRow:
+    """One row of a table.
+
+    Attributes
+    ----------
+    key : tuple
+        (number of bins, binning, dataset, scaling), as in the published tables.
+    ours : dict
+        What this library computes.
+    as_published : dict or None
+        What comes out when a slip of the published code is followed; None where
+        there is none.
+    deviation : str or None
+        The name of the reason why `ours` may differ from `published`.
+    published : dict or None
+        The printed values; None when the data are not the paper's.
+    """
+
+    key: Key
+    ours: Values
+    as_published: Values | None = None
+    deviation: str | None = None
+    published: Values | None = None
+
+    def differs(self, name: str) -> bool:
+        """Whether our value, printed to two decimals, is not the published one."""
+        ours, published = self.ours, self.published or {}
+        if name not in published or name not in ours:
+            return False
+        return abs(ours[name] - published[name]) > 0.005 + 1e-9
+
+
+@dataclass(frozen=True)
+class Study:
+    """All rows, and what the page of deviations needs beside them.
+
+    `losses` holds, for each fit, the loss of the closed solution and the one reached;
+    `moved` the share of test rows that get another bin if only X1 is looked at.
+    """
+
+    data: StudyData
+    rows: tuple[StudyRow, ...]
+    simulated: ReferenceScores
+    losses: dict[Fit, tuple[float, float]]
+    moved: dict[int, float]
+    seed: int
+
+    def __getitem__(self, key: Key) -> StudyRow:
+        """Return one row."""
+        return {row.key: row for row in self.rows}[key]
+
+
+def published_rows() -> dict[Key, Values]:
+    """Return the printed values of Tables I to III."""
+    text = (Path(__file__).parent / "published_tables.csv").read_text("utf-8")
+    rows = {}
+    for line in csv.DictReader(text.splitlines()):
+        key = (int(line["n_bins"]), line["binning"], line["dataset"], line["scaling"])
+        rows[key] = {n: float(line[n]) for n in (*SCORES, *VALID) if line[n]}
+    return rows
+
+
+def lexicographic_rank(first: Floats, second: Floats | Ints) -> Floats:
+    """Return the position of each row when sorted by `first`, then `second`."""
+    rank = np.empty(first.size)
+    rank[np.lexsort((second, first))] = np.arange(first.size)
+    return rank
+
+
+def in_file_order(u: Floats) -> Floats:
+    """Return what leaves equal u in the order of the file, as the paper does.
+
+    Isotonic uncertainties have many ties.
+    """
+    return lexicographic_rank(u, np.arange(u.size))
+
+
+def measure_set(
+    p: ss.Predictions,
+    seed: int,
+    *,
+    u: Floats | None = None,
+    ties: Floats | None = None,
+) -> Measured:
+    """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
+    judged = p if u is None else p.changed(y_std=u)
+    rng = np.random.default_rng(seed)
+    return measure(judged, SCORE_BINS, INTERVALS, rng, ties=ties)
+
+
+def evaluate(p: ss.Predictions, u: Floats, ties: Floats, seed: int) -> Values:
+    """Return the scores and valid fractions of one row of a table."""
+    measured = measure_set(p, seed, u=u, ties=ties)
+    values = {name: measured.scores[name] for name in SCORES}
+    for name, result in measured.local.items():
+        values[f"fv_{name}_lo"], values[f"fv_{name}_hi"] = result.fraction_interval
+    return values
+
+
+def run_tables(
+    data: StudyData,
+    *,
+    seed: int = 0,
+    n_draws: int = 1000,
+    max_evaluations: int = 15_000,
+) -> Study:
+    """Compute every row of Tables I to III."""
+    simulated = reference_scores(data.test, n_draws=n_draws, rng=seed)
+    losses: dict[Fit, tuple[float, float]] = {}
+    moved: dict[int, float] = {}
+    rows = [*_unscaled(data, simulated, seed), *_cells(data, seed)]
+    rows += _compositions(data, seed)
+    fits = list(product(BIN_NUMBERS, ("u", "X1"), LOSSES))
+    for n_bins, by, loss in track(fits, "fitting bin-wise factors", len(fits)):
+        scaling = OptimisedScaling(
+            by,
+            n_bins,
+            loss=LOSSES[loss],
+            max_evaluations=max_evaluations,
+            random_state=seed,
+        )
+        rows += _binwise(data, scaling, (n_bins, by, loss), moved)
+        losses[n_bins, by, loss] = scaling.start_loss_, scaling.loss_
+    order = published_rows()
+    printed = order if data.published else {}
+    found = {r.key: replace(r, published=printed.get(r.key)) for r in rows}
+    ordered = tuple(found[key] for key in order)
+    return Study(data, ordered, simulated, losses, moved, seed)
+
+
+def _unscaled(
+    data: StudyData, simulated: ReferenceScores, seed: int
+) -> Iterator[StudyRow]:
+    """Return the rows that all three tables have."""
+    values = {
+        ("none", name, "none"): evaluate(p, p.y_std, p.y_std, seed)
+        for name, p, _ in data.sets
+    }
+    ties = in_file_order(data.isotonic)
+    values["none", "test", "isotonic"] = evaluate(data.test, data.isotonic, ties, seed)
+    perfect = {name: simulated.mean[name] for name in SCORES if name != "NLL"}
+    values["none", "test", "simulated"] = perfect | _perfect_fractions(data.test, seed)
+    for n_bins, (key, each) in product(BIN_NUMBERS, values.items()):
+        deviation = "one draw" if key[2] == "simulated" else None
+        yield StudyRow((n_bins, *key), each, None, deviation)
+
+
+def _perfect_fractions(test: ss.Predictions, seed: int, n_draws: int = 20) -> Values:
+    """Return intervals of the valid fractions, averaged over simulated sets."""
+    rng = np.random.default_rng(seed)
+    valid = dict.fromkeys(test.names, 0.0)
+    for _ in range(n_draws):
+        error = rng.standard_normal(test.n_rows) * test.y_std
+        local = measure_set(test.changed(error=error), seed).local
+        for x, result in local.items():
+            valid[x] += result.valid.sum() / n_draws
+    n_bins = local["u"].valid.size
+    values = {}
+    for x, count in valid.items():
+        ends = wilson_limits(round(count), n_bins)
+        values[f"fv_{x}_lo"], values[f"fv_{x}_hi"] = ends
+    return values
+
+
+def _cells(data: StudyData, seed: int) -> Iterator[StudyRow]:
+    """Yield the rows of two-dimensional cells, which the paper has for 20 bins."""
+    scaling = ss.BinwiseScaling(("u", "X1"), 20, prior_rows=0)
+    scale = scaling.learn(data.training).map
+    for name, p, _ in data.sets:
+        ties = lexicographic_rank(p.features["X1"], p.y_std)
+        values = evaluate(p, scale.of_rows(p), ties, seed)
+        yield StudyRow((20, "u&X1", name, "NLL"), values)
+
+
+def _compositions(data: StudyData, seed: int) -> Iterator[StudyRow]:
+    """Yield the rows of equal compositions, which the table of 20 bins has."""
+    labels, lost = valid_compositions(data.groups[0])
+    train = data.training
+    factors = {
+        label: np.sqrt(np.mean(train.z2[data.groups[0] == label])) for label in labels
+    }
+    for name, p, groups in data.sets:
+        in_file = np.arange(p.n_rows, dtype=float)
+        factor = np.array([factors.get(label, 1.0) for label in groups])
+        known = np.isin(groups, labels)
+        rows = p.take(known)
+        ours = evaluate(rows, (factor * p.y_std)[known], in_file[known], seed)
+        # The published code drops the last valid group of each number of O atoms, and
+        # leaves the groups that are too small unscaled.
+        # It also removes compositions beyond the range of the test set.
+        kept = ~np.isin(groups, lost) & ~exceeds(groups, data.groups[1])
+        rows = p.take(kept)
+        theirs = evaluate(rows, (factor * p.y_std)[kept], in_file[kept], seed)
+        yield StudyRow((20, "OxNy", name, "NLL"), ours, theirs, "groups lost")
+
+
+def _oxygen_nitrogen(labels: Any) -> Ints:
+    return np.array([[int(n) for n in label[1:].split("N")] for label in labels])
+
+
+def valid_compositions(groups: Any) -> tuple[list[str], list[str]]:
+    """Return compositions of enough rows, and those that the published code loses.
+
+    These have most N atoms for their number of O atoms.
+    """
+    found, counts = np.unique(groups, return_counts=True)
+    labels = found[counts >= MIN_GROUP]
+    last: dict[int, tuple[int, str]] = {}
+    for label, (oxygen, nitrogen) in zip(labels, _oxygen_nitrogen(labels), strict=True):
+        last[oxygen] = max(last.get(oxygen, (-1, "")), (int(nitrogen), str(label)))
+    return labels.tolist(), [label for _, label in last.values()]
+
+
+def exceeds(labels: Any, others: Any) -> Any:
+    """Return which labels have more O or N atoms than any of the others."""
+    most = _oxygen_nitrogen(np.unique(others)).max(axis=0)
+    distinct, inverse = np.unique(labels, return_inverse=True)
+    return (_oxygen_nitrogen(distinct) > most).any(axis=1)[inverse]
+
+
+def _binwise(
+    data: StudyData, scaling: OptimisedScaling, fit: Fit, moved: dict[int, float]
+) -> Iterator[StudyRow]:
+    n_bins, by, loss = fit
+    seed = scaling.random_state
+    scale = scaling.learn(data.training).map
+    optimised = "optimiser" if loss != "NLL" else None
+    for name, p, _ in data.sets:
+        ties = p.y_std if by == "u" else lexicographic_rank(p.features["X1"], p.y_std)
+        ours = evaluate(p, scale.of_rows(p), ties, seed)
+        theirs, deviation = None, optimised
+        if by == "X1" and name == "test":
+            deviation = optimised or "mapping"
+            # The published code finds the bin of a new row from X1 alone.
+            blind = replace(scale, axes=(replace(scale.axes[0], ties=None),))
+            theirs = evaluate(p, blind.of_rows(p), ties, seed)
+            codes = (each.axes[0].codes(p.columns) for each in (scale, blind))
+            moved[n_bins] = float(np.mean(np.not_equal(*codes)))
+        yield StudyRow((n_bins, by, name, loss), ours, theirs, deviation)
+
+
+@dataclass(frozen=True)
+class Beyond:
+    """Scores on the test set, its uncertainties and verdicts, by method."""
+
+    data: StudyData
+    scores: dict[str, Values]
+    uncertainties: dict[str, Floats]
+    verdicts: dict[str, str]
+    seed: int
+
+
+def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
+    """Fit each method on the training set with its defaults, and score the test set."""
+    scalings: dict[str, ss.Scaling] = {
+        "one factor": ss.TemperatureScaling(),
+        BINNED: ss.BinwiseScaling("u", 40),
+        "40 bins of X1": ss.BinwiseScaling("X1", 40),
+        "raked": ss.RakedScaling(random_state=seed),
+        JOINT: ss.BoostedScaling(random_state=seed),
+    }
+    before = data.test.y_std
+    uncertainties = {"none": before, ISOTONIC: data.isotonic}
+    for name, scaling in track(scalings.items(), "beyond the paper", len(scalings)):
+        uncertainties[name] = scaling.learn(data.training).map.of_rows(data.test)
+    scores = {
+        name: evaluate(data.test, u, before, seed) for name, u in uncertainties.items()
+    }
+    verdicts = {
+        name: ss.validate(data.test.changed(y_std=u), rng=seed).headline
+        for name, u in uncertainties.items()
+    }
+    return Beyond(data, scores, uncertainties, verdicts, seed)
