@@ -971,7 +971,7 @@ def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
             )
             raise NotANumberError(msg, "mixed", name=name, row=row)
         kind = "U" if labels else "i" if cells and kinds <= {int} else "O"
-    if kind in "bUST" or (kind in "iu" and not _is_exact(column)):
+    if kind in "bUT" or (kind in "iu" and not _is_exact(column)):
         found_labels = Categories.of(column)
         return found_labels.codes, found_labels.labels
     numbers = as_floats(column, name)

@@ -200,7 +200,7 @@ class Schema:
             must, remedy = "at least 0, as variances are", "Drop or repair these rows."
             refuse_values(u < 0, u, self.uncertainty, must, remedy, "negative")
             u = np.sqrt(u)
-        labels = {x: Categories.of(as_column(column(x), x)) for x in self.labels}
+        labels = {x: _labels(column(x), x) for x in self.labels}
         y_pred = made.get(self.prediction or "")
         return Predictions(
             column(self.prediction) if y_pred is None else y_pred,
@@ -753,6 +753,17 @@ def _table(frame: Any) -> nw.DataFrame[Any]:
         )
         raise InvalidInputError(msg)
     return table
+
+
+def _labels(values: Any, name: str) -> Categories:
+    """Return the labels of a column; days are labels, times of day are not."""
+    column = as_column(values, name)
+    if column.dtype.kind == "M":
+        days = column.astype("M8[D]")
+        if (column[~np.isnat(column)] != days[~np.isnat(column)]).any():
+            msg = f"`{name}` must hold labels; found times of day. Take their days."
+            raise InvalidInputError(msg, "dates", name=name)
+    return Categories.of(column)
 
 
 def _counts(column: Any) -> bool:

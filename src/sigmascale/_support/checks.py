@@ -236,7 +236,7 @@ def refuse_values(
     count = int(np.count_nonzero(bad))
     if count:
         row = int(np.argmax(bad))
-        number, found = row_number(row), quoted(values[row].tolist())
+        number, found = row_number(row), quoted(values[row : row + 1].tolist()[0])
         msg = (
             f"`{name}` must be {must}; {count} of {bad.size} "
             f"{'are' if count > 1 else 'is'} not (first at row {number}: {found}). "

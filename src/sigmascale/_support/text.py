@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
+
 LONGEST = 80  # characters of a cell, name or value that a message quotes
 # Control characters, those that turn the direction of text, and bytes that are no text.
 INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -29,6 +31,8 @@ def quoted(value: Any) -> str:
     >>> quoted("gas"), quoted(2.5)
     ("'gas'", '2.5')
     """
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, (str, bytes)) and len(value) > 2 * LONGEST:
         value = value[:LONGEST] + value[-LONGEST:]  # what lies between is cut anyway
     try:

@@ -1,0 +1,318 @@
+"""Columns find their part by name, as one set, or the message lists the sets."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import sigmascale as ss
+from sigmascale.exceptions import (
+    ColumnError,
+    DamagedFileError,
+    IndexColumnWarning,
+    InvalidInputError,
+)
+from sigmascale.schema import Choice, Schema, find, guess, remembered
+
+TEXT = {"smiles", "formula", "id", "kind", "name", "station"}
+# The header of a table, and what it tells: reference (or error), prediction and u.
+TOLD = """
+y,yhat,sigma,x1 | y,yhat,sigma
+energy_ref,energy_pred,energy_std,mass | energy_ref,energy_pred,energy_std
+DFT (eV),GP prediction (eV),GP std. dev. | DFT (eV),GP prediction (eV),GP std. dev.
+E_true,E_model,u | E_true,E_model,u
+R,V,u,X1 | R,V,u
+E,u,mass | E,u
+E,E_pred,u_E | E,E_pred,u_E
+error,uncertainty,mass | error,uncertainty
+REF_energy,MACE_energy,MACE_energy_var | REF_energy,MACE_energy,MACE_energy_var
+smiles,logS,logS_pred,logS_unc | logS,logS_pred,logS_unc
+id,y_true,y_pred,y_std,age | y_true,y_pred,y_std
+y_test,y_pred,y_std | y_test,y_pred,y_std
+y_test,mu,sigma | y_test,mu,sigma
+target,mean,var | target,mean,var
+station,obs,fcst,sd | obs,fcst,sd
+temp_obs,temp_fc,u,v,temp_std | temp_obs,temp_fc,temp_std
+observed,forecast,std | observed,forecast,std
+Q_obs,Q_sim,Q_std | Q_obs,Q_sim,Q_std
+measured,predicted,uncertainty,T_K | measured,predicted,uncertainty
+pIC50_exp,pIC50_pred,pIC50_sd | pIC50_exp,pIC50_pred,pIC50_sd
+exp,pred,pred_std | exp,pred,pred_std
+true,pred,total_unc,aleatoric_unc,epistemic_unc | true,pred,total_unc
+y,y_mean,y_var | y,y_mean,y_var
+actual,predicted,Standard Deviation | actual,predicted,Standard Deviation
+residual,sigma | residual,sigma
+y_true,y_pred,error,y_std | y_true,y_pred,y_std
+x,y,z,true,pred,std | true,pred,std
+gap,gap_pred,gap_std | gap,gap_pred,gap_std
+T_true [K],T_pred [K],T_sigma [K],P [bar] | T_true [K],T_pred [K],T_sigma [K]
+dft,ml,ml_std | dft,ml,ml_std
+HOMO_DFT,HOMO_ML,HOMO_uncertainty | HOMO_DFT,HOMO_ML,HOMO_uncertainty
+u,v,wind,wind_pred,wind_std | wind,wind_pred,wind_std
+E,u,u_recalibrated | E,u
+"""
+ASKED = """
+energy_ref,energy_pred,energy_std,force_ref,force_pred,force_std | reference
+y_true,y_pred,std,sigma | uncertainty
+exp,dft,ml,ml_std | reference
+actual,predicted,standard deviation,standard error | uncertainty
+formula,E_,prediction,uncertainty_total | reference
+abs_error,u | error
+energy_ref,force_pred,energy_std | prediction
+dG_exp,dG_calc,dG_err | uncertainty
+u,v,T | error
+mass,charge | uncertainty
+"""
+
+
+def lines(text):
+    for line in text.strip().splitlines():
+        header, told = line.split(" | ")
+        names = header.split(",")
+        yield names, [x for x in names if x not in TEXT], told
+
+
+def test_everyday_names_are_told():
+    for names, numeric, told in lines(TOLD):
+        found = find(Choice(), names, numeric)
+        assert [*found.error, found.uncertainty] == told.split(","), names
+        assert set(found.guessed) == set(told.split(","))
+        assert found.is_variance is ("var" in found.uncertainty)
+
+
+def test_names_that_do_not_tell_are_asked_for_with_candidates():
+    for names, numeric, lacking in lines(ASKED):
+        with pytest.raises(ColumnError, match="column") as found:
+            find(Choice(options=True), names, numeric)
+        assert found.value.role == lacking, names
+        assert f"--{lacking}" in str(found.value)
+    names, numeric, _ = next(lines(ASKED))
+    with pytest.raises(ColumnError, match="Several columns") as found:
+        find(Choice(), names, numeric)
+    sets = found.value.fields["sets"]
+    assert [each["prediction"] for each in sets] == ["energy_pred", "force_pred"]
+    assert 'y_true="energy_ref"' in str(found.value)
+    assert found.value.columns == ("energy_ref", "force_ref")
+    choice = Choice(**{k: v for k, v in sets[1].items()})
+    assert find(choice, names, numeric).uncertainty == "force_std"
+    one = find(Choice(reference="force_ref"), names, numeric)
+    assert (one.prediction, one.uncertainty) == ("force_pred", "force_std")
+
+
+def test_the_guess_of_each_column_is_shown():
+    names = ["Unnamed: 0", "y_true", "y_pred", "y_std", "mass", "kind", "row"]
+    parts, problems = guess(names, set(names) - {"kind"}, counting=["row"])
+    assert parts == dict.fromkeys(names, "") | {
+        "y_true": "reference",
+        "y_pred": "prediction",
+        "y_std": "uncertainty",
+        "mass": "feature",
+    }
+    assert not problems
+    names = ["a_true", "a_pred", "a_std", "b_true", "b_pred", "b_std"]
+    parts, problems = guess(names, names)
+    assert parts["a_pred"] == "prediction"
+    assert len(problems) == 1
+
+
+def test_what_is_named_is_taken_and_what_is_not_there_is_told_with_the_nearest():
+    names = ["R", "V", "width", "u*", "m,1", "q=05", "mass"]
+    choice = Choice(reference="R", prediction="V", variance="u*", features=("m,1",))
+    found = find(choice, names, names)
+    assert (found.uncertainty, found.is_variance) == ("u*", True)
+    assert found.numbers == ("m,1",)
+    assert found.guessed == ()
+    with pytest.raises(ColumnError, match="Did you mean 'mass'") as error:
+        find(Choice(features=("Mas",)), names, names)
+    assert error.value.role == "unknown"
+    assert error.value.fields["near"] == ["mass"]
+    endless = [f"column {i} {'x' * 200}" for i in range(1000)]
+    with pytest.raises(ColumnError, match="there is none") as error:
+        find(Choice(error="y" * 500), endless, endless)
+    assert len(str(error.value)) < 2000
+    for wrong in (
+        Choice(error="R", reference="V"),
+        Choice(uncertainty="width", variance="u*"),
+        Choice(error="R", uncertainty="R"),
+        Choice(error="R", uncertainty="width", features=("width",)),
+        Choice(error="R", uncertainty="width", exclude=("mass",)),
+        Choice(error="R", interval=("V", "mass")),
+    ):
+        with pytest.raises(ColumnError, match=r"."):
+            find(wrong, names, names)
+
+
+def test_members_quantiles_and_intervals_are_chosen_by_name_or_pattern():
+    names = ["y", "m1", "m2", "m10", "q05", "q=50", "q[95]", "low", "high", "x*"]
+
+    def made(**choice):
+        return find(Choice(reference="y", **choice), names, names)
+
+    found = made(members=("m*",))
+    assert found.made_of == ("m1", "m2", "m10")
+    assert found.made == ("members_mean", "members_std")
+    assert found.error == ("y", "members_mean")
+    assert found.columns == ("m1", "m2", "m10", "y")
+    found = made(quantile_columns=("q[95]", "q05=0.05", "q=50"))
+    assert found.made_of == ("q05", "q=50", "q[95]")
+    assert found.levels == (0.05, 0.5, 0.95)
+    found = made(interval=("low", "high"), interval_coverage=0.9)
+    np.testing.assert_allclose(found.levels, (0.05, 0.95))
+    assert made(members=("x*", "m1")).made_of == ("x*", "m1")
+    for wrong in (
+        {"members": ("m1",)},
+        {"members": ("k*",)},
+        {"quantile_columns": ("low", "high")},
+        {"interval": ("low", "high", "m1"), "interval_coverage": 0.9},
+        {"interval": ("low", "high")},
+    ):
+        with pytest.raises(ColumnError, match=r"."):
+            made(**wrong)
+
+
+def test_all_features_are_numbers_without_another_part():
+    names = [
+        "index",
+        "y_true",
+        "y_pred",
+        "y_std",
+        "y_var",
+        "err",
+        "mass",
+        "kind",
+        "row",
+    ]
+    names += ["charge", "y_std_recalibrated", "y_std_recalibrated_low", "group"]
+    numeric = set(names) - {"kind"}
+    choice = Choice(all_features=True, exclude=("charge",), groups="group")
+    found = find(choice, names, numeric, counting=["row"])
+    assert found.features == ("mass",)
+    assert "row" in found.left_out
+    assert "err" in found.left_out
+    named = Choice(features=("kind", "mass"), labels=("charge",))
+    found = find(named, names, numeric)
+    assert (found.numbers, found.labels) == (("mass",), ("kind", "charge"))
+
+
+def test_a_schema_is_kept_beside_a_recalibrator_and_read_strictly():
+    whole = Schema(
+        uncertainty="quantiles_std",
+        numbers=("mass",),
+        labels=("kind",),
+        error=("y", "quantiles_middle"),
+        prediction="quantiles_middle",
+        groups="sample",
+        made_of=("q05", "q95"),
+        levels=(0.05, 0.95),
+        min_std=0.1,
+    )
+    kept = whole.to_dict()
+    assert Schema.from_dict(kept) == whole
+    assert "q05 = 0.05" in str(whole)
+    assert "features: mass, kind" in str(whole)
+    for name in kept:
+        for value in (7, [7], {"a": 1}, [None]):
+            with pytest.raises(DamagedFileError, match="damaged"):
+                Schema.from_dict(kept | {name: value})
+    for wrong in (None, [], {}, kept | {"more": 1}):
+        with pytest.raises(DamagedFileError, match="damaged"):
+            Schema.from_dict(wrong)
+
+
+def test_columns_of_a_fit_are_remembered_and_may_be_replaced():
+    was = Schema(
+        "y_std", numbers=("mass",), error=("y_true", "y_pred"), prediction="y_pred"
+    )
+    new = ["mass", "y_pred", "y_std", "other_std", "y_true", "w"]
+    found = remembered(was, Choice(weight="w"), new, errors=True)
+    assert (found.error, found.weight, found.guessed) == (("y_true", "y_pred"), "w", ())
+    found = remembered(was, Choice(uncertainty="other_std"), new[:4], errors=False)
+    assert (found.uncertainty, found.prediction, found.error) == (
+        *("other_std", "y_pred"),
+        (),
+    )
+    found = remembered(was, Choice(), ["mass", "y_std"], errors=False)
+    assert found.prediction is None
+    with pytest.raises(ColumnError, match=r"'mass'.*there is none"):
+        remembered(was, Choice(), ["y_std", "Mass"], errors=False)
+    with pytest.raises(ColumnError, match=r"Features are those.*mass"):
+        remembered(was, Choice(features=("x",)), new, errors=True)
+
+
+# -- data frames -----------------------------------------------------------------------
+
+TABLE = pl.DataFrame(
+    {
+        "y_true": [1.1, 1.8, 3.0, 4.4],
+        "y_pred": [1.0, 2.0, 3.0, 4.0],
+        "y_std": [0.1, 0.2, 0.3, 0.4],
+        "y_var": [0.01, 0.04, 0.09, 0.16],
+        "mass": [1.5, 2.5, None, 4.5],
+        "kind": ["gas", "alloy", None, "gas"],
+        "code": [7, 8, 7, 9],
+        "day": pl.Series(["2024-05-01"] * 2 + ["2024-05-02"] * 2).str.to_date(),
+        "sample": ["a", "a", "b", "b"],
+        "w": [1.0, 2.0, 0.0, 1.0],
+    }
+)
+
+
+def test_a_table_with_plain_names_needs_no_more():
+    for frame in (TABLE, TABLE.to_pandas(), TABLE.to_arrow()):
+        p = ss.Predictions.from_frame(frame)
+        np.testing.assert_allclose(p.z, [1, -1, 0, 1])
+        assert p.names == ("u",)
+        q = ss.Predictions.from_frame(
+            frame,
+            features=["mass", "kind"],
+            labels=["code", "day"],
+            groups="sample",
+            weights="w",
+            time="day",
+            variance="y_var",
+        )
+        assert q.names == ("u", "mass", "kind", "code", "day")
+        assert q.features["code"].tolist() == ["7", "8", "9"]
+        assert q.features["day"].tolist() == ["2024-05-01"] * 2 + ["2024-05-02"]
+        assert q.features["kind"].tolist() == ["gas", "alloy", "gas"]
+        assert q.groups.tolist() == [0, 0, 1]
+        assert q.places.tolist() == [0, 1, 3]
+        np.testing.assert_allclose(q.y_std, [0.1, 0.2, 0.4])
+    new = ss.Predictions.from_frame(TABLE.drop("y_true"))
+    assert new.error is None
+    np.testing.assert_array_equal(new.y_pred, TABLE["y_pred"])
+
+
+def test_a_column_that_counts_rows_is_an_index_and_no_feature():
+    table = TABLE.select("y_true", "y_pred", "y_std", "mass").with_row_index("number")
+    with pytest.warns(IndexColumnWarning, match="'number'"):
+        p = ss.Predictions.from_frame(table, features="all")
+    assert p.names == ("u", "mass")
+    p = ss.Predictions.from_frame(table, features=["number"])
+    assert p.names == ("u", "number")
+
+
+def test_members_of_a_table_are_read():
+    table = pl.DataFrame({"y": [1.0, 2.0], **{f"m{i}": [i, 2 * i] for i in range(12)}})
+    found = find(Choice(members=("m*",)), table.columns, table.columns)
+    p = found.read(table)
+    np.testing.assert_allclose(p.y_pred, [5.5, 11.0])
+    assert p.y_true.tolist() == [1.0, 2.0]
+
+
+def test_what_is_no_table_or_has_bad_cells_is_refused():
+    for wrong, match in [
+        ([1.0], "`frame` must be a data frame"),
+        (TABLE.lazy(), "lazy frame.*sigmascale.frames"),
+        (pd.DataFrame([[1.0, 2.0]], columns=["u", "u"]), "different names"),
+        (TABLE.with_columns(y_std=-pl.col("y_std")), "`y_std` must be positive.*row 0"),
+        (TABLE.clear(), "at least 1 row"),
+    ]:
+        with pytest.raises(InvalidInputError, match=match):
+            ss.Predictions.from_frame(wrong)
+    negative = TABLE.with_columns(y_var=-pl.col("y_var"))
+    with pytest.raises(InvalidInputError, match=r"`y_var` must be at least 0.*row 0"):
+        ss.Predictions.from_frame(negative, variance="y_var")
+    times = TABLE.with_columns(day=pl.col("day").cast(pl.Datetime).dt.offset_by("1h"))
+    with pytest.raises(InvalidInputError, match=r"`day`.*times of day"):
+        ss.Predictions.from_frame(times, features=["day"])
