@@ -80,11 +80,13 @@ def sample(
     lazy = _as_lazy(frame)
     kinds = lazy.collect_schema()
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    given = {PARTS.get(part, part): value for part, value in columns.items()}
+    given: dict[str, Any] = {
+        PARTS.get(part, part): tuple(value) if isinstance(value, list) else value
+        for part, value in columns.items()
+    }
     if given.get("features") == "all":
         given |= {"features": (), "all_features": True}
-    tuples = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items()}
-    schema = find(Choice(**tuples), list(kinds), numeric, errors=False)
+    schema = find(Choice(**given), list(kinds), numeric, errors=False)
     return draw(lazy, schema, check_count(n_rows, "n_rows", least=100), seed)
 
 
@@ -354,12 +356,11 @@ class Batches:
     def beside(self, table: Any) -> Any:
         """Return a table in memory, of any library, with the new columns."""
         frame = nw.from_native(table, eager_only=True)
-        new = [
-            nw.new_series(name, x, nw.Float64, backend=frame.implementation)
-            for name, x in self(frame).items()
-        ]
         old = frame.select(*(x for x in frame.columns if x not in self.new))
-        return old.with_columns(*new).to_native()
+        backend, numbers = frame.implementation, self(frame)
+        new = [nw.new_series(k, x, backend=backend) for k, x in numbers.items()]
+        known = (nw.when(~nw.col(k).is_nan()).then(nw.col(k)) for k in numbers)
+        return old.with_columns(*new).with_columns(*known).to_native()
 
     def __call__(self, batch: nw.DataFrame[Any]) -> dict[str, Floats]:
         """Return the new columns of a batch; NaN in rows that cannot be used."""
@@ -403,7 +404,7 @@ class Batches:
             known = replace(self.schema, min_std=SMALLEST if least is None else least)
             rows = self._in_order(known.read(batch))
             done = self.recalibrator.apply(rows)
-            found = [done.y_std]
+            found: list[Any] = [done.y_std]
             if self._corrects:
                 found.append(done.y_pred)
             if self.quantiles:
@@ -436,9 +437,7 @@ def _on_polars(frame: Any, batches: Batches) -> Any:
     import polars as pl
 
     def evaluate(batch: Any) -> Any:
-        table = nw.from_native(batch.struct.unnest(), eager_only=True)
-        new = {k: pl.Series(x, nan_to_null=True) for k, x in batches(table).items()}
-        return pl.DataFrame(new).to_struct()
+        return batches.beside(batch.struct.unnest()).select(batches.new).to_struct()
 
     kinds = pl.Struct(dict.fromkeys(batches.new, pl.Float64))
     rows = pl.struct(batches.schema.columns).map_batches(
@@ -473,9 +472,7 @@ def _on_duckdb(relation: Any, batches: Batches, connection: Any) -> Any:
 
     def evaluate(*columns: Any) -> Any:
         table = pa.table(dict(zip(batches.schema.columns, columns, strict=True)))
-        found = batches(nw.from_native(table, eager_only=True))
-        arrays = [pa.array(x, from_pandas=True) for x in found.values()]  # NaN is null
-        return pa.StructArray.from_arrays(arrays, names=list(found))
+        return batches.beside(table).select(batches.new).to_struct_array()
 
     def column(name: str) -> Any:
         return duckdb.ColumnExpression(name)

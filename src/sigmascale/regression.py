@@ -219,7 +219,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         array of shape (n,)
         """
-        found: Floats = self.recalibrator_.predict(self._new_rows(X))
+        rows = self._new_rows(X)
+        found: Floats = self.recalibrator_.predict(rows)
         return found
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> Floats:
@@ -250,8 +251,8 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         -------
         Distributions
         """
-        found = self.recalibrator_.apply(self._new_rows(X)).distributions
-        assert found is not None  # `apply` sets them
+        rows = self._new_rows(X)
+        found: Distributions = self.recalibrator_.apply(rows).distributions
         return found
 
     def __sklearn_tags__(self) -> Tags:
@@ -327,7 +328,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                 raise InvalidInputError(msg)
             column = _safe_indexing(X, key, axis=1)
             if hasattr(column, "toarray"):
-                column = column.toarray()[:, 0]
+                column = np.ravel(column.toarray())
             position = key if isinstance(key, str) or names is None else names[key]
             name = position if isinstance(position, str) else f"x{position}"
             features[name] = column
@@ -351,17 +352,15 @@ class _Quantiles:
 
 def _level_parameter(regressor: Any) -> str | None:
     """Return the parameter that says which quantile a regressor predicts, if any."""
-    parameters = regressor.get_params() if hasattr(regressor, "get_params") else {}
-    if isinstance(_last(regressor), QuantileRegressor):
-        return next(name for name in parameters if name.split("__")[-1] == "quantile")
+    parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
+    linear = isinstance(_last(regressor), QuantileRegressor)
     for name, value in parameters.items():
         *path, last = name.split("__")
-        if last in ("loss", "objective") and isinstance(value, str):
-            if value != "quantile":
-                continue
-            for level in ("quantile", "alpha"):
-                if (found := "__".join([*path, level])) in parameters:
-                    return found
+        if linear and last == "quantile":
+            return name
+        if last in ("loss", "objective") and str(value) == "quantile":
+            levels = ("__".join([*path, level]) for level in ("quantile", "alpha"))
+            return next((level for level in levels if level in parameters), None)
     return None
 
 

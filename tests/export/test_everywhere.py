@@ -72,8 +72,8 @@ KINDS = {
     **{name: kind() for name, kind in SCALINGS.items()},
     "bins of ties": ss.BinwiseScaling("shells", 20),
     "labels": ss.BinwiseScaling("phase"),
-    "cells": ss.BinwiseScaling(("sd" and "u", "mass"), (8, 5)),
-    "cells of labels": ss.BinwiseScaling(("mass", "phase"), (5, 5)),
+    "cells": ss.BinwiseScaling(("u", "shells"), (8, 5)),
+    "cells of labels": ss.BinwiseScaling(("u", "phase"), (5, 5)),
     "one's own": ByQuadrant(),
 }
 OPTIONS = {
