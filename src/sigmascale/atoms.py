@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import as_floats
+from ._support.forms import of_members
 from ._support.text import listed, quoted
 from .exceptions import InvalidInputError
-from .predictions import of_members
 
 Array = npt.NDArray[Any]
 

@@ -9,7 +9,6 @@ uncertainty. What lies behind this door trusts what it gets.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from html import escape
@@ -19,47 +18,39 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import (
-    EXACT,
     LARGEST,
     LARGEST_Z,
     SMALLEST,
-    TIMES,
     Floats,
     Ints,
     as_array,
-    as_column,
-    as_floats,
     as_frame,
     check_column,
-    check_count,
     check_fraction,
     check_numbers,
     check_same_length,
     is_real,
-    no_dates,
     refuse_other_order,
     refuse_values,
 )
-from ._support.labels import Categories, Label
-from ._support.notices import row_number, rows_at, warn
-from ._support.render import html_table
-from ._support.text import listed, quoted
-from .exceptions import (
-    FewMembersWarning,
-    InvalidInputError,
-    NotANumberError,
-    ZeroUncertaintyWarning,
+from ._support.columns import (
+    Column,
+    check_time,
+    effective_weights,
+    group_codes,
+    typed_column,
 )
+from ._support.forms import of_members, of_quantiles
+from ._support.labels import Categories, Label
+from ._support.notices import rows_at, warn
+from ._support.text import listed, quoted
+from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
-FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
-_EQUAL = 1e-9  # of two levels of quantiles
 # Questions and scores that are not of a feature.
 RESERVED = frozenset(
     {"u", "cal", "con", "ada", "tot", "average", "bias", "joint", "coverage"}
 )
-
-Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 
 
 class Predictions:
@@ -177,24 +168,27 @@ class Predictions:
         if min_std is not None:
             u = _lifted(u, min_std)
         _check_sizes(u, checked.get("error"))
-        found = [(n, *_typed(x, n)) for n, x in _named_columns(features)]
+        found = [(n, *typed_column(x, n)) for n, x in _named_columns(features)]
         _check_names([name for name, *_ in found])
         for name, column, _ in found:
             check_same_length("y_std", u, name, column)
-        when = None if time is None else _check_time(time)
-        if when is not None:
-            check_same_length("y_std", u, "time", when)
+        codes = None if groups is None else group_codes(groups)
+        when = None if time is None else check_time(time)
+        kept, w = (None, None) if weights is None else effective_weights(weights)
+        for name, column in others.items():
+            if column is not None:
+                check_same_length("y_std", u, name, as_array(column, name))
         rows = Predictions._of(
             columns=(u, *(column for _, column, _ in found)),
             names=("u", *(name for name, *_ in found)),
             categories=(None, *(labels for *_, labels in found)),
-            groups=None if groups is None else _group_codes(groups, u),
+            groups=codes,
             time=when,
             **checked,
         )
-        if weights is not None:
-            rows = _weighted(rows, weights)
-        self.__dict__.update(vars(rows))
+        if kept is not None and kept.size < u.size:
+            rows = rows.changed(places=np.arange(u.size)).take(kept)
+        self.__dict__.update(vars(rows if w is None else rows.changed(weights=w)))
 
     # -- other ways to make them -------------------------------------------------------
 
@@ -655,24 +649,9 @@ class Predictions:
         words = f"{self!r}."
         if self.error is not None:
             rmse, rmv = (np.sqrt(self.mean(x)) for x in (self.e2, self.y_std**2))
-            words += (
-                f" RMSE {rmse:.4g}, root mean variance {rmv:.4g}, "
-                f"⟨Z²⟩ = {self.mean(self.z2):.3g}."
-            )
-        numbers = {
-            name: column[~np.isnan(column)]
-            for name, column, labels in zip(
-                self.names, self.columns, self.categories, strict=True
-            )
-            if labels is None
-        }
-        rows = [
-            (name, *(f"{x:.4g}" for x in np.quantile(column, (0, 0.25, 0.5, 0.75, 1))))
-            for name, column in numbers.items()
-            if column.size
-        ]
-        header = ("column", "smallest", "25 %", "median", "75 %", "largest")
-        return f"<p>{escape(words)}</p>{html_table(header, rows)}"
+            words += f" RMSE {rmse:.4g}, root mean variance {rmv:.4g}, "
+            words += f"⟨Z²⟩ = {self.mean(self.z2):.3g}."
+        return f"<p>{escape(words)}</p>"
 
 
 _NO_SIGN = (
@@ -724,70 +703,6 @@ def check_predictions(
     return p
 
 
-# -- other forms of a prediction and its uncertainty -----------------------------------
-
-
-def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
-    """Return the mean and the spread of an ensemble's members."""
-    table = _finite_table(members, "members", (2, 3))
-    n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
-    if n_members < max(2, lost + 1):
-        msg = (
-            f"`members` must have at least {max(2, lost + 1)} columns, one a "
-            f"member; found shape {table.shape}."
-        )
-        raise InvalidInputError(msg)
-    if n_members < FEW_MEMBERS:
-        off = 100 / np.sqrt(2 * max(1, n_members - 1))
-        warn(
-            f"The spread of {n_members} members is off by some {off:.0f} % by "
-            "chance, row by row, and what they share it does not show at all: "
-            "recalibrate it.",
-            FewMembersWarning,
-            stacklevel=3,
-        )
-    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
-        apart = table - table[:, :1]  # equal members have a spread of exactly 0
-        spread = apart.std(axis=1, ddof=lost)
-        if spread.ndim == 2:
-            spread = np.sqrt((spread**2).mean(axis=1))
-        return table.mean(axis=1), spread
-
-
-def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
-    """Return the middle of quantiles, and their width in units of a normal one."""
-    from scipy.special import ndtri
-
-    p = check_column(levels, "levels")
-    table = _finite_table(quantiles, "quantiles", (2,))
-    found = listed(f"{each:g}" for each in p)
-    if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
-        msg = f"`levels` must ascend, between 0 and 1; found {found}."
-        raise InvalidInputError(msg)
-    if table.shape[1] != p.size:
-        msg = (
-            f"`quantiles` must have a column for each of {p.size} levels; found "
-            f"shape {table.shape}."
-        )
-        raise InvalidInputError(msg)
-    pairs = [
-        (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < _EQUAL
-    ]
-    if not pairs:
-        msg = (
-            "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
-            f"{found}."
-        )
-        raise InvalidInputError(msg)
-    high, low = max(pairs)
-    # the median, or the quantiles on both sides of it
-    after = int(p.searchsorted(0.5 - _EQUAL))
-    before = after if abs(p[after] - 0.5) < _EQUAL else after - 1
-    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
-        u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
-        return table[:, [before, after]].mean(axis=1), u
-
-
 # -- checks of what is given, one for each argument ------------------------------------
 
 
@@ -803,15 +718,10 @@ def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
     shape = as_array(y_std, "y_std").shape
     if len(shape) in (2, 3):
-        pass_this = {
-            (2, True): "y_std[:, 0]",
-            (2, False): "np.sqrt((y_std**2).mean(axis=1))",
-            (3, False): "np.sqrt(np.trace(covariance, axis1=1, axis2=2) / d)",
-        }.get((len(shape), shape[1] == 1), "y_std[:, 0, 0]")
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "
-            "Of a vector, pass the root of the mean variance of its components: "
-            f"{pass_this}."
+            "Pass the root of the mean variance of the components: np.sqrt((y_std**2)."
+            "mean(axis=1)), or np.sqrt(np.trace(cov, axis1=1, axis2=2) / d)."
         )
         raise InvalidInputError(msg, "y-std-shape", shape=list(shape))
     u = check_column(y_std, "y_std")
@@ -830,14 +740,6 @@ def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
 def _check_sizes(u: Floats, error: Floats | None) -> None:
     """Refuse uncertainties that are not positive, and sizes that cannot be squared."""
     if u.min() < SMALLEST or u.max() > LARGEST:
-        negative = np.count_nonzero(u < 0)
-        many = u.size >= 10 and negative > u.size / 10
-        if many and error is not None and error.min() > 0:
-            msg = (
-                f"`error` and `y_std` look swapped: {negative} of {u.size} "
-                "uncertainties are negative, and no error is. Swap them."
-            )
-            raise InvalidInputError(msg, "swapped")
         remedy = (
             "Drop these rows, or lift them with Predictions(..., min_std=...). If the "
             "column is a variance or a logarithm, transform it first."
@@ -868,50 +770,6 @@ def _lifted(u: Floats, min_std: Any) -> Floats:
             stacklevel=3,
         )
     return np.maximum(u, float(min_std))
-
-
-def _weighted(rows: Predictions, weights: Any) -> Predictions:
-    """Return rows with weights in their unit, without those whose weight is 0.
-
-    In this unit their sum is the effective number of rows, (Σw)² / Σw²: whatever counts
-    rows, as shrinkage of thin bins does, then counts what there is to learn from.
-    """
-    w = check_column(weights, "weights")
-    check_same_length("y_std", rows.y_std, "weights", w)
-    remedy = "Give these rows the weight 0."
-    refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
-    if w.max() == 0:
-        msg = (
-            f"`weights` must have a positive value; all {w.size} are 0. Leave them out "
-            "to weigh all rows alike."
-        )
-        raise InvalidInputError(msg)
-    if (w == 0).any():
-        kept = np.flatnonzero(w)
-        rows = rows.changed(places=np.arange(w.size)).take(kept)
-        w = w[kept]
-    if w.min() == w.max():
-        return rows
-    unit = 2.0 ** np.frexp(w.max())[1]  # no square overflows, and halving is exact
-    v = w / unit
-    factor = v.sum() / np.sum(v**2) / unit
-    return rows.changed(weights=w if abs(factor - 1) < 1e-12 else w * factor)
-
-
-def _group_codes(groups: Any, u: Floats) -> Ints:
-    """Return the number of each row's group."""
-    column = as_column(groups, "groups")
-    check_same_length("y_std", u, "groups", column)
-    if column.dtype.kind in "iu":
-        return np.unique(column, return_inverse=True)[1]
-    found = Categories.of(column)
-    if None in found.labels:
-        # as a label it would make one large group of rows that have nothing in common
-        missing = found.codes == found.labels.index(None)
-        remedy = "Give a row that belongs to no other a label of its own."
-        must = "a label for every row"
-        refuse_values(missing, column, "groups", must, remedy, "missing")
-    return found.codes
 
 
 def _check_names(names: list[str]) -> None:
@@ -948,111 +806,3 @@ def _named_columns(features: Any) -> list[tuple[str, Any]]:
         )
         raise InvalidInputError(msg)
     return [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
-
-
-def _typed(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
-    """Return a feature as numbers, or as the codes of labels and these."""
-    if isinstance(values, Categories):
-        return values.codes, values.labels
-    column = as_column(values, name)
-    kind = column.dtype.kind
-    if kind == "O":
-        cells = [x for x in column.tolist() if not _is_missing(x)]
-        kinds = {type(x) for x in cells}
-        if any(issubclass(each, TIMES) for each in kinds):
-            raise NotANumberError(no_dates(name), "dates", name=name)
-        labels = [each for each in kinds if issubclass(each, (str, bool, np.bool_))]
-        if labels and len(kinds) > 1 and not all(issubclass(k, str) for k in kinds):
-            odd = next(i for i, x in enumerate(column) if type(x) in labels)
-            row, found = row_number(odd), quoted(column[odd])
-            msg = (
-                f"`{name}` must hold numbers or labels, not both; row {row} is {found} "
-                "among others. Convert or drop it."
-            )
-            raise NotANumberError(msg, "mixed", name=name, row=row)
-        kind = "U" if labels else "i" if cells and kinds <= {int} else "O"
-    if kind in "bUT" or (kind in "iu" and not _is_exact(column)):
-        found_labels = Categories.of(column)
-        return found_labels.codes, found_labels.labels
-    numbers = as_floats(column, name)
-    must, remedy = "finite, not inf", "Drop or repair these rows."
-    refuse_values(np.isinf(numbers), numbers, name, must, remedy, "infinite")
-    return numbers, None
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a cell of an array of objects is empty."""
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in {"NAType", "NaTType"}  # of pandas
-
-
-def _is_exact(column: npt.NDArray[Any]) -> bool:
-    """Return whether float64 tells the whole numbers of a column apart."""
-    known = column
-    if column.dtype.kind == "O":
-        known = np.array([x for x in column if not _is_missing(x)], dtype=object)
-    if max(int(known.max()), -int(known.min())) <= EXACT:
-        return True
-    return all(int(float(x)) == int(x) for x in known)
-
-
-def _check_time(time: Any) -> npt.NDArray[Any]:
-    """Return times as numbers, or as dates in UTC, of one kind and none missing."""
-    column = as_column(time, "time")
-    if column.dtype.kind in "fiu":
-        return check_column(column, "time")
-    if column.dtype.kind == "M":
-        remedy = "Drop or repair these rows."
-        missing = np.isnat(column)
-        refuse_values(missing, column, "time", "a time", remedy, "missing")
-        return column.copy()
-    found, kinds = [], set()
-    for row, value in enumerate(column.tolist()):
-        try:
-            when, kind = _as_time(value)
-        except (TypeError, ValueError) as problem:
-            msg = (
-                "`time` must hold numbers, dates, or text such as 2024-05-01T12:00; "
-                f"row {row_number(row)} is {quoted(value)}. Convert or drop it."
-            )
-            code = {"name": "time", "row": row_number(row)}
-            raise InvalidInputError(msg, "time", **code) from problem
-        found.append(when)
-        kinds.add(kind)
-        if len(kinds) > 1:
-            msg = (
-                f"`time` must be of one kind; row {row_number(row)} is {quoted(value)} "
-                f"and not as those before: {' and '.join(sorted(kinds))}. Convert all "
-                "of them to one."
-            )
-            raise InvalidInputError(msg, "time", name="time", row=row_number(row))
-    return np.array(found, dtype=float if kinds == {"numbers"} else "datetime64[us]")
-
-
-def _as_time(value: Any) -> tuple[Any, str]:
-    """Return one time, and of which kind it is."""
-    if is_real(value) and np.isfinite(value):
-        return value, "numbers"
-    if isinstance(value, str):
-        value = datetime.datetime.fromisoformat(value.strip())
-    if not isinstance(value, datetime.date) or _is_missing(value):
-        raise TypeError
-    if not isinstance(value, datetime.datetime):
-        return datetime.datetime.combine(value, datetime.time()), "dates without a zone"
-    if value.tzinfo is None:
-        return value, "dates without a zone"
-    return value.astimezone(datetime.UTC).replace(tzinfo=None), "dates with a time zone"
-
-
-def _finite_table(values: Any, name: str, dimensions: tuple[int, ...]) -> Floats:
-    """Return a table of numbers, all of which are there."""
-    table = as_array(values, name)
-    if table.ndim not in dimensions or not table.size:
-        msg = f"`{name}` must be a table of rows; found shape {table.shape}."
-        raise InvalidInputError(msg)
-    found = as_floats(table, name)
-    bad = np.any(~np.isfinite(found.reshape(len(found), -1)), axis=1)
-    must, remedy = "finite in all columns", "Drop these rows."
-    refuse_values(bad, found, name, must, remedy, "not-finite")
-    return found

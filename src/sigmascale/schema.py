@@ -27,6 +27,7 @@ from ._support.checks import (
     check_fraction,
     refuse_values,
 )
+from ._support.forms import of_members, of_quantiles
 from ._support.labels import Categories
 from ._support.notices import warn
 from ._support.text import listed, quoted
@@ -36,7 +37,7 @@ from .exceptions import (
     IndexColumnWarning,
     InvalidInputError,
 )
-from .predictions import Predictions, of_members, of_quantiles
+from .predictions import Predictions
 
 # Words of each part, in small letters; of two in a name, the upper part wins.
 WORDS = {

@@ -138,7 +138,7 @@ def test_shapes_that_do_not_fit_are_refused_with_what_to_pass():
     for call, match in [
         (lambda: P(FORCE, component), r"one number a row.*y_std\*\*2\)\.mean\(axis=1"),
         (lambda: P(FORCE, covariance), r"one number a row.*np\.trace"),
-        (lambda: P(FORCE, STD[:, None]), r"one number a row.*y_std\[:, 0\]"),
+        (lambda: P(FORCE, STD[:, None]), r"one number a row.*\(50, 1\)"),
         (lambda: P(FORCE, STD, y_true=MIDDLE), r"same shape.*ravel"),
         (lambda: P(FORCE, STD, y_true=FORCE[:, :2]), r"same shape"),
         (lambda: P(FORCE[:10], STD, y_true=FORCE), r"`y_std` and `y_pred`"),
