@@ -27,7 +27,7 @@ TITLES = {
     "interval_score": "interval score",
     "coverage": "95 % hold",
 }
-_SAME = 1e-9  # by which truths may differ, relative to their spread
+_SAME = 1e-9  # relative, by which truths and scores may differ and be the same
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -176,6 +176,8 @@ def compare(
 
     def difference(score: str, one: str, other: str, level: float) -> Estimate:
         values = losses[one][score] - losses[other][score]
+        # those of equal models differ by rounding alone
+        values[np.abs(values) <= _SAME * np.abs(losses[other][score])] = 0
         return mean_interval(values, confidence=level, groups=groups, weights=weights)
 
     names = list(rows)
