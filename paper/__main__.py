@@ -40,10 +40,10 @@ def run(
         write_text(out / name, text)
         written.append(out / name)
     print(f"Figures: bin scan, {n_draws} simulated sets a point ...", flush=True)
-    scan = figures.scan_of(data, seed=seed, n_draws=n_draws, step=step)
+    scan = {"n_draws": n_draws, "step": step}
     for name, figure in (
         ("figure1", figures.figure1(data, seed=seed)),
-        ("figure2", figures.figure2(scan)),
+        ("figure2", figures.figure2(data, seed=seed, **scan)),
         ("figure3", figures.figure3(joint)),
     ):
         for ending in ("png", "pdf"):

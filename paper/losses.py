@@ -25,7 +25,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sigmascale.scaling import BinwiseScaling, Learned, Scaling
 from threadpoolctl import threadpool_limits  # comes with scikit-learn
 
 from sigmascale import Predictions
@@ -33,6 +32,7 @@ from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
 from sigmascale.additive import Table
 from sigmascale.bins import bins_of, cut_positions, rank_order
+from sigmascale.scaling import BinwiseScaling, Learned, Scaling
 from sigmascale.scores import nll
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
@@ -97,7 +97,7 @@ class OptimisedScaling(Scaling):
         features = [] if self.loss == "consistency" else rows.columns[1:]
         loss = ScaledLoss(
             rows,
-            np.searchsorted(present, codes),
+            np.asarray(np.searchsorted(present, codes)),
             present.size,
             features,
             by_uncertainty=self.loss != "adaptivity",

@@ -67,18 +67,19 @@ class StudyData:
     def qm9(cls, data: QM9) -> StudyData:
         """Take the paper's data, with the isotonic uncertainties of their authors."""
         isotonic = data.isotonic_test.predictions.y_std
-        sets = data.calibration, data.test
-        groups = data.calibration.group, data.test.group
-        return cls("QM9", *map(in_notation, sets), groups, isotonic, published=True)
+        training, test = data.calibration, data.test
+        groups = training.group, test.group
+        rows = in_notation(training), in_notation(test)
+        return cls("QM9", rows[0], rows[1], groups, isotonic, published=True)
 
     @classmethod
     def synthetic(cls, seed: int, n_rows: int = 20_000) -> StudyData:
         """Make built-in molecules, for those who do not have the paper's data."""
         whole = make_molecules(n_rows, seed=seed)
-        halves = np.split(np.arange(n_rows), 2)
-        training, test = (in_notation(whole).take(half) for half in halves)
+        first, second = np.split(np.arange(n_rows), 2)
+        training, test = (in_notation(whole).take(half) for half in (first, second))
         isotonic = ss.IsotonicScaling().learn(training).map.of_rows(test)
-        groups = tuple(whole.group[half] for half in halves)
+        groups = whole.group[first], whole.group[second]
         name = f"synthetic molecules (seed {seed})"
         return cls(name, training, test, groups, isotonic, published=False)
 

@@ -765,20 +765,18 @@ def scan_bins(
             simulate_scores(rows, each.bins, normal, n_draws, stream_from(rng))
         )
     isotonic = measured(IsotonicScaling())[1]
-    valid, low, high = (
-        _columns([{x: one(each) for x, each in f.local.items()} for f in found])
-        for one in (
-            lambda each: each.fraction_valid,
-            lambda each: each.fraction_interval[0],
-            lambda each: each.fraction_interval[1],
-        )
+    local = [each.local for each in found]
+    fraction = [{x: r.fraction_valid for x, r in each.items()} for each in local]
+    low, high = (
+        [{x: r.fraction_interval[end] for x, r in each.items()} for each in local]
+        for end in (0, 1)
     )
     return BinScan(
         n_bins=np.array(numbers),
         scores=_columns([each.scores.to_dict() for each in found]),
-        valid=valid,
-        valid_low=low,
-        valid_high=high,
+        valid=_columns(fraction),
+        valid_low=_columns(low),
+        valid_high=_columns(high),
         isotonic=isotonic.scores,
         isotonic_valid={n: each.fraction_valid for n, each in isotonic.local.items()},
         simulated_mean=_columns([each.mean for each in references]),

@@ -351,7 +351,8 @@ class GroupSums:
 
     def moments_limits(self, confidence: float) -> tuple[Floats, Floats]:
         """Return ABC limits, what those of the bootstrap tend to."""
-        means, quantile = np.repeat(self.mean, self.sizes), normal_quantile(confidence)
+        means: Floats = np.repeat(self.mean, self.sizes)
+        quantile: Any = normal_quantile(confidence)
         if self.counts is not None:
             means, quantile = means * self.counts, few_groups(self.sizes, confidence)
         d = self.totals - means
