@@ -125,6 +125,37 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 PATIENCE = 60  # seconds; a busy machine starts a browser slowly
 
 
+OVERFLOW = """[...document.querySelectorAll('body *')].filter(e =>
+    !e.closest('svg, .wide, .skip, option, pre, input') &&
+    (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 ||
+     e.getBoundingClientRect().right > innerWidth + 1)
+  ).map(e => e.tagName + ' ' + e.textContent.slice(0, 60))"""
+# The contrast of WCAG 2: (L1 + 0.05) / (L2 + 0.05), 4.5 for text. The background is
+# that of the nearest element that has one.
+CONTRAST = """(() => {
+  const rgb = c => c.match(/[\\d.]+/g).map(Number);
+  const light = c => rgb(c).slice(0, 3).map(v => v / 255).map(v =>
+    v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const background = e => {
+    for (; e; e = e.parentElement) {
+      const c = getComputedStyle(e).backgroundColor;
+      if ((rgb(c)[3] ?? 1) > 0.99) return c;
+    }
+    return 'rgb(255, 255, 255)';
+  };
+  const own = e => [...e.childNodes].some(n => n.nodeType == 3 && n.data.trim());
+  return [...document.querySelectorAll('body *')].filter(own)
+    .filter(e => !['title', 'desc'].includes(e.tagName) && !e.disabled).map(e => {
+      const style = getComputedStyle(e);
+      const a = light(e.closest('svg') ? style.fill : style.color);
+      const b = light(background(e));
+      return [(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05),
+              e.tagName + ' ' + e.textContent.slice(0, 40), b];
+    });
+})()"""
+
+
 class Browser:
     """A page of headless Chromium that keeps a record of all that happens in it."""
 
@@ -199,6 +230,26 @@ class Browser:
         """Return how many downloads are whole."""
         progress = self.of_kind("Browser.downloadProgress")
         return sum(each["state"] == "completed" for each in progress)
+
+    def overflowing(self):
+        """Return what is wider than its place, but for what scrolls by itself."""
+        return self.run(OVERFLOW)
+
+    def contrasts(self):
+        """Return contrast, words and the lightness behind them, of every text."""
+        return self.run(CONTRAST)
+
+    def complaints(self):
+        """Return what the console, or a dialog, has said."""
+        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        kinds += ("Page.javascriptDialogOpening",)
+        entries = [each["entry"]["text"] for each in self.of_kind("Log.entryAdded")]
+        return [*self.of_kind(*kinds), *entries]
+
+    def requested(self):
+        """Return the addresses that were asked for."""
+        requests = self.of_kind("Network.requestWillBeSent")
+        return [each["request"]["url"] for each in requests]
 
     def run(self, script):
         """Return what JavaScript of ours finds in the page."""

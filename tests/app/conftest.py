@@ -187,10 +187,13 @@ class Person:
     def download(self, folder):
         """Download all that is offered; Chromium says when each file is whole."""
         self.browser.download_to(folder)
-        names = self.run("[...document.querySelectorAll('#take a')].map(a => a.download)")
+        names = self.run(
+            "[...document.querySelectorAll('#take a')].map(a => a.download)"
+        )
         before = self.browser.downloads()
         for count, name in enumerate(names, 1):
-            self.run(f"document.querySelector('#take a[download={json.dumps(name)}]').click()")
+            link = json.dumps(f"#take a[download={json.dumps(name)}]")
+            self.run(f"document.querySelector({link}).click()")
             stop = time.monotonic() + PATIENCE
             while self.browser.downloads() < before + count:
                 assert time.monotonic() < stop, name
@@ -208,24 +211,12 @@ class Person:
         )
         Path(path).write_bytes(base64.b64decode(shot["data"]))
 
-    def complaints(self):
-        """Return what the console, or a dialog, has said."""
-        kinds = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown")
-        kinds += ("Page.javascriptDialogOpening",)
-        entries = [e["entry"]["text"] for e in self.browser.of_kind("Log.entryAdded")]
-        return [*self.browser.of_kind(*kinds), *entries]
-
     def outside(self):
         """Return requests that went elsewhere."""
         own = f"http://127.0.0.1:{self.server.port}/"
-        found = [
-            each["request"]["url"]
-            for each in self.browser.of_kind("Network.requestWillBeSent")
-            # the page before may have asked its own server while it was left
-            if each["documentURL"].startswith(own)
+        return [
+            x for x in self.browser.requested() if not x.startswith((own, "data:,"))
         ]
-        assert any(each.startswith(own) for each in found)
-        return [each for each in found if not each.startswith((own, "data:,"))]
 
 
 @pytest.fixture(scope="session")
@@ -246,5 +237,5 @@ def person(browser, server):
         server.order("DELETE", f"api/table/{slot}")
     found = Person(browser, server)
     yield found
-    assert found.complaints() == []
+    assert browser.complaints() == []
     assert found.outside() == []

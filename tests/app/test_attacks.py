@@ -361,8 +361,7 @@ def test_folders_of_others_and_of_no_server_stay(tmp_path):
         path.mkdir()
     (tmp_path / "sigmascale-app-999999999-link").symlink_to(tmp_path)
     code = (
-        "from sigmascale.app.server import private_folder\n"
-        "with private_folder(): pass"
+        "from sigmascale.app.server import private_folder\nwith private_folder(): pass"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields as fields_of
+import dataclasses
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from .._support.text import shorten
-from ..cli.options import Command, Reading, command as class_of, shell
+from .._support.text import shorten, visible
+from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
 from ..datasets import make_molecules
-from ..exceptions import InvalidInputError
 from ..judging import Validation, headline_after
 from ..report import pictures
 
 DEMO_ROWS, DEMO = 3000, "molecules.csv"
-HEAD_ROWS = 5
+HEAD_ROWS, SHOWN = 8, 3  # rows of a new table, and of one that was dropped
+MOST_COLUMNS = 40  # of a new table
+MOST_LABELS = 50  # of a column that may be a feature
 LONGEST_CELL = 40  # letters
 Fields = dict[str, Any]
 
@@ -34,21 +34,61 @@ def demo(folder: str) -> str:
 def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any]:
     """Return what a file holds, and the fields of commands about it.
 
-    A table that is to be learned from has the columns of the table that is judged, if
-    they are there; else, what was not said is guessed from names.
+    What was not said of a table is guessed from the names of its columns; one that is
+    learned from has those of the table that is judged, if they are there.
     """
     if kind == "recalibrator":
-        show = class_of("show")(recalibrator=file)  # type: ignore[call-arg]
+        show = Command.from_json({"command": "show", "recalibrator": file})
         return {"words": show.run().words, "fields": {}}
-    own = {each.name for each in fields_of(Reading)}
-    how = {name: value for name, value in fields.items() if name in own}
-    found = preview((file,), Reading(**how))
-    names = [column["name"] for column in found["columns"]]
-    said = {name: value for name, value in fields.items() if name not in own}
-    if like and all(set(_names(value)) <= set(names) for value in like.values()):
-        said = {name: value for name, value in like.items() if name not in own}
-    ...
-    return {"fields": how | said}
+    own = {each.name for each in dataclasses.fields(Reading)}
+    said = {name: value for name, value in fields.items() if name in own}
+    found = preview((file,), Reading(**said), HEAD_ROWS)
+    columns = found["columns"]
+    names = {each["name"] for each in columns}
+    parts = {name: value for name, value in fields.items() if name not in own}
+    like = {name: value for name, value in like.items() if name not in own}
+    if not parts and kind == "known" and _named(like) <= names:
+        parts = like
+    elif not _named(parts) <= names or (not parts and kind != "new"):
+        every = [(x["part"], x["name"]) for x in columns]
+        parts = {part: name for part, name in every if part not in (None, "feature")}
+    unclear = found["unclear"][0] if found["unclear"] else None
+    return {
+        "rows": found["rows"],
+        "columns": [_column(each) for each in columns],
+        "problem": unclear and {"message": unclear["words"], "code": "column"},
+        "fields": said | parts,
+    }
+
+
+def _named(parts: Fields) -> set[str]:
+    """Return the columns that fields of commands name."""
+    found: set[str] = set()
+    for part, value in parts.items():
+        if part == "quantile_columns":
+            found.update(each.rpartition("=")[0] for each in value)
+        elif not isinstance(value, float):  # the coverage, or the least, of numbers
+            found.update([value] if isinstance(value, str) else value)
+    return found
+
+
+def _column(found: dict[str, Any]) -> dict[str, Any]:
+    """Return a column as the page shows it, and which kind of feature it may be."""
+    labels = found.get("labels")
+    may_be = "features" if found["part"] == "feature" else None
+    if labels is not None and 1 < labels <= MOST_LABELS:
+        may_be = "labels"
+    return {
+        "name": found["name"],
+        "kind": found["kind"],
+        "missing": found.get("missing", 0),
+        "first": [_short(cell) for cell in found["first"][:SHOWN]],
+        "may_be": may_be,
+    }
+
+
+def _short(cell: Any) -> str:
+    return shorten(visible(str(cell), keep=""), LONGEST_CELL)
 
 
 def command(step: str, fields: Fields) -> dict[str, Any]:
@@ -61,9 +101,20 @@ def command(step: str, fields: Fields) -> dict[str, Any]:
         told["report"] = fields["report"]
     if result.recalibrator is not None:
         told["learned"] = result.recalibrator.describe()
-    if step == "apply":
-        told["head"] = _head(fields["output"])
+    if fields["command"] == "apply":
+        new = [str(name) for name in result.to_dict()["columns"]]
+        told["head"] = _head(fields["output"], made, new)
     return told
+
+
+def _head(file: str, made: Any, new: list[str]) -> dict[str, Any]:
+    """Return the first rows of a table that was written, the new columns first."""
+    how = Reading(separator=made.separator, decimal=made.decimal)
+    columns = preview((file,), how, HEAD_ROWS)["columns"]
+    columns.sort(key=lambda each: each["name"] not in new)
+    shown = columns[:MOST_COLUMNS]
+    rows = zip(*(map(_short, each["first"]) for each in shown), strict=True)
+    return {"columns": [each["name"] for each in shown], "rows": [*map(list, rows)]}
 
 
 def _judged(step: str, before: Validation, after: Validation | None) -> dict[str, Any]:
@@ -77,7 +128,8 @@ def _judged(step: str, before: Validation, after: Validation | None) -> dict[str
         width, height = (round(96 * inches) for inches in each.size)
         about = {"name": each.name, "words": pictures.variable(each.name)}
         figures.append(
-            about | {"title": each.title, "file": file, "width": width, "height": height}
+            about
+            | {"title": each.title, "file": file, "width": width, "height": height}
         )
     return {
         "headline": before.headline if after is None else headline_after(before, after),

@@ -222,7 +222,9 @@ class Session:
         )
 
         async def work() -> None:
-            lines, warned, result = [], [], {"files": [], "figures": []}
+            lines: list[str] = []
+            warned: list[str] = []
+            result: dict[str, Any] = {"files": [], "figures": []}
             for command in commands:
                 answer = await self.worker.do("command", step=step, fields=command)
                 found = answer["result"]

@@ -191,7 +191,9 @@ def _done(do: Any, options: dict[str, Any]) -> dict[str, Any]:
         return _problem(WORDS["defect"], "defect") | about
 
 
-def _problem(message: str, code: str, fields: dict[str, Any] | None = None) -> Any:
+def _problem(
+    message: str, code: str, fields: dict[str, Any] | None = None
+) -> dict[str, Any]:
     return {"problem": {"message": message, "code": code, "fields": fields or {}}}
 
 

@@ -15,7 +15,7 @@ FEW_ROWS = 1000
 def cautions(
     before: Validation, after: Validation | None, recalibrator: Any
 ) -> list[str]:
-    """Return the cautions that apply, the gravest first, and the one that always does."""
+    """Return the cautions that apply, the gravest first, and one that always does."""
     return [*_about(before, after, recalibrator)]
 
 
@@ -39,7 +39,7 @@ def _about(
             "groups."
         )
     if rows.n_rows < FEW_ROWS:
-        yield f"That there is no fault where none was found: {rows.n_rows:,} rows are few."
+        yield f"That there is no fault where none was found in {rows.n_rows:,} rows."
     if after is not None and after.scores.nll > before.scores.nll:
         yield "That u became better: the likelihood is worse after recalibration."
     if len(rows.names) == 1:
@@ -55,7 +55,7 @@ def _about(
             "not judged."
         )
     yield (
-        "That a “yes” is a proof for features that nobody recorded, for data of another "
-        "kind, or for methods that were chosen by these very rows. Nor is right "
-        "useful: u can be right and large; CRPS tells."
+        "That a “yes” is a proof for features that nobody recorded, for data of "
+        "another kind, or for methods that were chosen by these very rows. Nor is "
+        "right useful: u can be right and large; CRPS tells."
     )

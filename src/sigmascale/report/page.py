@@ -197,9 +197,7 @@ def _within(stages: list[Validation]) -> str:
     rows = [stage.rows for stage in stages]
     if rows[0].is_vector:
         return "Errors are vectors: balls take the place of intervals."
-    shares = [
-        float(each.mean((each.size <= 1.96).astype(float))) for each in rows
-    ]
+    shares = [float(each.mean((each.size <= 1.96).astype(float))) for each in rows]
     words = f"±1.96 u holds {percent(shares[-1])} of the errors"
     if len(shares) > 1:
         words += f" ({percent(shares[0])} before)"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import plots, scores
 from .._support.progress import track
+from ..exceptions import InvalidInputError
 from ..judging import Validation
 
 if TYPE_CHECKING:
@@ -67,8 +68,8 @@ def forest(before: Validation, after: Validation | None) -> Sketch:
     last = after or before
     caption = (
         "The factor by which u should be multiplied, for each question: the worst "
-        f"estimate and the limits of all regions. Within the band, {1 / last.tolerance:.2g} "
-        f"to {last.tolerance:g}, u is right enough."
+        "estimate and the limits of all regions. Within the band, "
+        f"{1 / last.tolerance:.2g} to {last.tolerance:g}, u is right enough."
     )
     size = (5.2, 1.1 + 0.36 * len(last.verdicts))
     return Sketch("", "Verdicts", caption, partial(plots.verdicts, before, after), size)
@@ -92,6 +93,8 @@ def along(before: Validation, after: Validation | None) -> list[Sketch]:
 def at_fault(validation: Validation) -> str:
     """Return the variable along which u is most wrong: pictures open on it."""
     names = [name for name in validation.verdicts if name not in NOT_VARIABLES]
+    if validation.worst is not None and validation.worst.column in names:
+        return validation.worst.column
 
     def how_wrong(name: str) -> tuple[bool, float]:
         verdict = validation.verdicts[name]
@@ -114,7 +117,10 @@ def others(before: Validation, after: Validation | None) -> list[Sketch]:
     found: list[Sketch] = []
 
     def add(title: str, words: str, make: Callable[[Any], Any], paint: Any) -> None:
-        results = [make(each) for each in rows]
+        try:
+            results = [make(each) for each in rows]
+        except InvalidInputError:  # of too few rows, or of errors that are all 0
+            return
         found.append(Sketch("", title, words, partial(_together, results, paint)))
 
     if not before.rows.is_vector:

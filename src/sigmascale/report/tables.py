@@ -40,7 +40,7 @@ def number(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share in per cent, with a space at which no line breaks.
+    r"""Return a share in per cent, with a space at which no line breaks.
 
     >>> percent(0.9512)
     '95.1\xa0%'
@@ -94,5 +94,9 @@ def tail_rows(stages: Sequence[Validation]) -> list[Row]:
         Row("RCE", "(RMV − RMSE) / RMV, with its interval", (*cells("rce"), "0")),
         Row("ZMS", "with its interval", (*cells("zms"), "1")),
         Row("ν", "degrees of freedom of Student's t for z", (*cells("nu"), "above 4")),
-        Row("skewness of z²", "above 0.8, a few rows decide", (*cells("skewness_z2"), "")),
+        Row(
+            "skewness of z²",
+            "above 0.8, a few rows decide",
+            (*cells("skewness_z2"), ""),
+        ),
     ]

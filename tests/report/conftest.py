@@ -1,0 +1,62 @@
+"""Verdicts and reports that several tests look at; each is made once."""
+
+import numpy as np
+import pytest
+
+import sigmascale as ss
+
+NASTY = [
+    "<script>alert(1)</script>",
+    "\"quotes' & <img src=x onerror=alert(2)>",
+    r"🧪 $x$ \frac{a}{b}",
+    "a_name_without_any_space_" * 12,
+    "כתובת בעברית",
+    "{{ 7 * 7 }} {% raw %}",
+    "\x1b[2Jcontrol\u202e",
+]
+
+
+class Case:
+    """Predictions, a recalibrator, verdicts before and after, and the page on them."""
+
+    def __init__(self, p, recalibrator=None, title="Are these uncertainties right?"):
+        self.recalibrator, self.title = recalibrator, title
+        self.before = ss.validate(p)
+        self.after = recalibrator and ss.validate(recalibrator.apply(p))
+        self.page = ss.report.report_html(
+            self.before, self.after, recalibrator=recalibrator, title=title
+        )
+
+
+@pytest.fixture(scope="session")
+def whole():
+    """A report with everything on it."""
+    rng = np.random.default_rng(2)
+    u, mass = rng.lognormal(size=2000), rng.normal(120, 10, 2000)
+    kind = np.where(rng.random(2000) < 0.25, "alloy", "organic")
+    error = rng.normal(scale=np.where(kind == "alloy", 2, 1) * u)
+    value = rng.normal(size=2000)
+    features = {"mass": mass, "kind": kind}
+    p = ss.Predictions(value, u, y_true=value + error, features=features)
+    learned = ss.Recalibrator().fit(p.take(np.arange(2000) % 2 == 0))
+    return Case(p.take(np.arange(2000) % 2 == 1), learned)
+
+
+@pytest.fixture(scope="session")
+def nasty():
+    """A report on columns, labels and a title of all kinds of text."""
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(size=600)
+    features = {name: rng.normal(size=600) for name in NASTY[:-1]}
+    features[NASTY[-1]] = np.array(NASTY, object)[rng.integers(0, len(NASTY), 600)]
+    p = ss.Predictions(error=rng.normal(scale=u), y_std=u, features=features)
+    learned = ss.Recalibrator(ss.RakedScaling()).fit(p)
+    return Case(p, learned, title=" ".join(NASTY))
+
+
+@pytest.fixture(scope="session")
+def small():
+    """A report on a few rows without features."""
+    rng = np.random.default_rng(1)
+    u = rng.lognormal(size=30)
+    return Case(ss.Predictions(error=rng.normal(scale=u), y_std=u))
