@@ -13,7 +13,7 @@ import numpy as np
 from .._support.checks import Floats, Ints
 from ..judging.variables import label_words, range_words
 from ..persistence import floats, index, integers, many, optional, stored, text
-from .ranks import LEAST, N_FACTS, N_SIZES, WEIGHTS, Units, Urns
+from .ranks import N_FACTS, WEIGHTS, Units, Urns
 
 _PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
 _NOTHING = -1e9  # the logarithm of what was bet before the first row
@@ -98,9 +98,8 @@ class Evidence:
     start: Ints
 
     @classmethod
-    def begin(cls, shares: Floats, weights: Any, row: int) -> Evidence:
-        """Return no evidence, for kinds with these shares, from a row on."""
-        stakes = np.log(np.multiply.outer(shares, weights))
+    def begin(cls, stakes: Floats, row: int) -> Evidence:
+        """Return no evidence, with these stakes, from a row on."""
         zeros, sums = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
         start = np.full(stakes.shape, row)
         return cls(0, stakes, zeros + _NOTHING, zeros, zeros, sums, sums, start)
@@ -127,7 +126,7 @@ class Evidence:
         totals = np.cumsum(facts, axis=0)
         there = self.sums + (totals - facts)[at, np.arange(len(at))[:, None]]
         self.lowest = np.where(lower, least, self.lowest)
-        self.start = np.where(lower, units.rows[at], self.start)
+        self.start = np.where(lower, units["row"][at], self.start)
         self.before = np.where(lower[..., None], there, self.before)
         self.growth = self.growth + growth.sum(axis=0)
         self.sums = self.sums + totals[-1][:, None, :]
@@ -157,7 +156,6 @@ class Evidence:
 
 @stored(
     name=optional(text),
-    column=index,
     limits=floats,
     labels=many(text),
     urns=Urns,
@@ -173,8 +171,8 @@ class Watch:
 
     Attributes
     ----------
-    name, column : str or None, int
-        The feature, and its place among those of units; None for all rows.
+    name : str or None
+        The feature; None for all rows, which are one region.
     limits : array of float
         Numbers between the parts of a feature of numbers.
     labels : tuple of str
@@ -182,82 +180,76 @@ class Watch:
     urns : Urns
         What is normal, for each part and size of groups.
     evidence : Evidence
-        For u too small and too large, and biases up and down; for each region, that u
-        is too small there, and then for each that it is too large.
+        For each region that u is too small, then for each that it is too large; of all
+        rows also for a bias up, and down.
     """
 
     name: str | None
-    column: int
     limits: Floats
     labels: tuple[str, ...]
     urns: Urns
     evidence: Evidence
 
     @classmethod
-    def all_rows(cls, units: Units, share: float, enough: int) -> Watch:
-        """Watch all rows, with what these units say is normal."""
-        n_values = units.values.shape[1]
-        shares = _SHARES[: 2 * n_values]  # vectors have no bias to bet on
-        shares = share * shares / shares.sum()
-        row = int(units.ends[-1])
-        evidence = Evidence.begin(shares, WEIGHTS, row)
-        new = cls(None, 0, np.empty(0), (), Urns(enough), evidence)
-        new.urns.learn(units, units.counted)
-        return new
-
-    @classmethod
-    def regions(
-        cls, name: str, column: int, units: Units, share: float
+    def begin(
+        cls, units: Units, share: float, enough: int, name: str | None = None
     ) -> Watch | None:
-        """Watch the regions of a feature, or nothing if it has but one value."""
-        values = units.features[column]
-        limits, labels = np.empty(0), ()
-        if values.dtype.kind == "f":
-            known = values[~np.isnan(values)]
-            tenths = np.quantile(known, np.arange(1, _N_TENTHS) / _N_TENTHS)
-            limits = np.unique(tenths[tenths > known.min()]) if known.size else limits
-        else:
-            found, counts = np.unique(values, return_counts=True)
-            often = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
-            labels = tuple(found[often].tolist())
-        if max(limits.size + 1, len(labels)) < 2:
-            return None
-        n_kinds = 2 * _members(limits, labels).shape[1]
-        shares = np.full(n_kinds, share / n_kinds)
-        evidence = Evidence.begin(shares, (0.5, 0.5), int(units.ends[-1]))
-        new = cls(name, column, limits, labels, Urns(LEAST), evidence)
-        new.urns.learn(units.unsigned, new._kinds(units))
+        """Watch all rows, or the regions of a feature unless it has but one value.
+
+        Parameters
+        ----------
+        units : Units
+            Those that are normal.
+        share : float
+            What is staked on all of it.
+        enough : int
+            Units that say what is normal where these do not.
+        name : str, optional
+            The feature.
+        """
+        limits, labels = _parts_of(None if name is None else units[f"of {name}"])
+        kinds, sizes = _SHARES[: 2 * len(units.ranked)], np.array(WEIGHTS)
+        if name is not None:
+            if max(limits.size + 1, len(labels)) < 2:
+                return None
+            kinds, sizes = np.ones(2 * _members(limits, labels).shape[1]), np.ones(2)
+            units = units.unsigned
+        stakes = share * np.outer(kinds / kinds.sum(), sizes / sizes.sum())
+        evidence = Evidence.begin(np.log(stakes), int(units["end"][-1]))
+        new = cls(name, limits, labels, Urns(enough), evidence)
+        new.urns.learn(units, new._kinds(units))
         return new
 
     def look_at(self, units: Units) -> tuple[Path, Floats]:
         """Return what units pay and the evidence after each; and the ranks of sizes."""
-        if self.name is None:
-            payment = self.urns.pay(units, units.counted)
-            growth = np.log(payment.ratios).reshape(len(units), -1, N_SIZES)
-            facts = np.repeat(payment.facts[:, None], growth.shape[1], axis=1)
-            return self.evidence.follow(growth, facts), payment.places
-        payment = self.urns.pay(units.unsigned, self._kinds(units))
+        parts, kinds = self._parts(units), self._kinds(units)
+        payment = self.urns.pay(units if self.name is None else units.unsigned, kinds)
+        bets: Any = slice(None) if self.name is None else _IN_REGIONS
         # the regions of each unit; what is unknown is in none
         members = np.vstack([self.members, np.zeros((1, self.members.shape[1]))])
-        inside = members[self._parts(units)][:, :, None]
-        small, large = np.split(np.log(payment.ratios[:, None, _IN_REGIONS]), 2, axis=2)
-        growth = np.concatenate([inside * small, inside * large], axis=1)
-        facts = np.tile(inside * payment.facts[:, None], (1, 2, 1))
+        inside = members[parts][:, None, :, None]
+        n, n_sizes = len(units), self.evidence.stakes.shape[1]
+        logs = np.log(payment.ratios[:, bets]).reshape(n, -1, 1, n_sizes)
+        growth = (logs * inside).reshape(n, -1, n_sizes)
+        facts = payment.facts[:, None, None] * inside
+        facts = np.repeat(facts, logs.shape[1], axis=1).reshape(n, -1, N_FACTS)
         return self.evidence.follow(growth, facts), payment.places
 
     def _parts(self, units: Units) -> Ints:
         """Return the part of each unit; one more than there are for what is unknown."""
-        values = units.features[self.column]
-        if not self.labels:
-            parts = np.searchsorted(self.limits, values, side="right")
-            return np.where(np.isnan(values), self.limits.size + 1, parts)
-        place = {label: i for i, label in enumerate(self.labels)}
-        return np.array([place.get(each, len(place)) for each in values.tolist()])
+        if self.name is None:
+            return np.zeros(len(units), dtype=np.int64)
+        values = units[f"of {self.name}"]
+        if self.labels:
+            place = {label: i for i, label in enumerate(self.labels)}
+            return np.array([place.get(each, len(place)) for each in values.tolist()])
+        parts = np.searchsorted(self.limits, values, side="right")
+        return np.where(np.isnan(values), self.limits.size + 1, parts)
 
     def _kinds(self, units: Units) -> Ints:
         """Return a number for each part and size of group; -1 for what is unknown."""
         parts, n_parts = self._parts(units), len(self.members)
-        return np.where(parts < n_parts, parts + n_parts * units.counted, -1)
+        return np.where(parts < n_parts, parts + n_parts * units["counted"], -1)
 
     @property
     def members(self) -> Floats:
@@ -272,6 +264,19 @@ class Watch:
             return label_words(name, self.labels[parts[0]])
         ends = [None, *self.limits.tolist(), None]
         return range_words(name, ends[parts[0]], ends[parts[-1] + 1])
+
+
+def _parts_of(values: Any) -> tuple[Floats, tuple[str, ...]]:
+    """Return limits between tenths of numbers, or the most frequent labels."""
+    if values is not None and values.dtype.kind != "f":
+        found, counts = np.unique(values, return_counts=True)
+        often = np.argsort(-counts, kind="stable")[:_MOST_LABELS]
+        return np.empty(0), tuple(found[often].tolist())
+    known = np.empty(0) if values is None else values[~np.isnan(values)]
+    if not known.size:
+        return known, ()
+    tenths = np.quantile(known, np.arange(1, _N_TENTHS) / _N_TENTHS)
+    return np.unique(tenths[tenths > known.min()]), ()
 
 
 def _members(limits: Floats, labels: tuple[str, ...]) -> Floats:

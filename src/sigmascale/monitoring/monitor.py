@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import pathlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -499,24 +499,25 @@ class Monitor:
                 for name in p.names[1:]
             }
         memory.units = "rows" if p.groups is None else "groups"
-        times, row = np.zeros(len(p)), memory.n_rows
-        memory.times = "none"
+        times: Any = np.zeros(len(p)) if p.time is None else np.sort(p.time)
+        memory.times = "none" if p.time is None else "numbers"
         if p.time is not None:
             p = p.take(np.argsort(p.time, kind="stable"))
-            times = p.time
-            memory.times = "dates" if times.dtype.kind == "M" else "numbers"
-            if memory.times == "dates":
-                times = times.astype("datetime64[us]").astype(np.int64) / 1e6
+        if times.dtype.kind == "M":
+            memory.times = "dates"
+            times = times.astype("datetime64[us]").astype(np.int64) / 1e6
         # each row has its own random number, however rows are divided into batches
-        bits = np.random.PCG64([memory.seed, stream]).advance(row)
+        bits = np.random.PCG64([memory.seed, stream]).advance(memory.n_rows)
+        row = memory.n_rows + np.arange(len(p))
         rows = Units(
-            values=p.size[:, None] if p.is_vector else np.column_stack([p.size, p.z]),
-            ties=np.random.Generator(bits).random(len(p)),
-            counted=np.ones(len(p), dtype=np.int64),
-            rows=row + np.arange(len(p)),
-            ends=row + np.arange(len(p)) + 1,
-            times=times,
-            features=tuple(_feature(p, *each) for each in memory.watched.items()),
+            {
+                "size": p.size,
+                **({} if p.is_vector else {"z": p.z}),
+                "tie": np.random.Generator(bits).random(len(p)),
+                "counted": np.ones(len(p), dtype=np.int64),
+                **{"row": row, "end": row + 1, "time": times},
+                **{f"of {x}": _feature(p, x, how) for x, how in memory.watched.items()},
+            }
         )
         return rows if p.groups is None else _gathered(rows, p.groups)
 
@@ -530,7 +531,7 @@ class Monitor:
                 f"found {len(units)}. Pass more, or none to learn from the first rows."
             )
             raise InvalidInputError(msg, "few-rows")
-        ranks = np.argsort(np.argsort(units.values[:, 0]))
+        ranks = np.argsort(np.argsort(units["size"]))
         self._memory.reference.look_at(ranks / len(units))
         return units
 
@@ -550,20 +551,21 @@ class Monitor:
             np.interp(np.arange(1, n + 1) / (n + 1), table.levels, table.values)
             for n, table in zip(sizes, found.tables, strict=True)
         ]
-        z, zeros = np.concatenate(parts), np.zeros(sum(sizes), dtype=np.int64)
-        values = np.column_stack([np.abs(z), z]) if found.dim is None else z[:, None]
+        z = np.concatenate(parts)
+        zeros = np.zeros(z.size, dtype=np.int64)
         ties = np.random.default_rng([self._memory.seed, 1]).random(z.size)
-        normal = Units(values, ties, zeros + 1, zeros, zeros, zeros.astype(float))
-        self._memory.overall = Watch.all_rows(normal, 1 - _FOR_REGIONS, _FIRST)
+        columns = {"size": np.abs(z), "tie": ties, "counted": zeros + 1, "end": zeros}
+        normal = Units(columns | ({"z": z} if found.dim is None else {}))
+        self._memory.overall = Watch.begin(normal, 1 - _FOR_REGIONS, _FIRST)
 
     def _begin(self, normal: Units) -> None:
         """Learn what is normal, and where the regions of features are."""
         memory, names = self._memory, self._memory.watched or {}
         if memory.overall is None:
             share = 1 - _FOR_REGIONS if names else 1.0
-            memory.overall = Watch.all_rows(normal, share, memory.burn_in)
+            memory.overall = Watch.begin(normal, share, memory.burn_in)
         share = _FOR_REGIONS / max(1, len(names))
-        found = [Watch.regions(x, k, normal, share) for k, x in enumerate(names)]
+        found = [Watch.begin(normal, share, LEAST, name) for name in names]
         memory.regions = tuple(each for each in found if each is not None)
 
     # -- evidence ----------------------------------------------------------------------
@@ -594,7 +596,7 @@ class Monitor:
         logs[:, : overall.shape[1]] = overall
         if len(paths) > 1:
             logs[:, -1] = np.max([path.kinds.max(axis=1) for path in paths[1:]], axis=0)
-        points = np.column_stack([units.ends, units.times, logs / math.log(10)])
+        points = np.column_stack([units["end"], units["time"], logs / math.log(10)])
         n_before = 0 if memory.overall is None else memory.overall.evidence.n_units
         shown = (n_before - np.arange(len(units))[::-1]) % _EVERY == 0
         shown[-1] |= last
@@ -615,13 +617,13 @@ class Monitor:
             kind="region" if watch.name else _KINDS[kind],
             since=int(found.start[at]),
             size=_rounded(facts[2 if biased else 1] / facts[0]),
-            row=int(units.ends[-1]),
+            row=int(units["end"][-1]),
             evidence=self.state.evidence,
             confidence=memory.confidence,
             units=memory.units,
             caution=self._caution,
-            since_time=self._time_of(found.start[at] + 1),
-            time=self._time_of(units.ends[-1]),
+            since_time=self._time_of(int(found.start[at]) + 1),
+            time=self._time_of(int(units["end"][-1])),
             column=watch.name,
             region=watch.words(kind) if watch.name else None,
         )
@@ -686,15 +688,13 @@ def _gathered(rows: Units, groups: Ints) -> Units:
     starts = np.repeat(np.cumsum(total) - total, total)
     place[np.argsort(code, kind="stable")] = np.arange(code.size) - starts
     used = place < counted[code]
-    means = [np.bincount(code[used], x[used]) / counted for x in rows.values.T]
-    ends = rows.rows.min() + np.cumsum(total)
-    return replace(
-        rows.take(first[order]),
-        values=np.column_stack(means),
-        counted=counted,
-        rows=ends - total,
-        ends=ends,
-    )
+    means = {
+        name: np.bincount(code[used], rows[name][used]) / counted
+        for name in rows.ranked
+    }
+    end = int(rows["row"][0]) + np.cumsum(total)
+    others = {"counted": counted, "row": end - total, "end": end}
+    return Units(rows.take(first[order]).columns | means | others)
 
 
 def _counted(total: Ints) -> Ints:

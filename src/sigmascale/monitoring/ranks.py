@@ -16,7 +16,7 @@ with probability a at most. A table for a change that has happened grows fastest
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -43,9 +43,53 @@ LEAST = 20  # rows of a reference, or of a part of it
 
 
 def _column(value: Any) -> Any:
-    """Return a feature from a file: numbers, or labels as text."""
-    labelled = isinstance(value, list) and any(isinstance(x, str) for x in value)
-    return np.array(many(text)(value)) if labelled else floats(value)
+    """Return a column from a file: labels as text, whole numbers, or others."""
+    kinds = {type(each) for each in value} if isinstance(value, list) else set()
+    if str in kinds:
+        return np.array(many(text)(value))
+    return integers(value) if kinds == {int} else floats(value)
+
+
+@stored(columns=by_name(_column))
+@dataclass(frozen=True)
+class Units:
+    """What is ranked: rows, or groups that count as one, in the order they came.
+
+    Attributes
+    ----------
+    columns : dict of str to array of shape (n,)
+        "size", abs(z), and "z", which vectors have not; of a group, the means of both.
+        "tie", random numbers from 0 to 1, which put equal values in order. "counted",
+        how many rows of a group the means are of: groups are ranked among those alike.
+        "row" and "end", rows of the stream before each, and with it. "time", when it
+        came, 0 if that is not known. "of mass", the feature mass: numbers, or text.
+    """
+
+    columns: dict[str, Any]
+
+    def __len__(self) -> int:
+        return int(self["tie"].size)
+
+    def __getitem__(self, name: str) -> Any:
+        return self.columns[name]
+
+    @property
+    def ranked(self) -> list[str]:
+        """The columns that are ranked."""
+        return [name for name in ("size", "z") if name in self.columns]
+
+    def take(self, which: Any) -> Units:
+        """Return some of them."""
+        return Units({name: column[which] for name, column in self.columns.items()})
+
+    def plus(self, later: Units) -> Units:
+        """Return these and later ones."""
+        return Units({x: np.concatenate([self[x], later[x]]) for x in self.columns})
+
+    @property
+    def unsigned(self) -> Units:
+        """The same without the sign."""
+        return Units({x: column for x, column in self.columns.items() if x != "z"})
 
 
 class Payment(NamedTuple):
@@ -68,62 +112,6 @@ class Payment(NamedTuple):
 
 
 @stored(
-    **dict.fromkeys(("values", "ties", "times"), floats),
-    **dict.fromkeys(("counted", "rows", "ends"), integers),
-    features=many(_column),
-)
-@dataclass(frozen=True)
-class Units:
-    """What is ranked: rows, or groups that count as one, in the order they came.
-
-    Attributes
-    ----------
-    values : array of shape (n, 2), or (n, 1) for vectors
-        The size abs(z) and z itself; of a group, the means of both.
-    ties : array of shape (n,)
-        Random numbers from 0 to 1, which put equal values in order.
-    counted : array of int, shape (n,)
-        How many rows of a group the means are of: groups are ranked among those alike.
-    rows, ends : array of int, shape (n,)
-        Rows of the stream before each, and with it.
-    times : array of shape (n,)
-        When each came; 0 if that is not known.
-    features : tuple of arrays of shape (n,)
-        Numbers, or labels as text.
-    """
-
-    values: Floats
-    ties: Floats
-    counted: Ints
-    rows: Ints
-    ends: Ints
-    times: Floats
-    features: tuple[Any, ...] = ()
-
-    def __len__(self) -> int:
-        return self.ties.size
-
-    def take(self, which: Any) -> Units:
-        """Return some of them."""
-        *columns, features = (getattr(self, each.name) for each in fields(self))
-        return Units(*(x[which] for x in columns), tuple(x[which] for x in features))
-
-    def plus(self, later: Units) -> Units:
-        """Return these and later ones."""
-        joined = [
-            np.concatenate([getattr(self, each.name), getattr(later, each.name)])
-            for each in fields(self)[:-1]
-        ]
-        both = zip(self.features, later.features, strict=True)
-        return Units(*joined, tuple(map(np.concatenate, both)))
-
-    @property
-    def unsigned(self) -> Units:
-        """The same without the sign and without features."""
-        return replace(self, values=self.values[:, :1], features=())
-
-
-@stored(
     **dict.fromkeys(("n_first", "n_later"), index),
     **dict.fromkeys(("mean_size", "mean"), number),
     **dict.fromkeys(("limits", "ties", "paid"), floats),
@@ -140,8 +128,8 @@ class Urn:
     positions : array of int, shape (b,)
         How many gaps lie below each limit between bins.
     limits, ties : array of shape (b, 2) or (b, 1)
-        The limits, values of the reference, and where each stands in the random order
-        of values that equal it.
+        The limits, sizes and z of the reference, and where each stands in the random
+        order of values that equal it.
     mean_size, mean : float
         The means of abs(z) and of z.
     n_later : int
@@ -162,22 +150,21 @@ class Urn:
     @classmethod
     def of(cls, units: Units) -> Urn:
         """Return the urn of a reference."""
-        values, ties = units.values, units.ties
-        gaps = len(units) + 1
+        ranked, gaps = [units[name] for name in units.ranked], len(units) + 1
         positions = np.unique(np.rint(_SHARES * gaps).astype(np.int64))
         positions = positions[(positions > 0) & (positions < gaps)]
-        order = [np.lexsort((ties, column))[positions - 1] for column in values.T]
-        size, z = values[:, 0], values[:, -1]
+        order = [np.lexsort((units["tie"], x))[positions - 1] for x in ranked]
+        limits = [x[at] for x, at in zip(ranked, order, strict=True)]
         return cls(
             n_first=len(units),
             positions=positions,
-            limits=np.column_stack([values[at, k] for k, at in enumerate(order)]),
-            ties=np.column_stack([ties[at] for at in order]),
-            mean_size=float(size.mean()) or 1.0,
-            mean=float(z.mean()),
+            limits=np.column_stack(limits),
+            ties=np.column_stack([units["tie"][at] for at in order]),
+            mean_size=float(ranked[0].mean()) or 1.0,
+            mean=float(ranked[-1].mean()),
             n_later=0,
             # the payoffs of the gaps have a mean of 1
-            paid=np.full(2 * N_SIZES * values.shape[1], float(gaps)),
+            paid=np.full(2 * N_SIZES * len(ranked), float(gaps)),
         )
 
     def check(self) -> None:
@@ -193,20 +180,10 @@ class Urn:
             msg = "what is normal must have limits that ascend."
             raise InvalidInputError(msg)
 
-    @property
-    def n_values(self) -> int:
-        """How many values are ranked: 2, or 1 of vectors."""
-        return self.limits.shape[1]
-
-    @cached_property
-    def _edges(self) -> Floats:
-        """The shares of gaps at the ends of bins."""
-        return np.concatenate([[0], self.positions / (self.n_first + 1), [1]])
-
     @cached_property
     def _payoffs(self) -> list[Floats]:
         """By bin of abs(z) for factors and their inverses; by bin of z for biases."""
-        edges = self._edges
+        edges = np.concatenate([[0], self.positions / (self.n_first + 1), [1]])
         factors = np.concatenate([_FACTORS, 1 / _FACTORS])
         moves = np.concatenate([_BIASES, -_BIASES]) * _ASSUMED.std()
         inner = _ASSUMED.ppf((1 + edges) / 2)[:, None] / factors
@@ -216,29 +193,29 @@ class Urn:
         likelier = [np.diff(each, axis=0) / np.diff(edges)[:, None] for each in after]
         return [(1 - _KEPT) * each + _KEPT for each in likelier]
 
-    def _bins(self, units: Units, column: int) -> Ints:
+    def _bins(self, values: Floats, ties: Floats, column: int) -> Ints:
         """Return the bin of each; for one that equals a limit, ties decide."""
-        limits, values = self.limits[:, column], units.values[:, column]
-        low = np.searchsorted(limits, values, side="left")
+        limits = self.limits[:, column]
+        low: Ints = np.searchsorted(limits, values, side="left")
         high = np.searchsorted(limits, values, side="right")
         for row in np.flatnonzero(low < high):
             among = self.ties[low[row] : high[row], column]
-            low[row] += np.searchsorted(among, units.ties[row])
+            low[row] += np.searchsorted(among, ties[row])
         return low
 
     def pay(self, units: Units) -> Payment:
         """Return what further units pay, and remember it."""
-        bins = [self._bins(units, k) for k in range(units.values.shape[1])]
+        ranked = [units[name] for name in units.ranked]
+        bins = [self._bins(x, units["tie"], k) for k, x in enumerate(ranked)]
         tables = zip(self._payoffs, bins, strict=False)
         payoffs = np.hstack([table[at] for table, at in tables])
         paid = self.paid + np.cumsum(payoffs, axis=0)
         seen = self.n_first + 1 + self.n_later + np.arange(len(units))
-        size, z = units.values[:, 0], units.values[:, -1]
-        facts = np.ones(len(units)), size / self.mean_size, z - self.mean
-        self.paid, self.n_later = paid[-1], self.n_later + len(units)
         ratios = payoffs * seen[:, None] / (paid - payoffs)
+        facts = ranked[0] / self.mean_size, ranked[-1] - self.mean
+        self.paid, self.n_later = paid[-1], self.n_later + len(units)
         places = (bins[0] + 0.5) / (self.positions.size + 1)
-        return Payment(ratios, np.column_stack(facts), places)
+        return Payment(ratios, np.column_stack([np.ones(len(units)), *facts]), places)
 
 
 @stored(enough=index, known=by_name(Urn), waiting=by_name(Units))
@@ -274,10 +251,9 @@ class Urns:
 
         A kind below 0 is none.
         """
-        n, n_values = units.values.shape
-        ratios = np.ones((n, 2 * N_SIZES * n_values))
+        n, places = len(units), np.full(len(units), np.nan)
+        ratios = np.ones((n, 2 * N_SIZES * len(units.ranked)))
         facts = np.zeros((n, N_FACTS))
-        places = np.full(n, np.nan)
         for kind in np.unique(kinds[kinds >= 0]).tolist():
             at = np.flatnonzero(kinds == kind)
             if (name := str(kind)) not in self.known:
