@@ -172,12 +172,9 @@ class Predictions:
         _check_names([name for name, *_ in found])
         for name, column, _ in found:
             check_same_length("y_std", u, name, column)
-        codes = None if groups is None else group_codes(groups)
-        when = None if time is None else check_time(time)
-        kept, w = (None, None) if weights is None else effective_weights(weights)
-        for name, column in others.items():
-            if column is not None:
-                check_same_length("y_std", u, name, as_array(column, name))
+        codes = None if groups is None else group_codes(groups, u)
+        when = None if time is None else check_time(time, u)
+        kept, w = (None, None) if weights is None else effective_weights(weights, u)
         rows = Predictions._of(
             columns=(u, *(column for _, column, _ in found)),
             names=("u", *(name for name, *_ in found)),
@@ -716,15 +713,15 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
-    shape = as_array(y_std, "y_std").shape
-    if len(shape) in (2, 3):
+    given = as_array(y_std, "y_std")
+    if (shape := given.shape)[1:]:
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "
             "Pass the root of the mean variance of the components: np.sqrt((y_std**2)."
             "mean(axis=1)), or np.sqrt(np.trace(cov, axis1=1, axis2=2) / d)."
         )
         raise InvalidInputError(msg, "y-std-shape", shape=list(shape))
-    u = check_column(y_std, "y_std")
+    u = check_column(given, "y_std")
     for name, values in others.items():
         check_same_length("y_std", u, name, values)
     if len({values.shape[1:] for values in others.values()}) > 1:

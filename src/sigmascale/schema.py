@@ -9,6 +9,7 @@ where one set of columns fits better than all others; else the error lists the s
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
@@ -54,6 +55,7 @@ _PART_OF = {w: part for part, words in WORDS.items() for w in words.split()}
 # Words that say which model it is of; beside a quantity they tell a prediction.
 _MODELS = {"mace", "gp", "gpr", "nn", "rf", "krr", "svr", "xgb", "gnn", "mlp"}
 _BESIDE = _MODELS | {"y", "ensemble", "posterior", "predictive", "total", "value"}
+_WEAK = {"mean", "mu", "fit", "model"}  # which features are called, too
 # Words by which errors are none: they have no sign, or another unit.
 _SIZES = {"abs", "absolute", "sq", "squared", "mae", "rmse", "rel", "relative"}
 _UNIT = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]")  # as in "u (eV)"
@@ -108,7 +110,7 @@ class Choice:
         """
         if self.options:
             name = _OPTIONS.get(part, part).replace("_", "-")
-            return f"--{name} {value}".strip()
+            return f"--{name} {shlex.quote(value)}" if value else f"--{name}"
         part = _PYTHON.get(part, part)
         return f'{part}="{value}"' if value else f"`{part}`"
 
@@ -414,9 +416,11 @@ def _form(
         else:
             known(item, names, choice.called(part))
     columns = list(dict.fromkeys(name for name, _ in pairs))
-    if len(columns) < 2 or (part == "interval" and len(columns) != 2):
-        least = "two columns" if part == "interval" else "at least two columns"
-        msg = f"{choice.called(part)} must name {least}; found {listed(columns)}."
+    if len(columns) < 2 or (part == "interval" and len(columns) > 2):
+        more = "" if part == "interval" else " or more"
+        msg = (
+            f"{choice.called(part)} must name two columns{more}; found {len(columns)}."
+        )
         raise ColumnError(msg, part, tuple(columns))
     if part == "members":
         return tuple(columns), ()
@@ -514,6 +518,13 @@ def _candidates(names: Iterable[str]) -> dict[str, list[_Candidate]]:
             for several in found.values():
                 several[:] = [x for x in several if x.name != name]
             found["reference"].append(_Candidate(name, words))
+    # mean_temp is a feature, unless there is a temp_std or temp_true
+    stems = {x.stem for x in (*found["reference"], *found["uncertainty"])}
+    found["prediction"] = [
+        x
+        for x in found["prediction"]
+        if x.stem in stems or not x.stem or not _WEAK.intersection(_words(x.name))
+    ]
     # R and V stand together, E and y where no word tells the same
     letters = {x.name.lower(): x for part in found.values() for x in part}
     if not {"r", "v"} <= set(letters):
@@ -550,12 +561,10 @@ def _guessed(
         "uncertainty": found.uncertainty,
     }
     for part, name in named.items():
+        may[part] = [x for x in may[part] if x.name not in named.values()]
         if name:
             stem = () if name in found.made else _read(name)[1]
             may[part] = [_Candidate(name, stem, named=True)]
-    taken = {x.name for part, name in named.items() if name for x in may[part]}
-    for part, several in may.items():
-        may[part] = [x for x in several if named.get(part) or x.name not in taken]
     ways = [("reference", "prediction", "uncertainty"), ("error", "uncertainty")]
     if choice.error:
         ways = ways[1:]
@@ -570,7 +579,7 @@ def _guessed(
             if all(a.fits(b) for a, b in combinations(each, 2))
         ]
         if sets:
-            best = _best(sets, may, choice)
+            best = _best(sets, choice)
             break
     else:
         raise _unclear(may, choice, names)
@@ -586,9 +595,7 @@ def _guessed(
     )
 
 
-def _best(
-    sets: list[dict[str, _Candidate]], may: dict[str, list[_Candidate]], choice: Choice
-) -> dict[str, _Candidate]:
+def _best(sets: list[dict[str, _Candidate]], choice: Choice) -> dict[str, _Candidate]:
     """Return the set whose columns have most stems in common, if there is one."""
 
     def alike(found: dict[str, _Candidate]) -> int:
@@ -615,21 +622,16 @@ def _unclear(
     may: dict[str, list[_Candidate]], choice: Choice, names: Sequence[str]
 ) -> ColumnError:
     """Return the error that no column is plainly what is needed."""
-    lacking = "error"
-    if not may["uncertainty"]:
-        lacking = "uncertainty"
-    elif choice.reference or may["reference"]:
-        lacking = "reference" if not may["reference"] else "prediction"
-    elif choice.prediction or may["prediction"]:
-        lacking = "reference"
-    called = [choice.called(lacking, "COLUMN")]
+    parts = ("uncertainty", "reference", "prediction")
+    lacking = next((part for part in parts if not may[part]), "prediction")
+    if lacking == "reference" and not may["prediction"]:
+        lacking = "error"
+    called = [choice.called(part, "COLUMN") for part in ("error", *parts, "variance")]
+    how = "{} or {} and {}".format(called[0], *called[2:4])
     if lacking == "uncertainty":
-        called.append(choice.called("variance", "COLUMN"))
-    else:
-        both = (choice.called(x, "COLUMN") for x in ("reference", "prediction"))
-        called = [choice.called("error", "COLUMN"), " and ".join(both)]
+        how = f"{called[1]} or {called[4]}"
     msg = (
-        f"No column is plainly the {lacking}. Name it: {' or '.join(called)}. The "
+        f"No column is plainly the {lacking}. Name it: {how}. The "
         f"columns are: {listed(map(quoted, names), 12)}."
     )
     rivals = tuple(x.name for x in may.get(lacking, ()))
@@ -677,23 +679,19 @@ def remembered(
             f"{listed(schema.features) or 'none'}. Name none."
         )
         raise ColumnError(msg, "features")
-    found = replace(schema, groups=choice.groups, weight=choice.weight)
-    found = replace(found, time=choice.time, left_out=(), guessed=())
-    if choice.min_std is not None:
-        found = replace(found, min_std=choice.min_std)
+    found = replace(
+        schema,
+        groups=choice.groups,
+        weight=choice.weight,
+        time=choice.time,
+        min_std=schema.min_std if choice.min_std is None else choice.min_std,
+    )
     if any(getattr(choice, part) for part in _UNCERTAIN):
         u = _with_uncertainty(choice, names)
-        found = replace(
-            found,
-            uncertainty=u.uncertainty,
-            is_variance=u.is_variance,
-            made_of=u.made_of,
-            levels=u.levels,
-        )
-    prediction = choice.prediction or (found.made[0] if found.made_of else None)
-    prediction = prediction or (
-        schema.prediction if schema.prediction in names else None
-    )
+        of_u = ("uncertainty", "is_variance", "made_of", "levels")
+        found = replace(found, **{x: getattr(u, x) for x in of_u})
+    was = schema.prediction if schema.prediction in names else None
+    prediction = choice.prediction or (found.made[0] if found.made_of else was)
     error: tuple[str, ...] = ()
     if errors and choice.error:
         error = (choice.error,)

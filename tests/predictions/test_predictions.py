@@ -304,7 +304,7 @@ def test_bad_numbers_are_refused_with_their_place_and_a_remedy():
         ("groups", Y_STD[:5], r"`y_std` and `groups`.*12 and 5"),
         ("y_true", [], r"`y_true` must have at least 1 row"),
         ("y_std", np.full(N, "2024-01-01", "M8[D]"), r"`y_std`.*dates"),
-        ("y_std", np.ones((N, 2, 2, 2)), r"`y_std` must be one-dim"),
+        ("y_std", np.ones((N, 2, 2, 2)), r"`y_std` must be one number"),
         ("y_pred", np.ones((N, 2, 2)), r"`y_pred` must have one number"),
         ("y_true", [[1.0], [1.0, 2.0]], r"`y_true`.*equal length"),
     ]:

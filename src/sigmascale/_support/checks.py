@@ -130,9 +130,8 @@ def from_series(values: Any) -> Any:
         return series.to_numpy()
     found = series.to_list()
     if kind in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
-        missing = series.is_null().to_list()
-        pairs = zip(found, missing, strict=True)
-        found = [None if is_missing else label_of(value) for value, is_missing in pairs]
+        text = {value: label_of(value) for value in set(found)}
+        found = [text[value] for value in found]
     column = np.empty(len(found), dtype=object)
     column[:] = found
     return column
@@ -256,8 +255,7 @@ def check_numbers(values: Any, name: str) -> Floats:
         raise InvalidInputError(msg)
     refuse_empty(numbers, name)
     if not (numbers.min() > -np.inf and numbers.max() < np.inf):  # as is none of NaN
-        bad = ~np.isfinite(numbers)
-        bad = bad.any(axis=1) if bad.ndim > 1 else bad
+        bad = np.any(~np.isfinite(numbers.reshape(len(numbers), -1)), axis=1)
         remedy = "Drop or repair these rows."
         must = "finite, not NaN or inf"
         refuse_values(bad, numbers, name, must, remedy, NOT_FINITE)

@@ -17,6 +17,7 @@ from .checks import (
     as_column,
     as_floats,
     check_column,
+    check_same_length,
     is_real,
     no_dates,
     refuse_values,
@@ -75,9 +76,10 @@ def _is_missing(value: Any) -> bool:
     return type(value).__name__ in {"NAType", "NaTType"}  # of pandas
 
 
-def group_codes(groups: Any) -> Ints:
+def group_codes(groups: Any, rows: Floats) -> Ints:
     """Return the number of each row's group, from 0 and without gaps."""
     column = as_column(groups, "groups")
+    check_same_length("y_std", rows, "groups", column)
     if column.dtype.kind in "iu":
         return np.unique(column, return_inverse=True)[1]
     found = Categories.of(column)
@@ -90,7 +92,7 @@ def group_codes(groups: Any) -> Ints:
     return found.codes
 
 
-def effective_weights(weights: Any) -> tuple[Ints, Floats | None]:
+def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     """Return which rows have a weight, and their weights; None if all are equal.
 
     The unit is the one in which their sum is the effective number of rows,
@@ -98,6 +100,7 @@ def effective_weights(weights: Any) -> tuple[Ints, Floats | None]:
     there is to learn from.
     """
     w = check_column(weights, "weights")
+    check_same_length("y_std", rows, "weights", w)
     remedy = "Give these rows the weight 0."
     refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
     kept = np.flatnonzero(w)
@@ -116,9 +119,10 @@ def effective_weights(weights: Any) -> tuple[Ints, Floats | None]:
     return kept, w if abs(factor - 1) < 1e-12 else w * factor
 
 
-def check_time(time: Any) -> npt.NDArray[Any]:
+def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
     """Return times as numbers, or as dates in UTC, of one kind and none missing."""
     column = as_column(time, "time")
+    check_same_length("y_std", rows, "time", column)
     if column.dtype.kind in "fiu":
         return check_column(column, "time")
     if column.dtype.kind == "M":

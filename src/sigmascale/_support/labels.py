@@ -52,14 +52,14 @@ class Categories:
         else:
             place: dict[Any, int] = {}  # of each value, in the order of appearance
             rows = values.tolist()
-            try:  # kinds are told apart: True equals 1 otherwise
-                keys = [(type(value), value) for value in rows]
-                codes = [place.setdefault(key, len(place)) for key in keys]
-                given = [value for _, value in place]
+            if len({type(value) for value in rows} - {type(None)}) > 1:
+                rows = [label_of(value) for value in rows]  # True equals 1 otherwise
+            try:
+                codes = [place.setdefault(value, len(place)) for value in rows]
             except TypeError:  # what cannot be looked up, such as a list
                 place.clear()
                 codes = [place.setdefault(str(value), len(place)) for value in rows]
-                given = list(place)
+            given = list(place)
             found = np.array(codes, dtype=np.int64)
         named = [label_of(value) for value in given]
         labels = in_label_order(dict.fromkeys(named))

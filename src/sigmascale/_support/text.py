@@ -33,7 +33,7 @@ def quoted(value: Any) -> str:
     """
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, (str, bytes)) and len(value) > 2 * LONGEST:
+    if isinstance(value, str) and len(value) > 2 * LONGEST:
         value = value[:LONGEST] + value[-LONGEST:]  # what lies between is cut anyway
     try:
         return shorten(repr(value))
