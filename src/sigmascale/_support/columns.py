@@ -106,8 +106,8 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     kept = np.flatnonzero(w)
     if not kept.size:
         msg = (
-            f"`weights` must have a positive value; all {w.size} are 0. Leave them out "
-            "to weigh all rows alike."
+            f"`weights` must have a positive value; all {w.size} are zero. Leave them "
+            "out to weigh all rows alike."
         )
         raise InvalidInputError(msg)
     w = w[kept]
