@@ -594,17 +594,25 @@ class Distributions:
         """Return the probability integral transform of truths: uniform, if all is well.
 
         Where a value has a probability of its own, as errors of exactly 0 or truths at
-        a bound have, it is the middle of the step.
+        a bound have, it is the middle of the step. Of vectors it is the probability of
+        the ball that reaches the truth.
 
         Parameters
         ----------
-        y : array-like of shape (n,)
+        y : array-like of shape (n,) or (n, d)
             The truth of each row.
 
         Returns
         -------
         array of shape (n,)
         """
+        if self.z.dim is not None:
+            r = self._distance(y) / self.scale
+            if not self.z.tables:
+                return np.asarray(special.gammainc(self.z.dim / 2, r**2 / 2))
+            r = r / np.sqrt(self.z.dim)
+            both = self._by_table("cdf", r) + self._by_table("below", r)
+            return np.asarray(both / 2)
         values = self._values(y, "pit", "contains")
         return np.asarray((self._cdf(values, "cdf") + self._cdf(values, "below")) / 2)
 
