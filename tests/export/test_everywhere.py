@@ -1,18 +1,24 @@
 """What was learned says the same in files, ONNX Runtime, arrays and lazy frames."""
 
+import sys
 from functools import cache
 
 import narwhals as nw
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import sigmascale as ss
 from sigmascale.additive import Additive, Axis, Table
+from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import SCALINGS, Learned
 
-# Dask's own use of pandas
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The inplace keyword:DeprecationWarning",  # Dask's own use of pandas
+    # new rows have labels of their own
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",
+)
 
 LEVELS, COVERAGE = (0.05, 0.5, 0.95), 0.8
 FEATURES = ["mass", "shells", "phase"]
@@ -121,7 +127,6 @@ def assert_same(found, wanted):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
 def test_a_file_says_the_same_to_the_last_bit(name, tmp_path):
     r = fitted(name)
     if name == "one's own":  # which another process may not have
@@ -135,7 +140,6 @@ def test_a_file_says_the_same_to_the_last_bit(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
 def test_onnx_runtime_says_the_same(name, tmp_path):
     ort = pytest.importorskip("onnxruntime")
     pytest.importorskip("ndonnx")
@@ -173,7 +177,6 @@ def lazy_of(engine, table):
 
 @pytest.mark.parametrize("engine", ["polars", "duckdb", "dask"])
 @pytest.mark.parametrize("name", KINDS)
-@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.UnseenCategoryWarning")
 def test_lazy_frames_say_the_same(name, engine):
     r, numbered = fitted(name), new().with_row_index("row")
     lazy = ss.frames.apply(
@@ -189,20 +192,48 @@ def test_lazy_frames_say_the_same(name, engine):
     assert_same(found.select(found.columns[numbered.width :]).to_dict(), expected(r))
 
 
-@pytest.mark.parametrize("name", ["temperature", "linear", "isotonic", "binwise"])
-def test_tensors_keep_gradients_and_say_the_same(name):
-    torch = pytest.importorskip("torch")
-    r = fitted(name)
-    columns = rows_of(new()).columns
-    X = np.column_stack([columns[0], columns[1], columns[2], columns[3]])
-    wanted = r.predict(rows_of(new()))
-    given = torch.tensor(X, requires_grad=True)
-    found = r.predict(given)
-    np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-10)
-    found.sum().backward()
-    step = X + np.array([1e-6, 0, 0, 0])
-    slope = (np.asarray(r.predict(step)) - wanted) / 1e-6
-    steady = np.abs(slope) < 50 * np.median(np.abs(slope))  # no edge in between
-    np.testing.assert_allclose(
-        given.grad[:, 0].numpy()[steady], slope[steady], rtol=1e-3, atol=1e-6
-    )
+def test_an_export_has_the_inputs_that_it_needs_and_no_others(tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("ndonnx")
+    path = tmp_path / "r.onnx"
+    for name, options, wanted in (
+        ("temperature", {}, {"u"}),
+        ("bins of ties", {}, {"u", "shells"}),
+        ("labels", {"quantiles": [0.5]}, {"u", "phase", "y_pred"}),
+        ("raked", {}, {"u", "mass", "shells", "phase", "y_pred"}),  # it has a bias
+    ):
+        ss.export.to_onnx(fitted(name), path, **options)
+        found = ort.InferenceSession(path).get_inputs()
+        assert {each.name for each in found} == wanted
+        assert {each.type for each in found} <= {"tensor(double)", "tensor(string)"}
+    assert [file.name for file in tmp_path.iterdir()] == ["r.onnx"]
+
+
+def test_vectors_are_exported_with_a_radius(tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    pytest.importorskip("ndonnx")
+    rng = np.random.default_rng(0)
+    u = rng.lognormal(0, 0.5, 900)
+    error = rng.standard_t(4, size=(900, 3)) * u[:, None] ** 1.2
+    x = rng.normal(size=900)
+    p = ss.Predictions(np.zeros((900, 3)), u, error=error, features={"x": x})
+    for distribution in ("empirical", "normal"):
+        r = ss.Recalibrator(ss.RakedScaling(), distribution=distribution).fit(p)
+        ss.export.to_onnx(r, tmp_path / "r.onnx", interval=0.9)
+        session = ort.InferenceSession(tmp_path / "r.onnx")
+        _, radius = session.run(None, {"u": u, "x": x})
+        wanted = r.apply(p).distributions.radius(0.9)
+        np.testing.assert_allclose(radius, wanted, rtol=1e-10)
+        with pytest.raises(InvalidInputError, match="interval"):
+            ss.export.to_onnx(r, tmp_path / "r.onnx", quantiles=[0.5])
+
+
+def test_what_cannot_be_exported_is_refused(tmp_path, monkeypatch):
+    with pytest.raises(NotFittedError):
+        ss.export.to_onnx(ss.Recalibrator(), tmp_path / "r.onnx")
+    with pytest.raises(InvalidInputError, match="levels"):
+        ss.export.to_onnx(fitted("linear"), tmp_path / "r.onnx", quantiles=[1.5])
+    monkeypatch.setitem(sys.modules, "ndonnx", None)
+    with pytest.raises(ImportError, match="pip install ndonnx"):
+        ss.export.to_onnx(fitted("linear"), tmp_path / "r.onnx")
+    assert not list(tmp_path.iterdir())
