@@ -12,7 +12,7 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from ..judging.variables import label_words, range_words
-from ..persistence import floats, index, integers, many, optional, stored, text
+from ..persistence import floats, index, integers, many, optional, refuse, stored, text
 from .ranks import N_FACTS, WEIGHTS, Units, Urns
 
 _PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
@@ -103,6 +103,14 @@ class Evidence:
         zeros, sums = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
         start = np.full(stakes.shape, row)
         return cls(0, stakes, zeros + _NOTHING, zeros, zeros, sums, sums, start)
+
+    def check(self) -> None:
+        """Refuse arrays that do not fit together."""
+        alike = (self.started, self.growth, self.lowest, self.start)
+        sums = {self.sums.shape, self.before.shape}
+        shape = self.stakes.shape
+        if {x.shape for x in alike} != {shape} or sums != {(*shape, N_FACTS)}:
+            refuse("evidence must have numbers for each kind and size of change.")
 
     def follow(self, growth: Floats, facts: Floats) -> Path:
         """Return the evidence after each unit; nothing is changed."""
@@ -219,6 +227,15 @@ class Watch:
         new = cls(name, limits, labels, Urns(enough), evidence)
         new.urns.learn(units, new._kinds(units))
         return new
+
+    def check(self) -> None:
+        """Refuse limits that do not ascend, and evidence of other regions."""
+        n_kinds = (2, 4) if self.name is None else (2 * self.members.shape[1],)
+        if (
+            len(self.evidence.stakes) not in n_kinds
+            or (np.diff(self.limits) <= 0).any()
+        ):
+            refuse("there must be evidence for each region, and limits that ascend.")
 
     def look_at(self, units: Units) -> tuple[Path, Floats]:
         """Return what units pay and the evidence after each; and the ranks of sizes."""

@@ -386,7 +386,7 @@ class Monitor:
     >>> monitor.update(p.take(np.arange(1000, 4000))).alarm
     >>> alarm = monitor.update(p.take(np.arange(4000, 7000))).alarm
     >>> alarm.kind, alarm.since, round(alarm.size, 1)
-    ('too small', 3000, 1.5)
+    ('too small', 2999, 1.4)
     """
 
     def __init__(
@@ -473,6 +473,10 @@ class Monitor:
         self
         """
         memory, units = self._memory, self._units(p)
+        known = memory.overall is not None and len(memory.overall.evidence.stakes) // 2
+        if len(units.ranked) != (known or len((memory.first or units).ranked)):
+            msg = "All batches must be vectors, or none, as what is normal is."
+            raise InvalidInputError(msg, "vectors")
         memory.n_rows += len(p)
         if memory.regions is None and memory.alarm is None:
             first = units.take([]) if memory.first is None else memory.first

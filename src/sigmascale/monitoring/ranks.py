@@ -24,8 +24,17 @@ import numpy as np
 from scipy import stats
 
 from .._support.checks import Floats, Ints
-from ..exceptions import InvalidInputError
-from ..persistence import by_name, floats, index, integers, many, number, stored, text
+from ..persistence import (
+    by_name,
+    floats,
+    index,
+    integers,
+    many,
+    number,
+    refuse,
+    stored,
+    text,
+)
 
 # Shares of the reference below the limits of bins, finer in the tails.
 _TAILS = np.array([1 / 128, 1 / 64])
@@ -170,15 +179,11 @@ class Urn:
     def check(self) -> None:
         """Refuse limits that do not ascend, and numbers that no reference gives."""
         gaps = np.diff([0, *self.positions, self.n_first + 1])
-        steps = np.diff(self.limits, axis=0)
-        least = min(self.paid.min(), self.mean_size, gaps.min())
-        if (
-            least <= 0
-            or steps.min(initial=0) < 0
-            or self.limits.shape != self.ties.shape
-        ):
-            msg = "what is normal must have limits that ascend."
-            raise InvalidInputError(msg)
+        ascends = gaps.min() > 0 <= np.diff(self.limits, axis=0).min(initial=0)
+        shape = (self.positions.size, self.paid.size // (2 * N_SIZES))
+        fits = self.limits.shape == self.ties.shape == shape
+        if not (ascends and fits and min(self.paid.min(), self.mean_size) > 0):
+            refuse("what is normal must have limits that ascend.")
 
     @cached_property
     def _payoffs(self) -> list[Floats]:
