@@ -476,6 +476,11 @@ class Predictions:
             categories=tuple(self.categories[i] for i in positions),
         )
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Restore what was copied or sent to another process, as read-only as before."""
+        fields = {name: state[name] for name in self._FIELDS}
+        self.__dict__.update(vars(self._of(**fields)))
+
     def __setattr__(self, name: str, value: Any) -> None:
         """Refuse changes: what was judged must stay what it was."""
         msg = f"Predictions never change; `{name}` cannot be set. Make new ones."
@@ -509,9 +514,13 @@ class Predictions:
         values = self.y_pred if self.error is None else self.error
         return 1 if values is None or values.ndim == 1 else values.shape[1]
 
-    @cached_property
+    @property
     def features(self) -> dict[str, npt.NDArray[Any]]:
         """The features by name: numbers, or labels as text and None."""
+        return dict(self._features)
+
+    @cached_property
+    def _features(self) -> dict[str, npt.NDArray[Any]]:
         return {
             name: column if labels is None else _read_only(self.labels(name).values())
             for name, column, labels in zip(
@@ -690,13 +699,12 @@ def check_predictions(
         raise InvalidInputError(_NO_SIGN, "vectors")
     if complete:
         with rows_at(p.places):
-            for name, column in zip(p.names[1:], p.columns[1:], strict=True):
-                if column.dtype.kind == "f":
-                    large = np.abs(check_column(column, name)) > LARGEST_JUDGED
-                    must = f"at most {LARGEST_JUDGED:g} in size"
-                    refuse_values(
-                        large, column, name, must, "Choose another unit.", "too-large"
-                    )
+            for name, x in zip(p.names[1:], p.columns[1:], strict=True):
+                if x.dtype.kind == "f":
+                    must = f"known everywhere, and at most {LARGEST_JUDGED:g} in size"
+                    remedy = "Drop these rows, or leave this feature out."
+                    bad = ~(np.abs(x) <= LARGEST_JUDGED)
+                    refuse_values(bad, x, name, must, remedy, "missing-values")
     return p
 
 

@@ -103,6 +103,9 @@ def test_nothing_changes_behind_their_back():
         p.error = y_true
     for again in (copy.deepcopy(p), pickle.loads(pickle.dumps(p))):
         same(again, p)
+        assert not again.error.flags.writeable
+    p.features["x"] = None
+    assert p.features["x"] is not None
 
 
 def test_errors_follow_predictions_that_are_changed():

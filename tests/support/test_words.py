@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from sigmascale._support import progress
-from sigmascale._support.labels import Categories, are_ordered_labels, label_of
-from sigmascale._support.notices import noted, quiet, row_number, rows_at, warn
+from sigmascale._support.labels import Categories, label_of
+from sigmascale._support.notices import quiet, row_number, rows_at, warn
 from sigmascale._support.render import WIDTH, Result, text_table
 from sigmascale._support.text import listed, quoted, visible
 
@@ -76,9 +76,6 @@ def test_labels_are_text_in_one_order():
     ]
     found = Categories.of(np.array(["b", "10", None, "9", "-3", "01"], dtype=object))
     assert found.labels == ("-3", "9", "10", "01", "b", None)
-    assert are_ordered_labels(found.labels)
-    assert not are_ordered_labels(("10", "9"))
-    assert not are_ordered_labels(("a", "a"))
     few = found[np.array([0, 1])].compact()
     assert few.labels == ("10", "b")
     assert few.values().tolist() == ["b", "10"]
@@ -101,15 +98,6 @@ def test_a_quiet_thread_leaves_the_others_their_warnings():
     heard.set()
     thread.join()
     assert [str(each.message) for each in told] == ["this one"]
-
-
-def test_notes_are_taken_in_their_own_thread_only():
-    with noted() as notes, quiet():
-        thread = threading.Thread(target=lambda: quiet().__enter__())
-        thread.start()
-        thread.join()
-        warn("here", UserWarning)
-    assert [str(note) for note in notes] == ["here"]
 
 
 def test_rows_are_counted_as_the_user_counts_them():

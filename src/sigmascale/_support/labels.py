@@ -9,7 +9,6 @@ text; what is missing comes last.
 from __future__ import annotations
 
 import datetime
-import itertools
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -120,12 +119,6 @@ def _order(label: Label) -> tuple[Any, ...]:
     if label is None:
         return (2,)
     return (0, int(label), label) if _WHOLE.fullmatch(label) else (1, 0, label)
-
-
-def are_ordered_labels(labels: tuple[Label, ...]) -> bool:
-    """Return whether labels are distinct and in order, as a file should have them."""
-    keys = [_order(label) for label in labels]
-    return all(a < b for a, b in itertools.pairwise(keys))
 
 
 def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Warnings and row numbers: one way to give them, to keep quiet, and to take notes.
+"""Warnings and row numbers: one way to give them, and to keep quiet about them.
 
 `warnings.catch_warnings` changes the filters of the whole process. Threads that use it
 at the same time restore each other's filters, and may leave all warnings switched off.
@@ -16,15 +16,11 @@ from typing import Any
 import numpy as np
 
 _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
-_notes: ContextVar[list[Warning] | None] = ContextVar("notes", default=None)
 _place: ContextVar[Callable[[Any], int]] = ContextVar("place", default=int)
 
 
 def warn(message: str, category: type[Warning], stacklevel: int = 1) -> None:
     """Warn as `warnings.warn` does, unless this thread is to keep quiet."""
-    notes = _notes.get()
-    if notes is not None:
-        notes.append(category(message))
     if not _is_quiet.get():
         warnings.warn(message, category, stacklevel=stacklevel + 1)
 
@@ -42,23 +38,6 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         _is_quiet.reset(token)
-
-
-@contextmanager
-def noted() -> Iterator[list[Warning]]:
-    """Give a list of what this library warns of, which it does all the same.
-
-    >>> with quiet(), noted() as notes:
-    ...     warn("this is read", UserWarning)
-    >>> notes
-    [UserWarning('this is read')]
-    """
-    notes: list[Warning] = []
-    token = _notes.set(notes)
-    try:
-        yield notes
-    finally:
-        _notes.reset(token)
 
 
 def row_number(row: Any) -> int:
