@@ -190,21 +190,6 @@ def test_fractions_of_valid_bins_agree_within_the_spread_of_seeds(golden, rows):
         assert np.mean(deviations) <= mean
 
 
-@pytest.mark.slow
-def test_bca_fractions_of_valid_bins_have_the_same_mean_over_seeds(golden, rows):
-    for name, row in (
-        ("test_unscaled", "test_unscaled"),
-        ("test_iso", "test_isotonic"),
-        ("test_u40", "u_NLL_40_test"),
-    ):
-        expected = golden["valid_fractions_over_20_seeds"][name]
-        found = [local_by_variable(rows[row], seed=seed) for seed in range(10)]
-        for x in VARIABLES:
-            margin = 4 * expected["sd"][x] * np.sqrt(1 / 10 + 1 / 20)
-            mean = np.mean([each[x].fraction_valid for each in found])
-            assert mean == pytest.approx(expected["mean"][x], abs=margin)
-
-
 def test_local_zms_matches_in_every_bin_and_its_bca_limits_but_for_their_noise(
     golden, rows
 ):
@@ -258,15 +243,3 @@ def test_scores_stay_within_the_spread_that_the_order_of_ties_gives(golden, rows
             for x in VARIABLES:
                 low, high = (expected[end][f"S{x}"] for end in ("min", "max"))
                 assert low - 1e-9 <= card.s[x] <= high + 1e-9
-
-
-def test_a_scan_of_bin_numbers_matches_the_published_code(golden, sets):
-    scan = ss.scores.scan_bins(
-        sets["train"], sets["test"], n_bins=(20, 40, 80), score_bins=100, n_draws=2
-    )
-    for i, n in enumerate((20, 40, 80)):
-        expected = golden["rows"][f"u_NLL_{n}_test"]
-        found = {name: scan.scores[ours][i] for name, ours in SCORES.items()}
-        found["NLL"] -= NLL_TRUNCATION
-        wanted = {name: expected[name] for name in SCORES}
-        assert found == pytest.approx(wanted, rel=0, abs=1e-10)

@@ -67,15 +67,6 @@ def test_the_shuffle_of_equal_rows_is_the_same_today_and_ever_after():
     assert abs(np.corrcoef(many, np.arange(4000))[0, 1]) < 0.05
 
 
-def test_rows_without_errors_are_cut_as_those_with_errors():
-    u = np.random.default_rng(0).permutation(np.arange(1.0, 41))
-    without, with_errors = (
-        cut(p, 4)["u"]
-        for p in (ss.Predictions(y_std=u), ss.Predictions(y_std=u, error=u))
-    )
-    np.testing.assert_array_equal(without.order, with_errors.order)
-
-
 def test_labels_have_their_rows_whatever_number_of_bins_is_asked_for():
     label = np.array(["b", "a", "b", None, "a", "b"], dtype=object)
     p = ss.Predictions(y_std=np.ones(6), error=np.ones(6), features={"label": label})

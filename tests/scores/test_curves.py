@@ -5,7 +5,6 @@ import pytest
 from scipy import special, stats
 
 import sigmascale as ss
-from sigmascale.exceptions import InvalidInputError
 
 scores = ss.scores
 
@@ -106,18 +105,6 @@ def test_truths_below_the_prediction_are_on_the_left_of_a_histogram_of_mean_1():
     assert found.edges[[0, -1]].tolist() == [0, 1]
 
 
-def test_curves_and_histograms_are_those_of_the_distributions_that_rows_have():
-    p = make(500)
-    q = p.changed(distributions=ss.Distributions(np.ones(500), 2 * p.y_std))
-    same = ss.Predictions(y_std=2 * p.y_std, error=p.error - 1)
-    np.testing.assert_allclose(
-        scores.calibration_curve(q).observed, scores.calibration_curve(same).observed
-    )
-    np.testing.assert_allclose(
-        scores.pit_histogram(q).density, scores.pit_histogram(same).density
-    )
-
-
 def test_curves_of_vectors_count_balls():
     rng = np.random.default_rng(0)
     u = rng.lognormal(size=2000)
@@ -163,19 +150,6 @@ def test_what_is_attainable_is_what_calibrated_sets_attain():
     assert wrong.ence > 5 * wrong.attainable_ence
 
 
-def test_intervals_of_a_diagram_count_groups_and_weights():
-    p = make(500)
-    rows = np.repeat(np.arange(500), 4)
-    alone = scores.reliability_diagram(p, n_bins=4)
-    copies = p.take(rows)
-    together = scores.reliability_diagram(copies.changed(groups=rows), n_bins=4)
-    apart = scores.reliability_diagram(copies, n_bins=4)
-    np.testing.assert_allclose(together.rmse, alone.rmse)
-    width = [np.mean(each.high - each.low) for each in (alone, together, apart)]
-    assert width[1] == pytest.approx(width[0], rel=0.1)
-    assert width[2] == pytest.approx(width[0] / 2, rel=0.1)
-
-
 # --- confidence curve -----------------------------------------------------------------
 
 
@@ -213,52 +187,4 @@ def test_the_reference_is_the_error_that_right_uncertainties_promise():
     np.testing.assert_allclose(twice.reference, 2 * curve.reference)
 
 
-def test_whole_weights_prune_like_repeats_of_rows():
-    p, w = make(100), np.random.default_rng(0).integers(1, 4, 100)
-    weighted = scores.confidence_curve(make(100, weights=w), n_points=5, n_draws=1)
-    repeated = scores.confidence_curve(
-        p.take(np.repeat(np.arange(100), w)), n_points=5, n_draws=1
-    )
-    np.testing.assert_allclose(weighted.error[:3], repeated.error[:3], rtol=1e-9)
-
-
-def test_ties_of_u_are_told_apart_in_the_same_way_whatever_the_order_of_rows():
-    p = ss.Predictions(y_std=np.repeat([1.0, 2.0], 50), error=np.arange(100.0) % 17)
-    order = np.random.default_rng(0).permutation(100)
-    one, two = (scores.confidence_curve(each, n_draws=1) for each in (p, p.take(order)))
-    np.testing.assert_array_equal(one.error, two.error)
-
-
 # --- all of them ----------------------------------------------------------------------
-
-
-def test_results_print_and_become_plain_values():
-    p = make(300)
-    for result, columns in (
-        (scores.calibration_curve(p, n_levels=5), 3),
-        (scores.pit_histogram(p, n_bins=5), 3),
-        (scores.reliability_diagram(p, n_bins=5), 4),
-        (scores.confidence_curve(p, n_points=5, n_draws=3), 4),
-    ):
-        assert len(str(result).splitlines()) == 2 + 5
-        assert result._repr_html_().count("<th>") == columns
-        assert repr(result) == str(result)
-        plain = result.to_dict()
-        assert all(not isinstance(value, np.ndarray) for value in plain.values())
-
-
-def test_wrong_arguments_are_refused_by_name():
-    p = make(50)
-    for function, arguments in (
-        (scores.calibration_curve, {"n_levels": 1}),
-        (scores.calibration_curve, {"kind": "both"}),
-        (scores.calibration_curve, {"confidence": 2}),
-        (scores.pit_histogram, {"n_bins": 0}),
-        (scores.reliability_diagram, {"n_bins": -1}),
-        (scores.confidence_curve, {"statistic": "median"}),
-        (scores.confidence_curve, {"n_points": 0}),
-        (scores.confidence_curve, {"n_draws": None}),
-    ):
-        (name,) = arguments
-        with pytest.raises(InvalidInputError, match=name):
-            function(p, **arguments)
