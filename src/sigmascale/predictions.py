@@ -477,7 +477,7 @@ class Predictions:
         )
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore what was copied or sent to another process, as read-only as before."""
+        """Restore what was copied or sent elsewhere, as read-only as it was."""
         fields = {name: state[name] for name in self._FIELDS}
         self.__dict__.update(vars(self._of(**fields)))
 

@@ -44,20 +44,29 @@ from .predictions import Predictions
 WORDS = {
     "variance": "var variance variances sigma2 std2 s2",
     "uncertainty": "u ue uq unc uncert uncertainty uncertainties sigma std stdev "
-    "stddev sd stderr se",
+    "stddev sd stderr se sem",
     "error": "e err error errors residual residuals resid",
-    "prediction": "v pred preds prediction predictions predicted hat model calc ml fit "
-    "fitted sim simulated forecast fcst fc estimate estimated mean mu",
+    "prediction": "v pred preds prediction predictions predicted hat model calc "
+    "calculated ml fit fitted sim simulated forecast fcst fc estimate estimated mean mu",
     "reference": "r y true truth ref reference target actual obs observed observation "
     "exp expt experiment experimental dft measured measurement gt",
 }
 _PART_OF = {w: part for part, words in WORDS.items() for w in words.split()}
 # Words that say which model it is of; beside a quantity they tell a prediction.
 _MODELS = {"mace", "gp", "gpr", "nn", "rf", "krr", "svr", "xgb", "gnn", "mlp"}
-_BESIDE = _MODELS | {"y", "ensemble", "posterior", "predictive", "total", "value"}
+_BESIDE = _MODELS | {
+    "y",
+    "ens",
+    "ensemble",
+    "posterior",
+    "predictive",
+    "total",
+    "value",
+}
 _WEAK = {"mean", "mu", "fit", "model"}  # which features are called, too
-# Words by which errors are none: they have no sign, or another unit.
-_SIZES = {"abs", "absolute", "sq", "squared", "mae", "rmse", "rel", "relative"}
+# Words by which a name tells no part: sizes, other units, numbers of things.
+_NO_PART = {"abs", "absolute", "sq", "squared", "mae", "rmse", "rel", "relative"}
+_NO_PART |= {"id", "idx", "index", "no", "number", "date", "time", "name"}
 _UNIT = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]")  # as in "u (eV)"
 _JOINED = re.compile(r"\by_?(hat|pred|true|std|var|mean|obs)\b")
 _DEVIATION = re.compile(r"(standard|std)[\W_]*(deviations?|dev|errors?|err)\b")
@@ -495,7 +504,8 @@ def _read(name: str) -> tuple[str, tuple[str, ...]]:
     # a letter beside other words is a quantity, unless it is that of u_E
     telling = [w for w in words if w in _PART_OF and (len(w) > 1 or w == "u")]
     stem = tuple(w for w in words if w not in telling and w not in _BESIDE)
-    if _SIZES.intersection(words) or not (telling or _MODELS.intersection(words)):
+    tells = telling or _MODELS.intersection(words)
+    if not tells or _NO_PART.intersection(words) or stem in (("log",), ("ln",)):
         return "", tuple(words)
     told = {_PART_OF[w] for w in telling} or {"prediction"}
     return next(part for part in WORDS if part in told), stem
@@ -531,7 +541,7 @@ def _candidates(names: Iterable[str]) -> dict[str, list[_Candidate]]:
         letters = {k: x for k, x in letters.items() if k not in "rv"}
     for part, several in found.items():
         if part in ("error", "reference", "prediction"):
-            long = [x for x in several if len(_words(x.name)[0]) > 1 or x.stem]
+            long = [x for x in several if len("".join(_words(x.name))) > 1]
             several[:] = long or [x for x in several if x.name.lower() in letters]
     if found["prediction"]:
         found["error"] = [x for x in found["error"] if _words(x.name) != ["e"]]

@@ -50,6 +50,32 @@ dft,ml,ml_std | dft,ml,ml_std
 HOMO_DFT,HOMO_ML,HOMO_uncertainty | HOMO_DFT,HOMO_ML,HOMO_uncertainty
 u,v,wind,wind_pred,wind_std | wind,wind_pred,wind_std
 E,u,u_recalibrated | E,u
+t2m_obs,t2m_ens_mean,t2m_ens_std | t2m_obs,t2m_ens_mean,t2m_ens_std
+y_test,y_mean,y_std | y_test,y_mean,y_std
+Y,mean,variance | Y,mean,variance
+Y_true,Y_pred_mean,Y_pred_var | Y_true,Y_pred_mean,Y_pred_var
+energy_REF,energy_MACE,energy_var_MACE | energy_REF,energy_MACE,energy_var_MACE
+obs,ens_mean,ens_std | obs,ens_mean,ens_std
+pChEMBL,pred_pChEMBL,pred_std | pChEMBL,pred_pChEMBL,pred_std
+predictions,predictions_std,y | y,predictions,predictions_std
+band_gap,band_gap_pred,band_gap_pred_std | band_gap,band_gap_pred,band_gap_pred_std
+true_value,pred_value,pred_uncertainty | true_value,pred_value,pred_uncertainty
+Actual (MPa),Predicted (MPa),Std (MPa) | Actual (MPa),Predicted (MPa),Std (MPa)
+gt,pred,unc | gt,pred,unc
+obs_temp,model_temp,model_std | obs_temp,model_temp,model_std
+fold,true,oof_pred,oof_std | true,oof_pred,oof_std
+sigma_x,sigma_y,y_true,y_pred | y_true,y_pred,sigma_y
+exp_dG,calc_dG,sem | exp_dG,calc_dG,sem
+E_ads_dft,E_ads_ml,E_ads_ml_unc | E_ads_dft,E_ads_ml,E_ads_ml_unc
+prediction error,predicted std | prediction error,predicted std
+Q_obs,Q_sim,Q_std | Q_obs,Q_sim,Q_std
+dipole,dipole_nn,dipole_nn_std | dipole,dipole_nn,dipole_nn_std
+Ground Truth,Prediction,Uncertainty | Ground Truth,Prediction,Uncertainty
+logP_exp,logP_calc,logP_std | logP_exp,logP_calc,logP_std
+Experimental,Calculated,Uncertainty | Experimental,Calculated,Uncertainty
+reference_value,ml_value,ml_uncertainty | reference_value,ml_value,ml_uncertainty
+error (kcal/mol),u (kcal/mol) | error (kcal/mol),u (kcal/mol)
+Err,Sigma,Mass | Err,Sigma
 """
 ASKED = """
 energy_ref,energy_pred,energy_std,force_ref,force_pred,force_std | reference
@@ -62,6 +88,23 @@ energy_ref,force_pred,energy_std | prediction
 dG_exp,dG_calc,dG_err | uncertainty
 u,v,T | error
 mass,charge | uncertainty
+"""
+
+ALSO_ASKED = """
+DV,PRED,IPRED,RES,WRES
+label,pred_mean,pred_logvar
+y,mu,log_sigma
+E_DFT,E_GAP,E_GAP_std
+target,pred_0,pred_1,pred_2,std
+u10,v10,t2m,t2m_fc,t2m_err
+value,estimate,se
+x,y,yerr
+V,E
+y_true,y_pred,error_bar
+target_id,pred,std
+y,mean_temp,std
+true,pred,std,true_b,pred_b,std_b
+y_true_1,y_pred_1,y_std_1,y_true_2,y_pred_2,y_std_2
 """
 
 
@@ -86,6 +129,9 @@ def test_names_that_do_not_tell_are_asked_for_with_candidates():
             find(Choice(options=True), names, numeric)
         assert found.value.role == lacking, names
         assert f"--{lacking}" in str(found.value)
+    for names in (line.split(",") for line in ALSO_ASKED.split()):
+        with pytest.raises(ColumnError, match="column"):
+            find(Choice(), names, names)
     names, numeric, _ = next(lines(ASKED))
     with pytest.raises(ColumnError, match="Several columns") as found:
         find(Choice(), names, numeric)
