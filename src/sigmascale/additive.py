@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 Array = Any  # of any library that speaks the array API standard
 Here = Callable[[Any], Array]  # brings a constant of NumPy to where the columns are
 
-CHUNK = 2**13  # rows at a time in NumPy, so that what is computed stays in the cache
+UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
+CHUNK = 2**14  # rows at a time in NumPy, so that what is computed stays in the cache
 MOST_VALUES = 2**15  # of a table that others are added to
 _FLOAT = np.finfo(np.float64)
 
@@ -351,7 +352,7 @@ class Additive:
     constant: float = 0.0
     axes: tuple[Axis, ...] = ()
     tables: tuple[Table, ...] = ()
-    bounds: tuple[float, float] = (-700.0, 700.0)
+    bounds: tuple[float, float] = UNBOUNDED
     log: bool = True
 
     def check(self) -> None:
@@ -431,7 +432,9 @@ class Additive:
         base = self.base(columns[0], xp, here)
         if total is None:
             return base * (float(np.exp(self.constant)) if self.log else self.constant)
-        total = self.constant + xp.clip(total, *self.bounds)
+        if self.bounds != UNBOUNDED:  # a pass over all rows that is often not needed
+            total = xp.clip(total, *self.bounds)
+        total = self.constant + total
         return base * (xp.exp(total) if self.log else total)
 
     def of_rows(self, rows: Predictions) -> Floats:

@@ -579,16 +579,12 @@ class Recalibrator(BaseEstimator):
             msg = f"Columns of labels ({listed(names)}) need Predictions, not an array."
             raise InvalidInputError(msg)
         if not isinstance(X, np.ndarray):
-            u = X if X.ndim == 1 else X[:, 0]
             import array_api_compat as api
 
-            xp = api.array_namespace(X)
-            lifted = xp.where(u == 0, self._smallest + 0 * u, u)
-            return (
-                lifted
-                if X.ndim == 1
-                else xp.concat([lifted[:, None], X[:, 1:]], axis=1)
-            )
+            xp, u = api.array_namespace(X), X if X.ndim == 1 else X[:, 0]
+            least = xp.asarray(self._smallest, dtype=X.dtype, device=api.device(X))
+            u = xp.where(u == 0, least, u)
+            return u if X.ndim == 1 else xp.concat([u[:, None], X[:, 1:]], axis=1)
         table = X.reshape(len(X), n_columns).astype(np.float64)
         u = check_column(table[:, 0], "u")
         zeros = int(np.count_nonzero(u == 0))
