@@ -73,22 +73,18 @@ def verdicts(
     >>> ax.get_xlabel()
     'u should be multiplied by'
     """
-    names = list(v.verdicts)
-    height = 1.0 + (0.27 if after is None else 0.36) * len(names)
-    ax = axes_for(ax, v, Validation, (4.5, height))
-    sets = [v] if after is None else [v, after]
-    looks = [AFTER | {"label": None}] if after is None else [BEFORE, AFTER]
-    most = max(_reach(each) for each in sets)
+    step = 0.27 if after is None else 0.36  # inches
+    ax = axes_for(ax, v, Validation, lambda v: 1.0 + step * len(v.verdicts))
+    names, sets = list(v.verdicts), _sets(v, after)
+    most = max(_reach(found) for found, *_ in sets)
     ax.axvspan(1 / v.tolerance, v.tolerance, color=GREY, alpha=0.3, linewidth=0)
     ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    for k, (found, look) in enumerate(zip(sets, looks, strict=True)):
-        offset = 0.0 if after is None else 0.34 * k - 0.17
+    for found, look, side in sets:
         for row, name in enumerate(names):
             if name in found.verdicts:
-                _verdict(ax, found, name, row + offset, most, look)
+                _verdict(ax, found, name, row + 0.17 * side, most, look)
     ax.set(ylim=(len(names) - 0.4, -0.6), xlabel=_FACTOR)
-    labels = [_ROWS.get(name, literal(name, 18)) for name in names]
-    ax.set_yticks(range(len(names)), labels)
+    ax.set_yticks(range(len(names)), [_ROWS.get(x, literal(x, 18)) for x in names])
     ax.tick_params(axis="y", length=0)
     factor_ticks(ax, "x", 1 / most, most)
     if "bias" in v.verdicts:
@@ -98,34 +94,40 @@ def verdicts(
     return ax
 
 
+def _sets(
+    v: Validation, after: Validation | None
+) -> list[tuple[Validation, Look, int]]:
+    """Return what is drawn, how it looks, and on which side of the middle it is."""
+    if after is None:
+        return [(v, AFTER | {"label": None}, 0)]
+    return [(v, BEFORE, -1), (after, AFTER, 1)]
+
+
 def _reach(v: Validation) -> float:
     """Return how far the axis reaches: to estimates and most limits, 1.6 at least."""
-    ends = [1.6, 1.3 * v.tolerance]
+    values = [1.6, 1.3 * v.tolerance]
     for name, verdict in v.verdicts.items():
         if verdict.worst is not None:
-            limits = verdict.limits or ()
-            values = [verdict.worst.estimate, *limits]
-            ends += [_as_factor(x, name, v.tolerance) for x in values]
-    far = [max(x, 1 / x) for x in ends if x > 0]
-    estimates = [x for x in far if x < _FARTHEST] or [_FARTHEST]
-    return 1.08 * max(estimates)
+            found = [verdict.worst.estimate, *(verdict.limits or ())]
+            values += [_as_factor(x, name, v.tolerance) for x in found]
+    far = [max(x, 1 / x) for x in values]
+    return 1.08 * max(x for x in far if x < _FARTHEST)
 
 
 def _as_factor(value: float, name: str, tolerance: float) -> float:
     """Return where a value lies; a bias at its tolerance where a factor at its own."""
-    if name != "bias":
-        return value
-    most = 2 * math.log(_FARTHEST)
-    at = value / (tolerance - 1) * math.log(tolerance)
-    return math.exp(min(max(at, -most), most))
+    if name == "bias":
+        at = value / (tolerance - 1) * math.log(tolerance)
+        value = math.exp(min(max(at, -9.0), 9.0))
+    return min(max(value, 1e-3), 1e3)  # limits may be 0, or infinite
 
 
 def _bias_axis(ax: Axes, tolerance: float) -> None:
     """Add the axis of the bias above, in units of u."""
     unit = (tolerance - 1) / math.log(tolerance)
-    above = ax.secondary_xaxis(
-        "top", functions=(lambda f: unit * np.log(f), lambda b: np.exp(b / unit))
-    )
+    to_bias: Any = lambda factor: unit * np.log(factor)  # noqa: E731
+    to_factor: Any = lambda bias: np.exp(bias / unit)  # noqa: E731
+    above = ax.secondary_xaxis("top", functions=(to_bias, to_factor))
     low, high = (unit * math.log(x) for x in ax.get_xlim())
     steps = [x for x in (0.05, 0.1, 0.25, 0.5, 1, 2) if high / x <= 3.2] or [2]
     ticks = np.arange(math.ceil(low / steps[0]), math.floor(high / steps[0]) + 1)
@@ -142,28 +144,27 @@ def _verdict(
     ax: Axes, v: Validation, name: str, y: float, most: float, look: Look
 ) -> None:
     """Draw one verdict: limits, estimate and answer."""
-    verdict = v.verdicts[name]
-    colour = look["color"]
+    verdict, colour = v.verdicts[name], look["color"]
+    worst, limits = verdict.worst, verdict.limits
     text: Look = {"transform": ax.get_yaxis_transform(), "va": "center"}
     ax.text(1.015, y, MARKS[verdict.answer], color=colour, fontweight="bold", **text)
-    worst, limits = verdict.worst, verdict.limits
     if worst is None:
         return
-    spans = [((worst.low, worst.high), 4.0, 0.45)]
+
+    def shown(value: float) -> float:
+        return min(max(_as_factor(value, name, v.tolerance), 1 / most), most)
+
+    line: Look = {"color": colour, "solid_capstyle": "butt", "zorder": 2}
+    own = [shown(worst.low), shown(worst.high)]
+    ax.plot(own, [y, y], linewidth=4, alpha=0.45, **line)
     if limits is not None:
-        spans.append((limits, 1.2, 1.0))
-    for (low, high), width, alpha in spans:
-        ends = [_as_factor(x, name, v.tolerance) for x in (low, high)]
-        shown = [min(max(x, 1 / most), most) for x in ends]
-        line: Look = {"color": colour, "linewidth": width, "alpha": alpha, "zorder": 2}
-        ax.plot(shown, [y, y], solid_capstyle="butt", **line)
-        for end, at, arrow in zip(ends, shown, "<>", strict=True):
-            if not math.isclose(end, at) and width < 2:
-                ax.plot([at], [y], arrow, color=colour, markersize=4, clip_on=False)
-    at = _as_factor(worst.estimate, name, v.tolerance)
-    at = min(max(at, 1 / most), most)
+        ends = [shown(each) for each in limits]
+        ax.plot(ends, [y, y], linewidth=1.2, **line)
+        for end, edge, arrow in zip(ends, (1 / most, most), "<>", strict=True):
+            if end == edge:  # or beyond
+                ax.plot([end], [y], arrow, color=colour, markersize=4, clip_on=False)
     mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
-    ax.plot([at], [y], **mark, **look, markeredgecolor=colour)
+    ax.plot([shown(worst.estimate)], [y], **mark, **look)
 
 
 def _legend_of_sets(ax: Axes) -> None:
@@ -219,92 +220,73 @@ def local(
         known = ", ".join(x for x in v.rows.names if x in v.verdicts)
         msg = f"`name` must be one of {known}; found {name!r}."
         raise InvalidInputError(msg, "no-column")
-    sets = [(v, AFTER | {"label": None})]
-    if after is not None:
-        sets = [(v, BEFORE), (after, AFTER)]
-    neutral = 0.0 if question == "bias" else 1.0
-    reach = v.tolerance - 1
-    ends = (-reach, reach) if question == "bias" else (1 / v.tolerance, v.tolerance)
-    ax.axhspan(*ends, color=GREY, alpha=0.3, linewidth=0)
-    ax.axhline(neutral, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    drawn = []
-    for k, (found, look) in enumerate(sets):
-        regions = [
-            each
-            for each in found.verdicts[question or name].regions
-            if question is None or each.column == name
-        ]
+    is_bias, t = question == "bias", v.tolerance
+    within = (1 - t, t - 1) if is_bias else (1 / t, t)
+    ax.axhspan(*within, color=GREY, alpha=0.3, linewidth=0)
+    ax.axhline(0 if is_bias else 1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+    drawn: list[Region] = []
+    for found, look, side in _sets(v, after):
+        regions = found.verdicts[question or name].regions
+        regions = tuple(x for x in regions if question is None or x.column == name)
+        _regions(ax, found.rows, name, regions, styled(style, look), side)
         drawn += regions
-        shift = 0.0 if after is None else 0.24 * k - 0.12
-        _regions(ax, found.rows, name, regions, styled(style, look), shift)
-    if question == "bias":
+    ax.set_xlabel(variable(name))
+    if not drawn:
+        ax.text(0.5, 0.6, "too few rows", ha="center", transform=ax.transAxes)
+    if is_bias:
         ax.set_ylabel("bias in units of u")
     else:
-        ax.set_ylabel("intervals should be × by" if question else _FACTOR)
-        _factor_range(ax, v.tolerance, drawn)
-    ax.set_xlabel(variable(name))
+        ax.set_ylabel("widths should be multiplied by" if question else _FACTOR)
+        values = [x for each in drawn for x in (each.estimate, each.low, each.high)]
+        near = [x for x in values if 1 / _FARTHEST < x < _FARTHEST]
+        low, high = min(0.75, 0.9 / t, *near), max(1.33, 1.1 * t, *near)
+        factor_ticks(ax, "y", low / 1.05, high * 1.05)
     if after is not None:
         legend_above(ax)
     return ax
-
-
-def _factor_range(ax: Axes, tolerance: float, regions: list[Region]) -> None:
-    """Give an axis of factors a range: to estimates and most limits."""
-    limits = [x for each in regions for x in (each.low, each.high)]
-    estimates = [each.estimate for each in regions]
-    near = [x for x in limits if 1 / _FARTHEST < x < _FARTHEST]
-    low = min([0.75, 0.9 / tolerance, *near, *estimates])
-    high = max([1.33, 1.1 * tolerance, *near, *estimates])
-    factor_ticks(ax, "y", max(low / 1.05, 0.01), min(high * 1.05, 100.0))
 
 
 def _regions(
     ax: Axes,
     rows: Predictions,
     name: str,
-    regions: list[Region],
+    regions: tuple[Region, ...],
     look: Look,
-    shift: float,
+    side: int,
 ) -> None:
     """Draw estimates and limits of regions along a variable."""
-    column = rows.columns[rows.position(name)]
-    labelled = isinstance(regions[0].low_value, str) if regions else False
-    estimate, low, high = (
-        np.array([getattr(each, x) for each in regions])
-        for x in ("estimate", "low", "high")
-    )
-    if labelled:
-        x = np.arange(len(regions)) + shift
+    numbers = ("estimate", "low", "high")
+    found = np.array([[getattr(x, each) for each in numbers] for x in regions])
+    estimate, low, high = np.clip(found.reshape(-1, 3), -1e3, 1e3).T
+    if rows.is_labelled(name):
+        x = np.arange(len(regions)) + 0.12 * side
         name_ticks(ax, [each.low_value for each in regions])
     else:
-        ends = [float(column.min()), float(column.max())]
-        left = np.array(
-            [ends[0] if r.low_value is None else r.low_value for r in regions]
-        )
-        right = np.array(
-            [ends[1] if r.high_value is None else r.high_value for r in regions]
-        )
-        on_log = log_helps(column)
-        x = np.sqrt(left * right) if on_log else (left + right) / 2
-        for k in range(len(regions)):  # over which values each reaches
-            ax.plot(
-                [left[k], right[k]], [estimate[k]] * 2, color=look["color"], linewidth=1
+        column = rows.columns[rows.position(name)]
+        first, last = float(column.min()), float(column.max())
+        left, right = (
+            np.array([end if value is None else value for value in values], dtype=float)
+            for end, values in (
+                (first, [each.low_value for each in regions]),
+                (last, [each.high_value for each in regions]),
             )
-        if on_log:
-            log_ticks(ax, "x", *ends)
+        )
+        is_log = log_helps(column)
+        x = np.sqrt(left * right) if is_log else (left + right) / 2
+        ax.hlines(estimate, left, right, color=look["color"], linewidth=1)
+        if is_log:
+            log_ticks(ax, "x", first, last)
     ax.vlines(x, low, high, color=look["color"], linewidth=3, alpha=0.4, zorder=2)
     label = look.pop("label", None)
-    for state, marker, face in (
-        ("kept", look["marker"], look["color"]),
-        ("open", look["marker"], "none"),
-        ("broken", "X", look["color"]),
-    ):
+    marks = {"kept": look["marker"], "open": look["marker"], "broken": "X"}
+    for state, marker in marks.items():
         own = np.array([each.state == state for each in regions], dtype=bool)
-        mark = {"linestyle": "none", "markersize": 5, "zorder": 4, **look}
+        face = "none" if state == "open" else look["color"]
+        mark = look | {"linestyle": "none", "markersize": 5, "zorder": 4}
         mark |= {"marker": marker, "markerfacecolor": face}
         if own.any():
             ax.plot(x[own], estimate[own], label=label, **mark)
-            label = None
+            label = None  # one entry in the legend
 
 
 def comparison(
@@ -334,10 +316,10 @@ def comparison(
     >>> ax.get_xlabel()
     'CRPS minus that of raw'
     """
-    n = len(found.names) - 1 if isinstance(found, Comparison) else 1
-    ax = axes_for(ax, found, Comparison, (4.5, 0.9 + 0.27 * n))
+    ax = axes_for(ax, found, Comparison, lambda c: 0.63 + 0.27 * len(c.names))
     score = found.main if score is None else score
     names = list(found.differences)
+    n = len(names)
     if score not in found.differences[names[0]]:
         msg = f"`score` must be one of {', '.join(found.differences[names[0]])}."
         raise InvalidInputError(msg)

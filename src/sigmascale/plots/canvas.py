@@ -51,20 +51,25 @@ _OPACITY = re.compile(r"(?<![\w-])opacity:([\d.]+)")
 # -- figures and axes ------------------------------------------------------------------
 
 
-def axes_for(ax: Any, result: Any, kind: Any, size: tuple[float, float] = SIZE) -> Axes:
+def axes_for(
+    ax: Any, result: Any, kind: Any, height: Callable[[Any], float] | None = None
+) -> Axes:
     """Return axes to draw on, after a look at what is to be drawn."""
     try:
         from matplotlib.axes import Axes
     except ImportError as problem:
         msg = 'Figures need Matplotlib: pip install "sigmascale[cli]".'
         raise ImportError(msg) from problem
-    if not isinstance(result, kind):
-        msg = f"Pass a {kind.__name__}; found {type(result).__name__}."
-        raise InvalidInputError(msg, "kind")
-    if ax is not None and not isinstance(ax, Axes):
-        msg = f"`ax` must be a Matplotlib Axes; found {type(ax).__name__}."
-        raise InvalidInputError(msg, "kind")
-    return new_figure(size).subplots() if ax is None else ax
+    for found, wanted in ((result, kind), (ax, (Axes, type(None)))):
+        if not isinstance(found, wanted):
+            name = "Matplotlib Axes as `ax`" if found is ax else kind.__name__
+            msg = f"Pass a {name}; found {type(found).__name__}."
+            raise InvalidInputError(msg, "kind")
+    if ax is None:
+        size = SIZE if height is None else (SIZE[0], height(result))
+        return new_figure(size).subplots()
+    found_ax: Axes = ax
+    return found_ax
 
 
 def new_figure(size: tuple[float, float] = SIZE) -> Figure:
