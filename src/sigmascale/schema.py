@@ -46,8 +46,8 @@ WORDS = {
     "uncertainty": "u ue uq unc uncert uncertainty uncertainties sigma std stdev "
     "stddev sd stderr se sem",
     "error": "e err error errors residual residuals resid",
-    "prediction": "v pred preds prediction predictions predicted hat model calc "
-    "calculated ml fit fitted sim simulated forecast fcst fc estimate estimated mean mu",
+    "prediction": "v pred preds prediction predictions predicted hat model calc ml "
+    "calculated fit fitted sim simulated forecast fcst fc estimate estimated mean mu",
     "reference": "r y true truth ref reference target actual obs observed observation "
     "exp expt experiment experimental dft measured measurement gt",
 }

@@ -1,46 +1,34 @@
 """Results as tables, warnings of one thread, values in messages, signs of progress."""
 
 import io
+import json
 import threading
-from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+import sigmascale as ss
 from sigmascale._support import progress
-from sigmascale._support.labels import Categories, label_of
 from sigmascale._support.notices import quiet, row_number, rows_at, warn
-from sigmascale._support.render import WIDTH, Result, text_table
+from sigmascale._support.render import WIDTH, text_table
 from sigmascale._support.text import listed, quoted, visible
 
 
-@dataclass(frozen=True, eq=False)
-class Part(Result):
-    values: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class Whole(Result):
-    name: str
-    part: Part
-    pairs: tuple
-
-    def _cells(self):
-        return ["", "a|b", "c"], [[self.name, "<1>", "\x1b[2J"]]
-
-
 def test_a_result_is_a_table_plain_values_and_html():
-    found = Whole("x", Part(np.arange(2.0)), ((1, np.float64(0.5)),))
-    assert found.to_dict() == {
-        "name": "x",
-        "part": {"values": [0.0, 1.0]},
-        "pairs": [[1, 0.5]],
+    names = ("a|b", "<script>", "\x1b[2J", "x" * 60)
+    x = {
+        name: np.random.default_rng(i).normal(size=300) for i, name in enumerate(names)
     }
-    assert str(found) == repr(found) == found.to_table()
-    assert "\x1b" not in str(found)
-    assert r"a\|b" in found.to_table("markdown").splitlines()[0]
-    assert "&lt;1&gt;" in found._repr_html_()
+    u = np.random.default_rng(9).uniform(1, 2, 300)
+    p = ss.Predictions(y_std=u, error=u * x["a|b"], features=x)
+    card = ss.scores.scorecard(p)
+    json.dumps(card.to_dict(), allow_nan=False)
+    assert str(card) == repr(card)
+    assert "\x1b" not in card.to_table()
+    assert r"a\|b" in card.to_table("markdown")
+    assert "<script>" not in card._repr_html_()
+    assert "&lt;script&gt;" in card._repr_html_()
 
 
 def test_a_table_that_is_too_wide_goes_on_below():
@@ -71,14 +59,14 @@ def test_values_in_messages_are_cut_at_eighty_characters():
 
 
 def test_labels_are_text_in_one_order():
-    assert [label_of(x) for x in (1, 1.0, "1", True, 2.5, None, np.nan)] == [
-        *("1", "1", "1", "True", "2.5", None, None)
-    ]
-    found = Categories.of(np.array(["b", "10", None, "9", "-3", "01"], dtype=object))
-    assert found.labels == ("-3", "9", "10", "01", "b", None)
-    few = found[np.array([0, 1])].compact()
-    assert few.labels == ("10", "b")
-    assert few.values().tolist() == ["b", "10"]
+    column = np.array(["b", "10", None, "9", "-3", "01"], dtype=object)
+    p = ss.Predictions(y_std=np.ones(6), features={"k": column})
+    assert p.categories[1] == ("-3", "9", "10", "01", "b", None)
+    numbers = [1, 2.5, 1, 10, -3, 2]
+    p = ss.Predictions(y_std=np.ones(6), features={"k": numbers})
+    assert p.labels("k").labels == ("-3", "1", "2", "10", "2.5")
+    few = p.take(np.array([0, 3])).labels("k").compact()
+    assert few.labels == ("1", "10")
 
 
 def test_a_quiet_thread_leaves_the_others_their_warnings():
