@@ -78,8 +78,9 @@ class Apply(Uncertain, Reading):
         words = (
             f"Written: {self.output} ({table.n_rows} rows; "
             f"{dropped if table.dropped else ''}new columns {', '.join(new)}). "
-            f"{100 * self.coverage:.4g} % of true {of}s are to lie between {new[1]} "
-            f"and {new[2]}."
+            f"{100 * self.coverage:.4g} % of "
+            f"{'errors' if of == 'error' else 'true values'} are to lie between "
+            f"{new[1]} and {new[2]}."
         )
         return Result(told, wrapped(words), recalibrator=recalibrator)
 

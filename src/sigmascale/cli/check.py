@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Literal
+import re
+from dataclasses import dataclass, fields, replace
+from shlex import quote
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
 from .._support.text import visible
@@ -11,6 +14,7 @@ from .options import (
     CANNOT_TELL,
     FAILED,
     PASSED,
+    WIDTH,
     Columns,
     Reading,
     Result,
@@ -19,10 +23,21 @@ from .options import (
     wrapped,
 )
 
+if TYPE_CHECKING:
+    from ..judging import Validation
+
+# What next steps say in Python, and the options of `fit` that do it.
+STEPS: dict[str, dict[str, Any]] = {
+    r"Recalibrator\(\)\.fit\(p\)(\.apply\(new\)\S*)?": {},
+    r'Recalibrator\(bias="constant"\)\.fit\(p\)': {"bias": "constant"},
+    r'Recalibrator\(bias="auto"\)\.fit\(p\)': {"bias": "auto"},
+    r"Recalibrator\(TemperatureScaling\(\)\)\.fit\(p\)": {"scaling": "temperature"},
+}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Check(Columns, Reading):
-    """Judge uncertainties: on average, at every level, for every kind of input.
+    """Judge uncertainties on average, at every level and for every input.
 
     Ends with 0 if all answers are yes, 1 if one is no, 4 if one cannot be told.
     """
@@ -72,7 +87,7 @@ class Check(Columns, Reading):
             told["headline_after"] = headline_after(before, after)
             words += [wrapped(told["headline_after"]), ""]
             words += [wrapped(f"Before: {before.headline}"), "", "After:"]
-        words.append(final.to_text(options=True))
+        words.append(in_options(final, self))
         if self.time is not None:
             from ..monitoring import over_time
 
@@ -98,3 +113,35 @@ class Check(Columns, Reading):
         if answer == "cannot tell":
             return PASSED if self.tolerate else CANNOT_TELL
         return FAILED
+
+
+def in_options(found: Validation, command: Columns) -> str:
+    """Return verdicts as they are printed, with next steps as lines to copy."""
+    from .fit import Fit
+
+    shared = {x.name for x in (*fields(Columns), *fields(Reading))} - {"json", "quiet"}
+    said: dict[str, Any] = {x: getattr(command, x) for x in shared}
+    said |= {"files": getattr(command, "files", ())}
+    said |= {"output": "r.json", "test_share": 0.3}
+    text = [str(replace(found, next_steps=(), closing=""))]
+    for step in found.next_steps:
+        line = []
+        for python, options in STEPS.items():
+            if re.search(python, step):
+                step = re.sub(rf":? *{python}", ":", step)
+                line = [typed(Fit(**(said | options)).words())]
+        text += ["", fill(step, WIDTH, initial_indent="→ ", subsequent_indent="  ")]
+        text += line
+    text += ["", fill(found.closing, WIDTH)] if found.closing else []
+    return "\n".join(text)
+
+
+def typed(words: list[str]) -> str:
+    """Return a line to copy, which goes on in a second one where it is long."""
+    lines = ["  sigmascale"]
+    for word in map(quote, words):
+        if len(lines[-1]) + len(word) > WIDTH - 4:
+            lines[-1] += " \\"
+            lines.append("   ")
+        lines[-1] += f" {word}"
+    return "\n".join(lines)

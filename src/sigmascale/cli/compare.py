@@ -16,15 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Compare(Columns, Reading):
-    """Compare uncertainties of several models, or recalibrators, on the same rows.
+    """Compare uncertainties, or recalibrators, on the same rows.
 
     Differences are paired: their intervals tell which are more than chance.
     """
 
     examples = (
         "sigmascale compare demo-output/test.csv --recalibrator r.json",
-        "sigmascale compare demo-output/test.csv --calibration "
-        "demo-output/calibration.csv",
+        "sigmascale compare demo-output/test.csv --calibration other.csv",
         "sigmascale compare new.csv --uncertainty u --versus u_recalibrated",
     )
 

@@ -71,6 +71,7 @@ class Fit(Columns, Reading):
         from ..judging import headline_after, validate
         from ..persistence import dumps, save
         from ..recalibrator import Recalibrator
+        from .check import in_options
         from .table import Table
         from .tables import refuse_input
 
@@ -100,10 +101,17 @@ class Fit(Columns, Reading):
             recalibrator.fit(p)
         schema = {"schema": table.schema.to_dict()}
         told: dict[str, Any] = {"data": table.to_dict(), "scaling": self.scaling}
-        told |= {"words": recalibrator.describe(), "advice": [*recalibrator.advice_]}
+        told |= {
+            "words": recalibrator.describe(),
+            "cautions": [*recalibrator.cautions_],
+        }
         told |= {"fitted": len(p), "factors": _factors(recalibrator, p)}
-        words = [wrapped(*table.about_columns()), "", wrapped(told["words"])]
-        words += [wrapped(_in_words(told["factors"]), *told["advice"][:2])]
+        words = [
+            wrapped(*table.about_columns()),
+            "",
+            wrapped(*told["words"].splitlines()),
+        ]
+        words += [wrapped(_in_words(told["factors"]))]
         before = after = None
         if held is not None:
             with table.told(), working("judging the rows that were not fitted"):
@@ -113,15 +121,15 @@ class Fit(Columns, Reading):
             told |= {"after": after.to_dict()}
             told["headline_after"] = headline_after(before, after)
             words += ["", f"Judged by {len(held):,} rows that were not fitted:"]
-            words += [wrapped(told["headline_after"]), "", after.to_text(options=True)]
-        if self.report is not None:
-            from ..report import write_report
+            words += [wrapped(told["headline_after"]), "", in_options(after, self)]
+            if self.report is not None:
+                from ..report import write_report
 
-            title = visible(f"Uncertainties of {', '.join(self.files)}")
-            with working("writing the report"):
-                how = {"title": title, "recalibrator": recalibrator}
-                write_report(self.report, before, after, **how)
-            words.append(f"Report: {self.report}")
+                title = visible(f"Uncertainties of {', '.join(self.files)}")
+                how: dict[str, Any] = {"title": title, "recalibrator": recalibrator}
+                with working("writing the report"):
+                    write_report(self.report, before, after, **how)
+                words.append(f"\nReport: {self.report}")
         told["output"] = self.output
         result = (PASSED, before, after, recalibrator)
         if self.output == "-":

@@ -337,14 +337,24 @@ def parse(words: list[str] | None = None) -> Command:
         hint = f"Did you mean {near[0]!r}?" if near else f"It is {' or '.join(NAMES)}."
         refuse(f"there is no command {name!r:.80}. {hint}")
     cls = command(name)
-    found = vars(_Parser(cls).parse_intermixed_args(words[1:]))
+    end = words.index("--") if "--" in words else len(words)
+    parser = _Parser(cls)
+    given, rest = parser.parse_known_args(words[1:end])
+    if unknown := [x for x in rest if x.startswith("-") and x != "-"]:
+        parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+    values, places = vars(given), [*rest, *words[end + 1 :]]
     hints = get_type_hints(cls)
-    values: dict[str, Any] = {
-        each.name: tuple(found[each.name] or ())
-        if get_origin(hints[each.name]) is tuple
-        else found[each.name]
-        for each in fields(cls)
-    }
+    for each in fields(cls):
+        many = get_origin(hints[each.name]) is tuple
+        if "name" not in each.metadata:
+            if not places and each.default is MISSING:
+                parser.error(f"{each.metadata['metavar']} is missing")
+            values[each.name] = places if many else places.pop(0) if places else None
+            places = [] if many else places
+        if many:
+            values[each.name] = tuple(values[each.name] or ())
+    if places:
+        parser.error(f"unrecognized arguments: {' '.join(places)}")
     return cls(**values)
 
 
@@ -361,8 +371,8 @@ def _overview() -> str:
 class _Parser(argparse.ArgumentParser):
     """The options of a command; wrong ones are errors in the input."""
 
-    def __init__(self, cls: type[Command], *, everything: bool = False) -> None:
-        self.cls, self.everything = cls, everything
+    def __init__(self, cls: type[Command], page: str = "") -> None:
+        self.cls, self.page, everything = cls, page, page == "all"
         places = [x for x in fields(cls) if "name" not in x.metadata]
         shown = " ".join(_shown(x) for x in places)
         parts = ["Examples:", *(f"  {x}" for x in cls.examples)]
@@ -389,7 +399,12 @@ class _Parser(argparse.ArgumentParser):
             self._add(groups[title], each, hints[each.name])
         words = "this page; --help all shows all options"
         own.add_argument(
-            *("-h", "--help"), nargs="?", metavar="all", action=_Help, help=words
+            *("-h", "--help"),
+            nargs="?",
+            metavar="all",
+            action=_Help,
+            default=argparse.SUPPRESS,
+            help=words,
         )
 
     def _add(self, group: Any, each: Field[Any], hint: Any) -> None:
@@ -401,9 +416,9 @@ class _Parser(argparse.ArgumentParser):
         ):
             literal = hint if get_origin(hint) is Literal else get_args(hint)[0]
             how["choices"] = get_args(literal)
-        if "name" not in about:
-            how["nargs"] = "+" if many else None if required else "?"
-            group.add_argument(each.name, **how)
+        if "name" not in about:  # `parse` finds them by their place
+            if self.page:
+                group.add_argument(each.name, **how)
             return
         if kind is bool:
             del how["metavar"]
@@ -417,7 +432,7 @@ class _Parser(argparse.ArgumentParser):
                 how["help"] += " [required]"
             elif each.default not in (None, ()):
                 how["help"] += f" [{each.default}]"
-        if not (about["common"] or required or self.everything):
+        if not (about["common"] or required or self.page == "all"):
             how["help"] = argparse.SUPPRESS
         flags = [x for x in (about["short"], _flag(each)) if x]
         group.add_argument(*flags, dest=each.name, **how)
@@ -439,8 +454,8 @@ class _Help(argparse.Action):
     def __call__(
         self, parser: Any, namespace: Any, values: Any, option_string: Any = None
     ) -> None:
-        page = _Parser(parser.cls, everything=values == "all").format_help()
-        print(page, end="")
+        page = "all" if values == "all" else "first"
+        print(_Parser(parser.cls, page).format_help(), end="")
         raise SystemExit(PASSED)
 
 

@@ -6,6 +6,7 @@ read, filtered, checked and counted by the same code.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -19,7 +20,7 @@ from .. import schema as parts
 from .._support.notices import rows_at, warn
 from .._support.progress import working
 from .._support.text import listed, quoted
-from ..exceptions import InvalidInputError, MissingFeatureWarning
+from ..exceptions import ColumnError, InvalidInputError, MissingFeatureWarning
 from ..predictions import Predictions
 from ..schema import Choice, Schema
 from .options import Reading, Uncertain, refuse
@@ -44,6 +45,12 @@ LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
 
 
+def col(name: str) -> pl.Expr:
+    """Return the column of just this name, even if it is one that Polars expands."""
+    expands = name == "*" or (name.startswith("^") and name.endswith("$"))
+    return pl.col(f"^{re.escape(name)}$" if expands else name)
+
+
 class Rows:
     """A frame whose columns are numbers or text, as somebody asks for them."""
 
@@ -64,18 +71,18 @@ class Rows:
         """Return a column as numbers; what is missing, or is none, is null."""
         kind = self.schema[name]
         if kind == pl.String:
-            text = pl.col(name).str.strip_chars()
+            text = col(name).str.strip_chars()
             if self.decimal == ",":  # a point would stand between thousands
                 pointed = text.str.contains(".", literal=True)
                 text = pl.when(~pointed).then(text.str.replace(",", ".", literal=True))
             return text.cast(pl.Float64, strict=False).fill_nan(None)
-        if not (kind.is_numeric() or kind in (pl.Boolean, pl.Null)):
+        if not (kind.is_numeric() or kind == pl.Null):
             refuse(f"column {quoted(name)} must hold numbers; it holds {kind}.")
-        return pl.col(name).cast(pl.Float64).fill_nan(None)
+        return col(name).cast(pl.Float64).fill_nan(None)
 
     def no_number(self, name: str) -> pl.Expr:
         """Return where a text is neither a number nor stands for a missing one."""
-        text = pl.col(name).str.strip_chars().str.to_lowercase()
+        text = col(name).str.strip_chars().str.to_lowercase()
         return self.number(name).is_null() & ~text.is_in(MISSING)
 
     def label(self, name: str) -> pl.Expr:
@@ -87,28 +94,45 @@ class Rows:
                 f"column {quoted(name)} must hold labels or numbers; it holds {kind}. "
                 "Store text, or days."
             )
-        return pl.col(name)
+        return col(name)
 
-    def numeric(self, names: Collection[str]) -> set[str]:
-        """Return which columns hold numbers: nothing else, and one at least."""
-        texts = [x for x in names if self.schema[x] == pl.String]
-        found = {x for x in names if self.schema[x].is_numeric()}
-        for rows in (self.frame.head(LOOKED_AT), self.frame):
+    def kinds(self, names: Collection[str]) -> dict[str, str]:
+        """Return what columns hold: "number" alone, something "mixed", or "text"."""
+        found = {x: "number" if self.schema[x].is_numeric() else "text" for x in names}
+        texts = [x for x in found if self.schema[x] == pl.String]
+        # the first rows tell of most columns; all rows are looked at for the others
+        for rows in (self.frame.head(LOOKED_AT), self.frame) if texts else ():
             bad = {f"bad {i}": self.no_number(x).any() for i, x in enumerate(texts)}
-            some = {
-                f"some {i}": self.number(x).is_not_null().any()
-                for i, x in enumerate(texts)
-            }
+            numbers = [self.number(x).is_not_null().any() for x in texts]
+            some = {f"some {i}": x for i, x in enumerate(numbers)}
             seen = rows.select(pl.len(), **bad, **some).collect(engine="streaming")
-            n_rows, row = seen["len"][0], seen.row(0, named=True)
-            texts = [
-                x
-                for i, x in enumerate(texts)
-                if not row[f"bad {i}"] and (row[f"some {i}"] or n_rows == LOOKED_AT)
-            ]
-            if not texts or n_rows < LOOKED_AT:
+            row = seen.row(0, named=True)
+            for i, x in enumerate(texts):
+                number = "mixed" if row[f"bad {i}"] else "number"
+                found[x] = number if row[f"some {i}"] else "text"
+            if row["len"] < LOOKED_AT:
                 break
-        return found.union(texts)
+            texts = [x for i, x in enumerate(texts) if not row[f"bad {i}"]]
+        return found
+
+    def find(self, choice: Choice) -> Schema:
+        """Return which columns are what.
+
+        One with text among its numbers is what its name says: then the text is found.
+        """
+        kinds = self.kinds(self.names)
+        plain = replace(choice, features=(), labels=(), exclude=(), all_features=False)
+        some = {x for x, kind in kinds.items() if kind != "text"}
+        try:
+            known = parts.find(plain, self.names, some).columns
+        except ColumnError as problem:
+            try:  # by names alone: then it is told that a column holds no numbers
+                known = parts.find(plain, self.names, self.names).columns
+            except ColumnError:
+                raise problem from None
+        numbers = {x for x, kind in kinds.items() if kind == "number" or x in known}
+        counting = self.counting() if choice.all_features else ()
+        return parts.find(choice, self.names, numbers, counting)
 
     def typed(self, names: Sequence[str], schema: Schema) -> list[pl.Expr]:
         """Return columns for a format that has types.
@@ -119,9 +143,7 @@ class Rows:
         numbers = {schema.uncertainty, *schema.numbers, schema.prediction}
         texts = [x for x in names if self.schema[x] == pl.String]
         texts = [x for x in texts if x not in schema.labels]
-        point = {
-            x: pl.col(x).str.replace(self.decimal, ".", literal=True) for x in texts
-        }
+        point = {x: col(x).str.replace(self.decimal, ".", literal=True) for x in texts}
         kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
         same = {
             f"{kind} {x}": (
@@ -136,7 +158,7 @@ class Rows:
         for kind in ("real", "whole"):
             found = [x for x in texts if row[f"{kind} {x}"]]
             made |= {x: point[x].cast(kinds[kind]) for x in found}
-        return [made.get(x, pl.col(x)).alias(x) for x in names]
+        return [made.get(x, col(x)).alias(x) for x in names]
 
     def counting(self) -> list[str]:
         """Return columns that begin as numbers of rows do: 0, 1, 2 or 1, 2, 3."""
@@ -159,10 +181,11 @@ class Rows:
             raise self._no_condition(condition, problem) from problem
         for name in used:
             parts.known(name, self.names, "--where")
-        numbers = self.numeric(used)
+        kinds = self.kinds(used)
+        numbers = [x for x in used if kinds[x] == "number"]
         kept = {x: f"{PLACE} {i}" for i, x in enumerate(used)}
         try:
-            lazy = self.frame.with_columns(pl.col(x).alias(y) for x, y in kept.items())
+            lazy = self.frame.with_columns(col(x).alias(y) for x, y in kept.items())
             lazy = lazy.with_columns(self.number(x).alias(x) for x in numbers)
             lazy = lazy.filter(met)
             lazy = lazy.with_columns(pl.col(y).alias(x) for x, y in kept.items())
@@ -222,13 +245,7 @@ class Table:
             rows = Rows(frame, command.decimal)
             choice = chosen(command, **changed)
             if was is None:
-                asked = bool(choice.features or choice.all_features)
-                schema = parts.find(
-                    choice,
-                    rows.names,
-                    rows.numeric(rows.names) if asked else set(),
-                    rows.counting() if choice.all_features else (),
-                )
+                schema = rows.find(choice)
             else:
                 schema = parts.remembered(was, choice, rows.names, errors=errors)
             for name in also:
@@ -270,9 +287,9 @@ class Table:
         if schema.groups and schema.groups not in found:
             found[schema.groups] = self.rows.label(schema.groups)
         if schema.time and schema.time not in found:
-            is_number = schema.time in self.rows.numeric([schema.time])
             time = schema.time
-            found[time] = self.rows.number(time) if is_number else pl.col(time)
+            is_number = self.rows.kinds([time])[time] == "number"
+            found[time] = self.rows.number(time) if is_number else col(time)
         return found
 
     # -- checks ------------------------------------------------------------------------
@@ -306,8 +323,14 @@ class Table:
     def _bad(self) -> list[tuple[str, str, pl.Expr]]:
         """Return columns, what may be wrong with them, and where it is."""
         schema, rows = self.schema, self.rows
-        numbers = [*(schema.made_of or (schema.uncertainty,)), *schema.numbers]
-        numbers += [*schema.error, schema.prediction, schema.weight, *self.also]
+        numbers: list[str | None] = [*(schema.made_of or (schema.uncertainty,))]
+        numbers += [
+            *schema.numbers,
+            *schema.error,
+            schema.prediction,
+            schema.weight,
+            *self.also,
+        ]
         bad = []
         for name in dict.fromkeys(x for x in numbers if x and x not in schema.made):
             if rows.schema[name] == pl.String:
@@ -406,30 +429,19 @@ class Table:
 
     def predictions(self) -> Predictions:
         """Return the rows, or a sample of very many, as everything takes them."""
-        schema, frame = self.schema, self.rows.frame.select(**self._used())
-        if not self.is_large:
-            # what is made of others, and roots of variances, are there already
-            plain = replace(schema, is_variance=False, made_of=(), levels=())
-            with self.told():
-                return plain.read(frame.collect())
-        from ..frames import sample
+        # what is made of others, and roots of variances, are there already
+        schema = replace(self.schema, is_variance=False, made_of=(), levels=())
+        columns = [each.alias(name) for name, each in self._used().items()]
+        frame = self.rows.frame.select(columns)
+        with self.told():
+            if not self.is_large:
+                return schema.read(frame.collect())
+            import narwhals as nw
 
-        parts = {"y_std": schema.uncertainty, "y_pred": schema.prediction}
-        if schema.error:
-            parts["y_true" if len(schema.error) == 2 else "error"] = schema.error[0]
-        with about(self.files):
-            return sample(
-                frame,
-                n_rows=self.command.most,
-                seed=getattr(self.command, "seed", 0),
-                features=schema.features,
-                labels=schema.labels,
-                groups=schema.groups,
-                weights=schema.weight,
-                time=schema.time,
-                min_std=schema.min_std,
-                **parts,
-            )
+            from ..frames import draw
+
+            seed = getattr(self.command, "seed", 0)
+            return draw(nw.from_native(frame), schema, self.command.most, seed)
 
     def batches(self) -> Iterator[Table]:
         """Yield tables that memory holds, in the order of the rows."""
@@ -556,21 +568,25 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
     with about(files), working("reading the table"):
         frame, _ = read(files, command.separator, command.most)
         rows = Rows(frame, command.decimal)
-        numeric = rows.numeric(rows.names)
-        guessed, unclear = parts.guess(rows.names, numeric, rows.counting())
-        head = frame.drop(PLACE).head(n_rows).collect()
-        columns = [
-            {
-                "name": name,
-                "kind": "number" if name in numeric else "text",
-                "part": guessed.get(name) or None,
-                "first": ["" if x is None else str(x) for x in head[name]],
-            }
-            for name in rows.names
-        ]
-        count = frame.select(pl.len()).collect(engine="streaming").item()
-    return {
-        "rows": count,
-        "columns": columns,
-        "unclear": [{"words": str(x), **x.fields} for x in unclear],
-    }
+        names, kinds = rows.names, rows.kinds(rows.names)
+        numeric = {x for x, kind in kinds.items() if kind == "number"}
+        guessed, unclear = parts.guess(names, numeric, rows.counting())
+        gaps = [rows.number(x) if x in numeric else col(x) for x in names]
+        counts = [x.is_null().sum().alias(f"gap {i}") for i, x in enumerate(gaps)]
+        texts = [x for x in names if rows.schema[x] == pl.String and x not in numeric]
+        counts += [col(x).n_unique().alias(f"labels {x}") for x in texts]
+        seen = frame.select(pl.len(), *counts).collect(engine="streaming")
+        head, found = frame.head(n_rows).collect(), seen.row(0, named=True)
+    columns = [
+        {
+            "name": name,
+            "kind": "number" if name in numeric else "text",
+            "part": guessed.get(name) or None,
+            "missing": found[f"gap {i}"],
+            "labels": found.get(f"labels {name}"),
+            "first": ["" if x is None else str(x) for x in head[name]],
+        }
+        for i, name in enumerate(names)
+    ]
+    told = [{"words": str(x), **x.fields} for x in unclear]
+    return {"rows": found["len"], "columns": columns, "unclear": told}

@@ -468,24 +468,20 @@ def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
     """Write a workbook of one sheet, in which text is text, whatever it looks like."""
     from openpyxl import Workbook
     from openpyxl.cell import WriteOnlyCell  # type: ignore[import-untyped]
-    from openpyxl.utils.exceptions import (  # type: ignore[import-untyped]
-        IllegalCharacterError,
-    )
 
     table = lazy.collect()
     if table.height >= MOST_ROWS:
         refuse(f"{path}: a sheet has room for {MOST_ROWS:,} rows. Write .parquet.")
+    for column in table.select(pl.col(pl.String)):
+        odd = column.filter(column.str.contains(r"[\x00-\x08\x0b\x0c\x0e-\x1f]"))
+        if odd.len():
+            refuse(f"{path}: a sheet has no place for {quoted(odd[0])}.")
     book = Workbook(write_only=True)
     sheet = book.create_sheet()
     for row in (table.columns, *table.rows()):
-        cells = [WriteOnlyCell(sheet) for _ in row]
-        for cell, value in zip(cells, row, strict=True):
-            try:
-                cell.value = value
-            except (IllegalCharacterError, ValueError) as problem:
-                msg = f"{path}: a sheet has no place for {quoted(value)}."
-                raise InvalidInputError(msg) from problem
-            if isinstance(value, str):
+        cells = [WriteOnlyCell(sheet, value) for value in row]
+        for cell in cells:
+            if isinstance(cell.value, str):
                 cell.data_type = "s"  # and no formula
         sheet.append(cells)
     book.save(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,8 +31,8 @@ PICTURES = (".png", ".svg", ".pdf")
 class Watch(Columns, Reading):
     """Watch whether uncertainties still fit the errors that arrive.
 
-    Rows are taken in the order of the files. However many come, in one run or in many
-    with --state, false alarms are as rare as --confidence says.
+    Rows are taken in the order of the files. However many come, in one run or in
+    many with --state, false alarms are as rare as --confidence says.
     Ends with 0 without an alarm, 1 with one, 4 if rows are too few to know.
     """
 
@@ -58,7 +59,7 @@ class Watch(Columns, Reading):
     def run(self) -> Result:
         """Take the rows in turn."""
         from ..monitoring import Monitor
-        from ..persistence import dumps, load
+        from ..persistence import load_with_extra, save
         from .table import Table, load_fitted
         from .tables import refuse_input
 
@@ -66,38 +67,52 @@ class Watch(Columns, Reading):
             if output is not None:
                 refuse_input(output, (*self.files, self.recalibrator), *endings)
         recalibrator, was = load_fitted(self.recalibrator)
-        how = {} if self.confidence is None else {"confidence": self.confidence}
+        begun = self._begun()
         if self.state is not None and Path(self.state).exists():
-            monitor = load(self.state)
-            if not isinstance(monitor, Monitor):
-                refuse(f"{self.state}: is no state of a watch.")
-            same = dumps(monitor.recalibrator) == dumps(recalibrator)
-            same &= self.confidence in (None, monitor.confidence)
-            if not same:
+            monitor, extra = load_with_extra(self.state)
+            had = extra.get("begun", {})
+            same = isinstance(monitor, Monitor) and isinstance(had, dict)
+            if not same or any(begun[x] not in (None, had.get(x)) for x in begun):
                 refuse(
-                    f"{self.state}: was begun with another recalibrator or "
-                    "--confidence, and evidence from both does not add up. Name another "
-                    "file."
+                    f"{self.state}: was begun with another recalibrator, --calibration, "
+                    "--groups or --confidence, and evidence from both does not add up. "
+                    "Name another file for a new state."
                 )
+            begun = had
         else:
             reference = None
             if self.calibration is not None:
                 reference = Table.open([self.calibration], self, was).predictions()
-            monitor = Monitor(recalibrator, reference=reference, **how)
+            begun["confidence"] = begun["confidence"] or 0.95
+            share = begun["confidence"]
+            monitor = Monitor(recalibrator, reference=reference, confidence=share)
         table = Table.open(self.files, self, was)
         for batch in table.batches():
             p = batch.predictions()
             with batch.told(), quiet():  # a caution is told in the end
                 monitor.update(p)
         if self.state is not None:
-            monitor.save(self.state)
+            save(monitor, self.state, {"begun": begun})
         if self.plot is not None:
             _draw(monitor, self.plot)
         state = monitor.state
         told = {"data": table.to_dict(), **state.to_dict()}
-        words = wrapped(str(table), "", *state.words.splitlines())
-        code = CANNOT_TELL if state.waits else FAILED if state.alarm else PASSED
+        words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
+        code = {"yes": FAILED, "no": PASSED, "cannot tell": CANNOT_TELL}[state.answer]
         return Result(told, words, code, recalibrator=recalibrator)
+
+    def _begun(self) -> dict[str, Any]:
+        """Return what a state belongs to; None is what may be as it was."""
+
+        def checksum(file: str | None) -> str | None:
+            return None if file is None else sha256(Path(file).read_bytes()).hexdigest()
+
+        return {
+            "recalibrator": checksum(self.recalibrator),
+            "calibration": checksum(self.calibration),
+            "groups": self.groups,
+            "confidence": self.confidence,
+        }
 
 
 def _draw(monitor: Monitor, path: str) -> None:
