@@ -60,7 +60,7 @@ def main(arguments: list[str] | None = None) -> None:
     """Run the study on QM9 or, without it, on built-in molecules."""
     parser = argparse.ArgumentParser(prog="python -m paper", description=__doc__)
     parser.add_argument("--data", type=Path, help="folder with the QM9 files")
-    parser.add_argument("--out", type=Path, default=Path("paper_results"))
+    parser.add_argument("--out", type=Path, default=Path("paper/results"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--draws", type=int, default=1000, help="simulated sets")
     parser.add_argument("--step", type=int, default=1, help="between numbers of bins")

@@ -104,6 +104,18 @@ class Bins:
         """The bin of each piece, in order."""
         return np.repeat(np.arange(self.sizes.size), self.sizes)
 
+    @property
+    def rows(self) -> list[Ints]:
+        """The rows of each bin."""
+        return np.split(self.order, np.cumsum(self.sizes)[:-1])
+
+    @property
+    def weights_of_rows(self) -> list[Floats | None]:
+        """The weights of the rows of each bin."""
+        if self.weights is None:
+            return [None] * self.sizes.size
+        return list(np.split(self.weights, np.cumsum(self.sizes)[:-1]))
+
     def sums(self, values: Floats) -> Floats:
         """Return the sum of values of all rows, by bin."""
         in_order = values[self.order]

@@ -235,7 +235,7 @@ def energy_score(p: Predictions) -> float:
     >>> import sigmascale as ss
     >>> p = ss.Predictions(y_std=[1.0], error=[[1.0, 0.0, 0.0]])
     >>> round(ss.scores.energy_score(p), 3)
-    0.732
+    0.721
     """
     p = check_predictions(p)
     distributions, truth = claimed(p)
@@ -598,7 +598,7 @@ def scorecard(
     >>> p = ss.Predictions(y_std=u, error=error, features={"mass": mass})
     >>> card = ss.scores.scorecard(p)
     >>> round(card["S_mass"], 2), round(card["S_tot"], 2)
-    (0.11, 0.24)
+    (0.11, 0.22)
     """
     p = check_predictions(p, complete=True)
     count = bins_of(n_bins, p.total)

@@ -27,7 +27,7 @@ from ..bins import bins_of, cut, cut_positions
 from ..distributions import Distributions
 from ..predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .local import MIN_ROWS, GroupSums
+from .local import MIN_ROWS, IntervalSettings, mean_limits
 from .references import Squares, simulated_squares, stream_from
 
 Curve = Literal["interval", "quantile"]
@@ -409,9 +409,9 @@ def reliability_diagram(
     count = min(count, MOST_BINS) if n_bins is None else count
     (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
     u2 = p.y_std**2
-    squares = GroupSums.of_bins(bins, p.e2, p.groups)
-    low, high = squares.moments_limits(confidence)
-    rmse, rmv = np.sqrt(squares.mean), np.sqrt(bins.means(u2))
+    closed = IntervalSettings("moments", confidence)
+    low, high = mean_limits(p.e2, bins, p.groups, closed, generator)
+    rmse, rmv = np.sqrt(bins.means(p.e2)), np.sqrt(bins.means(u2))
     draw = simulated_squares(p, Squares.of("empirical", p), generator)
     sets = range(int(np.clip(DRAWN // p.n_rows, 50, 500)))
     simulated = np.sqrt([bins.means(draw(1)[0] * u2) for _ in sets])

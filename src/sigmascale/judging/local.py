@@ -1,24 +1,20 @@
 """Local calibration: <Z²> of each bin of a variable, with its confidence interval.
 
-All that a bin knows are its groups of rows that belong together: the sum S and the
-number (or weight) n of the rows of each. The mean is m = ΣS / Σn, and d = S − m n is
-what a group contributes to its error. A row that belongs to no other is a group of one,
-whose n needs no array: its d is its deviation from the mean.
-
 Intervals are those of the BCa bootstrap, or of its closed form from three moments.
-Bins of equally many groups share their bootstrap weights, so that the resampled means
-of all of them are one matrix product.
+Bins of equal size share their bootstrap weights, so that the resampled means of all of
+them are one matrix product. Rows that come in groups, or have weights, get the interval
+of a mean that verdicts have, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from .._support.checks import (
     Floats,
@@ -34,7 +30,7 @@ from .._support.render import Cells, Result
 from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import FewerBinsWarning, InvalidInputError
 from ..predictions import Predictions, check_predictions
-from .intervals import abc_limits, wilson_limits
+from .intervals import abc_limits, mean_interval, renumbered, wilson_limits
 
 Method = Literal["bca", "moments"]
 MIN_ROWS = 5  # fewer rows in a bin say next to nothing about their mean's spread
@@ -131,9 +127,8 @@ def local_zms(
     Parameters
     ----------
     p : Predictions
-        Rows with known errors, numbers or vectors. If they have groups, intervals count
-        groups rather than rows; if they have weights, bins have equal weights, and a
-        row counts as one, however large its weight.
+        Rows with known errors, numbers or vectors. If they have weights, bins have
+        equal weights.
     by : str or int, default "u"
         The column to bin by: a number makes equal-size bins, a label one bin each.
     n_bins : int, optional
@@ -143,7 +138,8 @@ def local_zms(
     method : {"bca", "moments"}, default "bca"
         How intervals are made: by the bias-corrected and accelerated bootstrap, or by
         its closed form (ABC), which agrees with it. Bins of 500 rows or more get the
-        latter in any case.
+        latter in any case. If rows have groups or weights, intervals count groups
+        rather than rows, and effective rows, by a closed form of their own.
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
     confidence : float, default 0.95
@@ -209,30 +205,26 @@ def local_zms_of(
     rng: np.random.Generator,
 ) -> dict[str, LocalZMS]:
     """Return the local <Z²> of checked rows in the bins of some variables."""
-    groups = p.groups
-    n_units = p.n_rows if groups is None else int(groups.max()) + 1
+    n_units = p.n_rows if p.groups is None else int(p.groups.max()) + 1
     if n_units < 2:
-        kind = "rows" if groups is None else "groups"
+        kind = "rows" if p.groups is None else "groups"
         msg = f"An interval needs at least 2 {kind}; found {n_units}. Add {kind}."
         raise InvalidInputError(msg)
+    closed = replace(settings, method="moments")
     everything = np.arange(p.n_rows), np.array([p.n_rows])
     together = Bins("", p.y_std, *everything, p.weights)
-    of_all = GroupSums.of_bins(together, p.z2, groups)
-    low, high = of_all.moments_limits(settings.confidence)
-    overall = float(of_all.mean[0]), float(low[0]), float(high[0])
+    low, high = mean_limits(p.z2, together, p.groups, closed, rng)
+    overall = p.mean(p.z2), float(low[0]), float(high[0])
     results = {}
     for name, each in bins.items():
-        sums = GroupSums.of_bins(each, p.z2, groups)
-        if (enough := _enough(sums.sizes, each, groups)) is not None:
-            each = each.some(enough)
-            sums = GroupSums.of_bins(each, p.z2, groups)
-        low, high = sums.limits(settings, rng)
+        each, n_groups = _large_enough(each, p.groups)
+        low, high = mean_limits(p.z2, each, p.groups, settings, rng)
         valid = (low <= 1) & (high >= 1)
         count = int(np.count_nonzero(valid))
         first, middle, last = each.first_middle_last()
         results[name] = LocalZMS(
             name=name,
-            zms=sums.mean,
+            zms=each.means(p.z2),
             low=low,
             high=high,
             valid=valid,
@@ -245,162 +237,87 @@ def local_zms_of(
             overall=overall,
             confidence=settings.confidence,
             method=settings.method,
-            n_groups=None if groups is None else sums.sizes,
+            n_groups=n_groups,
         )
     return results
 
 
-def _enough(
-    sizes: Ints, bins: Bins, groups: Ints | None
-) -> npt.NDArray[np.bool_] | None:
-    """Return which bins are large enough for an interval, unless all are; warn."""
-    if sizes.size == 1 or (groups is None and bins.labels is None):
-        return None
-    enough: npt.NDArray[np.bool_] = sizes >= MIN_ROWS
+def _large_enough(bins: Bins, groups: Ints | None) -> tuple[Bins, Ints | None]:
+    """Return bins with enough rows, and groups, for an interval; and their groups."""
+    n_groups = None
+    if groups is not None:
+        n_groups = np.array([np.unique(groups[rows]).size for rows in bins.rows])
+    units = bins.sizes if n_groups is None else n_groups
+    enough = units >= MIN_ROWS
+    if units.size == 1 or enough.all():
+        return bins, n_groups
     kind = "rows" if groups is None else "groups"
     if not enough.any():
         msg = (
             f"A bin of `{bins.name}` must have at least {MIN_ROWS} {kind}, for an "
-            f"interval; the largest of {sizes.size} has {sizes.max()}. "
+            f"interval; the largest of {units.size} has {units.max()}. "
             + ("Merge labels." if bins.labels is not None else "Pass fewer `n_bins`.")
         )
         raise InvalidInputError(msg)
-    if enough.all():
-        return None
     warn(
         f"{np.count_nonzero(~enough)} of {enough.size} bins of `{bins.name}` have less "
         f"than {MIN_ROWS} {kind}, too few for an interval, and are left out.",
         FewerBinsWarning,
         stacklevel=3,
     )
-    return enough
+    return bins.some(enough), None if n_groups is None else n_groups[enough]
 
 
-# -- intervals of means of bins --------------------------------------------------------
+# -- intervals of the means of bins ----------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class GroupSums:
-    """Sums by bin and group, bin after bin.
-
-    Attributes
-    ----------
-    totals : array of shape (n_sums,)
-        The sum of the values of a group in a bin.
-    counts : array of shape (n_sums,), or None
-        The number, or the weight, of its rows; None if each group is one row.
-    sizes : array of int, shape (n_bins,)
-        Groups in each bin, none of which is empty.
-    """
-
-    totals: Floats
-    counts: Floats | None
-    sizes: Ints
-
-    @classmethod
-    def of_bins(cls, bins: Bins, values: Floats, groups: Ints | None) -> GroupSums:
-        """Sum the values of all rows by bin and group."""
-        values, counts = values[bins.order], bins.weights
-        if counts is not None:
-            values = counts * values
-        if groups is None:
-            return cls(values, counts, bins.sizes)
-        codes, groups = bins.codes, groups[bins.order]
-        order = np.lexsort((groups, codes))
-        codes, groups = codes[order], groups[order]
-        new = np.append(True, (np.diff(codes) != 0) | (np.diff(groups) != 0))
-        starts = np.flatnonzero(new)
-        if counts is None:
-            counts = np.diff(starts, append=values.size).astype(np.float64)
-        else:
-            counts = np.add.reduceat(counts[order], starts)
-        n_groups = np.bincount(codes[starts], minlength=bins.sizes.size)
-        return cls(np.add.reduceat(values[order], starts), counts, n_groups)
-
-    @property
-    def starts(self) -> Ints:
-        """Where the groups of each bin begin."""
-        return np.cumsum(self.sizes) - self.sizes
-
-    @property
-    def n(self) -> npt.NDArray[Any]:
-        """Rows in each bin, or their weight."""
-        if self.counts is None:
-            return self.sizes
-        return np.asarray(np.add.reduceat(self.counts, self.starts))
-
-    @property
-    def mean(self) -> Floats:
-        """The mean of each bin."""
-        mean: Floats = np.add.reduceat(self.totals, self.starts) / self.n
-        return mean
-
-    def limits(
-        self, settings: IntervalSettings, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
-        """Return limits of the means of bins, of values that are at least 0."""
-        # of many rows, the bootstrap gives what its closed form gives at once
-        if settings.method == "moments" or self.sizes.min() >= LARGE_BIN:
-            return self.moments_limits(settings.confidence)
-        low, high = np.empty(self.sizes.size), np.empty(self.sizes.size)
-        for which, totals, counts, weights in self._to_resample(
-            rng, settings.n_resamples
-        ):
-            low[which], high[which] = _bca(totals, counts, weights, settings)
-        return np.maximum(0.0, low), high
-
-    def moments_limits(self, confidence: float) -> tuple[Floats, Floats]:
-        """Return ABC limits, what those of the bootstrap tend to."""
-        means: Floats = np.repeat(self.mean, self.sizes)
-        quantile: Any = normal_quantile(confidence)
-        if self.counts is not None:
-            means, quantile = means * self.counts, few_groups(self.sizes, confidence)
-        d = self.totals - means
-        second = np.add.reduceat(d * d, self.starts)
-        third = np.add.reduceat(d * d * d, self.starts)
-        low, high = abc_limits(self.n, self.mean, second, third, quantile)
-        return np.maximum(0.0, low), high
-
-    def _to_resample(
-        self, rng: np.random.Generator, n_resamples: int
-    ) -> Iterator[tuple[Ints, Floats, Floats | None, list[tuple[slice, Floats]]]]:
-        """Yield some bins of equally many groups at a time, and the weights they get.
-
-        Bins may be nearly as many as rows, and each has a mean for every resample.
-        """
-        at_once, starts = max(1, _MEANS_AT_ONCE // n_resamples), self.starts
-        for size in np.unique(self.sizes).tolist():
-            bins = np.flatnonzero(self.sizes == size)
-            weights = list(bootstrap_weights(size, rng, n_resamples))
-            for start in range(0, bins.size, at_once):
-                which = bins[start : start + at_once]
-                rows = starts[which][:, None] + np.arange(size)
-                counts = None if self.counts is None else self.counts[rows]
-                yield which, self.totals[rows], counts, weights
-
-
-def _bca(
-    totals: Floats,
-    counts: Floats | None,
-    drawn: list[tuple[slice, Floats]],
+def mean_limits(
+    values: Floats,
+    bins: Bins,
+    groups: Ints | None,
     settings: IntervalSettings,
+    rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
-    """Return BCa limits of bins with equally many groups, a bin a row."""
-    n_groups = totals.shape[1]
-    means = np.empty((totals.shape[0], settings.n_resamples))
-    if counts is None:
-        quantile = normal_quantile(settings.confidence)
-        mean, shares = totals.mean(axis=1), totals / n_groups
-        centred = totals - mean[:, None]
-        for which, weights in drawn:
-            np.matmul(shares, weights, out=means[:, which])
-    else:
-        quantile = float(few_groups(np.array([n_groups]), settings.confidence)[0])
-        mean = totals.sum(axis=1) / counts.sum(axis=1)
-        centred = totals - mean[:, None] * counts
-        for which, weights in drawn:
-            means[:, which] = (totals @ weights) / (counts @ weights)
-    return bca_limits(means, mean, centred, quantile)
+    """Return limits of the means of bins, of values that are at least 0."""
+    if groups is not None or bins.weights is not None:
+        found = [
+            mean_interval(
+                values[rows],
+                confidence=settings.confidence,
+                groups=renumbered(groups, rows),
+                weights=weights,
+                skewed=True,
+            )
+            for rows, weights in zip(bins.rows, bins.weights_of_rows, strict=True)
+        ]
+        low, high = np.array([[each.low, each.high] for each in found]).T
+        return np.maximum(0.0, low), high
+    x, sizes = values[bins.order], bins.sizes
+    starts = np.cumsum(sizes) - sizes
+    quantile = normal_quantile(settings.confidence)
+    # of many rows, the bootstrap gives what its closed form gives at once
+    if settings.method == "moments" or sizes.min() >= LARGE_BIN:
+        mean = bins.means(values)
+        d = x - np.repeat(mean, sizes)
+        second, third = (np.add.reduceat(d**k, starts) for k in (2, 3))
+        low, high = abc_limits(sizes, mean, second, third, quantile)
+        return np.maximum(0.0, low), high
+    low, high = np.empty(sizes.size), np.empty(sizes.size)
+    at_once = max(1, _MEANS_AT_ONCE // settings.n_resamples)
+    for size in np.unique(sizes).tolist():
+        same = np.flatnonzero(sizes == size)
+        drawn = list(bootstrap_weights(size, rng, settings.n_resamples))
+        # bins may be nearly as many as rows, and each has a mean for every resample
+        for which in np.array_split(same, -(-same.size // at_once)):
+            rows = x[starts[which][:, None] + np.arange(size)]
+            means = np.empty((which.size, settings.n_resamples))
+            for some, weights in drawn:
+                np.matmul(rows / size, weights, out=means[:, some])
+            mean = rows.mean(axis=1)
+            low[which], high[which] = bca_limits(
+                means, mean, rows - mean[:, None], quantile
+            )
+    return np.maximum(0.0, low), high
 
 
 def bca_limits(
@@ -448,14 +365,3 @@ def bootstrap_weights(
 def normal_quantile(confidence: float) -> float:
     """Return the quantile at the upper end of a central interval."""
     return float(special.ndtri(0.5 + confidence / 2))
-
-
-def few_groups(sizes: Ints, confidence: float) -> Floats:
-    """Return what takes the place of the normal quantile for so many groups.
-
-    With few of them, the sum of d² is too small on average and varies much: it is
-    sqrt(G / (G − 1)) times Student's quantile for G − 1 degrees of freedom.
-    """
-    df = np.maximum(1, sizes - 1)
-    quantile: Floats = stats.t.ppf(0.5 + confidence / 2, df) * np.sqrt((df + 1) / df)
-    return quantile

@@ -165,7 +165,7 @@ def tails(
     >>> p = ss.Predictions(y_std=u, error=u * rng.standard_t(3, size=2000))
     >>> found = ss.scores.tails(p)
     >>> found.zms_is_reliable, round(found.nu, 1)
-    (False, 3.3)
+    (False, 2.9)
     """
     p = check_predictions(p, vectors=False)
     confidence = check_fraction(confidence, "confidence")
