@@ -45,7 +45,11 @@ def test_columns_are_guessed_and_what_is_said_of_them_is_kept(server):
     slot = server.state()["slots"]["table"]
     assert slot["fields"] == {"error": "E", "uncertainty": "u"}
     assert slot["view"]["rows"] == 400
-    assert [each["may_be"] for each in slot["view"]["columns"]] == [None, None, "features"]
+    assert [each["may_be"] for each in slot["view"]["columns"]] == [
+        None,
+        None,
+        "features",
+    ]
     said = {"error": "E", "uncertainty": "u", "features": ["x"], "min_std": 0.1}
     assert server.order("POST", "api/fields/table", said)[0] == 200
     assert server.run("examine/table")["slots"]["table"]["fields"] == said

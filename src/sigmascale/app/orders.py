@@ -135,7 +135,7 @@ def _judged(step: str, before: Validation, after: Validation | None) -> dict[str
         "headline": before.headline if after is None else headline_after(before, after),
         "before": _view(before),
         "after": None if after is None else _view(after),
-        "at_fault": pictures.at_fault(after or before),
+        "at_fault": pictures.at_fault(before, after),
         "figures": figures,
     }
 
@@ -146,4 +146,8 @@ def _view(found: Validation) -> dict[str, Any]:
         for each in found.verdicts.values()
     ]
     about = {"answer": found.answer, "headline": found.headline, "verdicts": verdicts}
-    return about | {"next_steps": list(found.next_steps), "closing": found.closing}
+    steps = [
+        {"what": getattr(step, "what", step), "how": getattr(step, "how", None)}
+        for step in found.next_steps
+    ]
+    return about | {"next_steps": steps, "closing": found.closing}

@@ -230,7 +230,7 @@ class Session:
                 found = answer["result"]
                 lines.append(found.pop("line"))
                 warned += [x for x in answer["warnings"] if x not in warned]
-                made = [command.get("report"), command.get("output")]
+                made = [command.get("output"), command.get("report")]
                 result["files"] += [name for name in made if name]
                 result |= found
             self.results[step] = result | {"lines": lines, "warnings": warned}

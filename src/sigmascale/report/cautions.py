@@ -30,8 +30,6 @@ def _about(
             "what was learned, and from which rows. If the judged rows are among them, "
             "all that is said of “after” is too good."
         )
-    for words in getattr(recalibrator, "cautions_", ()):
-        yield words
     if rows.groups is None and (words := repeats_found(rows)):
         yield (
             f"That rows are independent: they look like repeats ({words}), and no "

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from .. import scores
 from .._support.files import write_text
 from .._support.text import listed, quoted, visible
 from .._support.version import __version__
@@ -20,6 +19,7 @@ from .tables import percent, score_rows, tail_rows
 
 # The sign, and the class of the page's style sheet. A word stands beside the sign.
 MARKS = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
+LESSER = ("ENCE_", "UCE_")  # scores that few ask for
 TITLE = "Are these uncertainties right?"
 
 
@@ -67,6 +67,7 @@ def report_html(
     stages = [before] if after is None else [before, after]
     sketches = [pictures.forest(before, after), *pictures.along(before, after)]
     drawn = pictures.draw([*sketches, *pictures.others(before, after)])
+    table = score_rows(stages)
     n_variables = len(last.rows.names)
     page: str = _template().render(
         title=title,
@@ -84,7 +85,8 @@ def report_html(
         facts=_facts(last),
         within=_within(stages),
         learned=_learned(recalibrator),
-        score_rows=score_rows(stages),
+        score_rows=[row for row in table if not row.name.startswith(LESSER)],
+        lesser_rows=[row for row in table if row.name.startswith(LESSER)],
         tail_rows=tail_rows(stages),
         cautions=cautions(before, after, recalibrator),
         tolerance=f"{last.tolerance:g}",
@@ -193,18 +195,14 @@ def _facts(last: Validation) -> str:
 
 
 def _within(stages: list[Validation]) -> str:
-    """Return what ±1.96 u and the intervals that are claimed hold; it stands once."""
-    rows = [stage.rows for stage in stages]
-    if rows[0].is_vector:
-        return "Errors are vectors: balls take the place of intervals."
-    shares = [float(each.mean((each.size <= 1.96).astype(float))) for each in rows]
-    words = f"±1.96 u holds {percent(shares[-1])} of the errors"
-    if len(shares) > 1:
-        words += f" ({percent(shares[0])} before)"
-    if rows[-1].distributions is not None:
-        held = percent(scores.coverage(rows[-1], level=0.95))
-        words += f"; the 95\u00a0% intervals of the learned distributions hold {held}"
-    return f"{words}."
+    """Return what the 95 % intervals that are claimed hold."""
+    rows = stages[-1].rows
+    of = "learned" if rows.distributions is not None else "normal"
+    what = "balls (errors are vectors)" if rows.is_vector else "intervals"
+    words = f"The 95\u00a0% {what} of the {of} distributions hold"
+    held = [percent(stage.scores.coverage[0.95]) for stage in stages]
+    before = f" ({held[0]} before)" if len(stages) > 1 else ""
+    return f"{words} {held[-1]} of the truths{before}."
 
 
 def _learned(recalibrator: Any) -> list[str]:

@@ -67,9 +67,9 @@ def forest(before: Validation, after: Validation | None) -> Sketch:
     """Return the picture of all verdicts."""
     last = after or before
     caption = (
-        "The factor by which u should be multiplied, for each question: the worst "
-        "estimate and the limits of all regions. Within the band, "
-        f"{1 / last.tolerance:.2g} to {last.tolerance:g}, u is right enough."
+        "Each question by its worst region, with the limits of that region (thick) and "
+        f"of all (thin). The band, {1 / last.tolerance:.2g} to {last.tolerance:g}, is "
+        "right enough."
     )
     size = (5.2, 1.1 + 0.36 * len(last.verdicts))
     return Sketch("", "Verdicts", caption, partial(plots.verdicts, before, after), size)
@@ -79,7 +79,7 @@ def along(before: Validation, after: Validation | None) -> list[Sketch]:
     """Return the pictures along variables, that at fault first."""
     last = after or before
     names = [name for name in last.verdicts if name not in NOT_VARIABLES]
-    first = at_fault(last)
+    first = at_fault(before, after)
     names.sort(key=lambda name: (name != first, last.verdicts[name].answer != "no"))
     found = []
     for name in names[:MOST_VARIABLES]:
@@ -90,8 +90,9 @@ def along(before: Validation, after: Validation | None) -> list[Sketch]:
     return found
 
 
-def at_fault(validation: Validation) -> str:
-    """Return the variable along which u is most wrong: pictures open on it."""
+def at_fault(before: Validation, after: Validation | None = None) -> str:
+    """Return the variable along which u is, or was, most wrong: pictures open on it."""
+    validation = after if after is not None and after.answer == "no" else before
     names = [name for name in validation.verdicts if name not in NOT_VARIABLES]
     if validation.worst is not None and validation.worst.column in names:
         return validation.worst.column

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from .. import scores
 from .._support.text import shorten
+from ..exceptions import InvalidInputError
 from ..judging import Validation
 
 MEANINGS = {
-    "CRPS": "continuous ranked probability score, in the unit of the error",
-    "NLL": "negative log-likelihood of normal errors; lower is better",
+    "CRPS": "of whole distributions, in the unit of the error",
+    "NLL": "of normal errors; lower is better",
     "ZMS": "⟨Z²⟩, the mean of z²",
     "S_cal": "|ln ⟨Z²⟩|: average",
-    "S_u": "the same in bins of u: consistency",
-    "S_tot": "the sum of S_cal, S_u and those of the features",
+    "S_u": "in bins of u: consistency",
+    "S_tot": "S_cal + S_u + those of the features",
 }
-LEAST_FOR_TAILS = 5  # rows
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def score_rows(stages: Sequence[Validation]) -> list[Row]:
             continue
         right = ""
         if name in target and math.isfinite(target[name]):
-            right = f"{number(target[name])} ± {number(spread[name])}"
+            right = f"{number(target[name])} ± {spread[name]:.2g}"
         cells = (*(number(each) for each in values), right)
         found.append(Row(shorten(name, 60), MEANINGS.get(name, ""), cells))
     order = {"CRPS": 0, "held": 1, "NLL": 2}
@@ -76,10 +76,10 @@ def tail_rows(stages: Sequence[Validation]) -> list[Row]:
 
     The share of errors within 1.96 u is not among them: the page says it, once.
     """
-    rows = [stage.rows for stage in stages]
-    if rows[0].is_vector or rows[0].n_rows < LEAST_FOR_TAILS:
+    try:
+        found = [scores.tails(stage.rows) for stage in stages]
+    except InvalidInputError:  # of vectors, few rows, or errors that are all 0
         return []
-    found = [scores.tails(each) for each in rows]
 
     def cells(tell: str) -> tuple[str, ...]:
         each = [getattr(x, tell) for x in found]

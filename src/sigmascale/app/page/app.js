@@ -169,17 +169,32 @@ function verdict(step, found) {
         }),
       ),
     ),
-    judged.next_steps.length > 0 && el("div.next", {}, el("strong", {}, "What now?"), el("ul", {}, judged.next_steps.map((words) => el("li", {}, words)))),
-    judged.closing && hint(judged.closing),
-    along &&
+    el(
+      "div.answer",
+      {},
+      along &&
+        el(
+          "figure.main",
+          { "data-along": along.name },
+          el("figcaption", {}, el("label", {}, "Along ", select(`along ${step}`, along.name, variables.map(({ name, words }) => [name, words]), (name) => choose("along", { [step]: name })))),
+          picture(along),
+        ),
       el(
-        "div.along",
+        "div",
         {},
-        el("p", {}, el("label", {}, "The factor that u needs along ", select(`along ${step}`, along.name, variables.map(({ name, words }) => [name, words]), (name) => choose("along", { [step]: name })))),
-        el("figure", { "data-along": along.name }, picture(along)),
+        judged.next_steps.length > 0 && el("div.next", {}, el("strong", {}, "What now?"), el("ul", {}, judged.next_steps.map(({ what, how }) => el("li", {}, what, " ", how && button(`do ${what}`, "Do it", () => doStep(how)))))),
+        judged.closing && hint(judged.closing),
+        el("p", {}, el("a", { href: file(found.report, true), target: "_blank", rel: "noopener" }, "Read the report")),
       ),
-    el("p", {}, el("a", { href: file(found.report, true), target: "_blank", rel: "noopener" }, "Read the report")),
+    ),
   ];
+}
+
+// What a verdict advises, as fields of step 3, which then begins.
+function doStep(how) {
+  Object.assign(ui.fit, { scaling: "boosted", bias: null }, how);
+  place("step-fit").scrollIntoView();
+  run("fit", fitFields());
 }
 
 function checkStep() {
@@ -190,12 +205,17 @@ function checkStep() {
 
 // -- 3 recalibrate --------------------------------------------------------------------
 
-function fitStep() {
-  const found = state.results.fit;
-  if (!usable()) return [trouble("fit"), hint("First, a table.")];
+function fitFields() {
   const { second, ...fields } = ui.fit;
   if (second) delete fields.test_share;
   for (const name of Object.keys(fields)) if (!fields[name]) delete fields[name];
+  return fields;
+}
+
+function fitStep() {
+  const found = state.results.fit;
+  if (!usable()) return [trouble("fit"), hint("First, a table.")];
+  const { second } = ui.fit;
   const way = (value, words) => el("label", {}, el("input", { type: "radio", name: "second", "data-key": `second ${value}`, checked: Boolean(second) === value, onchange: () => choose("fit", { second: value }) }), " ", words);
   const share = input("share", ui.fit.test_share, (text) => choose("fit", { test_share: Number(text) || text }), { class: "short", "aria-label": "Share of the rows" });
   return [
@@ -208,7 +228,7 @@ function fitStep() {
     el("div.options", {}, way(false, "Learn from this table, and judge by a share of it that is left out: "), share, way(true, "Learn from another file")),
     second && [dropZone("known", state.slots.known ? "Drop another file, or" : "Drop the file to learn from, or", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
     trouble("fit", second ? "known" : "table"),
-    el("p", {}, button("fit", found ? "Recalibrate again" : "Recalibrate", () => run("fit", fields), { primary: true, disabled: Boolean(state.job || (second && !state.slots.known)) })),
+    el("p", {}, button("fit", found ? "Recalibrate again" : "Recalibrate", () => run("fit", fitFields()), { primary: true, disabled: Boolean(state.job || (second && !state.slots.known)) })),
     found && [verdict("fit", found), el("h3", {}, "What was learned"), el("p", {}, found.learned)],
   ];
 }

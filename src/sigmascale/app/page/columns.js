@@ -136,7 +136,7 @@ function columns(slot, fields, view, settle) {
   return el(
     "div.columns",
     {},
-    table("Columns and what they are", ["column", "is the", "kind", "first rows", ...(anyMissing ? ["missing"] : [])], rows),
+    table("Columns and what they are", ["column", "is", "kind", "first rows", ...(anyMissing ? ["missing"] : [])], rows),
     slot !== "new" && rest.length > 0 &&
       el("p", {}, button(`features ${slot}`, rest.length === 1 ? `Use ${rest[0].name} as a feature` : `Use the other ${rest.length} columns as features`, useRest), " ", el("span.hint", {}, "Features say for which inputs u is right or wrong.")),
     fields.interval && el("p", {}, el("label", {}, "Intervals claim to hold ", number(slot, fields, settle, "interval_coverage", "0.9"))),
