@@ -9,7 +9,7 @@ engines draw the same rows, however they are ordered or divided into files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
@@ -171,9 +171,19 @@ def apply(
         numbers=tuple(given[k - 1] for k in sorted(needed - labelled - {0})),
         labels=tuple(given[k - 1] for k in sorted(labelled)),
         prediction=y_pred,
+        min_std=SMALLEST,  # what is not positive becomes this, and null in the end
     )
-    batches = Batches(recalibrator, schema, given, tuple(quantiles), interval, name)
-    return recalibrated(batches, frame, connection)
+    lazy = _as_lazy(frame)
+    batches = _Batches(recalibrator, schema, given, tuple(quantiles), interval, name)
+    batches.check(lazy.collect_schema())
+    if not isinstance(nw.from_native(frame), nw.LazyFrame):
+        return batches.beside(frame)
+    native, engine = lazy.to_native(), lazy.implementation
+    if engine.is_duckdb():
+        return _on_duckdb(native, batches, connection)
+    if engine.is_dask():
+        return _on_dask(native, batches)
+    return (_on_spark if engine.is_spark_like() else _on_polars)(native, batches)
 
 
 # -- samples ---------------------------------------------------------------------------
@@ -288,7 +298,7 @@ def _collected(lazy: Frame, schema: Schema) -> nw.DataFrame[Any]:
 
 
 @dataclass(frozen=True)
-class Batches:
+class _Batches:
     """What becomes of a batch of rows; workers of a cluster get a copy.
 
     Attributes
@@ -352,6 +362,9 @@ class Batches:
                     "Convert it first."
                 )
                 raise NotANumberError(msg, "not-a-number", name=name)
+        # levels, coverage and what bounds need, by a row that is made up
+        about = None if self.schema.prediction is None else [0.0]
+        self._values(self._in_order(Predictions(about, [1.0])))
 
     def beside(self, table: Any) -> Any:
         """Return a table in memory, of any library, with the new columns."""
@@ -369,16 +382,14 @@ class Batches:
             if name in schema.labels:
                 continue
             x = batch[name].cast(nw.Float64).to_numpy()
-            if name in schema.numbers:
-                usable &= ~np.isinf(x)
-                continue
-            usable &= np.abs(x) <= LARGEST
-            if name == schema.uncertainty and schema.is_variance:
-                usable &= x >= 0
+            is_feature = name in schema.numbers  # which may be missing
+            usable &= ~np.isinf(x) if is_feature else np.abs(x) <= LARGEST
         found = np.full((len(self.new), usable.size), np.nan)
         which = np.flatnonzero(usable)
         if which.size:
-            found[:, which] = self._values(batch[which].to_native())
+            with quiet():
+                rows = self._in_order(schema.read(batch[which].to_native()))
+            found[:, which] = self._values(rows)
         return dict(zip(self.new, found, strict=True))
 
     def _in_order(self, rows: Predictions) -> Predictions:
@@ -396,44 +407,23 @@ class Batches:
             categories=tuple(categories),
         )
 
-    def _values(self, batch: Any) -> Floats:
-        """Return the new columns of rows whose numbers are there."""
-        least = self.schema.min_std
+    def _values(self, rows: Predictions) -> Floats:
+        """Return the new columns of rows."""
         with quiet():
-            # an uncertainty that is not positive becomes the smallest one, for now
-            known = replace(self.schema, min_std=SMALLEST if least is None else least)
-            rows = self._in_order(known.read(batch))
             done = self.recalibrator.apply(rows)
             found: list[Any] = [done.y_std]
             if self._corrects:
                 found.append(done.y_pred)
+            d = done.distributions
             if self.quantiles:
-                found += [*done.distributions.quantile(self.quantiles).T]
+                found += [*d.quantile(self.quantiles).T]
             if self.interval is not None:
-                d = done.distributions
-                both = d.interval if d.z.dim is None else d.radius
-                found += [*np.atleast_2d(both(self.interval).T)]
-        values = np.array(found)
-        if least is None:
-            values[:, rows.y_std <= SMALLEST] = np.nan
-        return values
+                limits = d.interval if d.z.dim is None else d.radius
+                found += [*np.atleast_2d(limits(self.interval).T)]
+        return np.where(rows.y_std > SMALLEST, np.array(found), np.nan)
 
 
-def recalibrated(batches: Batches, frame: Any, connection: Any = None) -> Any:
-    """Return a frame of any engine, or a table, with the new columns."""
-    lazy = _as_lazy(frame)
-    batches.check(lazy.collect_schema())
-    if not isinstance(nw.from_native(frame), nw.LazyFrame):
-        return batches.beside(frame)
-    native, engine = lazy.to_native(), lazy.implementation
-    if engine.is_duckdb():
-        return _on_duckdb(native, batches, connection)
-    if engine.is_dask():
-        return _on_dask(native, batches)
-    return (_on_spark if engine.is_spark_like() else _on_polars)(native, batches)
-
-
-def _on_polars(frame: Any, batches: Batches) -> Any:
+def _on_polars(frame: Any, batches: _Batches) -> Any:
     import polars as pl
 
     def evaluate(batch: Any) -> Any:
@@ -447,12 +437,12 @@ def _on_polars(frame: Any, batches: Batches) -> Any:
     return frame.select(*old, rows.alias(NEW)).unnest(NEW)
 
 
-def _on_dask(frame: Any, batches: Batches) -> Any:
+def _on_dask(frame: Any, batches: _Batches) -> Any:
     meta = batches.beside(frame._meta_nonempty).iloc[:0]
     return frame.map_partitions(batches.beside, meta=meta)
 
 
-def _on_spark(frame: Any, batches: Batches) -> Any:
+def _on_spark(frame: Any, batches: _Batches) -> Any:
     from pyspark.sql.types import DoubleType, StructField, StructType
 
     def evaluate(parts: Iterator[Any]) -> Iterator[Any]:
@@ -466,7 +456,7 @@ def _on_spark(frame: Any, batches: Batches) -> Any:
     return frame.mapInArrow(evaluate, StructType([*kept, *added]))
 
 
-def _on_duckdb(relation: Any, batches: Batches, connection: Any) -> Any:
+def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     import duckdb
     import pyarrow as pa
 

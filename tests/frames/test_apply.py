@@ -230,3 +230,10 @@ def test_what_is_not_there_or_no_number_is_refused_before_anything_is_read():
         ss.frames.apply(r, table.lazy().with_columns(x=pl.lit("a")))
     with pytest.raises(InvalidInputError, match="lazy frame"):
         ss.frames.apply(r, np.ones(3))
+    with pytest.raises(InvalidInputError, match="levels"):
+        ss.frames.apply(r, table.lazy(), quantiles=[0.5, 1.5])
+    with pytest.raises(InvalidInputError, match="coverage"):
+        ss.frames.apply(r, table.lazy(), interval=95)
+    bounded = ss.Recalibrator(ss.TemperatureScaling(), bounds=(0, None))
+    with pytest.raises(InvalidInputError, match="y_pred"):
+        ss.frames.apply(bounded.fit(rows_of(make())), table.lazy(), interval=0.9)
