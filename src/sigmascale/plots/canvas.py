@@ -101,9 +101,9 @@ def styled(style: Look, look: Look, *, patch: bool = False) -> Look:
 def literal(name: str, longest: int = 40) -> str:
     """Return a user's name as text that Matplotlib draws as it is, shortened."""
     joiners = "\u200c\u200d"  # print nothing themselves, but make one emoji of two
-    shown = (x if x.isprintable() or x in joiners else "\ufffd" for x in name)
-    text = shorten(" ".join("".join(shown).split()), longest)
-    return text.replace("$", r"\$")
+    line = " ".join(name.split())
+    shown = (x if x.isprintable() or x in joiners else "\ufffd" for x in line)
+    return shorten("".join(shown), longest).replace("$", r"\$")
 
 
 def variable(name: str, longest: int = 40) -> str:

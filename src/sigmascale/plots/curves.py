@@ -34,6 +34,7 @@ from .canvas import (
     band,
     diagonal,
     legend_above,
+    literal,
     log_helps,
     log_ticks,
     name_ticks,
@@ -467,14 +468,15 @@ def scan(found: BinScan, *, figure: Figure | None = None) -> Figure:
     draw(panels[0, 0], "NLL", SOFT, "NLL")
     valid = panels[1, 1]
     for name, colour in colours.items():
-        draw(panels[0, 1], f"ENCE_{name}", colour, variable(name, 12))
-        draw(panels[1, 0], f"S_{name}", colour, f"S {variable(name, 12)}")
+        label = literal(name, 8)
+        draw(panels[0, 1], f"ENCE_{name}", colour, label)
+        draw(panels[1, 0], f"S_{name}", colour, label)
         low, high = found.valid_low[name], found.valid_high[name]
         valid.fill_between(n, low, high, color=colour, alpha=0.15, lw=0)
-        valid.plot(n, found.valid[name], color=colour, label=variable(name, 12), lw=1.3)
+        valid.plot(n, found.valid[name], color=colour, label=label, lw=1.3)
         valid.axhline(found.isotonic_valid[name], color=colour, ls="--", lw=1)
-    draw(panels[1, 0], "S_cal", ORANGE, "S cal")
-    draw(panels[1, 0], "S_tot", SOFT, "S tot / 2", 0.5)
+    draw(panels[1, 0], "S_cal", ORANGE, "cal")
+    draw(panels[1, 0], "S_tot", SOFT, "tot / 2", 0.5)
     valid.axhline(0.95, color=SOFT, ls=":", lw=1.3)
     valid.set_ylim(0, 1.02)
     names = ("NLL", "ENCE", "S", "fraction of valid bins")
@@ -483,9 +485,9 @@ def scan(found: BinScan, *, figure: Figure | None = None) -> Figure:
         ax.set_title(f"({letter})", loc="left", fontsize=9, fontweight="bold")
         ax.grid(alpha=0.3)
     for ax in (panels[0, 1], panels[1, 0]):
-        ax.set_ylim(bottom=0)
+        ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # with room for the legend
     for ax in panels.flat[1:]:
-        ax.legend(frameon=False, fontsize=8, ncols=3, loc="best")
+        ax.legend(frameon=False, fontsize=8, ncols=2, columnspacing=1, handlelength=1.5)
     styles = (("-", "bin-wise scaling"), ("--", "isotonic"), (":", "simulated"))
     lines = [
         panels[0, 0].plot([], [], color=SOFT, ls=ls, label=x)[0] for ls, x in styles
