@@ -21,6 +21,8 @@ import numpy as np
 N_ROWS, SEEDS = 2000, (0, 1, 2)
 EQUAL = 1e-10
 ON_PURPOSE = {
+    "limits of groups, weights": "one interval of a mean, with the degrees of freedom "
+    "that unequal groups and weights leave (overall limits are among `zms`)",
     "groups, ties": "rows that are alike but for their group are in canonical order",
     "weights, ties": "tied rows are shuffled whole, no longer in pieces",
 }
