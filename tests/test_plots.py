@@ -335,6 +335,18 @@ def test_several_results_in_one_axes_share_one_band_and_one_legend(sets):
             assert title.count("before:") == title.count("after:") == 1
 
 
+def test_limits_of_0_do_not_squash_a_reliability_diagram(sets):
+    rng = np.random.default_rng(0)
+    u, groups = np.repeat(rng.lognormal(size=100), 4), np.repeat(np.arange(100), 4)
+    error = np.repeat(rng.normal(size=100), 4) * u
+    p = ss.Predictions(error=error, y_std=u, groups=groups)
+    diagram = ss.scores.reliability_diagram(p)
+    for each in (diagram, replace(diagram, low=0 * diagram.low)):
+        low, high = plots.reliability(each).get_ylim()
+        assert 0 < low < diagram.rmse.min()
+        assert high < 1e3 * low
+
+
 def test_axes_may_share_a_range(sets):
     axes = [plots.local_zms(ss.scores.local_zms(p, by="kind")) for p in sets]
     ranges = [ax.get_ylim() for ax in axes]

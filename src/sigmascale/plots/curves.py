@@ -215,6 +215,9 @@ def reliability(
     # all diagrams of these axes count, not only this one
     (left, bottom), (right, top) = ax.dataLim.min, ax.dataLim.max
     if log_helps(np.array([left, *x, right])) or ax.get_xscale() == "log":
+        # limits may reach down to 0; the points must not be squashed for it
+        some = diagram.rmse[diagram.rmse > 0].min(initial=top)
+        bottom = max(bottom, ax.dataLim.minposy, some / 10)
         for which, ends in (("x", (left, right)), ("y", (bottom, top))):
             log_ticks(ax, which, *ends)
         bounds = left / 1.05, right * 1.05, bottom / 1.05, top * 1.05
