@@ -59,8 +59,7 @@ class Path(NamedTuple):
 
 
 @stored(
-    **dict.fromkeys(("stakes", "started", "growth", "lowest"), floats),
-    **dict.fromkeys(("sums", "before"), floats),
+    **dict.fromkeys(("stakes", "started", "gained", "facts"), floats),
     n_units=index,
     start=integers,
 )
@@ -79,11 +78,11 @@ class Evidence:
         of all kinds.
     started : array
         Logarithm of what those that have started betting own.
-    growth, lowest : array
-        The sum of all logarithms of payoffs, and the lowest it has been: the most
-        likely start of a change, if there is one, is where it was lowest.
-    sums, before : array
-        Sums of facts over units, now and at that start.
+    gained : array
+        The sum of all logarithms of payoffs since it was lowest: there a change most
+        likely began, if there is one.
+    facts : array
+        Sums of facts over units since then.
     start : array of int
         The row of that start.
     """
@@ -91,25 +90,22 @@ class Evidence:
     n_units: int
     stakes: Floats
     started: Floats
-    growth: Floats
-    lowest: Floats
-    sums: Floats
-    before: Floats
+    gained: Floats
+    facts: Floats
     start: Ints
 
     @classmethod
     def begin(cls, stakes: Floats, row: int) -> Evidence:
         """Return no evidence, with these stakes, from a row on."""
-        zeros, sums = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
+        zeros, facts = np.zeros(stakes.shape), np.zeros((*stakes.shape, N_FACTS))
         start = np.full(stakes.shape, row)
-        return cls(0, stakes, zeros + _NOTHING, zeros, zeros, sums, sums, start)
+        return cls(0, stakes, zeros + _NOTHING, zeros, facts, start)
 
     def check(self) -> None:
         """Refuse arrays that do not fit together."""
-        alike = (self.started, self.growth, self.lowest, self.start)
-        sums = {self.sums.shape, self.before.shape}
         shape = self.stakes.shape
-        if {x.shape for x in alike} != {shape} or sums != {(*shape, N_FACTS)}:
+        shapes = {x.shape for x in (self.started, self.gained, self.start)}
+        if shapes != {shape} or self.facts.shape != (*shape, N_FACTS):
             refuse("evidence must have numbers for each kind and size of change.")
 
     def follow(self, growth: Floats, facts: Floats) -> Path:
@@ -129,37 +125,19 @@ class Evidence:
         growth, facts = path.growth, path.facts
         before = np.cumsum(growth, axis=0) - growth
         at = before.argmin(axis=0)
-        least = self.growth + np.take_along_axis(before, at[None], axis=0)[0]
-        lower = least < self.lowest
-        totals = np.cumsum(facts, axis=0)
-        there = self.sums + (totals - facts)[at, np.arange(len(at))[:, None]]
-        self.lowest = np.where(lower, least, self.lowest)
+        least = np.take_along_axis(before, at[None], axis=0)[0]
+        lower = least < -self.gained  # than it has ever been
+        total, earlier = facts.sum(axis=0), np.cumsum(facts, axis=0) - facts
+        since = total[:, None] - earlier[at, np.arange(len(at))[:, None]]
+        self.facts = np.where(lower[..., None], since, self.facts + total[:, None])
+        self.gained = growth.sum(axis=0) + np.where(lower, -least, self.gained)
         self.start = np.where(lower, units["row"][at], self.start)
-        self.before = np.where(lower[..., None], there, self.before)
-        self.growth = self.growth + growth.sum(axis=0)
-        self.sums = self.sums + totals[-1][:, None, :]
         self.started = path.sizes[-1]
         self.n_units += len(growth)
-
-    @property
-    def gained(self) -> Floats:
-        """What the rows since the likely start of each kind say for it, at its best.
-
-        It is a logarithm, without stakes: these are for whether there is a change, and
-        not for which.
-        """
-        gained: Floats = (self.growth - self.lowest).max(axis=1)
-        return gained
 
     def best(self, kind: int) -> tuple[int, int]:
         """Return the place of the size of a change that has the most evidence."""
         return kind, int(np.argmax(self.started[kind] + self.stakes[kind]))
-
-    def facts_since(self, kind: int) -> Floats:
-        """Return the sums of facts since the likely start."""
-        at = self.best(kind)
-        since: Floats = self.sums[at] - self.before[at]
-        return since
 
 
 @stored(

@@ -30,16 +30,11 @@ COLUMNS = ("too small", "too large", "biased up", "biased down", "in a region")
 _KINDS = ("too small", "too large", "biased", "biased")
 
 
-def _when(value: Any) -> float | str | None:
-    """Return a time from a file."""
-    return value if value is None or isinstance(value, str) else kinds.number(value)
-
-
 @kinds.stored(
     **dict.fromkeys(("since", "row"), kinds.index),
     **dict.fromkeys(("size", "evidence", "confidence"), kinds.number),
     **dict.fromkeys(("caution", "column", "region"), kinds.optional(kinds.text)),
-    **dict.fromkeys(("since_time", "time"), _when),
+    **dict.fromkeys(("since_time", "time"), kinds.plain),
     kind=kinds.one_of(*_KINDS, "region"),
     units=kinds.one_of("rows", "groups"),
 )
@@ -544,10 +539,8 @@ class Monitor:
 
         Tables of the quantiles of n rows stand for n z-scores, or 1,000 if n is more.
         """
-        found, total = (
-            recalibrator.distribution_,
-            sum(recalibrator.distribution_.n_rows),
-        )
+        found = recalibrator.distribution_
+        total = sum(found.n_rows)
         if total < LEAST:  # or normal, which says nothing of the rows
             return
         sizes = [-(-n * min(total, _MOST_NORMAL) // total) for n in found.n_rows]
@@ -608,14 +601,18 @@ class Monitor:
 
     def _raise(self, watches: list[Watch], last: Floats, units: Units) -> None:
         """Raise the alarm of the kind that the rows since its start speak for most."""
-        memory, gained = self._memory, [each.evidence.gained for each in watches]
+        memory, gained = (
+            self._memory,
+            [each.evidence.gained.max(axis=1) for each in watches],
+        )
         inside = [each.max() for each in gained[1:]]
         where, kind = 0, int(last.argmax())
         if max(inside, default=-np.inf) > gained[0].max() + _LUCK:
             where = 1 + int(np.argmax(inside))
             kind = int(gained[where].argmax())
         watch, found = watches[where], watches[where].evidence
-        facts, at = found.facts_since(kind), found.best(kind)
+        at = found.best(kind)
+        facts = found.facts[at]
         biased = watch.name is None and kind >= 2
         memory.alarm = Alarm(
             kind="region" if watch.name else _KINDS[kind],
