@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,13 @@ def _column(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _rounded(column: dict[str, Any], cell: str) -> str:
+    """Return a cell as text, with six digits if it is a number."""
+    with contextlib.suppress(ValueError):
+        return f"{float(cell):.6g}" if column["kind"] == "number" else _short(cell)
+    return _short(cell)
+
+
 def _short(cell: Any) -> str:
     return shorten(visible(str(cell), keep=""), LONGEST_CELL)
 
@@ -113,8 +121,9 @@ def _head(file: str, made: Any, new: list[str]) -> dict[str, Any]:
     columns = preview((file,), how, HEAD_ROWS)["columns"]
     columns.sort(key=lambda each: each["name"] not in new)
     shown = columns[:MOST_COLUMNS]
-    rows = zip(*(map(_short, each["first"]) for each in shown), strict=True)
-    return {"columns": [each["name"] for each in shown], "rows": [*map(list, rows)]}
+    cells = [[_rounded(each, x) for x in each["first"]] for each in shown]
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    return {"columns": [each["name"] for each in shown], "rows": rows}
 
 
 def _judged(step: str, before: Validation, after: Validation | None) -> dict[str, Any]:
