@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sigmascale import plots, scores
@@ -30,12 +31,21 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
     first.legend(frameon=False, fontsize=8)
     local = measure_set(data.training, seed).local
     for ax, result in zip(others, local.values(), strict=True):
-        plots.local_zms(result, ax=ax)
+        draw_local(ax, result)
         ax.set_xlabel(WORDS[result.name])
     for ax, letter in zip((first, *others), "abcd", strict=True):
         ax.tick_params(labelsize=8)
         ax.set_title(f"({letter})", loc="left", fontsize=9, fontweight="bold")
     return figure
+
+
+def draw_local(ax: Axes, result: scores.LocalZMS) -> None:
+    """Draw a local ZMS; the text below the figure says what the colours are."""
+    plots.local_zms(result, ax=ax)
+    if (legend := ax.get_legend()) is not None:
+        legend.remove()
+    title = f"{100 * result.fraction_valid:.0f} % of bins valid"
+    ax.set_title(title, loc="right", fontsize=9)
 
 
 def figure2(data: StudyData, *, seed: int, n_draws: int, step: int) -> Figure:
@@ -63,11 +73,7 @@ def figure3(beyond: Beyond) -> Figure:
         u = beyond.uncertainties[method]
         local = measure_set(test, beyond.seed, u=u, ties=test.y_std).local
         for ax, (x, result) in zip(row, local.items(), strict=True):
-            plots.local_zms(result, ax=ax)
-            if (legend := ax.get_legend()) is not None:
-                legend.remove()  # the text below the figure says what the colours are
-            title = f"{100 * result.fraction_valid:.0f} % of bins valid"
-            ax.set_title(title, loc="left", fontsize=9)
+            draw_local(ax, result)
             ax.set(xlabel=WORDS[x] if name == JOINT else "", ylabel="")
             drawn += [*result.zms, *result.high]
         row[0].set_ylabel(f"{name}\nlocal ⟨Z²⟩")
