@@ -16,9 +16,11 @@ from uuid import uuid4
 
 import narwhals as nw
 import numpy as np
+import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from ._support.checks import LARGEST, SMALLEST, Floats, check_count
+from ._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
+from ._support.labels import Categories
 from ._support.notices import quiet
 from ._support.text import listed, quoted
 from .exceptions import InvalidInputError, NotANumberError
@@ -164,17 +166,19 @@ def apply(
     maps = [recalibrator.scale_]
     if recalibrator.bias_ is not None:
         maps.append(recalibrator.bias_)
-    labelled = set().union(*(each.labelled for each in maps))
     needed = set().union(*(each.columns for each in maps))
-    schema = Schema(
-        uncertainty=names[0] if y_std is None else y_std,
-        numbers=tuple(given[k - 1] for k in sorted(needed - labelled - {0})),
-        labels=tuple(given[k - 1] for k in sorted(labelled)),
-        prediction=y_pred,
-        min_std=SMALLEST,  # what is not positive becomes this, and null in the end
-    )
+    columns = (names[0] if y_std is None else y_std, *given)
+    labelled = set().union(*(each.labelled for each in maps))
     lazy = _as_lazy(frame)
-    batches = _Batches(recalibrator, schema, given, tuple(quantiles), interval, name)
+    batches = _Batches(
+        recalibrator,
+        tuple(x if k in needed else None for k, x in enumerate(columns)),
+        frozenset(columns[k] for k in labelled),
+        y_pred,
+        tuple(quantiles),
+        interval,
+        f"{columns[0]}{RECALIBRATED}" if name is None else name,
+    )
     batches.check(lazy.collect_schema())
     if not isinstance(nw.from_native(frame), nw.LazyFrame):
         return batches.beside(frame)
@@ -305,50 +309,54 @@ class _Batches:
     ----------
     recalibrator : Recalibrator
         What is applied.
-    schema : Schema
-        Which columns of the frame it reads.
-    features : tuple of str
-        The features in the order in which the recalibrator knows them; those that it
-        does not need are not in the schema.
+    columns : tuple of str or None
+        The columns of the frame, in the order in which the recalibrator knows them;
+        None for those that it does not need.
+    labelled : set of str
+        Those of labels.
+    y_pred : str or None
+        The column of predictions.
     quantiles : tuple of float
         Levels.
     interval : float or None
         Coverage.
-    name : str or None
-        The new column of uncertainties, if it is not to be that of the old ones with
-        "_recalibrated".
+    name : str
+        The new column of uncertainties.
     """
 
     recalibrator: Recalibrator
-    schema: Schema
-    features: tuple[str, ...]
-    quantiles: tuple[float, ...] = ()
-    interval: float | None = None
-    name: str | None = None
+    columns: tuple[str | None, ...]
+    labelled: frozenset[str]
+    y_pred: str | None
+    quantiles: tuple[float, ...]
+    interval: float | None
+    name: str
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """The columns that are read."""
+        return [x for x in dict.fromkeys([*self.columns, self.y_pred]) if x is not None]
 
     @cached_property
     def new(self) -> list[str]:
         """The columns that are written, in order."""
-        name = self.name or f"{self.schema.uncertainty}{RECALIBRATED}"
-        found = [name]
+        found = [self.name]
         if self._corrects:
-            found.append(f"{self.schema.prediction}{RECALIBRATED}")
-        found += [f"{name}_q{p:g}" for p in self.quantiles]
+            found.append(f"{self.y_pred}{RECALIBRATED}")
+        found += [f"{self.name}_q{p:g}" for p in self.quantiles]
         if self.interval is not None:
             vectors = self.recalibrator.distribution_.dim is not None
             ends = ["radius"] if vectors else ["low", "high"]
-            found += [f"{name}_{end}" for end in ends]
+            found += [f"{self.name}_{end}" for end in ends]
         return found
 
     @property
     def _corrects(self) -> bool:
-        return (
-            self.schema.prediction is not None and self.recalibrator.bias_ is not None
-        )
+        return self.y_pred is not None and self.recalibrator.bias_ is not None
 
     def check(self, kinds: nw.Schema) -> None:
         """Refuse columns that are not there, or hold no numbers where they must."""
-        for name in self.schema.columns:
+        for name in self.inputs:
             if name not in kinds:
                 msg = (
                     f"`frame` must have a column {quoted(name)}; it has "
@@ -356,15 +364,18 @@ class _Batches:
                     "names."
                 )
                 raise InvalidInputError(msg, "no-column", columns=list(kinds))
-            if name not in self.schema.labels and not kinds[name].is_numeric():
+            if name not in self.labelled and not kinds[name].is_numeric():
                 msg = (
                     f"`{name}` must hold numbers; it is a column of {kinds[name]}. "
                     "Convert it first."
                 )
                 raise NotANumberError(msg, "not-a-number", name=name)
         # levels, coverage and what bounds need, by a row that is made up
-        about = None if self.schema.prediction is None else [0.0]
-        self._values(self._in_order(Predictions(about, [1.0])))
+        nothing = np.array([None], dtype=object)
+        made_up = {
+            x: nothing if x in self.labelled else np.ones(1) for x in self.inputs
+        }
+        self._values(made_up)
 
     def beside(self, table: Any) -> Any:
         """Return a table in memory, of any library, with the new columns."""
@@ -372,45 +383,44 @@ class _Batches:
         old = frame.select(*(x for x in frame.columns if x not in self.new))
         backend, numbers = frame.implementation, self(frame)
         new = [nw.new_series(k, x, backend=backend) for k, x in numbers.items()]
-        known = (nw.when(~nw.col(k).is_nan()).then(nw.col(k)) for k in numbers)
-        return old.with_columns(*new).with_columns(*known).to_native()
+        found = old.with_columns(*new)
+        if gaps := [nw.col(k) for k, x in numbers.items() if np.isnan(x).any()]:
+            found = found.with_columns(*(nw.when(~x.is_nan()).then(x) for x in gaps))
+        return found.to_native()
 
     def __call__(self, batch: nw.DataFrame[Any]) -> dict[str, Floats]:
         """Return the new columns of a batch; NaN in rows that cannot be used."""
-        schema, usable = self.schema, np.ones(len(batch), dtype=bool)
-        for name in schema.columns:
-            if name in schema.labels:
+        columns, usable = {}, np.ones(len(batch), dtype=bool)
+        for name in self.inputs:
+            if name in self.labelled:
+                columns[name] = from_series(batch[name].to_native())
                 continue
-            x = batch[name].cast(nw.Float64).to_numpy()
-            is_feature = name in schema.numbers  # which may be missing
+            x = columns[name] = batch[name].cast(nw.Float64).to_numpy()
+            # features may be missing
+            is_feature = name in self.columns[1:] and name != self.y_pred
             usable &= ~np.isinf(x) if is_feature else np.abs(x) <= LARGEST
+            if name == self.columns[0]:
+                usable &= x >= SMALLEST
         found = np.full((len(self.new), usable.size), np.nan)
         which = np.flatnonzero(usable)
         if which.size:
-            with quiet():
-                rows = self._in_order(schema.read(batch[which].to_native()))
-            found[:, which] = self._values(rows)
+            found[:, which] = self._values({k: x[which] for k, x in columns.items()})
         return dict(zip(self.new, found, strict=True))
 
-    def _in_order(self, rows: Predictions) -> Predictions:
-        """Return rows with the columns of `fit`, empty ones where none are needed."""
-        columns: list[Any] = [rows.y_std]
-        categories: list[Any] = [None]
-        for name in self.features:
-            there = name in rows.names
-            k = rows.position(name) if there else 0
-            columns.append(rows.columns[k] if there else np.full(len(rows), np.nan))
-            categories.append(rows.categories[k])
-        return rows.changed(
-            columns=tuple(columns),
-            names=self.recalibrator.names_,
-            categories=tuple(categories),
-        )
-
-    def _values(self, rows: Predictions) -> Floats:
-        """Return the new columns of rows."""
+    def _values(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
+        """Return the new columns of rows that can be used."""
+        u, *others = (None if x is None else columns[x] for x in self.columns)
+        assert u is not None
+        features: dict[str, Any] = {}
+        for name, key, x in zip(
+            self.recalibrator.names_[1:], self.columns[1:], others, strict=True
+        ):
+            features[name] = np.full(u.size, np.nan) if x is None else x
+            if key in self.labelled:
+                features[name] = Categories.of(features[name])
+        about = None if self.y_pred is None else columns[self.y_pred]
         with quiet():
-            done = self.recalibrator.apply(rows)
+            done = self.recalibrator.apply(Predictions(about, u, features=features))
             found: list[Any] = [done.y_std]
             if self._corrects:
                 found.append(done.y_pred)
@@ -420,7 +430,7 @@ class _Batches:
             if self.interval is not None:
                 limits = d.interval if d.z.dim is None else d.radius
                 found += [*np.atleast_2d(limits(self.interval).T)]
-        return np.where(rows.y_std > SMALLEST, np.array(found), np.nan)
+        return np.array(found)
 
 
 def _on_polars(frame: Any, batches: _Batches) -> Any:
@@ -430,7 +440,7 @@ def _on_polars(frame: Any, batches: _Batches) -> Any:
         return batches.beside(batch.struct.unnest()).select(batches.new).to_struct()
 
     kinds = pl.Struct(dict.fromkeys(batches.new, pl.Float64))
-    rows = pl.struct(batches.schema.columns).map_batches(
+    rows = pl.struct(batches.inputs).map_batches(
         evaluate, return_dtype=kinds, is_elementwise=True
     )
     old = [name for name in frame.collect_schema() if name not in batches.new]
@@ -461,7 +471,7 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     import pyarrow as pa
 
     def evaluate(*columns: Any) -> Any:
-        table = pa.table(dict(zip(batches.schema.columns, columns, strict=True)))
+        table = pa.table(dict(zip(batches.inputs, columns, strict=True)))
         return batches.beside(table).select(batches.new).to_struct_array()
 
     def column(name: str) -> Any:
@@ -473,7 +483,7 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     ours.create_function(
         function, evaluate, None, kind, type="arrow", null_handling="special"
     )
-    call = duckdb.FunctionExpression(function, *map(column, batches.schema.columns))
+    call = duckdb.FunctionExpression(function, *map(column, batches.inputs))
     old = [column(name) for name in relation.columns if name not in batches.new]
     try:
         rows = relation.select(*old, call.alias(NEW))
