@@ -391,7 +391,7 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
     cells are text as they are in a text file, so that TRUE or "n/a" among numbers is
     found where these are used.
     """
-    from openpyxl import load_workbook  # type: ignore[import-untyped]
+    from openpyxl import load_workbook
 
     try:
         with warnings.catch_warnings():
@@ -467,7 +467,7 @@ def _column(cells: list[Any]) -> pl.Series:
 def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
     """Write a workbook of one sheet, in which text is text, whatever it looks like."""
     from openpyxl import Workbook
-    from openpyxl.cell import WriteOnlyCell  # type: ignore[import-untyped]
+    from openpyxl.cell import WriteOnlyCell
 
     table = lazy.collect()
     if table.height >= MOST_ROWS:

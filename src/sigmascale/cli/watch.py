@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .._support.notices import quiet
 from .options import (
     CANNOT_TELL,
     FAILED,
@@ -58,6 +57,7 @@ class Watch(Columns, Reading):
 
     def run(self) -> Result:
         """Take the rows in turn."""
+        from .._support.notices import quiet
         from ..monitoring import Monitor
         from ..persistence import load_with_extra, save
         from .table import Table, load_fitted
@@ -74,9 +74,9 @@ class Watch(Columns, Reading):
             same = isinstance(monitor, Monitor) and isinstance(had, dict)
             if not same or any(begun[x] not in (None, had.get(x)) for x in begun):
                 refuse(
-                    f"{self.state}: was begun with another recalibrator, --calibration, "
-                    "--groups or --confidence, and evidence from both does not add up. "
-                    "Name another file for a new state."
+                    f"{self.state}: was begun with another recalibrator, "
+                    "--calibration, --groups or --confidence, and evidence from both "
+                    "does not add up. Name another file for a new state."
                 )
             begun = had
         else:
@@ -110,7 +110,7 @@ class Watch(Columns, Reading):
         return {
             "recalibrator": checksum(self.recalibrator),
             "calibration": checksum(self.calibration),
-            "groups": self.groups,
+            "groups": self.groups or "",
             "confidence": self.confidence,
         }
 
