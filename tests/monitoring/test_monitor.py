@@ -46,10 +46,10 @@ def is_rare(found, n):
 
 @pytest.mark.slow
 def test_streams_without_a_change_rarely_raise_an_alarm():
-    n = 60
+    n = 40
     for name in ("normal", "t(4)", "exponential"):
         for features in (False, True):
-            found = study.false_alarms(name, n, features=features, n_rows=3000, seed=5)
+            found = study.false_alarms(name, n, features=features, n_rows=2000, seed=5)
             assert is_rare(found, n), (name, features)
 
 
@@ -72,8 +72,8 @@ def test_groups_are_ranked_among_groups_of_their_size():
         found = sum(study.alarm_of_groups(r, *sizes).alarm is not None for r in rngs)
         assert is_rare(found, n), name
         if name != "5, then 2":  # whose later sizes say themselves what is normal
-            alarms = [study.alarm_of_groups(r, *sizes, 1.5).alarm for r in rngs[:20]]
-            assert all(each.units == "groups" for each in alarms), name
+            alarms = [study.alarm_of_groups(r, *sizes, 1.6).alarm for r in rngs[:20]]
+            assert sum(each is not None for each in alarms) >= 19, name
 
 
 def test_groups_of_five_and_then_of_two_raise_no_alarm():
@@ -106,8 +106,11 @@ def test_what_rows_pay_is_fair_however_small_the_reference_is():
         units = Units(columns)
         urn = Urn.of(units.take(slice(20)))
         paid.append(urn.pay(units.take(slice(20, 25))).ratios.prod(axis=0))
+    # of bets on small changes: those on large ones pay much, but rarely
+    paid = np.array(paid).reshape(-1, 4, 4)[:, :, :2]
     error = np.std(paid, axis=0) / np.sqrt(len(paid))
-    assert (np.abs(np.mean(paid, axis=0) - 1) < 4.5 * error).all()
+    assert (np.abs(np.mean(paid, axis=0) - 1) < 4 * error).all()
+    assert (error < 0.05).all()
 
 
 def test_the_stake_is_divided_over_all_start_times():
@@ -147,6 +150,13 @@ def test_the_alarm_says_what_since_when_and_how_much():
             told = json.loads(json.dumps(alarm.to_dict(), allow_nan=False))
             assert told["suggestion"] in str(alarm)
             assert "any order" in told["guarantee"]
+
+
+def test_a_change_from_the_first_row_on_began_at_row_0():
+    for start in (normal(), ss.Recalibrator(ss.TemperatureScaling()).fit(normal())):
+        alarm = ss.Monitor(start).update(rows(2 * normal(seed=3).z)).alarm
+        assert alarm.since == 0
+        assert alarm.row < 200
 
 
 def test_times_are_told_as_numbers_or_dates_and_order_the_rows():
