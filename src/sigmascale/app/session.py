@@ -34,8 +34,9 @@ DOING = {
 }
 # Fields of commands that name files are set here, and by no page.
 OURS = {"command", "files", "output", "report", "recalibrator"}
-# How a table is read where a recalibrator remembers what its columns are.
+# How a table is read, and what is not said, where a recalibrator knows the columns.
 READING = ("where", "separator", "decimal")
+REMEMBERED = ("features", "labels")
 ENDING = re.compile(
     r"(\.(csv|tsv|tab|parquet|pq|feather|arrow|ipc|jsonl|ndjson|xlsx)(\.gz)?)$", re.I
 )
@@ -254,7 +255,8 @@ class Session:
         commands = [fit | learned.fields | fields]
         if share is None:
             check = {"command": "check", "files": [table.file], "report": report}
-            commands.append(check | table.fields | {"recalibrator": output})
+            same = {k: v for k, v in table.fields.items() if k not in REMEMBERED}
+            commands.append(check | same | {"recalibrator": output})
         else:
             commands[0] |= {"report": report}
         return [*commands, self._applied(table, output)]
