@@ -191,7 +191,8 @@ def _cut_column(p: Predictions, j: int, n_bins: int, ties: Floats | None) -> Bin
     size = u if p.error is None else p.e2  # any numbers tell rows apart
     ties = u if ties is None and j > 0 else ties
     if labels is not None:
-        order = np.lexsort((u, size, size if ties is None else ties, x))
+        keys = (size, u) if ties is u or ties is None else (u, size, ties)
+        order = np.lexsort((*keys, x))
         sizes = np.unique(x, return_counts=True)[1]
         weights = None if p.weights is None else p.weights[order]
         return Bins(name, x, order, sizes, weights, labels)
@@ -215,7 +216,7 @@ def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
     by (size, u), sizes being those of errors: the result depends neither on the order
     of the rows nor on the unit, and is not biased as sorting by the error would be.
     """
-    order = np.argsort(x, kind="stable")
+    order = np.argsort(x)
     ordered = x[order]
     same = ordered[1:] == ordered[:-1]
     if not same.any():
@@ -224,7 +225,8 @@ def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
     places = np.flatnonzero(np.append(same, False) | np.append(False, same))
     run = np.append(0, np.cumsum(~same))[places]
     rows, keys = order[places], [u, size] if ties is None else [u, size, ties]
-    rows = rows[np.lexsort((*(key[rows] for key in keys), run))]
+    # where nothing tells rows apart, in the order in which they came
+    rows = rows[np.lexsort((rows, *(key[rows] for key in keys), run))]
     new = run[1:] != run[:-1]
     if ties is not None:
         new |= ties[rows][1:] != ties[rows][:-1]
