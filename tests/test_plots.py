@@ -182,9 +182,10 @@ def test_bias_and_coverage_are_drawn_along_a_variable(judged):
 
 def test_a_variable_without_regions_says_so(judged):
     v = judged[0]
-    empty = replace(v.verdicts["mass"], regions=())
-    ax = plots.local(replace(v, verdicts={**v.verdicts, "mass": empty}), "mass")
-    assert "too few" in ax.texts[0].get_text()
+    for name in ("mass", "kind"):
+        empty = {name: replace(v.verdicts[name], regions=())}
+        ax = plots.local(replace(v, verdicts=v.verdicts | empty), name)
+        assert "too few" in ax.texts[0].get_text()
 
 
 # -- comparisons and monitors ----------------------------------------------------------

@@ -326,7 +326,8 @@ class Monitor:
     ----------
     normal : Recalibrator or Predictions, optional
         What is normal. A fitted recalibrator: batches are recalibrated first, and what
-        it has learned of the distribution of z is normal. Or predictions with errors
+        it has learned of the distribution of z out of fold is normal, which new rows
+        follow but for the small gain of a fit to all rows. Or predictions with errors
         that nothing was fitted on. Without either, or with a recalibrator whose
         distribution is normal, the first rows of the stream stand for them.
     reference : Predictions, optional

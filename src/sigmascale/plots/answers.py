@@ -255,9 +255,11 @@ def _regions(
     side: int,
 ) -> None:
     """Draw estimates and limits of regions along a variable."""
+    if not regions:
+        return
     numbers = ("estimate", "low", "high")
     found = np.array([[getattr(x, each) for each in numbers] for x in regions])
-    estimate, low, high = np.clip(found.reshape(-1, 3), -1e3, 1e3).T
+    estimate, low, high = np.clip(found, -1e3, 1e3).T
     if rows.is_labelled(name):
         x = np.arange(len(regions)) + 0.12 * side
         name_ticks(ax, [each.low_value for each in regions])
