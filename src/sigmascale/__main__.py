@@ -54,14 +54,16 @@ def _run() -> int:
             command = parse()
             with silence() if command.quiet else nullcontext():
                 return _told(command)
-        except SystemExit:  # help was asked for
-            return PASSED
+        except SystemExit as end:
+            if end.code:  # by a signal
+                raise
+            return PASSED  # help was asked for
         finally:
             _flush()
     except (InvalidInputError, OSError, ImportError, MemoryError) as problem:
         _tell(_words(problem))
         return BAD_INPUT
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException:  # panics of libraries in Rust are no exceptions
         print(visible(traceback.format_exc()), end="", file=sys.stderr)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._support.progress import track, working
 from .options import Columns, Reading, Result, argument, option, refuse, wrapped
@@ -63,8 +63,12 @@ class Compare(Columns, Reading):
             known = Table.open([self.calibration], self, was)
             was = known.schema
             fitted |= self._every(known)
-        exclude = (*self.exclude, *self.versus) if self.all_features else self.exclude
-        table = Table.open(self.files, self, was, also=self.versus, exclude=exclude)
+        said: dict[str, Any] = {"exclude": (*self.exclude, *self.versus)}
+        if not self.all_features:
+            said["exclude"] = self.exclude
+        if self.calibration is not None:  # features are those of that table
+            said |= {"features": (), "labels": (), "exclude": (), "all_features": False}
+        table = Table.open(self.files, self, was, also=self.versus, **said)
         if table.is_large and self.versus:
             refuse(f"--versus needs all rows in memory: pass --most {table.n_rows}.")
         p = table.predictions()

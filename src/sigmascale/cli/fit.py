@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -73,7 +72,7 @@ class Fit(Columns, Reading):
         from ..recalibrator import Recalibrator
         from .check import in_options
         from .table import Table
-        from .tables import refuse_input
+        from .tables import refuse_input, to_standard_output
 
         refuse_input(self.output, self.files, ".json")
         if self.report is not None:
@@ -133,7 +132,7 @@ class Fit(Columns, Reading):
         told["output"] = self.output
         result = (PASSED, before, after, recalibrator)
         if self.output == "-":
-            sys.stdout.write(dumps(recalibrator, schema))
+            to_standard_output(dumps(recalibrator, schema))
             return Result(told, "", *result)
         save(recalibrator, self.output, schema)
         words.append(f"\nSaved: {self.output}. To use it:")

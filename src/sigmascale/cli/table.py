@@ -446,6 +446,8 @@ class Table:
     def batches(self) -> Iterator[Table]:
         """Yield tables that memory holds, in the order of the rows."""
         most, decimal = self.command.most, self.command.decimal
+        if self.is_large and self.schema.groups is not None:
+            refuse(f"--groups needs all rows in memory: pass --most {self.n_rows}.")
         for start in range(0, self.n_rows, most):
             rows = Rows(self.rows.frame.slice(start, most), decimal)
             yield replace(self, rows=rows, n_rows=min(most, self.n_rows - start))

@@ -134,6 +134,14 @@ def refuse_input(output: str, inputs: Sequence[str], *endings: str) -> None:
             refuse(f"{output}: is what is read. Choose another name or folder.")
 
 
+def to_standard_output(text: str) -> None:
+    """Write data to standard output, which must be open."""
+    if getattr(sys.stdout, "name", "") == os.devnull:  # what takes the place of none
+        refuse("-: standard output is closed. Name a file to write.")
+    sys.stdout.buffer.write(text.encode())
+    sys.stdout.buffer.flush()
+
+
 # -- reading ---------------------------------------------------------------------------
 
 

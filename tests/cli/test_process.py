@@ -1,0 +1,232 @@
+"""The command line as a process: streams, signals, full disks, and what it loads."""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import sigmascale as package
+from sigmascale.cli.options import parse
+
+COMMAND = [sys.executable, "-m", "sigmascale"]
+ROOT = Path(package.__file__).parent
+RNG = np.random.default_rng(0)
+U = RNG.gamma(4.0, 0.1, 400)
+FRAME = pl.DataFrame({"E": RNG.normal(scale=1.3 * U), "u": U, "mass": RNG.random(400)})
+IN, OUT, ERR = ALL = ("stdin", "stdout", "stderr")
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch, sigmascale):
+    monkeypatch.chdir(tmp_path)
+    FRAME.write_csv("a.csv")
+    fit = ("fit", "a.csv", "--scaling", "linear", "-o", "r.json")
+    assert sigmascale(*fit).code == 0
+
+
+# -- how much of the library a command goes through ------------------------------------
+
+
+def modules_of(words):
+    """Return the modules of ours whose functions a second call goes through."""
+    parse(words).run()
+    seen = set()
+
+    def note(frame, event, _):
+        if event == "call" and not frame.f_code.co_name.startswith("<"):
+            seen.add(frame.f_code.co_filename)
+
+    sys.setprofile(note)
+    try:
+        parse(words).run()
+    finally:
+        sys.setprofile(None)
+    return {x for x in map(Path, seen) if x.is_relative_to(ROOT)}
+
+
+@pytest.mark.parametrize(
+    ("words", "most"),
+    [(["check", "a.csv"], 22), (["apply", "r.json", "a.csv", "-o", "o.csv"], 17)],
+)
+def test_a_command_goes_through_few_modules(words, most):
+    seen = modules_of(words)
+    assert len(seen) <= most, sorted(x.name for x in seen)
+    assert sum(x.parent.name == "cli" for x in seen) <= 5
+
+
+def test_help_loads_nothing_slow():
+    code = (
+        "import sys; sys.argv = ['sigmascale', '--help']\n"
+        "from sigmascale.__main__ import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    slow = {"polars", "narwhals", "sklearn", "scipy", "matplotlib"}
+    assert not slow & set(done.stderr.split())
+    assert "check" in done.stdout
+
+
+# -- signals ---------------------------------------------------------------------------
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    pl.concat([FRAME] * 100).write_csv("many.csv")
+    with subprocess.Popen(
+        [*COMMAND, "apply", "r.json", "many.csv", "-o", "-"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout.readline().startswith(b"E,u,mass,u_recalibrated")
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == -signal.SIGPIPE
+
+
+def works(process, seconds):
+    """Let a process work for so many seconds of its own, whatever else goes on."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    stat = Path(f"/proc/{process.pid}/stat")
+    while process.poll() is None:
+        fields = stat.read_text().rpartition(")")[2].split()
+        if (int(fields[11]) + int(fields[12])) / ticks > seconds:
+            return
+        time.sleep(0.02)
+    pytest.fail(f"ended too soon: {process.communicate()}")
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="no /proc here")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_leaves_no_partial_output(number, tmp_path):
+    rng = np.random.default_rng(0)
+    columns = {f"x{i}": rng.random(200_000) for i in range(6)}
+    u = rng.gamma(4.0, 0.1, 200_000)
+    frame = pl.DataFrame({"E": rng.normal(size=200_000) * u, "u": u, **columns})
+    frame.write_parquet("more.parquet")
+    Path("old.json").write_text("old")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    arguments = ("fit", "more.parquet", "--all-features", "-o", "old.json")
+    with subprocess.Popen(
+        [*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        works(process, seconds=3)  # all is loaded, and the fit goes on
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert b"Traceback" not in err
+    assert out == b""
+    assert Path("old.json").read_text() == "old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+# -- full disks ------------------------------------------------------------------------
+
+
+@contextmanager
+def little_disk():
+    """Let files grow to 20 kB and no further, as on a disk that fills up."""
+    found = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, found[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, found)
+
+
+def test_a_full_disk_leaves_the_old_file_and_no_other(tmp_path, sigmascale):
+    noise = np.random.default_rng(0).random(40_000)
+    pl.concat([FRAME] * 100).with_columns(noise=noise).write_csv("good.csv")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    for ending in ("csv", "csv.gz", "parquet", "arrow", "ndjson"):
+        output = tmp_path / f"out.{ending}"
+        output.write_bytes(b"old")
+        with little_disk():
+            done = sigmascale("apply", "r.json", "good.csv", "-o", output)
+        assert (done.code, done.out) == (2, ""), ending
+        assert done.err.startswith("error: ")
+        assert "File too large" in done.err
+        assert done.err.count("\n") == 1
+        assert output.read_bytes() == b"old"
+        output.unlink()
+        assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_a_full_disk_behind_standard_output_is_told():
+    for words in (["--help"], ["apply", "r.json", "a.csv", "-o", "-"]):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(
+                [*COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True
+            )
+        assert done.returncode == 2
+        assert "No space left on device" in done.stderr
+        assert done.stderr.count("\n") == 1
+
+
+# -- streams and names -----------------------------------------------------------------
+
+
+def test_closed_streams_change_no_exit_code_and_no_file(sigmascale, tmp_path):
+    cases = [
+        (ALL, ("check", "a.csv", "--tolerate", "no"), 0),
+        (ALL, ("fit", "a.csv", "--scaling", "linear", "-o", "t.json"), 0),
+        ((IN,), ("apply", "r.json", "a.csv", "-o", "o.csv"), 0),
+        (ALL, ("check", "no.csv"), 2),
+        ((OUT,), ("--help",), 0),
+        ((ERR,), ("nonsense",), 2),
+        ((IN,), ("check", "-"), 2),
+        ((OUT,), ("apply", "r.json", "a.csv", "-o", "-"), 2),
+        ((OUT,), ("fit", "a.csv", "--scaling", "linear", "-o", "-"), 2),
+    ]
+    for streams, arguments, code in cases:
+        done = sigmascale(*arguments, closed=streams)
+        assert done.code == code, arguments
+        assert "Traceback" not in done.out + done.err
+    assert (tmp_path / "t.json").read_bytes() == (tmp_path / "r.json").read_bytes()
+    assert pl.read_csv("o.csv").height == 400
+
+
+def test_a_file_may_have_any_bytes_for_a_name(sigmascale, tmp_path):
+    name = os.fsdecode(b"\xff[1].csv")
+    try:
+        FRAME.write_csv(tmp_path / "plain.csv")
+        os.rename("plain.csv", name)
+    except OSError:
+        pytest.skip("names of files are text here")
+    done = sigmascale("check", name, "--tolerate", "no")
+    assert done.code == 0, done.err
+    assert r"\udcff" in done.out
+
+
+def test_warnings_are_told_once_and_before_the_result(sigmascale):
+    bad = FRAME.with_columns(mass=pl.col("mass") + 1e9)
+    fit = ("fit", "a.csv", "--feature", "mass", "-o", "m.json", "--scaling", "raked")
+    assert sigmascale(*fit).code == 0
+    bad.write_csv("b.csv")
+    done = sigmascale("apply", "m.json", "b.csv", "-o", "o.csv")
+    lines = done.err.splitlines()
+    assert lines
+    assert all(line.startswith("warning: ") for line in lines)
+    assert len(set(lines)) == len(lines)
+
+
+def test_what_nobody_foresaw_is_no_verdict(sigmascale, monkeypatch):
+    def fail(*_, **__):
+        raise KeyError
+
+    monkeypatch.setattr("sigmascale.cli.table.read", fail)
+    done = sigmascale("check", "a.csv")
+    assert done.code == 3
+    assert "Traceback" in done.err
+    assert done.err.splitlines()[-1].startswith("error: this is a defect")
