@@ -1,5 +1,6 @@
 """New columns of lazy frames: what memory says, in every engine, whatever they hold."""
 
+import datetime
 import os
 import shutil
 from decimal import Decimal
@@ -162,22 +163,32 @@ def test_decimal_and_whole_numbers_are_those_of_memory(scan):
         np.testing.assert_allclose(found["u_recalibrated"], wanted, rtol=1e-10)
 
 
-def test_whole_numbers_booleans_and_categories_are_labels_as_in_memory(scan):
+def test_labels_of_every_kind_are_those_of_memory(scan):
     rng = np.random.default_rng(0)
     n = 1200
-    charge = rng.integers(-1, 3, n)
-    table = make(n).with_columns(
-        charge=pl.Series([None if c == 2 else int(c) for c in charge], dtype=pl.Int64),
-        ionic=pl.Series(charge > 0),
-        E=pl.Series(rng.normal(size=n) * (2.0 + charge)),
+    which = rng.integers(0, 4, n)
+    day = datetime.date(2024, 5, 1)
+    kinds = {
+        "charge": ([-1, 0, 1, None], pl.Int64),
+        "ionic": ([True, False, None, True], pl.Boolean),
+        "code": (["01", "1", "NA", None], pl.String),
+        "word": (["None", "nan", "", "a,b"], pl.String),
+        "phase": (["gas", "solid", None, "gas"], pl.Categorical),
+        "day": ([day, day + datetime.timedelta(1), None, day], pl.Date),
+    }
+    table = make(n, E=rng.normal(size=n) * (2.0 + which)).with_columns(
+        pl.Series(name, [values[k] for k in which], dtype=kind)
+        for name, (values, kind) in kinds.items()
     )
-    options = {"features": ["charge", "ionic"], "labels": ["charge"]}
-    rows = rows_of(table, **options)
-    for by in ("charge", "ionic"):
+    for by in kinds:
+        rows = rows_of(table, features=[by], labels=[by])
         r = ss.Recalibrator(ss.BinwiseScaling(by, prior_rows=0)).fit(rows)
-        lazy = ss.frames.apply(r, scan(table), features=list(rows.names[1:]))
-        found = collected(lazy)
-        np.testing.assert_allclose(found["u_recalibrated"], r.predict(rows), rtol=1e-12)
+        found = collected(ss.frames.apply(r, scan(table)))
+        wanted = r.predict(rows)
+        assert np.unique(np.round(wanted / rows.y_std, 6)).size == len(
+            set(kinds[by][0])
+        )
+        np.testing.assert_allclose(found["u_recalibrated"], wanted, rtol=1e-12)
 
 
 def test_vectors_get_a_radius(scan):
