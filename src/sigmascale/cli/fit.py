@@ -203,9 +203,5 @@ def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
 def _in_words(factors: dict[str, float]) -> str:
     """Return what uncertainties are multiplied by, unless one factor says it."""
     least, low, median, high, most = (f"{value:.3g}" for value in factors.values())
-    if least == most:
-        return ""
-    return (
-        f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
-        f"{high}, {median} in the median."
-    )
+    words = f"The factors of these rows are {least} to {most}: 90 % of them {low} to "
+    return "" if least == most else f"{words}{high}, {median} in the median."

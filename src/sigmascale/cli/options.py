@@ -106,9 +106,8 @@ def wrapped(*paragraphs: str) -> str:
     >>> print(wrapped("These intervals hold"))
     These intervals hold
     """
-    tied = [
-        re.sub(r"(?<=\d) (?=[%u±])", "\xa0", words) for words in paragraphs if words
-    ]
+    text = "\n".join(filter(None, paragraphs))
+    tied = re.sub(r"(?<=\d) (?=[%u±])", "\xa0", text).splitlines()
     return "\n".join(fill(words, WIDTH - 1) for words in tied).replace("\xa0", " ")
 
 
@@ -139,8 +138,7 @@ class Command:
         >>> command("check")(files=("a.csv",), features=("mass",)).words()
         ['check', 'a.csv', '--feature=mass']
         """
-        places: list[str] = []
-        named: list[str] = []
+        places, named = list[str](), list[str]()
         for each in fields(self):
             value = getattr(self, each.name)
             if "name" not in each.metadata:
@@ -182,9 +180,8 @@ class Command:
         hints, values = get_type_hints(made), {}
         for each in fields(made):
             if each.name in rest:
-                values[each.name] = _checked(
-                    each, hints[each.name], rest.pop(each.name)
-                )
+                value = rest.pop(each.name)
+                values[each.name] = _checked(each, hints[each.name], value)
             elif each.default is MISSING:
                 refuse(f"{name}: `{each.name}` is missing.")
         if rest:
@@ -200,20 +197,16 @@ class Uncertain(Command):
     prediction: str | None = option("predictions", "COLUMN", common=True)
     variance: str | None = option("squares, instead of uncertainties", "COLUMN")
     members: tuple[str, ...] = option(
-        "or a member of an ensemble; 'm_*' is all that begin so", "COLUMN", ()
+        "or a member of an ensemble; 'm_*' is many", "COLUMN", ()
     )
     quantile_columns: tuple[str, ...] = option(
         "or a quantile, with its level: q05=0.05", "COLUMN=LEVEL", ()
     )
     interval: tuple[str, ...] = option(
-        "or a limit of intervals: the lower one, then the upper", "COLUMN", ()
+        "or a limit of intervals; then the other", "COLUMN", ()
     )
-    interval_coverage: float | None = option(
-        "the share that these intervals claim to hold", "SHARE"
-    )
-    min_std: float | None = option(
-        "raise smaller uncertainties, such as 0, to this", "NUMBER"
-    )
+    interval_coverage: float | None = option("share that these claim to hold", "SHARE")
+    min_std: float | None = option("raise what is smaller, such as 0", "NUMBER")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,16 +244,12 @@ class Reading(Command):
     )
     separator: str | None = option("between the columns of text files", "CHARACTER")
     decimal: Literal[".", ","] = option("decimal mark of text files", "MARK", ".")
-    most: int = option(
-        "rows in memory; of more, a sample of so many is drawn", "N", 1_000_000
-    )
+    most: int = option("rows in memory; of more, a sample", "N", 1_000_000)
 
     def __post_init__(self) -> None:
         """Refuse what cannot stand between columns, and a limit of no rows."""
         mark = self.separator
-        if mark is not None and (
-            len(mark) != 1 or not mark.isascii() or mark in '"\r\n'
-        ):
+        if mark is not None and (len(mark) != 1 or mark > "~" or mark in '"\r\n'):
             refuse(f"--separator must be one character; found {mark!r:.80}.")
         if self.most < 1:
             refuse(f"--most must be positive; found {self.most}.")
@@ -274,31 +263,27 @@ ORDER = {Uncertain: 1, Columns: 2, Reading: 3, Command: 4}  # in pages of help
 
 def _checked(each: Field[Any], hint: Any, value: Any) -> Any:
     """Return a value of JSON as a field of this type has it."""
-    kind, many = _kind(hint)
-    single = get_args(hint) if get_origin(hint) is Literal else ()
-    if value is None and not many and NoneType in get_args(hint):
+    kind, many, optional, choices = _shape(hint)
+    if value is None and optional:
         return None
-    values = value if many and isinstance(value, list) else [value]
+    values = value if isinstance(value, list) else [value]
+    allowed = (int, float) if kind is float else (kind,)
     right = isinstance(value, list) is many
-    for x in values:
-        is_kind = isinstance(x, kind) and (kind is bool or not isinstance(x, bool))
-        if kind is float:
-            is_kind = isinstance(x, int | float) and not isinstance(x, bool)
-        right &= is_kind and (not single or x in single)
+    right &= all(type(x) in allowed and x in (choices or [x]) for x in values)
     if not right:
-        what = f"a list, each a {kind.__name__}" if many else f"a {kind.__name__}"
-        what = f"one of {', '.join(map(repr, single))}" if single else what
+        what = "a list of " if many else "of "
+        what += f"{', '.join(choices)}" if choices else f"type {kind.__name__}"
         refuse(f"`{each.name}` must be {what}; found {json.dumps(value):.80}.")
     values = [kind(x) for x in values]
     return tuple(values) if many else values[0]
 
 
-def _kind(hint: Any) -> tuple[type, bool]:
-    """Return the plain type of a field, and whether it holds several."""
-    many = get_origin(hint) is tuple
-    if many or NoneType in get_args(hint):
-        hint = get_args(hint)[0]
-    return (str if get_origin(hint) is Literal else hint), many
+def _shape(hint: Any) -> tuple[type, bool, bool, tuple[str, ...]]:
+    """Return a field's plain type, whether it is several or none, and its choices."""
+    many, optional = get_origin(hint) is tuple, NoneType in get_args(hint)
+    hint = get_args(hint)[0] if many or optional else hint
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    return (str if choices else hint), many, optional, choices
 
 
 # -- the command line ------------------------------------------------------------------
@@ -410,12 +395,9 @@ class _Parser(argparse.ArgumentParser):
     def _add(self, group: Any, each: Field[Any], hint: Any) -> None:
         about = each.metadata
         how: dict[str, Any] = {"help": about["help"], "metavar": about["metavar"]}
-        (kind, many), required = _kind(hint), each.default is MISSING
-        if get_origin(hint) is Literal or any(
-            get_origin(x) is Literal for x in get_args(hint)
-        ):
-            literal = hint if get_origin(hint) is Literal else get_args(hint)[0]
-            how["choices"] = get_args(literal)
+        kind, many, _, choices = _shape(hint)
+        required = each.default is MISSING
+        how |= {"choices": choices} if choices else {}
         if "name" not in about:  # `parse` finds them by their place
             if self.page:
                 group.add_argument(each.name, **how)

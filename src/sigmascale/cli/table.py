@@ -146,9 +146,7 @@ class Rows:
         point = {x: col(x).str.replace(self.decimal, ".", literal=True) for x in texts}
         kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
         same = {
-            f"{kind} {x}": (
-                text.cast(kinds[kind], strict=False).cast(pl.String) == text
-            )
+            f"{kind} {x}": text == text.cast(kinds[kind], strict=False).cast(pl.String)
             for kind in kinds
             for x, text in point.items()
         }
@@ -250,9 +248,9 @@ class Table:
                 schema = parts.remembered(was, choice, rows.names, errors=errors)
             for name in also:
                 parts.known(name, rows.names, "--versus")
-            n_read = frame.select(pl.len()).collect(engine="streaming").item()
-            rows = _with_made(rows, schema)
+            rows, n_read = _with_made(rows, schema), 0
             if command.where is not None:
+                n_read = frame.select(pl.len()).collect(engine="streaming").item()
                 rows = Rows(rows.where(command.where), command.decimal)
             found = cls(
                 files=files,
@@ -306,9 +304,7 @@ class Table:
         }
         optional = {x for x in schema.features if x not in schema.error}
         optional &= optional if gaps is None else set(gaps)
-        optional = (
-            set() if self.command.drop_missing else optional - {schema.prediction}
-        )
+        optional -= optional if self.command.drop_missing else {str(schema.prediction)}
         lost = pl.any_horizontal(x for k, x in missing.items() if k not in optional)
         counts = {f"bad {i}": x.sum() for i, (*_, x) in enumerate(bad)}
         counts |= {f"gap {i}": x.sum() for i, x in enumerate(missing.values())}
@@ -323,14 +319,9 @@ class Table:
     def _bad(self) -> list[tuple[str, str, pl.Expr]]:
         """Return columns, what may be wrong with them, and where it is."""
         schema, rows = self.schema, self.rows
-        numbers: list[str | None] = [*(schema.made_of or (schema.uncertainty,))]
-        numbers += [
-            *schema.numbers,
-            *schema.error,
-            schema.prediction,
-            schema.weight,
-            *self.also,
-        ]
+        sources = schema.made_of or (schema.uncertainty,)
+        others = (schema.prediction, schema.weight, *self.also)
+        numbers = (*sources, *schema.numbers, *schema.error, *others)
         bad = []
         for name in dict.fromkeys(x for x in numbers if x and x not in schema.made):
             if rows.schema[name] == pl.String:
@@ -358,10 +349,8 @@ class Table:
         place, value = first.row(0)
         code, decimal = "value", self.command.decimal
         if words.endswith("a number") and decimal == "." and "," in str(value):
-            code, words = (
-                "decimal-comma",
-                f"{words} (a decimal comma? Pass --decimal ,)",
-            )
+            code = "decimal-comma"
+            words = f"{words} (a decimal comma? Pass --decimal ,)"
         elif words.endswith("a number") and decimal == "," and "." in str(value):
             code, words = "decimal-point", "has a point, and --decimal , was passed"
         more = "" if count == 1 else f" So are {count - 1} more."
@@ -418,7 +407,8 @@ class Table:
             frame = frame.filter(~lost)
         gaps = {x: n for x, n in counts.items() if n and x in optional}
         rows = Rows(frame, self.command.decimal)
-        return replace(self, rows=rows, n_rows=left, dropped=dropped, gaps=gaps)
+        counted: dict[str, Any] = {"n_rows": left, "n_read": self.n_read or n_rows}
+        return replace(self, rows=rows, dropped=dropped, gaps=gaps, **counted)
 
     # -- rows --------------------------------------------------------------------------
 
@@ -455,9 +445,7 @@ class Table:
     def first(self) -> Table:
         """Return the first rows whose uncertainties can be used, without errors."""
         n_rows = min(self.n_rows, self.command.most, FIRST)
-        usable = (
-            pl.lit(True) if self.schema.min_std is not None else self.uncertainty > 0
-        )
+        usable = pl.lit(self.schema.min_std is not None) | (self.uncertainty > 0)
         rows = Rows(self.rows.frame.filter(usable).head(n_rows), self.command.decimal)
         schema = replace(self.schema, error=(), prediction=None)
         return replace(self, rows=rows, schema=schema, n_rows=n_rows)
@@ -537,9 +525,7 @@ def _with_made(rows: Rows, schema: Schema) -> Rows:
         if there.any():
             both[:, there] = schema.values(table[there])
         made = zip(schema.made, both, strict=True)
-        return pl.DataFrame(
-            {x: pl.Series(y).fill_nan(None) for x, y in made}
-        ).to_struct()
+        return pl.DataFrame({x: y for x, y in made}, nan_to_null=True).to_struct()
 
     kind = pl.Struct(dict.fromkeys(schema.made, pl.Float64))
     sources = [rows.number(x).alias(x) for x in schema.made_of]

@@ -206,7 +206,7 @@ def _read(path: str, separator: str | None, most: int) -> tuple[pl.LazyFrame, st
             lazy = _without_blank_end(lazy, source, mark)
         elif kind == "ndjson":
             _check_lines(source)
-        if not lazy.select(pl.len()).collect(engine="streaming").item():
+        if not lazy.head(1).collect(engine="streaming").height:
             columns = listed(map(quoted, lazy.drop(PLACE).collect_schema().names()))
             refuse(f"there are columns ({columns}), but no rows.")
     except (InvalidInputError, MemoryError, OSError):
