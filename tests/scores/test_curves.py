@@ -103,6 +103,9 @@ def test_truths_below_the_prediction_are_on_the_left_of_a_histogram_of_mean_1():
     assert found.density.size == 20
     assert found.density.mean() == pytest.approx(1)
     assert found.edges[[0, -1]].tolist() == [0, 1]
+    # all of 20 bins at once, each counting 1,000 rows
+    limits = stats.binom.ppf([0.025 / 20, 1 - 0.025 / 20], 1000, 1 / 20) / 50
+    assert (found.low, found.high) == pytest.approx(tuple(limits))
 
 
 def test_curves_of_vectors_count_balls():

@@ -31,6 +31,10 @@ def test_numbers_are_those_of_their_formulas():
     limits = found.share.low, found.share.high
     assert limits == pytest.approx((exact.low, exact.high))
     assert found.beyond == pytest.approx(np.mean(np.abs(p.z) > 3))
+    for inside, valid in ((980, False), (965, True), (935, True), (925, False)):
+        z = np.where(np.arange(1000) < inside, 0.5, 2.5)
+        rows = ss.Predictions(y_std=np.ones(1000), error=z)
+        assert tails(rows, n_resamples=20).share_is_valid is valid
     median = np.median(p.z2)
     skewness = (p.z2.mean() - median) / np.mean(np.abs(p.z2 - median))
     assert found.skewness_z2 == pytest.approx(skewness)
