@@ -1,5 +1,8 @@
 """Samples of lazy frames: the same rows in every engine, in whatever order they are."""
 
+import os
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,7 +11,11 @@ from scipy import stats
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
 
-pytestmark = pytest.mark.filterwarnings("ignore:The inplace keyword:DeprecationWarning")
+# Dask's own use of pandas, PySpark's word on the version of pandas
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:The inplace keyword:DeprecationWarning",
+    "ignore:PySpark does not yet fully:FutureWarning",
+)
 
 N_ROWS = 40_000
 NAMES = {"y_true": "y", "y_pred": "pred", "y_std": "u", "features": ["mass", "phase"]}
@@ -45,8 +52,14 @@ def scan(engine, path):
         return pl.scan_parquet(path)
     if engine == "duckdb":
         return pytest.importorskip("duckdb").connect().read_parquet(str(path))
-    dd = pytest.importorskip("dask.dataframe")
-    return dd.read_parquet(path, split_row_groups=True)
+    if engine == "dask":
+        dd = pytest.importorskip("dask.dataframe")
+        return dd.read_parquet(path, split_row_groups=True)
+    if os.environ.get("SIGMASCALE_SPARK") != "1" or shutil.which("java") is None:
+        pytest.skip("Spark needs Java, and takes half a minute: SIGMASCALE_SPARK=1")
+    sql = pytest.importorskip("pyspark.sql")
+    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
+    return session.read.parquet(str(path))
 
 
 def assert_equal(found, wanted):
@@ -58,12 +71,14 @@ def assert_equal(found, wanted):
         np.testing.assert_array_equal(found.groups, wanted.groups)
 
 
-@pytest.mark.parametrize("groups", [None, "run", "run_name"])
-@pytest.mark.parametrize("engine", ["duckdb", "dask"])
-def test_engines_draw_the_same_rows_to_the_last_bit(path, engine, groups):
-    options = {"n_rows": 3000, "groups": groups, **NAMES}
-    wanted = ss.frames.sample(scan("polars", path), **options)
-    assert_equal(ss.frames.sample(scan(engine, path), **options), wanted)
+@pytest.mark.parametrize(
+    "engine", ["duckdb", "dask", pytest.param("spark", marks=pytest.mark.spark)]
+)
+def test_engines_draw_the_same_rows_to_the_last_bit(path, engine):
+    for groups in (None, "run", "run_name"):
+        options = {"n_rows": 3000, "groups": groups, **NAMES}
+        wanted = ss.frames.sample(scan("polars", path), **options)
+        assert_equal(ss.frames.sample(scan(engine, path), **options), wanted)
 
 
 def test_rows_do_not_depend_on_their_order_nor_on_files_but_on_the_seed(
