@@ -1,6 +1,5 @@
 """Servers, one for a whole run where that will do, and a person who uses the page."""
 
-import base64
 import http.client
 import json
 import os
@@ -132,51 +131,47 @@ class Person:
             f"document.querySelector({json.dumps(selector)})?.innerText ?? ''"
         )
 
-    def click(self, key):
-        """Click where a control is, as a mouse does, once it can be clicked."""
+    def control(self, key):
+        """Return what finds a control, once it is there and can be used."""
         find = f"document.querySelector({json.dumps(f'[data-key={json.dumps(key)}]')})"
         self.wait(f"({find}) && !({find}).disabled")
+        return find
+
+    def click(self, key):
+        """Click where a control is, as a mouse does."""
         box = self.run(
-            f"(() => {{ const e = {find}; e.scrollIntoView({{block: 'center'}});"
-            " const b = e.getBoundingClientRect();"
+            f"(() => {{ const e = {self.control(key)}; e.scrollIntoView({{block:"
+            " 'center'}); const b = e.getBoundingClientRect();"
             " return [b.x + Math.min(b.width, 400) / 2, b.y + b.height / 2]; })()"
         )
         where = {"x": box[0], "y": box[1], "button": "left", "clickCount": 1}
         for kind in ("mousePressed", "mouseReleased"):
             self.browser.call("Input.dispatchMouseEvent", type=kind, **where)
 
+    def set(self, key, value):
+        """Choose an option of a list, or type into a field."""
+        self.run(
+            f"(() => {{ const e = {self.control(key)}; e.focus(); e.value ="
+            f" {json.dumps(value)}; e.dispatchEvent(new Event('change')); }})()"
+        )
+
     def choose_file(self, slot, path):
         """Choose a file in the dialog of an input."""
-        self.wait(f"document.getElementById('file-{slot}')")
-        found = self.browser.call(
-            "Runtime.evaluate", expression=f"document.getElementById('file-{slot}')"
-        )
-        self.browser.call(
-            "DOM.setFileInputFiles",
-            files=[str(path)],
-            objectId=found["result"]["objectId"],
-        )
+        find = self.control(f"file {slot}")
+        found = self.browser.call("Runtime.evaluate", expression=find)["result"]
+        about = {"files": [str(path)], "objectId": found["objectId"]}
+        self.browser.call("DOM.setFileInputFiles", **about)
 
     def drop_file(self, selector, path):
         """Drag a file onto an element, and drop it."""
-        box = self.run(
-            f"(() => {{ const b = document.querySelector({json.dumps(selector)})"
-            ".getBoundingClientRect(); return [b.x + 20, b.y + 10]; })()"
+        find = f"document.querySelector({json.dumps(selector)})"
+        x, y = self.run(
+            f"(() => {{ const b = {find}.getBoundingClientRect();"
+            " return [b.x + 20, b.y + 10]; })()"
         )
         data = {"items": [], "files": [str(path)], "dragOperationsMask": 1}
         for kind in ("dragEnter", "dragOver", "drop"):
-            self.browser.call(
-                "Input.dispatchDragEvent", type=kind, x=box[0], y=box[1], data=data
-            )
-
-    def set(self, key, value):
-        """Choose an option of a list, or type into a field."""
-        find = f"document.querySelector({json.dumps(f'[data-key={json.dumps(key)}]')})"
-        self.wait(find)
-        self.run(
-            f"(() => {{ const e = {find}; e.focus(); e.value = {json.dumps(value)};"
-            " e.dispatchEvent(new Event('change', {bubbles: true})); })()"
-        )
+            self.browser.call("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
 
     def idle(self):
         """Wait until nothing is going on, and the page shows what came of it."""
@@ -200,16 +195,6 @@ class Person:
                 self.run("1")
                 time.sleep(0.02)
         return names
-
-    def picture(self, path, top=0, height=None):
-        """Take a picture of the page, or of a part of it."""
-        whole = self.run("document.documentElement.scrollHeight")
-        width = self.run("innerWidth")
-        clip = {"x": 0, "y": top, "width": width, "height": height or whole, "scale": 1}
-        shot = self.browser.call(
-            "Page.captureScreenshot", captureBeyondViewport=True, clip=clip
-        )
-        Path(path).write_bytes(base64.b64decode(shot["data"]))
 
     def outside(self):
         """Return requests that went elsewhere."""

@@ -3,32 +3,39 @@
 import asyncio
 import sys
 
-import pytest
-
 from sigmascale.app.worker import Worker
 from sigmascale.exceptions import InvalidInputError
 
-# Answers its orders as they say: with `line`, whatever it is, or with their number.
+# Answers an order by the line that it brings; by one that is right if it brings none.
 FAKE = """
 import json, sys
-for order in sys.stdin:
-    order = json.loads(order)
-    said = order["with"].get("line")
+for order in map(json.loads, sys.stdin):
     right = json.dumps({"number": order["number"], "result": "right"})
-    print(right if said is None else said, flush=True)
+    print(order["with"].get("line", right), flush=True)
 """
+GARBLED = [
+    *("", "no JSON", "[]", "[" * 900, "x" * 2000),
+    '{"number": 2, "result": "' + "x" * 2000 + '"}',  # longer than is allowed
+    '{"result": "of no order"}',
+    '{"number": 1, "result": "of another order"}',
+    '{"number": "2", "result": "of a number that is text"}',
+]
+TWO = '{"number": 2, "result": "right"}\n{"number": 9, "result": "left in the line"}'
 
 
-def fake(folder, *lines, longest=1000):
-    """Let a worker answer orders with lines; return the results, or the codes."""
+def told(folder, program, *orders, stop=False):
+    """Give orders to a program; return the result, or the code, of each."""
 
     async def work():
-        worker = Worker(folder, (sys.executable, "-c", FAKE), longest)
+        worker = Worker(folder, (sys.executable, "-c", program), longest=1000)
         found = []
-        for line in lines:
+        for order in orders:
+            going = asyncio.create_task(worker.do("x", **order))
+            if stop:
+                await asyncio.sleep(0.2)
+                worker.stop()
             try:
-                told = await worker.do("x", **({} if line is None else {"line": line}))
-                found.append(told["result"])
+                found.append((await going)["result"])
             except InvalidInputError as problem:
                 found.append(problem.code)
         await worker.end()
@@ -37,53 +44,16 @@ def fake(folder, *lines, longest=1000):
     return asyncio.run(work())
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "x" * 2000,  # longer than is allowed
-        '{"number": 2, "result": "' + "x" * 2000 + '"}',
-        "",
-        "no JSON",
-        "[]",
-        '{"result": "of no order"}',
-        '{"number": 1, "result": "of another order"}',
-        '{"number": "2", "result": "of a number that is text"}',
-        "[" * 900,
-        '{"number": 2, "result": "right"}\n{"number": 3, "result": "too early"',
-    ],
-)
-def test_an_answer_that_is_too_long_malformed_or_out_of_step_ends_the_process(
-    line, tmp_path
-):
-    first, second, third, fourth = fake(tmp_path, None, line, None, None)
-    assert first == "right"
-    if "too early" in line:
-        # the order is answered; what was left in the line is no answer to the next
-        assert (second, third, fourth) == ("right", "garbled", "right")
-    else:
-        assert (second, third, fourth) == ("garbled", "right", "right")
-
-
-def code_of(folder, program, *, stop):
-    """Give an order to a program that does not answer; return what is told."""
-
-    async def work():
-        worker = Worker(folder, (sys.executable, "-c", program))
-        await worker.warm_up()
-        going = asyncio.create_task(worker.do("x"))
-        if stop:
-            await asyncio.sleep(0.2)
-            worker.stop()
-        with pytest.raises(InvalidInputError) as told:
-            await going
-        await worker.warm_up()  # which starts another
-        await worker.end()
-        return told.value.code
-
-    return asyncio.run(work())
+def test_an_answer_that_is_too_long_malformed_or_out_of_step_ends_the_process(tmp_path):
+    for line in GARBLED:
+        found = told(tmp_path, FAKE, {}, {"line": line}, {}, {})
+        assert found == ["right", "garbled", "right", "right"], line
+    found = told(tmp_path, FAKE, {}, {"line": TWO}, {}, {})
+    assert found == ["right", "right", "garbled", "right"]
 
 
 def test_a_process_that_ends_or_is_stopped_is_told_and_replaced(tmp_path):
     ends = "import sys; sys.stdin.readline()"
-    assert code_of(tmp_path, ends, stop=False) == "crashed"
-    assert code_of(tmp_path, "import sys; sys.stdin.read()", stop=True) == "stopped"
+    assert told(tmp_path, ends, {}, {}) == ["crashed", "crashed"]
+    waits = "import sys; sys.stdin.read()"
+    assert told(tmp_path, waits, {}, {}, stop=True) == ["stopped", "stopped"]
