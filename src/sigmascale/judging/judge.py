@@ -25,25 +25,29 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from .._support.checks import Bools, Floats
 from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
 from . import scan
-from .intervals import Mean, renumbered, size_interval
+from .intervals import Mean, renumbered, size_interval, some_of
 from .joint import learn_jointly
 from .scan import BIAS, COVERAGE, SIZE, Family, Values
+from .student import Tails
 from .variables import Variable
 
 State = Literal["kept", "broken", "open"]
 SHARES = {"average": 0.15, "bias": 0.025, "coverage": 0.025, "scan": 0.8}  # of the rate
 FEWEST = 20  # rows, or groups, below which nothing can be told
 CAP = 12.0  # times the mean; of larger z², so much is compared
+ALIKE = 0.05  # chance by which distributions that are alike look as different
+NO_HEAVIER = 2.0  # twice the log-likelihood that tails may lose which are no heavier
+MOST_COMPARED = 4000  # rows that tell whether they are
 OWN = 0.05  # rate of the own intervals of all regions of a size
 COVERED = 0.95  # what the intervals that are asked about claim to hold
-STRETCH = np.geomspace(0.2, 5.0, 91)  # factors of their width that are looked at
+STRETCH = np.geomspace(0.02, 50.0, 161)  # factors of their width that are looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,8 +153,9 @@ class Judge:
         held = (self.stretch <= reach).astype(np.float64)
         z = np.zeros(n) if rows.is_vector else rows.z
         self.values = Values(capped, z, held, self.groups)
+        self.signs = None if rows.is_vector else np.sign(z)
         self.size = size_interval(
-            self.z2, self.level("average"), self.groups, rows.weights
+            self.z2, self.level("average"), self.groups, rows.weights, self.signs
         )
         variables = Variable.all_of(rows, self.w)
         families = [Family(SIZE, v.name, v) for v in variables]
@@ -238,15 +243,15 @@ class Judge:
         """
         v = f.variable
         off, low, high = f.relative(self.values)
-        half = np.hypot((1 - v.shares) * (high - off), self.whole[COVERAGE][1])
+        down, up = (
+            np.hypot((1 - v.shares) * x, self.whole[COVERAGE][1])
+            for x in (high - off, off - low)
+        )
         by_bin = v.codes * (STRETCH.size + 1) + np.searchsorted(STRETCH, self.stretch)
         counts = np.bincount(by_bin, v.w, v.n_bins * (STRETCH.size + 1))
         counts = np.cumsum(counts.reshape(v.n_bins, -1), axis=1)[:, :-1]
         held = v.summed(counts) / v.summed(v.sizes)[:, None]
-        value, lower, upper = (
-            _reached(held, COVERED + x) for x in (0 * half, -half, half)
-        )
-        return Local(f, value, lower, upper, -_contrast(low, high))
+        return Local(f, *_stretches(held, down, up), -_contrast(low, high))
 
     @cached_property
     def all_stretch(self) -> tuple[float, float, float]:
@@ -254,9 +259,7 @@ class Judge:
         at = np.searchsorted(STRETCH, self.stretch)
         held = np.cumsum(np.bincount(at, self.w, STRETCH.size + 1))[:-1]
         share, half = held[None, :] / self.w.sum(), self.whole[COVERAGE][1]
-        value, low, high = (
-            float(_reached(share, np.array([COVERED + x]))[0]) for x in (0, -half, half)
-        )
+        value, low, high = (float(x[0]) for x in _stretches(share, *np.full((2, 1), half)))
         return value, low, high
 
     # -- what is found -----------------------------------------------------------------
@@ -289,13 +292,22 @@ class Judge:
         return Found(local, region, off, low, high, self.state(kind, low, high))
 
     def own_limits(self, kind: int, inside: Bools, share: float) -> tuple[float, float]:
-        """Return limits of some rows from nothing but these."""
+        """Return limits of some rows that do not rest on the shape of others."""
         level = 1 - OWN * min(share, 1 - share)
         groups, weights = renumbered(self.groups, inside), self.rows.weights
         if weights is not None:
             weights = weights[inside]
         if kind == SIZE:
-            size = size_interval(self.z2[inside], level, groups, weights)
+            signs = some_of(self.signs, inside)
+            size = size_interval(
+                self.z2[inside],
+                level,
+                groups,
+                weights,
+                signs,
+                share=share,
+                least_df=self._known_tails(inside),
+            )
             return _half_log(size.low), _half_log(size.high)
         if kind == BIAS:
             mean = Mean.of(self.values.bias[inside], groups, weights)
@@ -312,22 +324,46 @@ class Judge:
         at = [held[order[i]] if i < held.size else np.inf for i in ends]
         return math.log(max(at[0], 1e-300)), math.log(max(at[1], 1e-300))
 
+    def _known_tails(self, inside: Bools) -> float:
+        """Return the fewest degrees of freedom that the rest of the rows leave.
+
+        They tell how heavy tails may be if the distributions of z are alike but for
+        their scale, and the tails of the rows no heavier.
+        """
+        z = np.sqrt(self.z2) if self.signs is None else self.values.bias
+        here, rest = z[inside], z[~inside]
+        rest = rest[:: -(-rest.size // MOST_COMPARED)]
+        if min(here.size, rest.size) < FEWEST:
+            return 0.0
+        units = [x / max(float(np.abs(x).mean()), 1e-300) for x in (here, rest)]
+        if stats.ks_2samp(*units, method="asymp").pvalue <= ALIKE:
+            return 0.0
+        known = Tails.of(rest**2, rest.size)
+        own = Tails.of(here**2, here.size)
+        if known is None or own is None:
+            return 0.0
+        least = known.heaviest
+        return least if own.lost_by(least) <= NO_HEAVIER else 0.0
+
     def worst(self, question: str) -> tuple[Found | None, Found | None]:
         """Return the region at fault, and one that only looked so; None if none did.
 
         Of regions that are broken the one counts that differs most from the rest of the
-        rows, in the direction in which it is off; one at each scale is looked at.
+        rows, in the direction in which it is off; at each scale this one is looked at, and the
+        one that is off most surely.
         """
         doubt, found = None, []
         for local in self.locals.get(question, []):
             broken = self.is_broken(local)
             score = np.where(broken, local.contrast * np.sign(local.off), -np.inf)
             for scale in local.variable.scales[0]:
-                for sign in (1, -1):
-                    here = (local.variable.regions[2] == scale) & broken
-                    here &= np.sign(local.off) == sign
-                    if here.any():
-                        best = int(np.argmax(np.where(here, score, -np.inf)))
+                of_scale = broken & (local.variable.regions[2] == scale)
+                for sign, limit in ((1, local.low), (-1, -local.high)):
+                    here = of_scale & (np.sign(local.off) == sign)
+                    if not here.any():
+                        continue
+                    for order in (score, limit):
+                        best = int(np.argmax(np.where(here, order, -np.inf)))
                         found.append((float(score[best]), local, best))
         found.sort(key=lambda each: (-each[0], -each[1].variable.shares[each[2]]))
         for _, local, region in found:
@@ -350,14 +386,23 @@ def _half_log(x: float) -> float:
     return math.log(max(x, 1e-300)) / 2 if math.isfinite(x) else math.inf
 
 
-def _reached(held: Floats, target: Floats) -> Floats:
-    """Return the logarithm of the stretch at which a share is held, region by region."""
-    enough = held >= target[:, None]
-    at = np.argmax(enough, axis=1)
-    row, log = np.arange(target.size), np.log(STRETCH)
-    before = np.maximum(at - 1, 0)
-    left, right = held[row, before], held[row, at]
-    part = np.clip((target - left) / np.maximum(right - left, 1e-12), 0, 1)
-    found = log[before] + part * (log[at] - log[before])
-    found = np.where(at == 0, -np.inf, found)
-    return np.where(enough.any(axis=1), found, np.inf)
+def _stretches(
+    held: Floats, down: Floats, up: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return logarithms of the stretches at which 95 % are held, and less, and more.
+
+    `held` has a region a row, and the shares within each stretch.
+    """
+    row, log, found = np.arange(up.size), np.log(STRETCH), []
+    ends = ((log[0], log[-1]), (-np.inf, log[-1]), (log[0], np.inf))
+    for by, (least, most) in zip((0 * up, -down, up), ends, strict=True):
+        target = COVERED + by
+        enough = held >= target[:, None]
+        at = np.argmax(enough, axis=1)
+        before = np.maximum(at - 1, 0)
+        left, right = held[row, before], held[row, at]
+        part = np.clip((target - left) / np.maximum(right - left, 1e-12), 0, 1)
+        between = log[before] + part * (log[at] - log[before])
+        between = np.where(at == 0, least, between)
+        found.append(np.where(enough.any(axis=1), between, most))
+    return found[0], found[1], found[2]

@@ -37,7 +37,7 @@ SIZE, BIAS, COVERAGE = 0, 1, 2  # what is compared
 DRAWS, MOST_DRAWS, SHUFFLED = 400, 4000, 5000  # shuffled sets, and rows of each at most
 IN_CACHE = 2**18  # numbers that are shuffled at a time
 PRIOR = 100.0  # rows of the overall variance that are added to a region's own
-BEHIND = {SIZE: 0.0, BIAS: 0.7, COVERAGE: 0.7}  # by which they count less, in spreads
+BEHIND = {SIZE: 0.0, BIAS: 0.3, COVERAGE: 0.0}  # by which they count less, in spreads
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,17 +123,16 @@ class Family:
     def largest(self, v: Variable, sums: Floats) -> Floats:
         """Return the largest t of each scale, upwards and then downwards, of each set.
 
-        Differences count on both sides as on the larger one: a share near 1 cannot rise
-        far, and some of the rows tell less of it than all of them.
+        A share near 1 cannot rise far, the less the fewer rows there are: upwards, both
+        sides count by halves, as some of the rows tell too little of all of them.
         """
         off, se = self.compare(v, sums)
         off /= se
-        first = v.scales[1]
-        if self.kind != SIZE:
-            return np.tile(np.maximum.reduceat(np.abs(off, out=off), first), (2, 1))
-        return np.concatenate(
-            [np.maximum.reduceat(off, first), -np.minimum.reduceat(off, first)]
-        )
+        up = np.maximum.reduceat(off, v.scales[1])
+        down = -np.minimum.reduceat(off, v.scales[1])
+        if self.kind == COVERAGE:
+            up, down = (up + down) / 2, np.maximum(up, down)
+        return np.concatenate([up, down])
 
     def relative(self, values: Values) -> tuple[Floats, Floats, Floats]:
         """Return the difference of each region from the rest, and its limits."""

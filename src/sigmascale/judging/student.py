@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy import optimize, special
 
@@ -10,7 +12,7 @@ from .._support.checks import Floats
 LEAST_DF, MOST_DF = 0.1, 1000.0  # Student's t with more is normal
 POINTS = 1000  # quantiles that stand for more rows, where the tails are looked at
 RULED_OUT = 9.0  # twice the log-likelihood that a Student's t may lose
-TAILS = 2 + np.geomspace(0.01, 500, 24)  # degrees of freedom that are looked at
+DF = 2 + np.geomspace(0.01, 500, 24)  # degrees of freedom that are looked at
 
 
 def fit_student(z: Floats, weights: Floats | None = None) -> tuple[float, float]:
@@ -82,30 +84,67 @@ def best_scale2(z2: Floats, shares: Floats, df: Floats, exact: float) -> Floats:
     return scale2
 
 
-def student_variance(
-    z2: Floats, n_effective: float, confidence: float, weights: Floats | None = None
-) -> tuple[float, float]:
-    """Return limits of the mean of z² by every Student's t that is not ruled out.
+@dataclass(frozen=True, eq=False)
+class Tails:
+    """How well each Student's t describes some z-scores, light and heavy ones.
 
-    Of each, the logarithm of the variance is known to ± q sqrt(2 (ν + 3) / (ν n)), as
-    its scale is; the limits are the widest. Errors of exactly 0 tell nothing about the
-    tails.
+    Attributes
+    ----------
+    n : float
+        Independent errors, other than 0.
+    loss : array
+        What each loses against the best, as twice the logarithm of the likelihood.
+    log_mean : array
+        The logarithm of the mean of z² that each says.
     """
-    x = _representative(z2, weights)
-    nonzero = float(np.count_nonzero(x)) / x.size
-    x = x[x > 0]
-    if x.size < 5:
-        return 0.0, np.inf
-    n, nu, shares = n_effective * nonzero, TAILS, np.full(x.size, 1 / x.size)
-    scale2 = best_scale2(x, shares, nu, 1e-4)
-    loss = (nu + 1) * (np.log1p(x / (nu * scale2)[:, None]) @ shares)
-    loss += np.log(nu * scale2)
-    loss += 2 * (special.gammaln(nu / 2) - special.gammaln((nu + 1) / 2))
-    possible = n * (loss - loss.min()) <= RULED_OUT
-    half = float(special.ndtri(0.5 + confidence / 2)) * np.sqrt(2 * (1 + 3 / nu) / n)
-    mean = np.log(nonzero * scale2 * nu / (nu - 2))
-    low, high = (mean - half)[possible].min(), (mean + half)[possible].max()
-    return float(np.exp(low)), float(np.exp(np.minimum(high, 600)))
+
+    n: float
+    loss: Floats
+    log_mean: Floats
+
+    @classmethod
+    def of(
+        cls, z2: Floats, n_effective: float, weights: Floats | None = None
+    ) -> Tails | None:
+        """Compare all; None if nearly all errors are exactly 0, which tell nothing."""
+        x = _representative(z2, weights)
+        nonzero = float(np.count_nonzero(x)) / x.size
+        x = x[x > 0]
+        if x.size < 5:
+            return None
+        n, nu, shares = n_effective * nonzero, DF, np.full(x.size, 1 / x.size)
+        scale2 = best_scale2(x, shares, nu, 1e-4)
+        loss = (nu + 1) * (np.log1p(x / (nu * scale2)[:, None]) @ shares)
+        loss += np.log(nu * scale2)
+        loss += 2 * (special.gammaln(nu / 2) - special.gammaln((nu + 1) / 2))
+        log_mean = np.log(nonzero * scale2 * nu / (nu - 2))
+        return cls(n, n * (loss - loss.min()), log_mean)
+
+    def lost_by(self, df: float) -> float:
+        """Return what tails lose that have so many degrees of freedom, or more."""
+        return float(self.loss[df <= DF].min())
+
+    @property
+    def heaviest(self) -> float:
+        """The degrees of freedom of the heaviest that is not ruled out."""
+        return float(DF[np.argmax(self.loss <= RULED_OUT)])
+
+    def limits(
+        self, confidence: float, most: float = RULED_OUT, least: float = 0.0
+    ) -> tuple[float, float]:
+        """Return limits of the mean of z² by all that lose at most so much.
+
+        Of each, the logarithm of the variance is known to ± q sqrt(2 (1 + 3 / ν) / n),
+        as its scale is; the limits are the widest. Tails with fewer than the `least`
+        degrees of freedom are ruled out by something else.
+        """
+        possible = (self.loss <= most) & (least <= DF)
+        possible[np.argmin(self.loss)] = True
+        q = float(special.ndtri(0.5 + confidence / 2))
+        half = q * np.sqrt(2 * (1 + 3 / DF) / self.n)
+        low = (self.log_mean - half)[possible].min()
+        high = (self.log_mean + half)[possible].max()
+        return float(np.exp(low)), float(np.exp(np.minimum(high, 600)))
 
 
 def _representative(x: Floats, weights: Floats | None) -> Floats:

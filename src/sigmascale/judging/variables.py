@@ -20,7 +20,7 @@ from ..predictions import Predictions
 
 FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 100  # of a number; the latter if many
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
-FINEST = 400  # of many rows, a region has this part at least
+LEAST, FINEST = 40, 400  # rows of a region at least, and its part of many rows
 TENTH, LABEL = 0.098, 0.05  # share of rows, of a label or value, that a yes is about
 SCALES = (0.02, 0.08, 0.25)  # shares between which regions are calibrated alike
 RARE = "rare labels"
@@ -141,7 +141,7 @@ class Variable:
         ends, found, length = np.append(0, np.cumsum(self.sizes)), [], 1
         total = ends[-1]
         few = max(FEW_ROWS, total / FINEST)
-        least = max(10, min(100, 0.08 * total), total / FINEST)
+        least = max(10, min(LEAST, 0.08 * total), total / FINEST)
         while length < self.n_bins and (self.labels is None or length == 1):
             start = np.arange(0, self.n_bins - length + 1, max(1, length // 6))
             rows = ends[start + length] - ends[start]
