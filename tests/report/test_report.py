@@ -130,14 +130,16 @@ def predictions(n_rows, seed=0, **more):
     return ss.Predictions(error=rng.normal(scale=u), y_std=u, **more)
 
 
-def test_size_groups_weights_and_features_are_told():
+def test_size_groups_weights_features_and_times_are_told():
     rng = np.random.default_rng(0)
-    features, weights = {"mass": rng.normal(size=300)}, rng.uniform(1, 2, 300)
-    groups = np.arange(300) // 3
-    p = predictions(300, features=features, weights=weights, groups=groups)
-    (facts,) = Page(report_html(ss.validate(p))).of("h1")
-    for words in ("300 rows", "100 groups", f"{p.total:,.0f} rows in effect", "mass"):
+    more = {"features": {"mass": rng.normal(size=600)}, "time": np.arange(600)}
+    more |= {"weights": rng.uniform(1, 2, 600), "groups": np.arange(600) // 2}
+    p = predictions(600, **more)
+    page = Page(report_html(ss.validate(p)))
+    (facts,) = page.of("h1")
+    for words in ("600 rows", "300 groups", f"{p.total:,.0f} rows in effect", "mass"):
         assert words in facts["text"]
+    assert "Over time: " in page.words
 
 
 def cautions(page):
@@ -148,7 +150,7 @@ def test_cautions_are_those_that_apply(whole, small):
     told = cautions(small.page)
     assert "30 rows" in told
     assert "no feature" in told
-    for words in ("30 rows", "was not told", "repeats", "likelihood"):
+    for words in ("30 rows", "was not told", "repeats", "likelihood", "were fitted"):
         assert words not in cautions(whole.page)
     # worse than before, by a recalibrator that knows a column that was not judged
     rows = whole.before.rows.with_features(["mass"])
@@ -170,6 +172,7 @@ def test_repeats_are_cautioned_against_unless_groups_say_which_they_are():
 
 def test_names_of_all_kinds_are_text_and_no_element_nor_template(nasty):
     page = Page(nasty.page)
+    assert "were fitted" in cautions(nasty.page)
     for name in NASTY[:-1]:
         assert plain(name)[:20] in page.words, name
     assert "49 {%" not in page.words

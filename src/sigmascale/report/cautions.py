@@ -8,6 +8,7 @@ from typing import Any
 from .._support.text import listed
 from ..diagnostics import repeats_found
 from ..judging import Validation
+from .tables import percent
 
 FEW_ROWS = 1000
 
@@ -24,7 +25,12 @@ def _about(
 ) -> Iterator[str]:
     last = after or before
     rows = last.rows
-    if after is not None and recalibrator is None:
+    if rows.distributions is not None and (share := rows.distributions.fitted_share):
+        yield (
+            f"That recalibration does as well on other rows: {percent(share)} of the "
+            "judged rows were fitted, so that all that is said of “after” is too good."
+        )
+    elif after is not None and recalibrator is None:
         yield (
             "That recalibration does as well on other rows: this report was not told "
             "what was learned, and from which rows. If the judged rows are among them, "

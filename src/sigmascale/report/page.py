@@ -83,6 +83,7 @@ def report_html(
         others=drawn[len(sketches) :],
         n_left_out=max(0, n_variables - pictures.MOST_VARIABLES),
         facts=_facts(last),
+        over_time=_over_time(last),
         within=_within(stages),
         learned=_learned(recalibrator),
         score_rows=[row for row in table if not row.name.startswith(LESSER)],
@@ -203,6 +204,15 @@ def _within(stages: list[Validation]) -> str:
     held = [percent(stage.scores.coverage[0.95]) for stage in stages]
     before = f" ({held[0]} before)" if len(stages) > 1 else ""
     return f"{words} {held[-1]} of the truths{before}."
+
+
+def _over_time(last: Validation) -> str:
+    """Return whether anything has changed over time, where times are known."""
+    if last.rows.time is None:
+        return ""
+    from ..monitoring import over_time
+
+    return f"Over time: {over_time(last.rows, confidence=last.confidence).state.words}"
 
 
 def _learned(recalibrator: Any) -> list[str]:
