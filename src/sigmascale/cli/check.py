@@ -128,7 +128,7 @@ def in_options(found: Validation, command: Columns) -> str:
         line = []
         for python, options in STEPS.items():
             if re.search(python, step):
-                step = re.sub(rf":? *{python}", ":", step)
+                step = re.sub(rf"[:,]? *{python}", ":", step)
                 line = [typed(Fit(**(said | options)).words())]
         text += ["", fill(step, WIDTH, initial_indent="→ ", subsequent_indent="  ")]
         text += line

@@ -425,7 +425,9 @@ class Table:
         frame = self.rows.frame.select(columns)
         with self.told():
             if not self.is_large:
-                return schema.read(frame.collect())
+                p = schema.read(frame.collect())
+                known = p.places is not None  # of rows without weight
+                return p if known else p.changed(places=np.arange(len(p)))
             import narwhals as nw
 
             from ..frames import draw
