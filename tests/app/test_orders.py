@@ -1,5 +1,6 @@
 """What the page sends are fields of commands; what comes back is what these make."""
 
+import io
 import json
 
 import numpy as np
@@ -144,6 +145,21 @@ def test_files_are_named_by_the_server_alone_and_steps_need_theirs(server):
     server.order("DELETE", "api/table/new")
     status, told = server.order("POST", "api/run/apply", {})
     assert (status, told["code"]) == (400, "no-file")
+
+
+def test_tables_that_nobody_should_send_are_refused_in_words(server):
+    parquet = io.BytesIO()
+    pl.read_csv(table(60)).write_parquet(parquet)
+    whole, bodies = parquet.getvalue(), [b"", b"E,u\n", b"\0" * 99, b"E,u\n1,2\n" * 3]
+    for body in (*bodies, b"\xff\xfeE\0", b'"', b"PK\x03\x04", whole[:-9]):
+        for name in ("a.csv", "a.parquet", "a.xlsx", "a.csv.gz"):
+            assert server.put("known", body, name) == 200
+            state = server.run("examine/known")
+            assert state["problems"].get("known", {}).get("code") != "defect", body
+    server.put("known", whole, "a.csv")  # whatever it is called
+    state = server.run("examine/known")
+    assert "known" in state["problems"] or state["slots"]["known"]["view"]["rows"] == 60
+    server.order("DELETE", "api/table/known")
 
 
 def test_one_thing_at_a_time_and_a_new_table_stops_it_and_forgets_the_old(server):
