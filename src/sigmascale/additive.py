@@ -238,8 +238,9 @@ def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
         at = -(-np.arange(1, n_bins) * x.size // n_bins) - 1
     else:
         ends = np.cumsum(weights[order])
-        wanted = np.arange(1, n_bins) * ends[-1] / n_bins
-        at = np.searchsorted(ends, wanted * (1 - 1e-12), side="left")
+        # what is reached but for a rounding of weights is reached
+        wanted = (np.arange(1, n_bins) / n_bins - 1e-6) * ends[-1]
+        at = np.searchsorted(ends, wanted, side="left")
     found = np.unique(ordered[np.clip(at, 0, x.size - 1)])
     return between(ordered, found[found > ordered[0]])
 

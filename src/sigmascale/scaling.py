@@ -38,6 +38,7 @@ from .folds import (
 from .predictions import Predictions
 
 Key = int | str
+CHUNK = 2**16  # rows at a time
 FLOOR = 0.01  # share of the mean z² that each row has at least: no factor is 0
 
 
@@ -237,7 +238,7 @@ def _equal_size_axis(
         order = np.lexsort((rows.y_std, x))
         if w is not None:  # a cut that is the end of a row but for rounding is that
             ends = np.cumsum(w[order])
-            wanted = cuts + 1e-9 * float(total)
+            wanted = cuts + 1e-6 * float(total)
             cuts = np.minimum(np.searchsorted(ends, wanted, side="right"), x.size - 1)
         pairs = np.column_stack([x, rows.y_std])[order]
         found, first = np.unique(pairs[cuts.astype(np.int64)], axis=0), pairs[0]
@@ -262,13 +263,17 @@ def _sums(
 ) -> tuple[Floats, Floats, tuple[int, ...]]:
     """Return the rows and the sum of z² of each joint code, and how many there are."""
     shape = tuple(axis.n_codes for axis in axes)
-    code: Any = np.zeros(rows.n_rows, dtype=np.int64)
-    for axis, found in zip(axes, codes_of(axes, rows), strict=True):
-        code = code * axis.n_codes + found
-    size, w = int(np.prod(shape)), rows.weights
-    n = np.bincount(code, w, size).astype(np.float64)
-    z2 = np.bincount(code, rows.z2 if w is None else w * rows.z2, size)
-    return n, z2, shape
+    sums = np.zeros((2, int(np.prod(shape))))
+    rows = rows.changed(groups=None, distributions=None)
+    for start in range(0, rows.n_rows, CHUNK):  # in the cache
+        part = rows.take(slice(start, start + CHUNK))
+        code: Any = np.zeros(part.n_rows, dtype=np.int64)
+        for axis, found in zip(axes, codes_of(axes, part), strict=True):
+            code = code * axis.n_codes + found
+        w = np.ones(part.n_rows) if part.weights is None else part.weights
+        for k, values in enumerate((w, w * part.z2)):
+            sums[k] += np.bincount(code, values, sums.shape[1])
+    return sums[0], sums[1], shape
 
 
 def codes_of(axes: Sequence[Axis], rows: Predictions) -> list[Ints]:
@@ -501,7 +506,7 @@ class IsotonicScaling(Scaling):
         out = isotonic_regression(e2, sample_weight=n)
         if k:
             # equal shares of the rows, so that many rows take no more time than a few
-            share = np.floor((np.cumsum(n) - n / 2) * self.N_POINTS / n.sum())
+            share = (np.cumsum(n) - 1) * self.N_POINTS // n.sum()
             slope, floor = _scored_line(*_means(_runs(share), n, u2, e2))
             step = _runs(out)
             own, line, size = _means(step, n, out, slope * u2 + floor)
@@ -650,7 +655,7 @@ class RakedScaling(Scaling):
         w = rows.weights
         base = linear_base(rows, subtract=False) if on_line else Base()
         start = base(rows.y_std)
-        z2 = rows.e2 / start**2
+        z2 = (np.sqrt(rows.e2) / start) ** 2
         cap = largest_counted(z2, w) if on_line else largest_ratio(z2, w) * mean(z2, w)
         axes = quantile_axes(rows, n_bins, least_rows=10, most_labels=1000)
         n = np.ones(z2.size) if w is None else w
@@ -904,7 +909,7 @@ class BoostedScaling(Scaling):
         rows = rows.take(order)
         base, w = linear_base(rows, subtract=False), rows.weights
         start = base(rows.y_std)
-        z2 = rows.e2 / start**2
+        z2 = (np.sqrt(rows.e2) / start) ** 2
         ratio = (z2 / mean(z2, w) + FLOOR) / (1 + FLOOR)
         most = self.MOST_LABELS
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=most)
