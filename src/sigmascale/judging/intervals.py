@@ -129,7 +129,7 @@ class Mean:
         df = max(1.0, float(v.sum() ** 2 / (v @ v)) - 1)
         n_rows = total**2 / float(w @ w)
         n_effective = n_rows * min(1.0, by_row / second) if second > 0 else n_rows
-        return cls(mean, second, float(np.sum(d**3)), df, n_effective)
+        return cls(mean, second, float(d @ (d * d)), df, n_effective)
 
     def interval(self, confidence: float, *, skewed: bool) -> Estimate:
         """Return the mean with its limits; `skewed` values get ABC limits."""

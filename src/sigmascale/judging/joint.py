@@ -20,7 +20,7 @@ from .scan import by_unit
 from .variables import label_words, range_words
 
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
-LEAST_LEARNED, MOST_LEARNED, MOST_JUDGED = 60, 25_000, 200_000  # rows
+LEAST_LEARNED, MOST_LEARNED, MOST_JUDGED = 60, 25_000, 50_000  # rows
 MOST_LABELS = 200  # that trees tell apart; rarer ones are one
 DEPTH = 3  # conditions that words may have
 AS_GOOD = 0.85  # of the deviation that is left if a condition is not needed

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 from scipy import special, stats
 
-from .._support.checks import Bools, Floats
+from .._support.checks import Bools, Floats, Ints
 from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
@@ -216,7 +216,8 @@ class Judge:
             return -np.log(share + (1 - share) * np.exp(-x)) / 2
 
         n = v.summed(v.sizes)
-        centre = np.log(np.maximum(v.summed(v.sums(self.values.size)), 1e-300) / n) / 2
+        capped = v.summed(self.values.sums(v)[:, 0])
+        centre = np.log(np.maximum(capped, 1e-300) / n) / 2
         value = np.log(np.maximum(v.summed(v.sums(self.z2)), 1e-300) / n) / 2
         with np.errstate(over="ignore"):
             down, up = of_all(off) - of_all(low), of_all(high) - of_all(off)
@@ -229,7 +230,7 @@ class Judge:
         """Return means of z."""
         v, share = f.variable, f.variable.shares
         off, low, high = f.relative(self.values)
-        value = v.summed(v.sums(self.values.bias)) / v.summed(v.sizes)
+        value = v.summed(self.values.sums(v)[:, 2]) / v.summed(v.sizes)
         _, all_down, all_up = self.whole[BIAS]
         down = np.hypot((1 - share) * (off - low), all_down)
         up = np.hypot((1 - share) * (high - off), all_up)
@@ -247,17 +248,21 @@ class Judge:
             np.hypot((1 - v.shares) * x, self.whole[COVERAGE][1])
             for x in (high - off, off - low)
         )
-        by_bin = v.codes * (STRETCH.size + 1) + np.searchsorted(STRETCH, self.stretch)
+        by_bin = v.codes * (STRETCH.size + 1) + self._stretch_codes
         counts = np.bincount(by_bin, v.w, v.n_bins * (STRETCH.size + 1))
         counts = np.cumsum(counts.reshape(v.n_bins, -1), axis=1)[:, :-1]
         held = v.summed(counts) / v.summed(v.sizes)[:, None]
         return Local(f, *_stretches(held, down, up), -_contrast(low, high))
 
     @cached_property
+    def _stretch_codes(self) -> Ints:
+        return np.searchsorted(STRETCH, self.stretch)
+
+    @cached_property
     def all_stretch(self) -> tuple[float, float, float]:
         """The stretch that all rows need, and its limits."""
-        at = np.searchsorted(STRETCH, self.stretch)
-        held = np.cumsum(np.bincount(at, self.w, STRETCH.size + 1))[:-1]
+        held = np.bincount(self._stretch_codes, self.w, STRETCH.size + 1)
+        held = np.cumsum(held)[:-1]
         share, half = held[None, :] / self.w.sum(), self.whole[COVERAGE][1]
         value, low, high = (float(x[0]) for x in _stretches(share, *np.full((2, 1), half)))
         return value, low, high

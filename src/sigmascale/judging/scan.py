@@ -64,6 +64,17 @@ class Values:
         x, z = self.size, self.bias
         return np.column_stack([x, x * x, z, z * z, self.held])
 
+    @cached_property
+    def _sums(self) -> dict[int, Floats]:
+        return {}
+
+    def sums(self, v: Variable) -> Floats:
+        """Return the sums of each column by the bins of a variable, made once."""
+        if id(v) not in self._sums:
+            found = np.column_stack([v.sums(x) for x in self.columns.T])
+            self._sums[id(v)] = found
+        return self._sums[id(v)]
+
 
 @dataclass(eq=False)
 class Family:
@@ -137,8 +148,8 @@ class Family:
     def relative(self, values: Values) -> tuple[Floats, Floats, Floats]:
         """Return the difference of each region from the rest, and its limits."""
         v = self.variable
-        columns = np.column_stack([v.sums(x) for x in values.columns.T])
-        off, se = (each[:, 0] for each in self.compare(v, columns[:, None, :]))
+        sums = values.sums(v)[:, None, :]
+        off, se = (each[:, 0] for each in self.compare(v, sums))
         up, down = self.critical[:, v.regions[2]]
         return off, off - up * se, off + down * se
 

@@ -18,7 +18,7 @@ from .._support.labels import label_text
 from .._support.text import shorten
 from ..predictions import Predictions
 
-FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 100  # of a number; the latter if many
+FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 150  # of a number; the latter if many
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
 LEAST, FINEST = 40, 400  # rows of a region at least, and its part of many rows
 TENTH, LABEL = 0.098, 0.05  # share of rows, of a label or value, that a yes is about
@@ -59,17 +59,21 @@ class Variable:
         """Cut numbers into bins of about equally many rows."""
         used = slice(None) if w.all() else w > 0
         total = float(w.sum())
-        n_bins = np.clip(total / ROWS_OF_A_BIN, min(FEWEST_BINS, total // 5), MOST_BINS)
-        order = np.argsort(x[used], kind="stable")
-        ends = np.cumsum(w[used][order])
-        parts = np.arange(1, max(2, int(n_bins))) * (total / max(2, int(n_bins)))
-        at = np.minimum(np.searchsorted(ends, parts, side="right"), order.size - 1)
-        limits = np.unique(x[used][order[at]])
+        least = min(FEWEST_BINS, total // 5)
+        n_bins = max(2, int(np.clip(total / ROWS_OF_A_BIN, least, MOST_BINS)))
+        parts = np.arange(1, n_bins) * (total / n_bins)
+        if (w == 1).all():
+            ordered = np.sort(x)
+            at = parts.astype(np.int64)
+        else:
+            order = np.argsort(x[used], kind="stable")
+            ordered = x[used][order]
+            at = np.searchsorted(np.cumsum(w[used][order]), parts, side="right")
+        limits = np.unique(ordered[np.minimum(at, ordered.size - 1)])
+        # no bin is empty: limits are values, and the smallest one may start the first
+        limits = limits[limits > ordered[0]]
         codes = np.searchsorted(limits, x, side="right")
-        filled = np.bincount(codes, w) > 0
-        codes = np.maximum((np.cumsum(filled) - 1)[codes], 0)
-        ordered = x[used][order]
-        first = np.searchsorted(codes[used][order], np.arange(int(filled.sum())))
+        first = np.append(0, np.searchsorted(ordered, limits))
         last = np.append(first[1:], ordered.size) - 1
         return cls(name, codes, w, ordered[first], ordered[last])
 
@@ -171,6 +175,12 @@ class Variable:
         ends = np.concatenate([np.zeros_like(by_bin[:1]), np.cumsum(by_bin, axis=0)])
         found: Floats = ends[self.regions[1]] - ends[self.regions[0]]
         return found
+
+    @cached_property
+    def n_rows(self) -> Ints:
+        """The number of rows of each region."""
+        counts = np.bincount(self.codes[self.w > 0], minlength=self.n_bins)
+        return self.summed(counts.astype(np.float64)).astype(np.int64)
 
     @cached_property
     def shares(self) -> Floats:

@@ -272,10 +272,7 @@ class Answers:
             if here[at] > bound:
                 kept, tail = False, max(tail, local.tail)
                 offs = local.off[m]
-                needed = max(
-                    needed,
-                    max(map(self._times, [kind] * offs.size, offs, lows, highs)),
-                )
+                needed = max(needed, self._times(kind, offs, lows, highs))
         is_tail = not kept and low >= -bound and high - tail <= bound and tail > 0
         if broken:
             return Outcome("no", whole, broken[0], doubt, low, high, False, None)
@@ -285,16 +282,19 @@ class Answers:
         rows = None if kept or is_tail or doubt is not None else self._needed(needed)
         return Outcome(answer, whole, nearest, doubt, low, high, is_tail, rows)
 
-    def _times(self, kind: int, off: float, low: float, high: float) -> float:
-        """Return how many times as many rows would tell whether a region is right."""
-        bound, half = self.judge.bound(kind), (high - low) / 2
-        if max(-low, high) <= bound:
-            return 0.0
-        if low <= 0 <= high:
-            return (max(-low, high) / bound) ** 2
+    def _times(self, kind: int, off: Any, low: Any, high: Any) -> float:
+        """Return how many times as many rows would tell of all regions."""
+        bound = self.judge.bound(kind)
+        off, low, high = np.atleast_1d(off, low, high)
+        far, size = np.maximum(-low, high), np.abs(off)
         # what is known to be off: until it is kept, or broken
-        room = bound - abs(off) if abs(off) < 0.75 * bound else abs(off) - bound / 2
-        return (half / max(room, 1e-9)) ** 2
+        room = np.where(size < 0.75 * bound, bound - size, size - bound / 2)
+        known = (low > 0) | (high < 0)
+        with np.errstate(over="ignore"):
+            times = np.where(
+                known, (high - low) / 2 / np.maximum(room, 1e-9), far / bound
+            )
+        return float(np.where(far <= bound, 0.0, np.minimum(times, 1e6) ** 2).max())
 
     def _needed(self, times_as_many: float) -> int | None:
         if not times_as_many < HOPELESS:
@@ -325,7 +325,7 @@ class Answers:
                 where or "all rows", None, None, None, n, *numbers, found.state
             )
         v = found.local.variable
-        n = int(np.count_nonzero(v.inside(found.region)))
+        n = int(v.n_rows[found.region])
         if v.name == "joint":
             return Region(
                 where or "rows that trees pick",
