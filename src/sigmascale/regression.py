@@ -29,6 +29,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from ._support.forms import of_quantiles
 from .distributions import Distributions
 from .exceptions import InvalidInputError
 from .predictions import Predictions
@@ -434,9 +435,9 @@ def _predict(regressor: Any, X: Any) -> tuple[Floats, Floats]:
         last = regressor.steps[-1][1]
         return _predict(last, regressor[:-1].transform(X) if len(regressor) > 1 else X)
     if _takes(regressor, "quantiles"):
+        # quantiles that cross are put in order
         found = np.sort(regressor.predict(X, quantiles=list(LEVELS)), axis=1)
-        rows = Predictions.from_quantiles(LEVELS, found, min_std=np.finfo(float).tiny)
-        return regressor.predict(X), rows.y_std
+        return regressor.predict(X), of_quantiles(LEVELS, found)[1]
     y_pred = regressor.predict(X)
     if isinstance(regressor, (BayesianRidge, ARDRegression)):
         # these want an array for this, and would miss the names of its columns

@@ -221,15 +221,19 @@ class AllQuantiles(LinearRegression):
         mean = super().predict(X)
         if quantiles is None:
             return mean
-        return mean[:, None] + 2.0 * stats.norm.ppf(quantiles)
+        width = np.where(X[:, 0] < -2, 0.0, 2.0)  # some are sure
+        return mean[:, None] + width[:, None] * stats.norm.ppf(quantiles)
 
 
 def test_quantiles_are_an_uncertainty():
     X, y = make_data(200)
     model = quick(AllQuantiles(), cv=2).fit(X, y)
-    np.testing.assert_allclose(model.predictions_.y_std, 2.0)
+    sure = model.predictions_.y_std == model.min_std_
+    assert sure.any()
+    np.testing.assert_allclose(model.predictions_.y_std[~sure], 2.0)
     frozen = quick(FrozenEstimator(AllQuantiles().fit(X, y))).fit(X, y)
-    np.testing.assert_allclose(frozen.predictions_.y_std, 2.0)
+    wanted = np.where(X[:, 0] < -2, frozen.min_std_, 2.0)
+    np.testing.assert_allclose(frozen.predictions_.y_std, wanted)
     for regressor, level in (
         (GradientBoostingRegressor(loss="quantile", n_estimators=20), "alpha"),
         (HistGradientBoostingRegressor(loss="quantile", max_iter=20), "quantile"),
