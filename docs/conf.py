@@ -1,6 +1,7 @@
 """How Sphinx builds the site; ``make docs`` runs it with warnings as errors.
 
-Pages are Markdown (MyST). Their code cells run during the build, so that every number and picture on the site comes from the installed package.
+Pages are Markdown (MyST). Their code cells run during the build, so that every number
+and picture on the site comes from the installed package.
 Nothing is loaded from the network, neither by the build nor by the pages.
 """
 

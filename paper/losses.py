@@ -86,7 +86,7 @@ class OptimisedScaling(Scaling):
     def learn(self, rows: Predictions) -> Learned:
         """Learn the closed solution, and go on from it."""
         # the paper takes every bin's own factor, however few its rows
-        learned = BinwiseScaling(self.by, self.n_bins, prior_rows=0).learn(rows)
+        learned = BinwiseScaling(self.n_bins, by=self.by, prior_rows=0).learn(rows)
         scale = learned.map
         if self.loss == "nll":
             self.loss_ = self.start_loss_ = nll(rows.changed(y_std=scale.of_rows(rows)))

@@ -257,7 +257,7 @@ def _perfect_fractions(test: ss.Predictions, seed: int, n_draws: int = 20) -> Va
 
 def _cells(data: StudyData, seed: int) -> Iterator[StudyRow]:
     """Yield the rows of two-dimensional cells, which the paper has for 20 bins."""
-    scaling = ss.BinwiseScaling(("u", "X1"), 20, prior_rows=0)
+    scaling = ss.BinwiseScaling(20, by=("u", "X1"), prior_rows=0)
     scale = scaling.learn(data.training).map
     for name, p, _ in data.sets:
         ties = lexicographic_rank(p.features["X1"], p.y_std)
@@ -347,8 +347,8 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
     """Fit each method on the training set with its defaults, and score the test set."""
     scalings: dict[str, ss.Scaling] = {
         "one factor": ss.TemperatureScaling(),
-        BINNED: ss.BinwiseScaling("u", 40),
-        "40 bins of X1": ss.BinwiseScaling("X1", 40),
+        BINNED: ss.BinwiseScaling(40, by="u"),
+        "40 bins of X1": ss.BinwiseScaling(40, by="X1"),
         "raked": ss.RakedScaling(random_state=seed),
         JOINT: ss.BoostedScaling(random_state=seed),
     }

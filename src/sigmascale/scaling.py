@@ -100,13 +100,13 @@ class BinwiseScaling(Scaling):
 
     Parameters
     ----------
+    n_bins : int or pair of int, default 40
+        Number of equal-size bins of numbers. Fewer, with a warning, if rows or distinct
+        values do not suffice.
     by : "u", name of a feature, pair of these, or None, default "u"
         What is binned. The uncertainty targets consistency, a feature adaptivity. Each
         label of a category is a bin (stratified scaling); a pair makes joint cells;
         None is one bin.
-    n_bins : int or pair of int, default 40
-        Number of equal-size bins of numbers. Fewer, with a warning, if rows or distinct
-        values do not suffice.
     prior_rows : int, default 30
         A bin with fewer rows is filled up to this number by rows of the average <Z²>: a
         factor from a handful of rows is mostly noise. 0 gives every bin its own factor.
@@ -133,20 +133,20 @@ class BinwiseScaling(Scaling):
     >>> rng = np.random.default_rng(0)
     >>> u = rng.uniform(1, 2, 10_000)
     >>> p = ss.Predictions(y_std=u, error=rng.normal(scale=u**2))
-    >>> learned = ss.BinwiseScaling(n_bins=5).learn(p)
+    >>> learned = ss.BinwiseScaling(5).learn(p)
     >>> np.exp(learned.map.tables[0].values[1:]).round(1)
     array([1.1, 1.3, 1.5, 1.7, 1.9])
     """
 
     def __init__(
         self,
-        by: Key | tuple[Key, Key] | None = "u",
         n_bins: int | tuple[int, int] = 40,
         *,
+        by: Key | tuple[Key, Key] | None = "u",
         prior_rows: int = 30,
     ) -> None:
-        self.by = by
         self.n_bins = n_bins
+        self.by = by
         self.prior_rows = prior_rows
 
     def learn(self, rows: Predictions) -> Learned:

@@ -101,7 +101,7 @@ def zms(p: Predictions) -> float:
     Parameters
     ----------
     p : Predictions
-        Rows with known errors; of vectors, Z² is |E|² / (d u²).
+        Rows with known errors; of vectors, Z² is ‖E‖² / (d u²).
 
     Examples
     --------
@@ -215,7 +215,7 @@ def crps(p: Predictions) -> float:
 
 
 def energy_score(p: Predictions) -> float:
-    """Return the mean energy score, <|X − y| − |X − X'| / 2>; lower is better.
+    """Return the mean energy score, E‖X − y‖ − E‖X − X'‖ / 2; lower is better.
 
     X and X' are drawn from the distribution of a row. It is what the CRPS, which it
     equals in one dimension, becomes for vectors.
@@ -758,7 +758,7 @@ def scan_bins(
 
     found, references = [], []
     for n in track(numbers, "scanning bin numbers", len(numbers)):
-        rows, each = measured(BinwiseScaling(by, n, prior_rows=0))
+        rows, each = measured(BinwiseScaling(n, by=by, prior_rows=0))
         found.append(each)
         normal = Squares("normal", rows.dim)
         references.append(

@@ -11,8 +11,8 @@ from sigmascale.scaling import SCALINGS
 
 KINDS = {
     **{name: kind() for name, kind in SCALINGS.items()},
-    "bins of ties": ss.BinwiseScaling("X2", 20),
-    "cells": ss.BinwiseScaling(("u", "X1"), (8, 5)),
+    "bins of ties": ss.BinwiseScaling(20, by="X2"),
+    "cells": ss.BinwiseScaling((8, 5), by=("u", "X1")),
 }
 
 
@@ -118,6 +118,6 @@ def test_labels_need_predictions():
     kind = rng.choice(["gas", "solid"], 200)
     error = rng.normal(size=200) * np.where(kind == "gas", 3.0, 1.0)
     p = ss.Predictions(y_std=np.ones(200), error=error, features={"kind": kind})
-    r = ss.Recalibrator(ss.BinwiseScaling("kind")).fit(p)
+    r = ss.Recalibrator(ss.BinwiseScaling(by="kind")).fit(p)
     with pytest.raises(InvalidInputError, match="kind"):
         r.predict(torch.ones(5, 2))

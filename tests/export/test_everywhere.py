@@ -76,10 +76,10 @@ def rows_of(table):
 
 KINDS = {
     **{name: kind() for name, kind in SCALINGS.items()},
-    "bins of ties": ss.BinwiseScaling("shells", 20),
-    "labels": ss.BinwiseScaling("phase"),
-    "cells": ss.BinwiseScaling(("u", "shells"), (8, 5)),
-    "cells of labels": ss.BinwiseScaling(("u", "phase"), (5, 5)),
+    "bins of ties": ss.BinwiseScaling(20, by="shells"),
+    "labels": ss.BinwiseScaling(by="phase"),
+    "cells": ss.BinwiseScaling((8, 5), by=("u", "shells")),
+    "cells of labels": ss.BinwiseScaling((5, 5), by=("u", "phase")),
     "one's own": ByQuadrant(),
 }
 OPTIONS = {

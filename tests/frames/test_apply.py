@@ -78,7 +78,7 @@ def rows_of(table, **options):
 def test_every_kind_of_recalibrator_runs_in_batches_of_the_engine(scan):
     table = make()
     rows = rows_of(table)
-    for scaling in (None, ss.RakedScaling(), ss.BinwiseScaling(("u", "kind"))):
+    for scaling in (None, ss.RakedScaling(), ss.BinwiseScaling(by=("u", "kind"))):
         r = ss.Recalibrator(scaling).fit(rows)
         found = collected(ss.frames.apply(r, scan(table), interval=0.9))
         assert found.columns[:5] == table.columns
@@ -151,8 +151,8 @@ def test_decimal_and_whole_numbers_are_those_of_memory(scan):
     for scaling in (
         None,
         ss.RakedScaling(),
-        ss.BinwiseScaling("x", 20),
-        ss.BinwiseScaling("shells"),
+        ss.BinwiseScaling(20, by="x"),
+        ss.BinwiseScaling(by="shells"),
     ):
         r = ss.Recalibrator(scaling).fit(rows)
         wanted = r.predict(rows)
@@ -182,7 +182,7 @@ def test_labels_of_every_kind_are_those_of_memory(scan):
     )
     for by in kinds:
         rows = rows_of(table, features=[by], labels=[by])
-        r = ss.Recalibrator(ss.BinwiseScaling(by, prior_rows=0)).fit(rows)
+        r = ss.Recalibrator(ss.BinwiseScaling(by=by, prior_rows=0)).fit(rows)
         found = collected(ss.frames.apply(r, scan(table)))
         wanted = r.predict(rows)
         assert np.unique(np.round(wanted / rows.y_std, 6)).size == len(

@@ -73,7 +73,7 @@ def maps(sets):
     plans = {"uX1_2D": (("u", "X1"), 20)}
     plans |= {f"{x}_NLL_{n}": (x, n) for x in ("u", "X1") for n in N_BINS}
     return {
-        name: ss.BinwiseScaling(by, n, prior_rows=0).learn(sets["train"]).map
+        name: ss.BinwiseScaling(n, by=by, prior_rows=0).learn(sets["train"]).map
         for name, (by, n) in plans.items()
     }
 
@@ -85,7 +85,7 @@ def groups(qm9):
     known = labels[counts >= 10]
     p = with_groups(qm9.calibration)
     rows = p.take(np.flatnonzero(np.isin(qm9.calibration.group, known)))
-    return known, ss.BinwiseScaling("group", prior_rows=0).learn(rows).map
+    return known, ss.BinwiseScaling(by="group", prior_rows=0).learn(rows).map
 
 
 @pytest.fixture(scope="module")

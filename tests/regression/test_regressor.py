@@ -334,7 +334,7 @@ def test_tables_of_any_library_give_the_numbers_of_arrays():
                 assert model.recalibrator_.names_ == ("u", "age", "dose")
                 np.testing.assert_allclose(model.predict_interval(table), expected)
     X[np.abs(X) < 0.2] = 0
-    model = quick(KNeighborVotes(), ss.BinwiseScaling("x2", 3), features=[0, 2])
+    model = quick(KNeighborVotes(), ss.BinwiseScaling(3, by="x2"), features=[0, 2])
     dense = model.fit(X, y).predict_std(X)
     for kind in (sparse.csr_matrix, sparse.csc_array):
         np.testing.assert_allclose(model.fit(kind(X), y).predict_std(kind(X)), dense)
@@ -366,7 +366,7 @@ def test_labels_of_a_table_stay_labels():
     table = pd.DataFrame(X, columns=NAMES).assign(phase=kind)
     table.index = np.arange(200)[::-1] * 3  # an index is no number of rows
     regressor = make_pipeline(Select(NAMES), BayesianRidge())
-    scaling = ss.BinwiseScaling("phase", prior_rows=0)
+    scaling = ss.BinwiseScaling(by="phase", prior_rows=0)
     model = quick(regressor, scaling, features=["phase"]).fit(table, y)
     rows = model.predictions_
     gas = rows.features["phase"] == "gas"

@@ -349,7 +349,7 @@ def test_every_point_of_a_scan_is_that_of_a_direct_computation(halves):
             *halves, n_bins=(3, 10), by=by, score_bins=20, n_draws=10, method="moments"
         )
         for i, n_bins in enumerate((3, 10)):
-            scaling = ss.BinwiseScaling(by, n_bins, prior_rows=0)
+            scaling = ss.BinwiseScaling(n_bins, by=by, prior_rows=0)
             u = scaling.learn(halves[0]).map.of_rows(halves[1])
             q = halves[1].changed(y_std=u)
             card = scores.scorecard(q, n_bins=20, ties=halves[1].y_std)
