@@ -713,7 +713,7 @@ class Distributions:
     def energy_score(self, y: Any) -> Floats:
         """Return the energy score of each row; less is better.
 
-        It is E|X − y| − E|X − X'| / 2, for independent draws X and X'.
+        It is E‖X − y‖ − E‖X − X'‖ / 2, for independent draws X and X'.
         Of normal distributions it is exact. Of a table the mean over directions is
         exact, and that over radii is one over 256 quantiles.
 

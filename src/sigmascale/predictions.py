@@ -538,9 +538,12 @@ class Predictions:
 
     @cached_property
     def e2(self) -> Floats:
-        """The squares of the errors; of vectors, the mean over their components."""
+        """The squares of the errors; of vectors, the mean over their components.
+
+        Vectors that a rotation, or a symmetry, makes equally long have the same one.
+        """
         squares: Floats = self.errors**2
-        return squares.mean(axis=1) if squares.ndim == 2 else squares
+        return squares.ravel() if self.dim == 1 else rounded(squares.mean(axis=1))
 
     @cached_property
     def z(self) -> Floats:
@@ -551,14 +554,14 @@ class Predictions:
 
     @cached_property
     def z2(self) -> Floats:
-        """The squares of the z-scores; of vectors |E|² / (d u²). Their mean is 1."""
+        """The squares of the z-scores; of vectors ‖E‖² / (d u²). Their mean is 1."""
         if self.is_vector:
             return _read_only(self.e2 / self.y_std**2)
         return _read_only(self.z**2)
 
     @cached_property
     def size(self) -> Floats:
-        """The sizes of the z-scores, |E| / (u √d)."""
+        """The sizes of the z-scores, ‖E‖ / (u √d)."""
         return _read_only(np.sqrt(self.z2) if self.is_vector else np.abs(self.z))
 
     @property
