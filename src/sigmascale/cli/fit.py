@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Literal
+from zlib import crc32
 
 from .._support.progress import working
 from .._support.text import visible
@@ -179,7 +180,10 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predi
     if p.groups is not None:
         code = in_order_of_appearance(p.groups)
     sizes = np.bincount(code)
-    order = np.random.default_rng(seed).permutation(sizes.size)
+    # rows come in the order of their errors: what they hold seeds the draw, too, or
+    # the same ranks would be drawn of every table
+    key = crc32(np.sort(np.round(p.z2, 3)).tobytes())
+    order = np.random.default_rng([seed, key]).permutation(sizes.size)
     # whole groups, until the share is reached as nearly as it can be
     taken = 1 + int(np.searchsorted(np.cumsum(sizes[order]), share * len(p) - 0.5))
     held = np.isin(code, order[:taken])

@@ -247,12 +247,14 @@ class Reading(Command):
     most: int = option("rows in memory; of more, a sample", "N", 1_000_000)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot stand between columns, and a limit of no rows."""
+        """Refuse what cannot stand between columns, no rows, and no seed."""
         mark = self.separator
         if mark is not None and (len(mark) != 1 or mark > "~" or mark in '"\r\n'):
             refuse(f"--separator must be one character; found {mark!r:.80}.")
         if self.most < 1:
             refuse(f"--most must be positive; found {self.most}.")
+        if (seed := getattr(self, "seed", 0)) < 0:
+            refuse(f"--seed must not be negative; found {seed}.")
 
 
 ORDER = {Uncertain: 1, Columns: 2, Reading: 3, Command: 4}  # in pages of help

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .options import Command, Result, argument, option, wrapped
+from .options import Command, Result, argument, option, refuse, wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +89,8 @@ class App(Command):
 
     def run(self) -> Result:
         """Serve the page until it is closed."""
+        if not 0 <= self.port <= 65_535 or self.largest < 1:
+            refuse("--port must be 0 to 65535, and --largest at least 1.")
         from ..app.server import serve
 
         file = None if self.file is None else Path(self.file)

@@ -86,7 +86,7 @@ class Rows:
         return self.number(name).is_null() & ~text.is_in(MISSING)
 
     def label(self, name: str) -> pl.Expr:
-        """Return a column as labels."""
+        """Return a column as labels; truth values are True and False in any file."""
         kind = self.schema[name]
         odd = kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration, pl.Time)
         if odd or kind == pl.Datetime:
@@ -94,7 +94,11 @@ class Rows:
                 f"column {quoted(name)} must hold labels or numbers; it holds {kind}. "
                 "Store text, or days."
             )
-        return col(name)
+        if kind != pl.String:
+            return col(name)
+        small = col(name).str.to_lowercase()
+        truth = pl.when(small == "true").then(pl.lit("True"))
+        return truth.when(small == "false").then(pl.lit("False")).otherwise(col(name))
 
     def kinds(self, names: Collection[str]) -> dict[str, str]:
         """Return what columns hold: "number" alone, something "mixed", or "text"."""
