@@ -183,7 +183,7 @@ def test_the_demo_is_a_table_that_can_be_judged(server):
     server.run("examine/table")
     state = server.run("run/check")
     found = state["results"]["check"]
-    assert found["before"]["answer"] == "no"
+    assert found["judged"]["answer"] == "no"
     names = [each["file"] for each in found["figures"]]
     for name in names:
         status, headers, body = server.ask(

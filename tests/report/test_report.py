@@ -220,7 +220,8 @@ def test_many_features_stay_small_and_those_not_drawn_are_counted():
     p = predictions(500, features={f"x{i}": rng.normal(size=500) for i in range(15)})
     page = report_html(ss.validate(p))
     assert len(page) < 2_000_000
-    assert "4 more variables" in page
+    assert page.count("<svg") == 1 + 12 + 5
+    assert "4 more features" in page
 
 
 def test_vectors_two_rows_and_errors_of_zero_are_reported():

@@ -142,19 +142,22 @@ def _judged(step: str, before: Validation, after: Validation | None) -> dict[str
         )
     return {
         "headline": before.headline if after is None else headline_after(before, after),
-        "before": _view(before),
-        "after": None if after is None else _view(after),
-        "at_fault": pictures.at_fault(before, after),
+        "judged": _view(after or before, pictures.shown(before, after)),
         "figures": figures,
     }
 
 
-def _view(found: Validation) -> dict[str, Any]:
+def _view(found: Validation, shown: list[str]) -> dict[str, Any]:
     verdicts = [
-        {"name": each.name, "answer": each.answer, "sentence": each.sentence}
-        for each in found.verdicts.values()
+        {
+            "name": name,
+            "answer": each.answer,
+            "sentence": each.sentence,
+            "shown": name in shown,
+        }
+        for name, each in found.verdicts.items()
     ]
-    about = {"answer": found.answer, "headline": found.headline, "verdicts": verdicts}
+    about = {"answer": found.answer, "verdicts": verdicts}
     steps = [
         {"what": getattr(step, "what", step), "how": getattr(step, "how", None)}
         for step in found.next_steps

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -64,46 +65,59 @@ def draw(sketches: Iterable[Sketch], *, alone: bool = False) -> list[Picture]:
 
 
 def forest(before: Validation, after: Validation | None) -> Sketch:
-    """Return the picture of all verdicts."""
+    """Return the picture of the verdicts that are shown."""
     last = after or before
+    names = shown(before, after)
+
+    def some(found: Validation) -> Validation:
+        verdicts = {name: found.verdicts[name] for name in names}
+        return replace(found, verdicts=verdicts)
+
+    paint = partial(plots.verdicts, some(before), after and some(after))
     caption = (
         "Each question by its worst region, with the limits of that region (thick) and "
         f"of all (thin). The band, {1 / last.tolerance:.2g} to {last.tolerance:g}, is "
         "right enough."
     )
-    size = (5.2, 1.1 + 0.36 * len(last.verdicts))
-    return Sketch("", "Verdicts", caption, partial(plots.verdicts, before, after), size)
+    size = (5.2, 1.1 + 0.36 * len(names))
+    return Sketch("", "Verdicts", caption, paint, size)
 
 
 def along(before: Validation, after: Validation | None) -> list[Sketch]:
     """Return the pictures along variables, that at fault first."""
     last = after or before
-    names = [name for name in last.verdicts if name not in NOT_VARIABLES]
-    first = at_fault(before, after)
-    names.sort(key=lambda name: (name != first, last.verdicts[name].answer != "no"))
-    found = []
-    for name in names[:MOST_VARIABLES]:
-        title = variable(name)
-        caption = last.verdicts[name].sentence
-        paint = partial(plots.local, before, name, after)
-        found.append(Sketch(name, title, caption, paint))
-    return found
+    return [
+        Sketch(
+            name,
+            variable(name),
+            last.verdicts[name].sentence,
+            partial(plots.local, before, name, after),
+        )
+        for name in variables(before, after)
+    ]
 
 
-def at_fault(before: Validation, after: Validation | None = None) -> str:
-    """Return the variable along which u is, or was, most wrong: pictures open on it."""
-    validation = after if after is not None and after.answer == "no" else before
-    names = [name for name in validation.verdicts if name not in NOT_VARIABLES]
-    if validation.worst is not None and validation.worst.column in names:
-        return validation.worst.column
+def shown(before: Validation, after: Validation | None) -> list[str]:
+    """Return the questions that are shown: of many features, those most at fault."""
+    some = (*NOT_VARIABLES, *variables(before, after))
+    return [name for name in before.verdicts if name in some]
 
-    def how_wrong(name: str) -> tuple[bool, float]:
-        verdict = validation.verdicts[name]
-        worst = verdict.worst
-        off = 1.0 if worst is None else max(worst.estimate, 1 / worst.estimate)
-        return verdict.answer == "no", off
 
-    return max(names, key=how_wrong, default="u")
+def variables(before: Validation, after: Validation | None = None) -> list[str]:
+    """Return the variables that are drawn, those first along which u is most wrong.
+
+    What was wrong before stays in sight where nothing is wrong after.
+    """
+    found = after if after is not None and after.answer == "no" else before
+    names = [name for name in found.verdicts if name not in NOT_VARIABLES]
+
+    def how_right(name: str) -> tuple[bool, bool, float]:
+        verdict, worst = found.verdicts[name], found.verdicts[name].worst
+        off = 1.0 if worst is None else abs(math.log(max(worst.estimate, 1e-9)))
+        is_worst = found.worst is not None and found.worst.column == name
+        return not is_worst, verdict.answer != "no", -off
+
+    return sorted(names, key=how_right)[:MOST_VARIABLES]
 
 
 def variable(name: str) -> str:

@@ -147,11 +147,22 @@ function tableStep() {
 
 // -- 2 verdict ------------------------------------------------------------------------
 
+const questions = (verdicts) =>
+  el(
+    "ul.questions",
+    {},
+    verdicts.map(({ name, answer, sentence }) => {
+      const [sign, kind] = MARKS[answer];
+      return el(`li.${kind}`, { "data-verdict": name }, el("span.mark", { role: "img", "aria-label": answer }, sign), el("span", {}, sentence));
+    }),
+  );
+
 // The verdicts of a step: one line, the picture, a sentence for each question, what next.
 function verdict(step, found) {
-  const judged = found.after || found.before;
-  const variables = found.figures.filter((each) => each.name);
-  const along = variables.find((each) => each.name === ui.along[step]) || variables.find((each) => each.name === found.at_fault) || variables[0];
+  const { judged } = found;
+  const variables = found.figures.filter((each) => each.name); // that at fault first
+  const along = variables.find((each) => each.name === ui.along[step]) || variables[0];
+  const rest = judged.verdicts.filter((each) => !each.shown);
   const picture = (each) => el("img", { src: `${file(each.file, true)}&r=${state.revision}`, alt: each.title, width: each.width, height: each.height });
   return [
     el(`p.headline.${MARKS[judged.answer][1]}`, { "data-answer": judged.answer }, found.headline),
@@ -161,12 +172,10 @@ function verdict(step, found) {
       {},
       el("figure.main", {}, picture(found.figures[0])),
       el(
-        "ul.questions",
+        "div",
         {},
-        judged.verdicts.map((each) => {
-          const [sign, kind] = MARKS[each.answer];
-          return el(`li.${kind}`, { "data-verdict": each.name }, el("span.mark", { role: "img", "aria-label": each.answer }, sign), el("span", {}, each.sentence));
-        }),
+        questions(judged.verdicts.filter((each) => each.shown)),
+        rest.length > 0 && el("details", { "data-key": `rest ${step}` }, el("summary", {}, `${rest.length} more features`), questions(rest)),
       ),
     ),
     el(
