@@ -150,7 +150,8 @@ class Judge:
         rows, n = self.rows, self.rows.n_rows
         capped = np.minimum(self.z2, CAP * self.mean)
         reach = float(np.quantile(self.stretch, COVERED))
-        held = (self.stretch <= reach).astype(np.float64)
+        # what is equal but for its last bits, as in another unit, is equal
+        held = (self.stretch <= reach * (1 + 1e-9)).astype(np.float64)
         z = np.zeros(n) if rows.is_vector else rows.z
         self.values = Values(capped, z, held, self.groups)
         self.signs = None if rows.is_vector else np.sign(z)
