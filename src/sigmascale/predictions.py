@@ -32,6 +32,7 @@ from ._support.checks import (
     is_real,
     refuse_other_order,
     refuse_values,
+    rounded,
 )
 from ._support.columns import (
     Column,

@@ -185,6 +185,12 @@ def refuse_empty(array: npt.NDArray[Any], name: str) -> None:
 # -- numbers ---------------------------------------------------------------------------
 
 
+def rounded(x: Floats) -> Floats:
+    """Return numbers of 44 bits: those that differ by rounding alone are the same."""
+    mantissa, exponent = np.frexp(x)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, 44)), exponent - 44))
+
+
 def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     """Return numbers as a new array of float64; what is missing is NaN."""
     if array.dtype.kind in "fiu":

@@ -17,6 +17,7 @@ from .checks import (
     check_column,
     check_count,
     refuse_values,
+    rounded,
 )
 from .notices import warn
 from .text import listed
@@ -48,7 +49,7 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
         apart = table - table[:, :1]  # equal members have a spread of exactly 0
         spread = apart.std(axis=1, ddof=lost)
         if spread.ndim == 2:
-            spread = np.sqrt((spread**2).mean(axis=1))
+            spread = rounded(np.sqrt((spread**2).mean(axis=1)))
         return table.mean(axis=1), spread
 
 
