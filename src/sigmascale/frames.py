@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
 from ._support.labels import Categories
 from ._support.notices import quiet
-from ._support.text import listed, quoted
+from ._support.text import listed, quoted, shorten
 from .exceptions import InvalidInputError, NotANumberError
 from .predictions import Predictions
 from .recalibrator import Recalibrator
@@ -238,8 +238,8 @@ def draw(lazy: Frame, schema: Schema, n_rows: int, seed: int = 0) -> Predictions
     for i, name in enumerate(needed):  # refused whether or not such a row is drawn
         if (short := n_all - int(seen[f"count {i}"][0])) > 0:
             msg = (
-                f"`{name}` must be known and finite in every row; {short} of {n_all} "
-                "are not. Leave these rows out."
+                f"`{shorten(name)}` must be known and finite in every row; {short} "
+                f"of {n_all} are not. Leave these rows out."
             )
             raise InvalidInputError(msg, "not-finite", name=name, count=short)
     if n_all <= n_rows:
@@ -366,8 +366,8 @@ class _Batches:
                 raise InvalidInputError(msg, "no-column", columns=list(kinds))
             if name not in self.labelled and not kinds[name].is_numeric():
                 msg = (
-                    f"`{name}` must hold numbers; it is a column of {kinds[name]}. "
-                    "Convert it first."
+                    f"`{shorten(name)}` must hold numbers; it is a column of "
+                    f"{kinds[name]}. Convert it first."
                 )
                 raise NotANumberError(msg, "not-a-number", name=name)
         # levels, coverage and what bounds need, by a row that is made up
@@ -483,7 +483,12 @@ def _on_duckdb(relation: Any, batches: _Batches, connection: Any) -> Any:
     ours.create_function(
         function, evaluate, None, kind, type="arrow", null_handling="special"
     )
-    call = duckdb.FunctionExpression(function, *map(column, batches.inputs))
+    # PyArrow of old does not know small decimals
+    given = [
+        column(name) if name in batches.labelled else column(name).cast("DOUBLE")
+        for name in batches.inputs
+    ]
+    call = duckdb.FunctionExpression(function, *given)
     old = [column(name) for name in relation.columns if name not in batches.new]
     try:
         rows = relation.select(*old, call.alias(NEW))

@@ -44,7 +44,7 @@ from ._support.columns import (
 from ._support.forms import of_members, of_quantiles
 from ._support.labels import Categories, Label
 from ._support.notices import rows_at, warn
-from ._support.text import listed, quoted
+from ._support.text import listed, quoted, shorten
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
@@ -504,16 +504,20 @@ class Predictions:
         return self.columns[0]
 
     @property
+    def components(self) -> int | None:
+        """The number of components of vectors; None of numbers."""
+        values = self.y_pred if self.error is None else self.error
+        return None if values is None or values.ndim == 1 else values.shape[1]
+
+    @property
     def is_vector(self) -> bool:
         """Whether errors, or predictions, are vectors rather than numbers."""
-        values = self.y_pred if self.error is None else self.error
-        return values is not None and values.ndim == 2
+        return self.components is not None
 
     @property
     def dim(self) -> int:
         """The number of components: 1, or d of vectors."""
-        values = self.y_pred if self.error is None else self.error
-        return 1 if values is None or values.ndim == 1 else values.shape[1]
+        return self.components or 1
 
     @property
     def features(self) -> dict[str, npt.NDArray[Any]]:
@@ -628,7 +632,7 @@ class Predictions:
         name, labels = self.names[position], self.categories[position]
         if labels is not None:
             msg = (
-                f"`{name}` must hold numbers; it holds labels, such as "
+                f"`{shorten(name)}` must hold numbers; it holds labels, such as "
                 f"{quoted(labels[0])}. Convert it, or leave it out."
             )
             raise NotANumberError(msg, "not-a-number", name=name)

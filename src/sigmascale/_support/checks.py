@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..exceptions import InvalidInputError, NotANumberError
 from .labels import label_of
 from .notices import row_number
-from .text import quoted
+from .text import quoted, shorten
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -156,7 +156,7 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
     except (ValueError, TypeError, RuntimeError) as problem:
         found = str(problem).splitlines()[0][:200]
         msg = (
-            f"`{name}` must be an array in memory, with rows of equal length "
+            f"`{shorten(name)}` must be an array in memory, with rows of equal length "
             f"({found}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
@@ -167,7 +167,7 @@ def as_column(values: Any, name: str) -> npt.NDArray[Any]:
     array = values if type(values) is np.ndarray else as_array(values, name)
     if array.ndim != 1:
         msg = (
-            f"`{name}` must be one-dimensional; found shape {array.shape}. "
+            f"`{shorten(name)}` must be one-dimensional; found shape {array.shape}. "
             "Pass one column."
         )
         raise InvalidInputError(msg)
@@ -209,7 +209,7 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
                 raise NotANumberError(no_dates(name)) from problem
             row = row_number(place[0] if place else 0)
             msg = (
-                f"`{name}` must hold numbers; row {row} is {quoted(value)}. "
+                f"`{shorten(name)}` must hold numbers; row {row} is {quoted(value)}. "
                 "Convert or drop it."
             )
             raise NotANumberError(msg, "not-a-number", name=name, row=row) from problem
@@ -229,8 +229,8 @@ def _as_number(value: Any) -> float:
 def no_dates(name: str) -> str:
     """Return that dates are no numbers, and the remedy."""
     return (
-        f"`{name}` must hold numbers; found dates or times. Convert them, for example "
-        "to days since the first."
+        f"`{shorten(name)}` must hold numbers; found dates or times. Convert them, for "
+        "example to days since the first."
     )
 
 
@@ -243,7 +243,7 @@ def refuse_values(
         row = int(np.argmax(bad))
         number, found = row_number(row), quoted(values[row : row + 1].tolist()[0])
         msg = (
-            f"`{name}` must be {must}; {count} of {bad.size} "
+            f"`{shorten(name)}` must be {must}; {count} of {bad.size} "
             f"{'are' if count > 1 else 'is'} not (first at row {number}: {found}). "
             f"{remedy}"
         )

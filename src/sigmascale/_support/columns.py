@@ -24,7 +24,7 @@ from .checks import (
 )
 from .labels import Categories, Label
 from .notices import row_number
-from .text import quoted
+from .text import quoted, shorten
 
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 
@@ -45,8 +45,8 @@ def typed_column(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | No
             odd = next(i for i, x in enumerate(column) if type(x) in labels)
             row, found = row_number(odd), quoted(column[odd])
             msg = (
-                f"`{name}` must hold numbers or labels, not both; row {row} is {found} "
-                "among others. Convert or drop it."
+                f"`{shorten(name)}` must hold numbers or labels, not both; row {row} "
+                f"is {found} among others. Convert or drop it."
             )
             raise NotANumberError(msg, "mixed", name=name, row=row)
         kind = "U" if labels else "i" if cells and kinds <= {int} else "O"

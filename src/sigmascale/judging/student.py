@@ -158,5 +158,6 @@ def _representative(x: Floats, weights: Floats | None) -> Floats:
         return found
     order = np.argsort(x, kind="stable")
     ends = np.cumsum(weights[order])
-    at = np.searchsorted(ends, (np.arange(n) + 0.5) * (ends[-1] / n))
+    # what is reached but for a rounding of weights is reached
+    at = np.searchsorted(ends, ((np.arange(n) + 0.5) / n - 1e-6) * ends[-1])
     return x[order[np.minimum(at, x.size - 1)]]

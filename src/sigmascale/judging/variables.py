@@ -68,7 +68,9 @@ class Variable:
         else:
             order = np.argsort(x[used], kind="stable")
             ordered = x[used][order]
-            at = np.searchsorted(np.cumsum(w[used][order]), parts, side="right")
+            # what is reached but for a rounding of weights is reached
+            ends = np.cumsum(w[used][order])
+            at = np.searchsorted(ends, parts + 1e-6 * total, side="right")
         limits = np.unique(ordered[np.minimum(at, ordered.size - 1)])
         # no bin is empty: limits are values, and the smallest one may start the first
         limits = limits[limits > ordered[0]]
@@ -146,6 +148,7 @@ class Variable:
         total = ends[-1]
         few = max(FEW_ROWS, total / FINEST)
         least = max(10, min(LEAST, 0.08 * total), total / FINEST)
+        few, least = few * (1 - 1e-6), least * (1 - 1e-6)  # but for rounded weights
         while length < self.n_bins and (self.labels is None or length == 1):
             start = np.arange(0, self.n_bins - length + 1, max(1, length // 6))
             rows = ends[start + length] - ends[start]
@@ -155,7 +158,7 @@ class Variable:
             found.append(np.array([start, start + length])[:, fits])
             length += max(1, length // 4)
         start, stop = np.concatenate([*found, np.empty((2, 0), np.int64)], axis=1)
-        share = (ends[stop] - ends[start]) / max(total, 1e-300)
+        share = np.round((ends[stop] - ends[start]) / max(total, 1e-300), 6)
         scale = np.searchsorted(SCALES, np.minimum(share, 1 - share), side="right")
         order = np.argsort(scale, kind="stable")
         return start[order], stop[order], scale[order]
