@@ -514,7 +514,10 @@ def chosen(command: Any, **changed: Any) -> Choice:
     said = {
         x.name: getattr(command, x.name) for x in fields(command) if x.name in known
     }
-    return Choice(**(said | {"options": True} | changed))
+    said |= {"options": True} | changed
+    if said.get("exclude") and not said["all_features"]:
+        refuse("--exclude is for --all-features: it takes columns out of these.")
+    return Choice(**said)
 
 
 def _with_made(rows: Rows, schema: Schema) -> Rows:
