@@ -3,7 +3,8 @@
 Decided here for Python, the command line and the app alike. A name is read as words:
 those of a part (true, pred, std, ...) and those of a quantity, its stem. What belongs
 together has the same stem: energy_ref, energy_pred, energy_std. A guess is made only
-where one set of columns fits better than all others; else the error lists the sets.
+where one set of columns is plainly better than all others; else the error lists the
+best sets.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from itertools import combinations, product
-from types import NoneType
 from typing import Any
 
 import narwhals as nw
@@ -44,44 +44,35 @@ from .predictions import Predictions
 WORDS = {
     "variance": "var variance variances sigma2 std2 s2",
     "uncertainty": "u ue uq unc uncert uncertainty uncertainties sigma std stdev "
-    "stddev sd stderr se sem",
-    "error": "e err error errors residual residuals resid",
-    "prediction": "v pred preds prediction predictions predicted hat model calc ml "
-    "calculated fit fitted sim simulated forecast fcst fc estimate estimated mean mu",
-    "reference": "r y true truth ref reference target actual obs observed observation "
+    "stddev sd stderr se sem spread",
+    "error": "err error errors residual residuals resid",
+    "prediction": "pred preds prediction predictions predicted hat model calc ml "
+    "calculated fit fitted sim simulated forecast fcst fc estimate estimated mean mu "
+    "mace gp gpr nn rf krr svr xgb gnn mlp",
+    "reference": "true truth ref reference target actual obs observed observation "
     "exp expt experiment experimental dft measured measurement gt",
 }
-_PART_OF = {w: part for part, words in WORDS.items() for w in words.split()}
-# Words that say which model it is of; beside a quantity they tell a prediction.
-_MODELS = {"mace", "gp", "gpr", "nn", "rf", "krr", "svr", "xgb", "gnn", "mlp"}
-_BESIDE = _MODELS | {
-    "y",
-    "ens",
-    "ensemble",
-    "posterior",
-    "predictive",
-    "total",
-    "value",
-}
-_WEAK = {"mean", "mu", "fit", "model"}  # which features are called, too
-# Words by which a name tells no part: sizes, other units, numbers of things.
-_NO_PART = {"abs", "absolute", "sq", "squared", "mae", "rmse", "rel", "relative"}
-_NO_PART |= {"id", "idx", "index", "no", "number", "date", "time", "name"}
+_PART_OF = {word: part for part, words in WORDS.items() for word in words.split()}
+# What names of one letter tell; R and V only together, E only without predictions.
+_LETTERS = {"y": "reference", "r": "reference", "v": "prediction", "e": "error"}
+# Words that neither tell a part nor belong to a quantity.
+_FILLERS = {"y", "ens", "ensemble", "posterior", "predictive", "total", "value"}
+_FILLERS |= {"ground"}
 _UNIT = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]")  # as in "u (eV)"
-_JOINED = re.compile(r"\by_?(hat|pred|true|std|var|mean|obs)\b")
-_DEVIATION = re.compile(r"(standard|std)[\W_]*(deviations?|dev|errors?|err)\b")
+_DEVIATION = re.compile(r"(standard|std)[\W_]*(deviations?|dev|errors?|err)(?![a-z])")
+_JOINED = re.compile(r"([a-z]{1,3})(hat|pred|true|std|var|mean|obs|sim)")  # as yhat
+_WEAK = 0.1  # what a letter, or a variance, counts less in the score of a set
+MOST_SETS = 8  # of columns that fit alike, in an error
+RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 _PYTHON = {
     "reference": "y_true",
     "prediction": "y_pred",
     "uncertainty": "y_std",
     "weight": "weights",
-    "features": "features",
 }
-_OPTIONS = {"features": "feature", "labels": "label", "all_features": "all-features"}
-RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
-MOST_SETS = 8  # of columns that fit alike, in an error
-_FORMS = ("members", "quantile_columns", "interval")
-_UNCERTAIN = ("uncertainty", "variance", *_FORMS)
+_OPTIONS = {"features": "feature", "labels": "label"}
+_UNCERTAIN = ("uncertainty", "variance", "members", "quantile_columns", "interval")
+_PAIR: tuple[str, ...] = ("reference", "prediction", "uncertainty")
 
 
 @dataclass(frozen=True)
@@ -201,21 +192,18 @@ class Schema:
 
         if self.made_of:
             parts = [check_column(column(name), name) for name in self.made_of]
-            made = dict(
-                zip(self.made, self.values(np.column_stack(parts)), strict=True)
-            )
-            u = made[self.uncertainty]
+            middle, u = self.values(np.column_stack(parts))
         else:
-            made, u = {}, column(self.uncertainty)
+            u = column(self.uncertainty)
         if self.is_variance:
             u = check_column(u, self.uncertainty)
             must, remedy = "at least 0, as variances are", "Drop or repair these rows."
             refuse_values(u < 0, u, self.uncertainty, must, remedy, "negative")
             u = np.sqrt(u)
-        labels = {x: _labels(column(x), x) for x in self.labels}
-        y_pred = made.get(self.prediction or "")
+        is_made = self.made_of and self.prediction == self.made[0]
+        labels = {x: Categories.of(as_column(column(x), x)) for x in self.labels}
         return Predictions(
-            column(self.prediction) if y_pred is None else y_pred,
+            middle if is_made else column(self.prediction),
             u,
             y_true=column(self.error[0]) if len(self.error) == 2 else None,
             error=column(self.error[0]) if len(self.error) == 1 else None,
@@ -234,21 +222,20 @@ class Schema:
     @classmethod
     def from_dict(cls, found: Any) -> Schema:
         """Return the schema that :meth:`to_dict` wrote; refuse anything else."""
-        defaults = {each.name: each.default for each in fields(cls)[:-2]}
-        parts = dict(found) if isinstance(found, dict) else {}
-        right = set(parts) == set(defaults)
-        for name, value in parts.items():
-            basic = float if name in ("levels", "min_std") else str
-            if isinstance(value, list):
-                right &= all(isinstance(each, basic) for each in value)
-                parts[name] = value = tuple(value)
-            kind = type(defaults.get(name, ""))
-            kinds = {bool: bool, tuple: tuple, NoneType: basic | None}
-            right &= isinstance(value, kinds.get(kind, str))
+        names = {each.name for each in fields(cls)[:-2]}
+        lists = ("levels", "numbers", "labels", "error", "made_of")
+        right = isinstance(found, dict) and found.keys() == names
+        if right and (right := all(isinstance(found[x], list | tuple) for x in lists)):
+            texts = [name for x in lists[1:] for name in found[x]]
+            texts += [
+                found[x] for x in names.difference(lists, {"is_variance", "min_std"})
+            ]
+            right = all(isinstance(x, str | None) for x in texts)
+            right &= isinstance(found["is_variance"], bool)
         if not right:
             msg = "the names of columns in the recalibrator's file are damaged."
             raise DamagedFileError(msg, "schema")
-        return cls(**parts)
+        return cls(**found | {x: tuple(found[x]) for x in lists})
 
     def __str__(self) -> str:
         """Return what is taken from a table, in words.
@@ -299,58 +286,68 @@ def find(
     -------
     Schema
     """
-    for part in ("groups", "weight", "time"):
-        known(getattr(choice, part), names, choice.called(part))
     for part in ("features", "labels", "exclude"):
         for name in getattr(choice, part):
             known(name, names, choice.called(part))
-    found = _with_error(_with_uncertainty(choice, names), choice, names)
-    found = _guessed(found, choice, names, numeric, errors=errors)
-    said = {getattr(choice, part) for part in ("error", "reference", "prediction")}
-    said |= {choice.uncertainty, choice.variance}
-    used = dict.fromkeys((*found.error, found.prediction, found.uncertainty))
-    guessed = tuple(x for x in used if x and x in names and x not in said)
-    found = replace(found, guessed=guessed, min_std=choice.min_std)
-    named = {x: getattr(choice, x) for x in ("groups", "weight", "time")}
-    return _with_features(replace(found, **named), choice, names, numeric, counting)
+    found = _guessed(_said(choice, names), choice, names, numeric, errors=errors)
+    return _with_features(found, choice, names, numeric, counting)
 
 
-def _with_uncertainty(choice: Choice, names: Sequence[str]) -> Schema:
-    """Return a schema with the uncertainty that is named, if one is."""
-    given = [part for part in _UNCERTAIN if getattr(choice, part)]
-    if len(given) > 1:
-        both = " or ".join(map(choice.called, given))
-        msg = f"Pass {both}, not both: each says what the uncertainty is."
-        raise ColumnError(msg, "uncertainty")
-    if bool(choice.interval) is not (choice.interval_coverage is not None):
-        both = " and ".join(map(choice.called, ("interval", "interval_coverage")))
-        msg = f"{both} go together: limits, and the share that they claim to hold."
-        raise ColumnError(msg, "interval")
-    if not given:
-        return Schema("")
-    part = given[0]
-    if part not in _FORMS:
-        name = known(getattr(choice, part), names, choice.called(part))
-        return Schema(name or "", part == "variance")
-    columns, levels = _form(choice, part, names)
-    made = Schema("", made_of=columns, levels=levels)
-    return replace(made, uncertainty=made.made[1])
-
-
-def _with_error(found: Schema, choice: Choice, names: Sequence[str]) -> Schema:
-    """Return a schema with errors that are named, and a prediction that is made."""
-    pair = choice.reference or choice.prediction
-    if choice.error and pair:
-        called = map(choice.called, ("error", "reference", "prediction"))
-        msg = "Pass {}, or {} and {}, not both.".format(*called)
-        raise ColumnError(msg, "error")
-    for part in ("error", "reference", "prediction"):
+def _said(choice: Choice, names: Sequence[str]) -> Schema:
+    """Return a schema with what is named; its uncertainty may be empty."""
+    one = ("error", "reference", "prediction", "uncertainty", "variance")
+    for part in (*one, "groups", "weight", "time"):
         known(getattr(choice, part), names, choice.called(part))
-    prediction = choice.prediction or (found.made[0] if found.made_of else None)
-    error: tuple[str, ...] = (choice.error,) if choice.error else ()
-    if choice.reference and prediction:
-        error = choice.reference, prediction
-    return replace(found, error=error, prediction=prediction)
+    for both in (*combinations(_UNCERTAIN, 2), one[:2], one[:3:2]):
+        if all(getattr(choice, part) for part in both):
+            msg = f"Pass {' or '.join(map(choice.called, both))}, not both."
+            raise ColumnError(msg, both[0])
+    made_of, levels = _made_of(choice, names)
+    same = ("prediction", "groups", "weight", "time", "min_std")
+    found = Schema(
+        choice.uncertainty or choice.variance or "",
+        choice.variance is not None,
+        error=(choice.error,) if choice.error else (),
+        made_of=made_of,
+        levels=levels,
+        **{part: getattr(choice, part) for part in same},
+    )
+    if not made_of:
+        return found
+    middle, u = found.made
+    return replace(found, uncertainty=u, prediction=choice.prediction or middle)
+
+
+def _made_of(
+    choice: Choice, names: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return members, or quantiles and their levels; an interval is two of these."""
+    part = next((x for x in _UNCERTAIN[2:] if getattr(choice, x)), "interval")
+    columns, levels = list(choice.interval), list[float]()
+    for item in choice.members:
+        like = [x for x in names if fnmatchcase(x, item.replace("[", "[[]"))]
+        columns += [item] if item in names or not like else like
+    if choice.interval or choice.interval_coverage is not None:
+        share = check_fraction(choice.interval_coverage, "interval_coverage")
+        levels = [(1 - share) / 2, (1 + share) / 2]
+    for item in choice.quantile_columns:
+        name, _, level = item.rpartition("=")
+        columns.append(name)
+        try:
+            levels.append(float(level))
+        except ValueError:
+            msg = f"{choice.called(part)} must be COLUMN=LEVEL; found {quoted(item)}."
+            raise ColumnError(msg, part) from None
+    for name in columns:
+        known(name, names, choice.called(part))
+    if len(columns) == 1 or (levels and len(columns) != len(levels)):
+        msg = f"{choice.called(part)} must name two columns; found {len(columns)}."
+        raise ColumnError(msg, part, tuple(columns))
+    order = np.argsort(levels) if levels else range(len(columns))
+    if levels:
+        levels = [levels[i] for i in order]
+        of_quantiles(levels, [levels])  # refuses levels that tell no uncertainty
+    return tuple(dict.fromkeys(columns[i] for i in order)), tuple(levels)
 
 
 def _with_features(
@@ -361,193 +358,147 @@ def _with_features(
     counting: Collection[str],
 ) -> Schema:
     """Return a schema with the features that are named, or with all there are."""
+    if choice.exclude and not choice.all_features:
+        both = map(choice.called, ("exclude", "all_features"))
+        msg = "{} takes columns out of {}, and needs it.".format(*both)
+        raise ColumnError(msg, "exclude")
     asked = (*choice.features, *choice.labels)
-    other = {found.uncertainty, *found.made_of, *found.error, found.weight}
-    if len({found.uncertainty, *found.error}) <= len(found.error):
-        parts = listed(map(quoted, (found.uncertainty, *found.error)))
-        msg = f"A column has two parts: {parts}. Name another for one of them."
-        raise ColumnError(msg, "uncertainty")
-    if clash := (other - {found.prediction}).intersection(asked):
+    other = {found.uncertainty, *found.error, *found.made_of, found.weight}
+    if clash := other.difference({found.prediction}).intersection(asked):
         msg = f"{quoted(min(clash, key=str))} has another part; it is no feature."
         raise ColumnError(msg, "features", tuple(map(str, clash)))
-    free: list[str] = []
-    left_out: tuple[str, ...] = ()
-    if choice.all_features:
-        taken = other.union(asked, choice.exclude, {found.groups, found.time})
-        free = [x for x in names if x in numeric and x not in taken]
-        unfit = _no_features(names, found).union(counting)
-        left_out = tuple(x for x in free if x in unfit)
-        free = [x for x in free if x not in unfit]
-    elif choice.exclude:
-        both = map(choice.called, ("exclude", "all_features"))
-        msg = "{} is for {}: it takes columns out of these.".format(*both)
-        raise ColumnError(msg, "exclude")
-    wanted = dict.fromkeys((*choice.features, *free, *choice.labels))
+    taken = other.union(asked, choice.exclude, {found.groups, found.time})
+    free = [x for x in names if x in numeric and x not in taken and choice.all_features]
+    unfit = {x for x in free if _is_no_feature(x, found) or x in counting}
+    wanted = [*choice.features, *(x for x in free if x not in unfit)]
     numbers = [x for x in wanted if x in numeric and x not in choice.labels]
-    labels = tuple(x for x in wanted if x not in numbers)
-    return replace(found, numbers=tuple(numbers), labels=labels, left_out=left_out)
+    labels = [x for x in (*wanted, *choice.labels) if x not in numbers]
+    return replace(
+        found,
+        numbers=tuple(dict.fromkeys(numbers)),
+        labels=tuple(dict.fromkeys(labels)),
+        left_out=tuple(x for x in free if x in unfit),
+    )
 
 
-def _no_features(names: Sequence[str], found: Schema) -> set[str]:
-    """Return columns whose names say that they are no features.
+def _is_no_feature(name: str, found: Schema) -> bool:
+    """Return whether a name says that the column is no feature.
 
     These are uncertainties, what `apply` has made and, beside predictions, true values
     and errors: new rows do not have them, and with the prediction they give the error
     away.
     """
-    unfit = {x for x in names if RECALIBRATED in x}
-    unfit |= {x for x in names if x.strip().lower() in ("", "unnamed: 0", "index")}
-    unfit.add(found.uncertainty.removesuffix(RECALIBRATED))
-    used = (*found.error, found.uncertainty)
-    stems = {(), *(_read(name)[1] for name in used)}
-    for name in names:
-        part, stem = _read(name)
-        if stem in stems and part in ("uncertainty", "variance", "error", "reference"):
-            unfit.add(name)
-    return unfit
-
-
-def _form(
-    choice: Choice, part: str, names: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[float, ...]]:
-    """Return the columns that are listed, or match, and the levels of quantiles."""
-    pairs: list[tuple[str, str]] = []
-    for item in getattr(choice, part):
-        name, _, level = item.rpartition("=")
-        if item in names:
-            pairs.append((item, (re.findall(r"\d*[.]?\d+", item) or [""])[-1]))
-        elif part == "quantile_columns" and name in names:
-            pairs.append((name, level))
-        elif "*" in item:
-            start, end = item.split("*", 1)
-            hits = [x for x in names if fnmatchcase(x, item.replace("[", "[[]"))]
-            pairs += [(x, x[len(start) : len(x) - len(end)]) for x in hits]
-        else:
-            known(item, names, choice.called(part))
-    columns = list(dict.fromkeys(name for name, _ in pairs))
-    if len(columns) < 2 or (part == "interval" and len(columns) > 2):
-        more = "" if part == "interval" else " or more"
-        msg = (
-            f"{choice.called(part)} must name two columns{more}; found {len(columns)}."
-        )
-        raise ColumnError(msg, part, tuple(columns))
-    if part == "members":
-        return tuple(columns), ()
-    if part == "interval":
-        share = check_fraction(choice.interval_coverage, "interval_coverage")
-        return tuple(columns), ((1 - share) / 2, (1 + share) / 2)
-    levels = {name: _level(text) for name, text in pairs}
-    if any(not 0 < level < 1 for level in levels.values()):
-        wrong = next(name for name, level in levels.items() if not 0 < level < 1)
-        msg = (
-            f"{choice.called(part)}: {quoted(wrong)} has no level between 0 and 1. Say "
-            f"it: {quoted(f'{wrong}=0.05')}."
-        )
-        raise ColumnError(msg, part, (wrong,))
-    ordered = tuple(sorted(levels, key=lambda name: levels[name]))
-    return ordered, tuple(levels[name] for name in ordered)
-
-
-def _level(text: str) -> float:
-    """Return the level that text tells: 0.05, 05 and 5% are the same.
-
-    >>> _level("05"), _level("0.05"), _level("97.5%")
-    (0.05, 0.05, 0.975)
-    """
-    try:
-        value = float(text.strip(" _-%qp"))
-    except ValueError:
-        return 0.0
-    return value if "." in text and value < 1 else value / 100
+    if RECALIBRATED in name or name.strip().lower() in ("", "unnamed: 0", "index"):
+        return True
+    used = (_read(each).stem for each in (*found.error, found.uncertainty))
+    told = _read(name)
+    return told.part not in ("", "prediction") and told.stem in (frozenset(), *used)
 
 
 # -- guesses ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class _Candidate:
-    """A column that may play a part; one that is named fits with all others."""
+class _Column:
+    """A column, the part that its name tells, or "", and the words of its quantity."""
 
     name: str
-    stem: tuple[str, ...]
-    named: bool = False
-
-    def fits(self, other: _Candidate) -> bool:
-        """Return whether both may be of one quantity."""
-        told = self.stem and other.stem and not (self.named or other.named)
-        return not told or self.stem == other.stem
+    part: str = ""
+    stem: frozenset[str] = frozenset()
+    weak: bool = False  # so that another of the part is preferred
+    named: bool = False  # by the user: it need not fit
 
 
-def _words(name: str) -> list[str]:
-    """Return the words of a name, in small letters and without a unit.
+def _plain_text(name: str) -> str:
+    """Return a name in small letters and without a unit."""
+    return _UNIT.sub("", name).strip().lower().replace("^2", "2").replace("²", "2")
 
-    >>> _words("GP std. dev. (eV)"), _words("yhat"), _words("logS_pred")
-    (['gp', 'std'], ['y', 'hat'], ['logs', 'pred'])
+
+def _words(name: str) -> frozenset[str]:
+    """Return the words of a name.
+
+    >>> sorted(_words("GP std. dev. (eV)")), sorted(_words("qobs"))
+    (['gp', 'std'], ['obs', 'q'])
     """
-    text = _UNIT.sub("", name.strip()).lower().replace("^2", "2").replace("²", "2")
-    text = _JOINED.sub(r"y_\1", _DEVIATION.sub("std", text.replace("y_test", "y_true")))
-    return [word for word in re.split(r"[\W_]+", text) if word]
+    text = _DEVIATION.sub("std", _plain_text(name)).replace("y_test", "y_true")
+    found: list[str] = []
+    for word in re.split(r"[\W_]+", text):
+        joined = _JOINED.fullmatch(word)
+        found += joined.groups() if joined else [word]
+    return frozenset(filter(None, found))
 
 
-def _read(name: str) -> tuple[str, tuple[str, ...]]:
-    """Return the part that a name tells, or "", and its stem.
+def _read(name: str) -> _Column:
+    """Return what a name alone tells: the part, and the quantity.
 
-    >>> _read("energy_ref"), _read("pred_std"), _read("MACE_energy"), _read("mass")
-    (('reference', ('energy',)), ('uncertainty', ()), ('prediction', ('energy',)),
-     ('', ('mass',)))
+    >>> _read("energy_ref").part, _read("pred_std").part, _read("MACE_energy").part
+    ('reference', 'uncertainty', 'prediction')
     """
+    if letter := _LETTERS.get(_plain_text(name)):
+        return _Column(name, letter, weak=True)
     words = _words(name)
-    if len(words) == 1:
-        plain = len(words[0]) > 1 or _UNIT.sub("", name).strip().lower() == words[0]
-        part = _PART_OF.get(words[0], "") if plain else ""
-        return part, () if part else tuple(words)
-    # a letter beside other words is a quantity, unless it is that of u_E
-    telling = [w for w in words if w in _PART_OF and (len(w) > 1 or w == "u")]
-    stem = tuple(w for w in words if w not in telling and w not in _BESIDE)
-    tells = telling or _MODELS.intersection(words)
-    if not tells or _NO_PART.intersection(words) or stem in (("log",), ("ln",)):
-        return "", tuple(words)
-    told = {_PART_OF[w] for w in telling} or {"prediction"}
-    return next(part for part in WORDS if part in told), stem
+    told = {_PART_OF[x] for x in words if x in _PART_OF}
+    part = next((x for x in WORDS if x in told), "")
+    return _Column(name, part, words - set(_PART_OF) - _FILLERS, part == "variance")
 
 
-def _candidates(names: Iterable[str]) -> dict[str, list[_Candidate]]:
-    """Return the columns that may play each part, by their names alone."""
-    read = {name: _read(name) for name in names}
-    found: dict[str, list[_Candidate]] = {part: [] for part in WORDS}
-    for name, (part, stem) in read.items():
-        if part:
-            found[part].append(_Candidate(name, stem))
-    # what a prediction is of, itself, is the truth: logS beside logS_pred, E beside
-    # E_pred; so it is no error, unless only its uncertainty is there (E and u_E)
-    told = {x.stem for x in found["reference"]} | {()}
-    quantities = {x.stem for x in found["prediction"]} - told
-    for name in read:
-        words = tuple(_words(name))
-        if words in quantities:
-            for several in found.values():
-                several[:] = [x for x in several if x.name != name]
-            found["reference"].append(_Candidate(name, words))
-    # mean_temp is a feature, unless there is a temp_std or temp_true
-    stems = {x.stem for x in (*found["reference"], *found["uncertainty"])}
-    found["prediction"] = [
-        x
-        for x in found["prediction"]
-        if x.stem in stems or not x.stem or not _WEAK.intersection(_words(x.name))
-    ]
-    # R and V stand together, E and y where no word tells the same
-    letters = {x.name.lower(): x for part in found.values() for x in part}
-    if not {"r", "v"} <= set(letters):
-        letters = {k: x for k, x in letters.items() if k not in "rv"}
-    for part, several in found.items():
-        if part in ("error", "reference", "prediction"):
-            long = [x for x in several if len("".join(_words(x.name))) > 1]
-            several[:] = long or [x for x in several if x.name.lower() in letters]
-    if found["prediction"]:
-        found["error"] = [x for x in found["error"] if _words(x.name) != ["e"]]
-    stems = {x.stem for x in found["uncertainty"]}
-    found["variance"] = [x for x in found["variance"] if x.stem not in stems]
-    return found
+def _columns(names: Iterable[str]) -> list[_Column]:
+    """Return columns with the parts that their names tell beside each other."""
+    found = [_read(name) for name in names]
+    truths = {x.stem for x in found if x.part == "reference"}
+    guesses = {x.stem for x in found if x.part == "prediction"}
+    letters = {_plain_text(x.name) for x in found}
+    lonely = set() if {"r", "v"} <= letters else {"r", "v"}
+    lonely |= {"e"} if guesses else set()
+    told = []
+    for x in found:
+        words, part = _words(x.name), x.part
+        if words in guesses - truths:  # logS beside logS_pred is what it predicts
+            part = "reference"
+        elif words in truths - guesses:  # and beside logS_true it is the prediction
+            part = "prediction"
+        elif _plain_text(x.name) in lonely:
+            part = ""
+        told.append(x if part == x.part else _Column(x.name, part, words))
+    return told
+
+
+Found = dict[str, _Column]  # by part
+
+
+def _likeness(x: _Column, others: Iterable[_Column]) -> float:
+    """Return how much of its quantity a column shares with others."""
+    stems = [(x.stem, other.stem) for other in others if other is not x]
+    return sum(1.0 if a == b else len(a & b) / len(a | b) for a, b in stems)
+
+
+def _score(found: Found) -> float:
+    """Return how well columns go together; all of one quantity go best."""
+    columns = found.values()
+    return sum(_likeness(x, columns) / 2 - _WEAK * x.weak for x in columns)
+
+
+def _is_plain(found: Found) -> bool:
+    """Return whether columns are of the same quantity, which two of them tell.
+
+    One is the prediction, or error: `y, mean_temp, std` is of a feature, perhaps. Those
+    that the user has named may be of any.
+    """
+    columns = found.values()
+    stems = [x.stem for x in columns if x.stem and not x.named]
+    if not stems or len(found) == 1:
+        return True
+    main = found.get("prediction") or found["error"]
+    shared = len(stems) > 1 and main.stem == stems[0]
+    return len(set(stems)) == 1 and (shared or any(x.named for x in columns))
+
+
+def _sets(way: Sequence[str], may: dict[str, list[_Column]]) -> list[Found]:
+    """Return the sets of columns that go together best; none has two parts."""
+    every = (dict(zip(way, x, strict=True)) for x in product(*(may[k] for k in way)))
+    sets = [x for x in every if len({y.name for y in x.values()}) == len(way)]
+    scores = [round(_score(x), 9) for x in sets]
+    return [x for x, score in zip(sets, scores, strict=True) if score == max(scores)]
 
 
 def _guessed(
@@ -559,93 +510,81 @@ def _guessed(
     errors: bool,
 ) -> Schema:
     """Return a schema with the parts that nobody has named, if they can be told."""
-    no_part = {*choice.features, *choice.labels, *choice.exclude, *found.made_of}
-    no_part |= {choice.groups or "", choice.weight or "", choice.time or ""}
-    may = _candidates(x for x in names if x in numeric and x not in no_part)
-    variances = {x.name for x in may["variance"]}
-    may["uncertainty"] += may.pop("variance")
     named = {
         "error": choice.error,
         "reference": choice.reference,
         "prediction": found.prediction,
         "uncertainty": found.uncertainty,
     }
+    no_part = {*choice.features, *choice.labels, *choice.exclude, *found.made_of}
+    no_part |= {x or "" for x in (found.groups, found.weight, found.time)}
+    no_part |= {x or "" for x in named.values()}
+    free = _columns(x for x in names if x in numeric and x not in no_part)
+    may = {part: [x for x in free if x.part == part] for part in named}
+    may["uncertainty"] += [x for x in free if x.part == "variance"]
     for part, name in named.items():
-        may[part] = [x for x in may[part] if x.name not in named.values()]
         if name:
-            stem = () if name in found.made else _read(name)[1]
-            may[part] = [_Candidate(name, stem, named=True)]
-    ways = [("reference", "prediction", "uncertainty"), ("error", "uncertainty")]
-    if choice.error:
-        ways = ways[1:]
-    elif choice.reference or (choice.prediction and errors):
-        ways = ways[:1]
+            stem = frozenset[str]() if name in found.made else _read(name).stem
+            may[part] = [_Column(name, part, stem, named=True)]
+    ways = [_PAIR, ("error", "uncertainty")]
     if not errors:
         ways += [("prediction", "uncertainty"), ("uncertainty",)]
+    ways = [way for way in ways if all(x in way for x, name in named.items() if name)]
     for way in ways:
-        sets = [
-            dict(zip(way, each, strict=True))
-            for each in product(*(may[part] for part in way))
-            if all(a.fits(b) for a, b in combinations(each, 2))
-        ]
-        if sets:
-            best = _best(sets, choice)
+        plain = [x for x in _sets(way, may) if _is_plain(x)]
+        if len(plain) == 1:
             break
     else:
-        raise _unclear(may, choice, names)
+        raise _unclear(ways, may, free, choice, names)
+    best = plain[0]
     parts = {part: x.name for part, x in best.items()}
-    error = [parts[x] for x in way if x in ("error", "reference", "prediction")]
-    known = "error" in parts or "reference" in parts
+    error = tuple(parts[x] for x in way if x != "uncertainty")
     return replace(
         found,
         uncertainty=parts["uncertainty"],
-        is_variance=found.is_variance or parts["uncertainty"] in variances,
-        error=tuple(error) if known else (),
+        is_variance=found.is_variance or best["uncertainty"].part == "variance",
+        error=() if way[0] in ("prediction", "uncertainty") else error,
         prediction=parts.get("prediction", found.prediction),
+        guessed=tuple(x.name for x in best.values() if not x.named),
     )
-
-
-def _best(sets: list[dict[str, _Candidate]], choice: Choice) -> dict[str, _Candidate]:
-    """Return the set whose columns have most stems in common, if there is one."""
-
-    def alike(found: dict[str, _Candidate]) -> int:
-        return sum(a.stem == b.stem for a, b in combinations(found.values(), 2))
-
-    most = max(map(alike, sets))
-    best = [each for each in sets if alike(each) == most]
-    if len(best) == 1:
-        return best[0]
-    part = next(x for x in best[0] if len({each[x].name for each in best}) > 1)
-    rivals = tuple(dict.fromkeys(each[part].name for each in best))
-    guesses = [
-        {k: x.name for k, x in each.items() if not x.named} for each in best[:MOST_SETS]
-    ]
-    example = " ".join(choice.called(k, v) for k, v in guesses[0].items())
-    msg = (
-        f"Several columns could be the {part}: {listed(map(quoted, rivals))}. Say "
-        f"which, for example: {example}."
-    )
-    raise ColumnError(msg, part, rivals, sets=guesses)
 
 
 def _unclear(
-    may: dict[str, list[_Candidate]], choice: Choice, names: Sequence[str]
+    ways: list[tuple[str, ...]],
+    may: dict[str, list[_Column]],
+    free: list[_Column],
+    choice: Choice,
+    names: Sequence[str],
 ) -> ColumnError:
-    """Return the error that no column is plainly what is needed."""
-    parts = ("uncertainty", "reference", "prediction")
-    lacking = next((part for part in parts if not may[part]), "prediction")
-    if lacking == "reference" and not may["prediction"]:
-        lacking = "error"
-    called = [choice.called(part, "COLUMN") for part in ("error", *parts, "variance")]
-    how = "{} or {} and {}".format(called[0], *called[2:4])
-    if lacking == "uncertainty":
-        how = f"{called[1]} or {called[4]}"
-    msg = (
-        f"No column is plainly the {lacking}. Name it: {how}. The "
-        f"columns are: {listed(map(quoted, names), 12)}."
+    """Return the error that no column is plainly what is needed, with candidates."""
+    way = next((x for x in ways if all(may[part] for part in x)), ways[0])
+    order = ("uncertainty", "reference", "prediction", "error")
+    lacking = [part for part in order if part in way and not may[part]]
+    hints = dict(may)
+    if "uncertainty" in lacking:
+        hints["uncertainty"] = may["error"]  # which z_err may be, too
+    told = [x for part in way for x in hints[part]]
+    near = sorted(free, key=lambda x: _likeness(x, told), reverse=True)[:MOST_SETS]
+    near = [x for x in free if x in near]  # in the order of the table
+    sets = _sets(way, {part: hints[part] or near for part in way}) if told else []
+    best = sets[0] if sets else {}
+    differ = [x for x in way if len({each[x].name for each in sets}) > 1]
+    odd = sorted(best, key=lambda x: _likeness(best[x], best.values()))
+    part = (*lacking, *differ, *odd, "uncertainty")[0]
+    rivals = tuple(dict.fromkeys(each[part].name for each in sets))
+    could = f"; it could be {listed(map(quoted, rivals))}" if rivals else ""
+    asked = [x for x in way if not (may[x] and may[x][0].named)]
+    example = " ".join(
+        choice.called(x, best[x].name if best else "COLUMN") for x in asked
     )
-    rivals = tuple(x.name for x in may.get(lacking, ()))
-    return ColumnError(msg, lacking, rivals, names=list(names))
+    instead = {"uncertainty": "variance", "reference": "error"}.get(part)
+    hint = f" (or {choice.called(instead, 'COLUMN')})" if instead else ""
+    msg = (
+        f"No column is plainly the {part}{could}. Name it{hint}, for example: "
+        f"{example}. The columns are: {listed(map(quoted, names), 12)}."
+    )
+    shown = [{x: each[x].name for x in asked} for each in sets[:MOST_SETS]]
+    return ColumnError(msg, part, rivals, sets=shown)
 
 
 def guess(
@@ -654,7 +593,8 @@ def guess(
     """Return what each column seems to be, and what cannot be told.
 
     A column is "error", "reference", "prediction", "uncertainty", "variance" or
-    "feature", or else "". Where several sets of columns fit, the first is shown.
+    "feature", or else "". Where several sets of columns fit, that is shown in which
+    all of them agree.
 
     >>> guess(["E_true", "E_model", "sigma", "mass"], ["E_true", "E_model", "sigma"])[0]
     {'E_true': 'reference', 'E_model': 'prediction', 'sigma': 'uncertainty', 'mass': ''}
@@ -663,9 +603,9 @@ def guess(
     try:
         found = find(Choice(all_features=True), names, numeric, counting)
     except ColumnError as problem:
-        for part, name in (problem.fields.get("sets") or [{}])[0].items():
-            parts[name] = part
-        return parts, [problem]
+        first, *others = problem.fields.get("sets") or [{}]
+        agreed = [x for x in first if all(first[x] == each[x] for each in others)]
+        return parts | {first[part]: part for part in agreed}, [problem]
     parts |= dict.fromkeys(found.numbers, "feature")
     pair = ("error",) if len(found.error) == 1 else ("reference", "prediction")
     parts |= dict(zip(found.error, pair, strict=True))
@@ -689,27 +629,20 @@ def remembered(
             f"{listed(schema.features) or 'none'}. Name none."
         )
         raise ColumnError(msg, "features")
-    found = replace(
-        schema,
-        groups=choice.groups,
-        weight=choice.weight,
-        time=choice.time,
-        min_std=schema.min_std if choice.min_std is None else choice.min_std,
-    )
-    if any(getattr(choice, part) for part in _UNCERTAIN):
-        u = _with_uncertainty(choice, names)
-        of_u = ("uncertainty", "is_variance", "made_of", "levels")
-        found = replace(found, **{x: getattr(u, x) for x in of_u})
-    was = schema.prediction if schema.prediction in names else None
-    prediction = choice.prediction or (found.made[0] if found.made_of else was)
-    error: tuple[str, ...] = ()
-    if errors and choice.error:
-        error = (choice.error,)
-    elif errors and (choice.reference or len(schema.error) == 2):
-        error = choice.reference or schema.error[0], prediction or schema.error[-1]
-    elif errors:
-        error = schema.error
-    found = replace(found, error=error, prediction=prediction)
+    said = _said(choice, names)
+    anew = ["groups", "weight", "time"]
+    if said.uncertainty:
+        anew += ["uncertainty", "is_variance", "made_of", "levels"]
+    if said.min_std is not None:
+        anew.append("min_std")
+    found = replace(schema, **{x: getattr(said, x) for x in anew})
+    known_before = schema.prediction if schema.prediction in names else None
+    made = found.made[0] if found.made_of else known_before
+    prediction = said.prediction or made
+    error = said.error or schema.error
+    if choice.reference or len(error) == 2:
+        error = choice.reference or error[0], prediction or error[-1]
+    found = replace(found, error=error if errors else (), prediction=prediction)
     for name in found.columns:
         known(name, names, "The recalibrator")
     return found
@@ -762,17 +695,6 @@ def _table(frame: Any) -> nw.DataFrame[Any]:
         )
         raise InvalidInputError(msg)
     return table
-
-
-def _labels(values: Any, name: str) -> Categories:
-    """Return the labels of a column; days are labels, times of day are not."""
-    column = as_column(values, name)
-    if column.dtype.kind == "M":
-        days = column.astype("M8[D]")
-        if (column[~np.isnat(column)] != days[~np.isnat(column)]).any():
-            msg = f"`{name}` must hold labels; found times of day. Take their days."
-            raise InvalidInputError(msg, "dates", name=name)
-    return Categories.of(column)
 
 
 def _counts(column: Any) -> bool:
