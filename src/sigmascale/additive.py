@@ -117,7 +117,8 @@ class Axis:
         for k in range(int(runs.max(initial=0))):  # the edges that are equal to x
             equal = first + k < beyond
             tie = xp.take(ties, xp.where(equal, first + k, 0 * first), axis=0)
-            found = found + xp.astype(equal & (u >= tie), xp.int64)
+            # NumPy 1 has no `astype` among its functions
+            found = found + xp.where(equal & (u >= tie), here(np.int64(1)), 0 * first)
         return found + 1
 
     def _label_codes(self, x: Array, xp: Any, here: Here) -> Array:

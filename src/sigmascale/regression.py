@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
 from sklearn.ensemble import (
     BaggingRegressor,
@@ -327,9 +328,11 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
                     f"{listed[:80]}); found {key!r}."
                 )
                 raise InvalidInputError(msg)
-            column = _safe_indexing(X, key, axis=1)
-            if hasattr(column, "toarray"):
-                column = np.ravel(column.toarray())
+            which = key if isinstance(key, str) else int(key)
+            if issparse(X):
+                column = np.ravel(X.tocsr()[:, [which]].toarray())
+            else:
+                column = _safe_indexing(X, which, axis=1)
             position = key if isinstance(key, str) or names is None else names[key]
             name = position if isinstance(position, str) else f"x{position}"
             features[name] = column

@@ -51,7 +51,7 @@ def scan(engine, path):
     if engine == "polars":
         return pl.scan_parquet(path)
     if engine == "duckdb":
-        return pytest.importorskip("duckdb").connect().read_parquet(str(path))
+        return pytest.importorskip("duckdb").read_parquet(str(path))
     if engine == "dask":
         dd = pytest.importorskip("dask.dataframe")
         return dd.read_parquet(path, split_row_groups=True)
