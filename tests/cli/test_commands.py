@@ -70,7 +70,7 @@ def test_check_tells_machines_what_python_tells(run):
     code, told = run("check", "t.csv", *PAIR, "--feature", "mass", "--seed", "3")
     found = ss.validate(predictions(), rng=3)
     assert told["headline"] == found.headline
-    assert told["verdicts"].keys() == found.verdicts.keys()
+    assert told["scores"] == found.scores.to_dict()
     assert code == CODES[found.answer]
     for name, verdict in found.verdicts.items():
         assert told["verdicts"][name]["answer"] == verdict.answer

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
 from .._support.text import visible
+from ..exceptions import SharedRowsWarning
 from .options import (
     CANNOT_TELL,
     FAILED,
@@ -26,6 +27,7 @@ from .options import (
 if TYPE_CHECKING:
     from ..judging import Validation
 
+FITTED = 0.02  # share of judged rows that were fitted; fewer are alike by chance
 # What next steps say in Python, and the options of `fit` that do it.
 STEPS: dict[str, dict[str, Any]] = {
     r"Recalibrator\(\)\.fit\(p\)(\.apply\(new\)\S*)?": {},
@@ -78,12 +80,14 @@ class Check(Columns, Reading):
         with table.told(), working("judging the uncertainties"):
             before = validate(p, **how)
             if recalibrator is not None:
-                after = validate(recalibrator.apply(p), **how)
+                new = recalibrator.apply(p)
+                _warn_of_fitted(new.distributions.fitted_share)
+                after = validate(new, **how)
         final = before if after is None else after
-        told = {"data": table.to_dict(), **before.to_dict()}
+        told = {"data": table.to_dict(), **self._told(before)}
         words = [wrapped(*table.about_columns()), ""]
         if after is not None:
-            told |= {"recalibrated": after.to_dict()}
+            told |= {"recalibrated": self._told(after)}
             told["headline_after"] = headline_after(before, after)
             words += [wrapped(told["headline_after"]), ""]
             words += [wrapped(f"Before: {before.headline}"), "", "After:"]
@@ -106,6 +110,11 @@ class Check(Columns, Reading):
         code = self._code(final.answer)
         return Result(told, "\n".join(words), code, before, after, recalibrator)
 
+    def _told(self, found: Validation) -> dict[str, Any]:
+        """Return verdicts for machines, which get all scores, too."""
+        scores = {"scores": found.scores.to_dict()} if self.json else {}
+        return {**found.to_dict(), **scores}
+
     def _code(self, answer: str) -> int:
         """Return what a pipeline is told."""
         if answer == "yes" or self.tolerate == "no":
@@ -113,6 +122,17 @@ class Check(Columns, Reading):
         if answer == "cannot tell":
             return PASSED if self.tolerate else CANNOT_TELL
         return FAILED
+
+
+def _warn_of_fitted(share: float) -> None:
+    from .._support.notices import warn
+
+    if share > FITTED:
+        warn(
+            f"About {share:.0%} of these rows are among those that the recalibrator "
+            "was fitted on, where it looks better than it is: judge it by others.",
+            SharedRowsWarning,
+        )
 
 
 def in_options(found: Validation, command: Columns) -> str:
