@@ -26,10 +26,39 @@ if TYPE_CHECKING:
 
 MARKS = {"yes": "✓", "no": "✗", "cannot tell": "?"}
 OTHERS = ("bias", "average", "u", "joint", "coverage")  # questions that no feature is
+INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval(0.95)"
 ALIKE = 1.1  # factors that differ by less are of one fault
 PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
 SIMULATED_SETS = (2, 5)  # one after the other, each with the rows found before
 NORMAL_ROWS = 300  # that a yes takes at a tolerance of e, about
+
+
+class Step(str):
+    """What to do next: a sentence with a line of Python, and its parts for others.
+
+    Attributes
+    ----------
+    what : str
+        What to do, without code.
+    how : dict or None
+        Options of a recalibrator that does it, as `sigmascale fit` has them, such as
+        ``{"bias": "auto"}``; None if no recalibrator does.
+    """
+
+    what: str
+    how: dict[str, Any] | None
+
+    def __new__(
+        cls,
+        what: str,
+        python: str = "",
+        how: dict[str, Any] | None = None,
+        joint: str = ": ",
+    ) -> Step:
+        """Join what to do and the line of Python."""
+        new = super().__new__(cls, f"{what}{joint}{python}" if python else what)
+        new.what, new.how = what, how
+        return new
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -340,23 +369,24 @@ def _on_average(average: Verdict) -> str:
 def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[str, ...]:
     """Return what to do after a no, in at most two lines."""
     wrong = {name: v for name, v in verdicts.items() if v.answer == "no"}
-    steps = []
+    steps: list[Step] = []
     if "bias" in wrong:
         region = wrong["bias"].worst
         local = region is not None and region.column is not None
         kind = "auto" if local else "constant"
-        steps.append(f'Correct the bias: Recalibrator(bias="{kind}").fit(p)')
+        python = f'Recalibrator(bias="{kind}").fit(p)'
+        steps.append(Step("Correct the bias", python, {"bias": kind}))
     outliers = answers.outliers if "average" in wrong else None
     if outliers is not None:
         worst = np.argsort(-answers.judge.z2)[:2]
         places = answers.rows.places
         rows = [row_number(i if places is None else places[i]) for i in worst]
         beyond = np.quantile(np.sqrt(answers.judge.z2), 1 - outliers)
-        steps.append(
-            f"{100 * outliers:.2g} % of the errors are beyond {times(float(beyond))} u and "
-            f"decide: look at rows {rows[0]} and {rows[1]}, or use intervals, "
-            "Recalibrator().fit(p).apply(new).distributions.interval(0.95)"
+        what = (
+            f"{100 * outliers:.2g} % of the errors are beyond {times(float(beyond))} u "
+            f"and decide: look at rows {rows[0]} and {rows[1]}, or use intervals"
         )
+        steps.append(Step(what, INTERVALS, {}, ", "))
     local = [
         name
         for name, v in wrong.items()
@@ -366,25 +396,18 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[str, 
     if local or "joint" in wrong or by_u:
         names = ", ".join(local[:2]) or "all features"
         if local or not by_u:
-            steps.append(
-                f"Fit a recalibrator that knows {names}: Recalibrator().fit(p)"
-            )
+            what = f"Fit a recalibrator that knows {names}"
         else:
-            steps.append(
-                "Fit a recalibrator: Recalibrator().fit(p) learns factors by u"
-            )
+            what = "Fit a recalibrator, which learns factors by u"
+        steps.append(Step(what, "Recalibrator().fit(p)", {}))
     elif "average" in wrong and outliers is None:
         factor = wrong["average"].worst
         assert factor is not None
-        steps.append(
-            f"One factor mends it: multiply u by {factor.estimate:.3g}, or "
-            "Recalibrator(TemperatureScaling()).fit(p)"
-        )
+        what = f"One factor mends it: multiply u by {factor.estimate:.3g}"
+        python = "Recalibrator(TemperatureScaling()).fit(p)"
+        steps.append(Step(what, python, {"scaling": "temperature"}, ", or "))
     elif "coverage" in wrong and not steps:
-        steps.append(
-            "Use learned intervals: Recalibrator().fit(p).apply(new).distributions."
-            "interval(0.95)"
-        )
+        steps.append(Step("Use learned intervals", INTERVALS, {}))
     return tuple(steps[:2])
 
 
