@@ -9,14 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 import websocket
 from hypothesis import settings
-from hypothesis.internal.conjecture import providers
 
 from sigmascale.datasets import fetch_qm9
 
@@ -25,8 +24,11 @@ settings.register_profile("sigmascale", deadline=None, derandomize=True)
 settings.load_profile("sigmascale")
 # Examples are drawn from the constants in modules that happen to be loaded, too, which
 # depend on the tests before and on the name of the folder.
-if hasattr(providers, "is_local_module_file"):
-    providers.is_local_module_file = lambda _: False
+with suppress(ImportError):  # older versions do not
+    from hypothesis.internal.conjecture import providers
+
+    if hasattr(providers, "is_local_module_file"):
+        providers.is_local_module_file = lambda _: False
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups

@@ -133,6 +133,8 @@ def test_verdicts_on_the_page_are_those_of_the_library_and_open_at_the_fault(wal
     assert person.run(along) == "kind"
     person.set("along check", "u")
     assert person.run(along) == "u"
+    (step,) = found.next_steps
+    assert step.what in person.text("#check .next")
     assert "→" in person.text("#fit .headline")
     assert person.run(
         "[...document.querySelectorAll('main img')].every(i => i.naturalWidth > 100)"

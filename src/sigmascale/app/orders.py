@@ -158,8 +158,5 @@ def _view(found: Validation, shown: list[str]) -> dict[str, Any]:
         for name, each in found.verdicts.items()
     ]
     about = {"answer": found.answer, "verdicts": verdicts}
-    steps = [
-        {"what": getattr(step, "what", step), "how": getattr(step, "how", None)}
-        for step in found.next_steps
-    ]
+    steps = [{"what": step.what, "how": step.how} for step in found.next_steps]
     return about | {"next_steps": steps, "closing": found.closing}

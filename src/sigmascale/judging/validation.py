@@ -76,7 +76,7 @@ class Validation(Result):
         The factor that u of no tenth of the rows may be off by.
     confidence : float
         One minus the chance that limits of any region do not hold.
-    next_steps : tuple of str
+    next_steps : tuple of Step
         What to do about it, at most two lines; none where nothing is wrong.
     closing : str
         How many rows there are, and how many would answer everything.
@@ -88,7 +88,7 @@ class Validation(Result):
     verdicts: dict[str, Verdict]
     tolerance: float
     confidence: float
-    next_steps: tuple[str, ...]
+    next_steps: tuple[Step, ...]
     closing: str
     rows: Predictions = field(compare=False)
 
@@ -366,7 +366,7 @@ def _on_average(average: Verdict) -> str:
     return f"on average off by at most {times(at_most(average.limits or (0, 1)))} times"
 
 
-def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[str, ...]:
+def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step, ...]:
     """Return what to do after a no, in at most two lines."""
     wrong = {name: v for name, v in verdicts.items() if v.answer == "no"}
     steps: list[Step] = []
