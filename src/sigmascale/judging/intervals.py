@@ -267,14 +267,16 @@ def size_interval(
     """Return the mean of z² with an interval of that coverage.
 
     The mean of a sample of z² says little about rare, enormous errors that the sample
-    does not have. The interval reaches as far as either of two:
+    does not have. Upwards, the interval reaches as far as either of two:
 
     * that of the set's own moments (ABC), which knows only the errors that are there;
     * that of every Student's t which the set does not rule out; if `signs` tell that one
-      side is not like the other, of the side that has most of the sum of z².
+      side is not like the other, of the side that has most of the sum of z². Rows that
+      were chosen, a `share` of all, rule out less; other rows may rule out tails of
+      fewer than `least_df` degrees of freedom.
 
-    A lower limit is also taken from a set whose largest z² are reduced, which can only
-    make the mean smaller: a few more enormous errors never make u look better.
+    Downwards it is that of the moments, or of a set whose largest z² are reduced, which
+    can only make the mean smaller: a few more enormous errors never make u look better.
     """
     found = Mean.of(z2, groups, weights)
     own = found.interval(confidence, skewed=True)
@@ -284,19 +286,19 @@ def size_interval(
     least = reduced.interval(confidence, skewed=True).low
     # a few enormous errors do not tell how dependent rows are: reduced ones do
     n = reduced.n_effective
-    low, high = 0.0, np.inf
+    high = np.inf
     # rows that were chosen for the size of their errors rule out less
     most = RULED_OUT - CHOSEN * np.log(share)
     if (tails := Tails.of(z2, n, weights)) is not None:
-        low, high = tails.limits(confidence, most, least_df)
+        high = tails.upper(confidence, most, least_df)
     side = None if signs is None else heavier_side(z2, signs, weights)
     if side is not None:
         w = np.ones(z2.size) if weights is None else weights
         part = float(w[side].sum() / w.sum())
         rest = float(w[~side] @ z2[~side]) / float(w.sum())
         if (tails := Tails.of(z2[side], n * part, w[side])) is not None:
-            high = max(high, rest + part * tails.limits(confidence, most)[1])
-    low = max(0.0, least, min(own.low, low))
+            high = max(high, rest + part * tails.upper(confidence, most))
+    low = max(0.0, least, own.low)
     return Size(own.value, low, max(own.high, high), own.high)
 
 

@@ -22,6 +22,7 @@ from .variables import label_words, range_words
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 LEAST_LEARNED, MOST_LEARNED, MOST_JUDGED = 60, 25_000, 50_000  # rows
 MOST_LABELS = 200  # that trees tell apart; rarer ones are one
+FEW_LABELS = 4  # that words may list
 DEPTH = 3  # conditions that words may have
 AS_GOOD = 0.85  # of the deviation that is left if a condition is not needed
 
@@ -90,7 +91,10 @@ def as_table(rows: Predictions) -> tuple[Floats, Bools]:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """One condition on rows: a range of a number, or some of the labels."""
+    """One condition on rows: a range of a number, or some of the labels.
+
+    It has no words if labels are many.
+    """
 
     column: int
     low: float  # of ranks, if it is about labels
@@ -137,6 +141,8 @@ def describe(
         if off(simpler) < AS_GOOD * off(conditions):
             break
         conditions = simpler
+    if any(not each.words for each in conditions):
+        return None
     inside = np.logical_and.reduce([w > 0, *(each.holds for each in conditions)])
     return conditions, inside
 
@@ -191,5 +197,6 @@ def _condition(
         return Condition(column, low, high, range_words(name, *ends), holds)
     counts = np.bincount(rows.columns[column][holds], minlength=len(labels))
     named = [label_text(labels[i]) for i in np.argsort(-counts, kind="stable")]
-    words = label_words(name, *named[: int(np.count_nonzero(counts))])
+    named = named[: int(np.count_nonzero(counts))]
+    words = label_words(name, *named) if len(named) <= FEW_LABELS else ""
     return Condition(column, low, high, words, holds)

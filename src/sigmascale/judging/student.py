@@ -129,22 +129,20 @@ class Tails:
         """The degrees of freedom of the heaviest that is not ruled out."""
         return float(DF[np.argmax(self.loss <= RULED_OUT)])
 
-    def limits(
+    def upper(
         self, confidence: float, most: float = RULED_OUT, least: float = 0.0
-    ) -> tuple[float, float]:
-        """Return limits of the mean of z² by all that lose at most so much.
+    ) -> float:
+        """Return the upper limit of the mean of z² by all that lose at most so much.
 
         Of each, the logarithm of the variance is known to ± q sqrt(2 (1 + 3 / ν) / n),
-        as its scale is; the limits are the widest. Tails with fewer than the `least`
-        degrees of freedom are ruled out by something else.
+        as its scale is. Tails with fewer than the `least` degrees of freedom are ruled
+        out by something else.
         """
         possible = (self.loss <= most) & (least <= DF)
         possible[np.argmin(self.loss)] = True
         q = float(special.ndtri(0.5 + confidence / 2))
-        half = q * np.sqrt(2 * (1 + 3 / DF) / self.n)
-        low = (self.log_mean - half)[possible].min()
-        high = (self.log_mean + half)[possible].max()
-        return float(np.exp(low)), float(np.exp(np.minimum(high, 600)))
+        high = (self.log_mean + q * np.sqrt(2 * (1 + 3 / DF) / self.n))[possible].max()
+        return float(np.exp(np.minimum(high, 600)))
 
 
 def _representative(x: Floats, weights: Floats | None) -> Floats:
