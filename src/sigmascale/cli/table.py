@@ -307,7 +307,8 @@ class Table:
             for x in dict.fromkeys(names)
         }
         optional = {x for x in schema.features if x not in schema.error}
-        optional &= optional if gaps is None else set(gaps)
+        # a label that is missing is one more label
+        optional &= optional if gaps is None else {*gaps, *schema.labels}
         optional -= optional if self.command.drop_missing else {str(schema.prediction)}
         lost = pl.any_horizontal(x for k, x in missing.items() if k not in optional)
         counts = {f"bad {i}": x.sum() for i, (*_, x) in enumerate(bad)}
