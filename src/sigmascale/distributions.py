@@ -330,6 +330,10 @@ class ZDistribution:
         """Return which table is whose."""
         return np.searchsorted(self.edges, scale, side="right")
 
+    def centre(self, n_rows: int) -> Floats:
+        """Return the locations of rows without predictions: 0."""
+        return np.zeros(n_rows if self.dim is None else (n_rows, self.dim))
+
     def quantiles(self, levels: Floats) -> Floats:
         """Return quantiles of z, or of radii, a row for each table.
 
@@ -462,11 +466,9 @@ class Distributions:
         p : Predictions
             Without predictions, distributions are those of errors, about 0.
         """
-        dim = p.dim if p.is_vector else None
-        location = p.y_pred
-        if location is None:
-            location = np.zeros(p.n_rows if dim is None else (p.n_rows, dim))
-        return cls.of(location, p.y_std, ZDistribution(dim=dim))
+        z = ZDistribution(dim=p.components)
+        location = z.centre(p.n_rows) if p.y_pred is None else p.y_pred
+        return cls.of(location, p.y_std, z)
 
     def __len__(self) -> int:
         """Return the number of rows."""

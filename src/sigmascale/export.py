@@ -91,7 +91,7 @@ def to_onnx(
         levels |= {f"{new}_low": (1 - share) / 2, f"{new}_high": (1 + share) / 2}
     if levels and z.dim is not None:
         msg = "`quantiles` need numbers, as vectors have no sign. Pass `interval`."
-        raise InvalidInputError(msg)
+        raise InvalidInputError(msg, "vectors")
     if levels or bias_map is not None:
         centre = inputs[Y_PRED] = ndx.argument(shape=("n",), dtype=ndx.float64)
         if bias_map is not None:
