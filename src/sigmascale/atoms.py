@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import as_floats
-from ._support.forms import of_members
+from ._support.columns import of_members
 from ._support.text import listed, quoted
 from .exceptions import InvalidInputError
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import Floats, Ints, check_column, check_count, check_same_length
-from ._support.labels import Label, label_array
+from ._support.labels import Label, object_array
 from ._support.notices import warn
 from .exceptions import FewerBinsWarning
 from .folds import canonical_order
@@ -136,7 +136,7 @@ class Bins:
         ends, sizes = np.cumsum(self.sizes), self.sizes
         rows = self.order[np.array([ends - sizes, ends - (sizes + 1) // 2, ends - 1])]
         found = self.values[rows]
-        return tuple(found if self.labels is None else label_array(self.labels)[found])
+        return tuple(found if self.labels is None else object_array(self.labels)[found])
 
     def some(self, which: npt.NDArray[np.bool_]) -> Bins:
         """Return some of the bins."""

@@ -39,9 +39,10 @@ from ._support.columns import (
     check_time,
     effective_weights,
     group_codes,
+    of_members,
+    of_quantiles,
     typed_column,
 )
-from ._support.forms import of_members, of_quantiles
 from ._support.labels import Categories, Label
 from ._support.notices import rows_at, warn
 from ._support.text import listed, quoted, shorten
@@ -729,7 +730,7 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
-    given = as_array(y_std, "y_std")
+    given = as_array(y_std, "y_std", range(5))
     if (shape := given.shape)[1:]:
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "
@@ -809,13 +810,6 @@ def _named_columns(features: Any) -> list[tuple[str, Any]]:
     frame = as_frame(features, "features")
     if frame is not None:
         return [(str(c.name), c.to_native()) for c in frame.iter_columns()]
-    table = as_array(features, "features")
-    if table.ndim == 1:
-        table = table[:, None]
-    if table.ndim != 2:
-        msg = (
-            f"`features` must be a table of columns; found shape {table.shape}. Pass a "
-            "data frame, a dict of columns or a two-dimensional array."
-        )
-        raise InvalidInputError(msg)
-    return [(f"X{i + 1}", column) for i, column in enumerate(table.T)]
+    table = as_array(features, "features", (1, 2))
+    columns = [table] if table.ndim == 1 else table.T
+    return [(f"X{i + 1}", column) for i, column in enumerate(columns)]

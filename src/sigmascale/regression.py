@@ -30,7 +30,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ._support.forms import of_quantiles
+from ._support.columns import of_quantiles
 from .distributions import Distributions
 from .exceptions import InvalidInputError
 from .predictions import Predictions

@@ -22,13 +22,13 @@ import narwhals as nw
 import numpy as np
 
 from ._support.checks import (
-    as_column,
+    as_array,
     as_frame,
     check_column,
     check_fraction,
     refuse_values,
 )
-from ._support.forms import of_members, of_quantiles
+from ._support.columns import of_members, of_quantiles
 from ._support.labels import Categories
 from ._support.notices import warn
 from ._support.text import listed, quoted
@@ -201,7 +201,7 @@ class Schema:
             refuse_values(u < 0, u, self.uncertainty, must, remedy, "negative")
             u = np.sqrt(u)
         is_made = self.made_of and self.prediction == self.made[0]
-        labels = {x: Categories.of(as_column(column(x), x)) for x in self.labels}
+        labels = {x: Categories.of(as_array(column(x), x)) for x in self.labels}
         return Predictions(
             middle if is_made else column(self.prediction),
             u,

@@ -56,7 +56,7 @@ def test_bad_forms_are_refused_by_name():
     two = [[1.0, 2.0], [1.0, np.nan]]
     for call, match in [
         (lambda: P.from_members([[1.0], [2.0]]), "`members` must have at least 2"),
-        (lambda: P.from_members([1.0, 2.0]), "`members` must be a table"),
+        (lambda: P.from_members([1.0, 2.0]), "`members` must have shape"),
         (lambda: P.from_members(two), "`members` must be finite.*row 1"),
         (lambda: P.from_members([[1.0, 2.0]], ddof=-1), "`ddof`"),
         (

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
-import datetime
+from collections.abc import Collection
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -13,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..exceptions import InvalidInputError, NotANumberError
-from .labels import label_of
+from .labels import label_of, object_array
 from .notices import row_number
 from .text import quoted, shorten
 
@@ -25,9 +27,7 @@ Bools = npt.NDArray[np.bool_]
 # finite; nothing that anyone has measured lies outside.
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
 EXACT = 2**53  # up to which float64 tells all whole numbers apart
-NOT_FINITE = "not-finite"  # the code of what is said of missing numbers
-TIMES = (datetime.date, datetime.time, datetime.timedelta)
-_NUMBERS = {float, int, type(None)}  # objects that NumPy turns into float64 by itself
+_SHAPES = {1: "(n,)", 2: "(n, d)", 3: "(n, m, d)"}
 
 
 # -- parameters ------------------------------------------------------------------------
@@ -53,8 +53,7 @@ def check_count(value: Any, name: str, *, least: int = 1) -> int:
 
 def is_real(value: Any) -> bool:
     """Return whether a value is one real number."""
-    real = isinstance(value, (int, float, np.integer, np.floating))
-    return real and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_nonnegative(value: Any, name: str) -> float:
@@ -112,47 +111,35 @@ def from_series(values: Any) -> Any:
     if type(values) is np.ndarray:
         return values
     if isinstance(values, np.ma.MaskedArray):
-        filled = values.data
-        if np.ma.getmaskarray(values).any():
-            filled = filled.astype(object)
-            filled[np.ma.getmaskarray(values)] = None
-        return filled
+        return np.array(values.tolist(), dtype=object)  # None is what is masked
     series = nw.from_native(values, series_only=True, pass_through=True)
     if not isinstance(series, nw.Series):
         return values
     kind = series.dtype
     wide = kind in (nw.Int128, nw.UInt128)  # which NumPy has not
-    if kind.is_integer() and not wide and not series.is_null().any():
-        return series.to_numpy()
-    if kind.is_numeric() and not (wide or (kind.is_integer() and _is_large(series))):
-        return series.cast(nw.Float64).to_numpy()
+    if kind.is_numeric():
+        exact = kind.is_integer() and not wide and not series.is_null().any()
+        return (series if exact else series.cast(nw.Float64)).to_numpy()
     if kind == nw.Datetime and getattr(kind, "time_zone", None) is None:
         return series.to_numpy()
     found = series.to_list()
     if kind in (nw.Categorical, nw.Enum):  # labels, even if they are numbers
-        text = {value: label_of(value) for value in set(found)}
-        found = [text[value] for value in found]
-    column = np.empty(len(found), dtype=object)
-    column[:] = found
-    return column
+        found = [label_of(value) for value in found]
+    return object_array(found)
 
 
-def _is_large(series: nw.Series[Any]) -> bool:
-    """Return whether whole numbers are beyond those that float64 tells apart."""
-    known = series.drop_nulls()
-    return len(known) > 0 and max(abs(known.max()), abs(known.min())) > EXACT
-
-
-def as_array(values: Any, name: str) -> npt.NDArray[Any]:
-    """Return values as an array, whatever library they come from."""
+def as_array(
+    values: Any, name: str, dimensions: Collection[int] = (1,)
+) -> npt.NDArray[Any]:
+    """Return rows as an array, whatever library they come from."""
     frame = as_frame(values, name)
     values = from_series(values) if frame is None else frame.to_numpy()
     if isinstance(values, (list, tuple)) and any(
         isinstance(value, (str, bool)) for value in values
     ):
-        values = np.array([*values, None], dtype=object)[:-1]  # nothing turns into text
+        values = object_array(values)  # nothing turns into text
     try:
-        return np.asarray(values)
+        array = np.asarray(values)
     except (ValueError, TypeError, RuntimeError) as problem:
         found = str(problem).splitlines()[0][:200]
         msg = (
@@ -160,26 +147,17 @@ def as_array(values: Any, name: str) -> npt.NDArray[Any]:
             f"({found}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
-
-
-def as_column(values: Any, name: str) -> npt.NDArray[Any]:
-    """Return values as a one-dimensional array with at least one row."""
-    array = values if type(values) is np.ndarray else as_array(values, name)
-    if array.ndim != 1:
-        msg = (
-            f"`{shorten(name)}` must be one-dimensional; found shape {array.shape}. "
-            "Pass one column."
-        )
-        raise InvalidInputError(msg)
-    refuse_empty(array, name)
-    return array
-
-
-def refuse_empty(array: npt.NDArray[Any], name: str) -> None:
-    """Refuse an array without values."""
+    if array.ndim not in dimensions:
+        shapes = " or ".join(_SHAPES[each] for each in dimensions)
+        msg = f"`{shorten(name)}` must have shape {shapes}; found {array.shape}."
+        raise InvalidInputError(msg, "shape")
     if not array.size:
-        msg = f"`{name}` must have at least 1 row; found 0. Is the file empty?"
+        msg = (
+            f"`{shorten(name)}` must have at least 1 row; found shape {array.shape}. "
+            "Is the file empty?"
+        )
         raise InvalidInputError(msg, "empty")
+    return array
 
 
 # -- numbers ---------------------------------------------------------------------------
@@ -196,17 +174,11 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     if array.dtype.kind in "fiu":
         with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
             return array.astype(np.float64)
-    if array.dtype.kind in "mM":
-        raise NotANumberError(no_dates(name))
-    if array.dtype.kind == "O" and {type(x) for x in array.flat} <= _NUMBERS:
-        return array.astype(np.float64)
     found = np.empty(array.shape)
     for place, value in np.ndenumerate(array):
         try:
             found[place] = _as_number(value)
         except (TypeError, ValueError, OverflowError) as problem:
-            if isinstance(value, TIMES):
-                raise NotANumberError(no_dates(name)) from problem
             row = row_number(place[0] if place else 0)
             msg = (
                 f"`{shorten(name)}` must hold numbers; row {row} is {quoted(value)}. "
@@ -218,20 +190,18 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
 
 def _as_number(value: Any) -> float:
     """Return a cell of an array of objects as a number."""
-    if isinstance(value, (bool, np.bool_, bytes, complex, np.complexfloating)):
+    if is_missing(value):
+        return np.nan
+    if not is_real(value) and not isinstance(value, Decimal):
         raise TypeError
-    if isinstance(value, str) and ("_" in value or not value.isascii()):
-        raise ValueError  # no number to most, even if Python takes it for one
-    missing = value is None or type(value).__name__ == "NAType"  # of pandas
-    return np.nan if missing else float(value)
+    return float(value)
 
 
-def no_dates(name: str) -> str:
-    """Return that dates are no numbers, and the remedy."""
-    return (
-        f"`{shorten(name)}` must hold numbers; found dates or times. Convert them, for "
-        "example to days since the first."
-    )
+def is_missing(value: Any) -> bool:
+    """Return whether a cell of an array of objects is empty."""
+    if value is None or (isinstance(value, float) and value != value):
+        return True
+    return type(value).__name__ in {"NAType", "NaTType"}  # of pandas
 
 
 def refuse_values(
@@ -250,27 +220,21 @@ def refuse_values(
         raise InvalidInputError(msg, code, name=name, row=number, count=count)
 
 
-def check_numbers(values: Any, name: str) -> Floats:
+def check_numbers(
+    values: Any, name: str, dimensions: Collection[int] = (1, 2)
+) -> Floats:
     """Return finite numbers, one or a vector of them a row, as new float64."""
-    numbers = as_floats(as_array(values, name), name)
-    if numbers.ndim not in (1, 2):
-        msg = (
-            f"`{name}` must have one number, or one vector of numbers, a row; found "
-            f"shape {numbers.shape}. Pass an array of shape (n,), or (n, d) of vectors."
-        )
-        raise InvalidInputError(msg)
-    refuse_empty(numbers, name)
+    numbers = as_floats(as_array(values, name, dimensions), name)
     if not (numbers.min() > -np.inf and numbers.max() < np.inf):  # as is none of NaN
         bad = np.any(~np.isfinite(numbers.reshape(len(numbers), -1)), axis=1)
-        remedy = "Drop or repair these rows."
-        must = "finite, not NaN or inf"
-        refuse_values(bad, numbers, name, must, remedy, NOT_FINITE)
+        must, remedy = "finite, not NaN or inf", "Drop or repair these rows."
+        refuse_values(bad, numbers, name, must, remedy, "not-finite")
     return numbers
 
 
 def check_column(values: Any, name: str) -> Floats:
     """Return one column of finite numbers as new float64."""
-    return check_numbers(as_column(values, name), name)
+    return check_numbers(values, name, (1,))
 
 
 def check_same_length(

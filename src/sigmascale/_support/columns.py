@@ -1,4 +1,8 @@
-"""Columns of rows: features, groups, weights and times, each checked once."""
+"""Columns of rows, each checked once: features, groups, weights, times, members.
+
+Members of an ensemble and quantiles say a prediction and a standard uncertainty; what
+else they say is not kept.
+"""
 
 from __future__ import annotations
 
@@ -8,77 +12,53 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..exceptions import InvalidInputError, NotANumberError
+from ..exceptions import FewMembersWarning, InvalidInputError
 from .checks import (
-    EXACT,
-    TIMES,
     Floats,
     Ints,
-    as_column,
+    as_array,
     as_floats,
     check_column,
+    check_count,
+    check_numbers,
     check_same_length,
-    is_real,
-    no_dates,
+    is_missing,
     refuse_values,
+    rounded,
 )
 from .labels import Categories, Label
-from .notices import row_number
-from .text import quoted, shorten
+from .notices import row_number, warn
+from .text import listed, quoted
 
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
+FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
+EQUAL = 1e-9  # of two levels
 
 
 def typed_column(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
-    """Return a feature as numbers, or as the codes of labels and these."""
-    if isinstance(values, Categories):
-        return values.codes, values.labels
-    column = as_column(values, name)
-    kind = column.dtype.kind
-    if kind == "O":
-        cells = [x for x in column.tolist() if not _is_missing(x)]
-        kinds = {type(x) for x in cells}
-        if any(issubclass(each, TIMES) for each in kinds):
-            raise NotANumberError(no_dates(name), "dates", name=name)
-        labels = [each for each in kinds if issubclass(each, (str, bool, np.bool_))]
-        if labels and len(kinds) > 1 and not all(issubclass(k, str) for k in kinds):
-            odd = next(i for i, x in enumerate(column) if type(x) in labels)
-            row, found = row_number(odd), quoted(column[odd])
-            msg = (
-                f"`{shorten(name)}` must hold numbers or labels, not both; row {row} "
-                f"is {found} among others. Convert or drop it."
-            )
-            raise NotANumberError(msg, "mixed", name=name, row=row)
-        kind = "U" if labels else "i" if cells and kinds <= {int} else "O"
-    if kind in "bUT" or (kind in "iu" and not _is_exact(column)):
-        found_labels = Categories.of(column)
-        return found_labels.codes, found_labels.labels
-    numbers = as_floats(column, name)
-    must, remedy = "finite, not inf", "Drop or repair these rows."
-    refuse_values(np.isinf(numbers), numbers, name, must, remedy, "infinite")
-    return numbers, None
+    """Return a feature as numbers, or as the codes of labels and these.
 
-
-def _is_exact(column: npt.NDArray[Any]) -> bool:
-    """Return whether float64 tells the whole numbers of a column apart."""
-    known = column
-    if column.dtype.kind == "O":
-        known = np.array([x for x in column if not _is_missing(x)], dtype=object)
-    if max(int(known.max()), -int(known.min())) <= EXACT:
-        return True
-    return all(int(float(x)) == int(x) for x in known)
-
-
-def _is_missing(value: Any) -> bool:
-    """Return whether a cell of an array of objects is empty."""
-    if value is None or (isinstance(value, float) and value != value):
-        return True
-    return type(value).__name__ in {"NAType", "NaTType"}  # of pandas
+    Text is labels, and so are booleans, if there is nothing else in the column.
+    """
+    if not isinstance(values, Categories):
+        column = as_array(values, name)
+        kinds = {column.dtype.type}
+        if column.dtype.kind == "O":
+            kinds = {type(x) for x in column.tolist() if not is_missing(x)}
+        texts = all(issubclass(each, str) for each in kinds)
+        flags = all(issubclass(each, bool | np.bool_) for each in kinds)
+        if not kinds or not (texts or flags):
+            numbers = as_floats(column, name)
+            must, remedy = "finite, not inf", "Drop or repair these rows."
+            refuse_values(np.isinf(numbers), numbers, name, must, remedy, "infinite")
+            return numbers, None
+        values = Categories.of(column)
+    return values.codes, values.labels
 
 
 def group_codes(groups: Any, rows: Floats) -> Ints:
     """Return the number of each row's group, from 0 and without gaps."""
-    column = as_column(groups, "groups")
+    column = as_array(groups, "groups")
     check_same_length("y_std", rows, "groups", column)
     if column.dtype.kind in "iu":
         return np.unique(column, return_inverse=True)[1]
@@ -113,15 +93,14 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     w = w[kept]
     if w.min() == w.max():
         return kept, None
-    unit = 2.0 ** np.frexp(w.max())[1]  # no square overflows, and halving is exact
-    v = w / unit
-    factor = v.sum() / np.sum(v**2) / unit
+    unit = w.max()  # so that no square overflows
+    factor = np.sum(w / unit) / np.sum((w / unit) ** 2) / unit
     return kept, w if abs(factor - 1) < 1e-12 else w * factor
 
 
 def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
-    """Return times as numbers, or as dates in UTC, of one kind and none missing."""
-    column = as_column(time, "time")
+    """Return times as numbers, or as dates in UTC; none is missing."""
+    column = as_array(time, "time")
     check_same_length("y_std", rows, "time", column)
     if column.dtype.kind in "fiu":
         return check_column(column, "time")
@@ -130,39 +109,89 @@ def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
         missing = np.isnat(column)
         refuse_values(missing, column, "time", "a time", remedy, "missing")
         return column.copy()
-    found, kinds = [], set()
+    found = []
     for row, value in enumerate(column.tolist()):
         try:
-            when, kind = _as_time(value)
-        except (TypeError, ValueError) as problem:
+            found.append(_as_time(value))
+        except (TypeError, ValueError, OverflowError) as problem:
+            number = row_number(row)
             msg = (
-                "`time` must hold numbers, dates, or text such as 2024-05-01T12:00; "
-                f"row {row_number(row)} is {quoted(value)}. Convert or drop it."
+                "`time` must hold numbers, or dates and text such as 2024-05-01T12:00; "
+                f"row {number} is {quoted(value)}. Convert or drop it."
             )
-            code = {"name": "time", "row": row_number(row)}
-            raise InvalidInputError(msg, "time", **code) from problem
-        found.append(when)
-        kinds.add(kind)
-        if len(kinds) > 1:
-            msg = (
-                f"`time` must be of one kind; row {row_number(row)} is {quoted(value)} "
-                f"and not as those before: {' and '.join(sorted(kinds))}. Convert all "
-                "of them to one."
-            )
-            raise InvalidInputError(msg, "time", name="time", row=row_number(row))
-    return np.array(found, dtype=float if kinds == {"numbers"} else "datetime64[us]")
+            raise InvalidInputError(msg, "time", name="time", row=number) from problem
+    return np.array(found, dtype="datetime64[us]")
 
 
-def _as_time(value: Any) -> tuple[Any, str]:
-    """Return one time, and of which kind it is."""
-    if is_real(value) and np.isfinite(value):
-        return value, "numbers"
+def _as_time(value: Any) -> datetime.datetime:
+    """Return a date or text as a time, in UTC if it has a time zone."""
     if isinstance(value, str):
         value = datetime.datetime.fromisoformat(value.strip())
-    if not isinstance(value, datetime.date) or _is_missing(value):
+    if not isinstance(value, datetime.date) or is_missing(value):
         raise TypeError
     if not isinstance(value, datetime.datetime):
-        return datetime.datetime.combine(value, datetime.time()), "dates without a zone"
-    if value.tzinfo is None:
-        return value, "dates without a zone"
-    return value.astimezone(datetime.UTC).replace(tzinfo=None), "dates with a time zone"
+        return datetime.datetime.combine(value, datetime.time())
+    return (
+        value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
+    )
+
+
+def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
+    """Return the mean and the spread of an ensemble's members."""
+    table = check_numbers(members, "members", (2, 3))
+    n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
+    if n_members < max(2, lost + 1):
+        msg = (
+            f"`members` must have at least {max(2, lost + 1)} columns, one a "
+            f"member; found shape {table.shape}."
+        )
+        raise InvalidInputError(msg)
+    if n_members < FEW_MEMBERS:
+        off = 100 / np.sqrt(2 * max(1, n_members - 1))
+        warn(
+            f"The spread of {n_members} members is off by some {off:.0f} % by "
+            "chance, row by row, and what they share it does not show at all: "
+            "recalibrate it.",
+            FewMembersWarning,
+            stacklevel=3,
+        )
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        apart = table - table[:, :1]  # equal members have a spread of exactly 0
+        spread = apart.std(axis=1, ddof=lost)
+        if spread.ndim == 2:
+            spread = rounded(np.sqrt((spread**2).mean(axis=1)))
+        return table.mean(axis=1), spread
+
+
+def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
+    """Return the middle of quantiles, and their width in units of a normal one."""
+    from scipy.special import ndtri
+
+    p = check_column(levels, "levels")
+    table = check_numbers(quantiles, "quantiles", (2,))
+    found = listed(f"{each:g}" for each in p)
+    if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
+        msg = f"`levels` must ascend, between 0 and 1; found {found}."
+        raise InvalidInputError(msg)
+    if table.shape[1] != p.size:
+        msg = (
+            f"`quantiles` must have a column for each of {p.size} levels; found "
+            f"shape {table.shape}."
+        )
+        raise InvalidInputError(msg)
+    pairs = [
+        (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < EQUAL
+    ]
+    if not pairs:
+        msg = (
+            "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
+            f"{found}."
+        )
+        raise InvalidInputError(msg)
+    high, low = max(pairs)
+    # the median, or the quantiles on both sides of it
+    after = int(p.searchsorted(0.5 - EQUAL))
+    before = after if abs(p[after] - 0.5) < EQUAL else after - 1
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
+        return table[:, [before, after]].mean(axis=1), u

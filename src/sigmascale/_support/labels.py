@@ -48,19 +48,12 @@ class Categories:
         if values.dtype.kind in "bfiumM":
             distinct, found = np.unique(values, return_inverse=True)
             given = distinct if values.dtype.kind in "mM" else distinct.tolist()
+            named = [label_of(value) for value in given]
         else:
-            place: dict[Any, int] = {}  # of each value, in the order of appearance
-            rows = values.tolist()
-            if len({type(value) for value in rows} - {type(None)}) > 1:
-                rows = [label_of(value) for value in rows]  # True equals 1 otherwise
-            try:
-                codes = [place.setdefault(value, len(place)) for value in rows]
-            except TypeError:  # what cannot be looked up, such as a list
-                place.clear()
-                codes = [place.setdefault(str(value), len(place)) for value in rows]
-            given = list(place)
-            found = np.array(codes, dtype=np.int64)
-        named = [label_of(value) for value in given]
+            place: dict[Label, int] = {}  # of each label, in the order of appearance
+            rows = (label_of(value) for value in values.tolist())
+            codes = [place.setdefault(label, len(place)) for label in rows]
+            found, named = np.array(codes, dtype=np.int64), list(place)
         labels = in_label_order(dict.fromkeys(named))
         rank = {label: i for i, label in enumerate(labels)}
         ranks = np.array([rank[label] for label in named], dtype=np.int64)
@@ -77,7 +70,7 @@ class Categories:
 
     def values(self) -> npt.NDArray[Any]:
         """Return the label of each row."""
-        return label_array(self.labels)[self.codes]
+        return object_array(self.labels)[self.codes]
 
     def compact(self) -> Categories:
         """Return the same with none but the labels that rows have."""
@@ -121,9 +114,9 @@ def _order(label: Label) -> tuple[Any, ...]:
     return (0, int(label), label) if _WHOLE.fullmatch(label) else (1, 0, label)
 
 
-def label_array(labels: Iterable[Label]) -> npt.NDArray[Any]:
-    """Return labels as an array of objects."""
-    listed = list(labels)
+def object_array(values: Iterable[Any]) -> npt.NDArray[Any]:
+    """Return values as a one-dimensional array of objects."""
+    listed = list(values)
     found = np.empty(len(listed), dtype=object)
     found[:] = listed
     return found

@@ -31,7 +31,7 @@ def quoted(value: Any) -> str:
     >>> quoted("gas"), quoted(2.5)
     ("'gas'", '2.5')
     """
-    if isinstance(value, np.generic):
+    if isinstance(value, np.generic) and value.dtype.kind not in "mM":
         value = value.item()
     if isinstance(value, str) and len(value) > 2 * LONGEST:
         value = value[:LONGEST] + value[-LONGEST:]  # what lies between is cut anyway
