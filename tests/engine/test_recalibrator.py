@@ -1,0 +1,288 @@
+"""The recalibrator: bias, scale and distribution of errors, and what it warns of."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import sigmascale as ss
+from sigmascale import exceptions as ex
+from sigmascale.scaling import SCALINGS
+
+
+def rows(n=1000, seed=0, errors=None, **more):
+    rng = np.random.default_rng(seed)
+    u, x = rng.lognormal(0, 0.4, n), rng.uniform(-1, 1, n)
+    z = rng.normal(size=n) if errors is None else errors(rng, n)
+    y_pred = rng.normal(10, 3, n)
+    y = y_pred + 2 * u * np.exp(0.5 * x) * z
+    return ss.Predictions(y_pred, u, y_true=y, features={"x": x}, **more)
+
+
+def exponential(rng, n):
+    return rng.exponential(size=n) - 1
+
+
+def covered(r, p, coverage):
+    low, high = r.apply(p).distributions.interval(coverage).T
+    return float(np.mean((low <= p.y_true) & (p.y_true <= high)))
+
+
+def test_applied_predictions_carry_new_uncertainties_and_distributions():
+    p, new = rows(), rows(seed=1)
+    r = ss.Recalibrator().fit(p)
+    q = r.apply(new)
+    np.testing.assert_array_equal(q.y_std, r.predict(new))
+    np.testing.assert_array_equal(q.y_pred, new.y_pred)
+    np.testing.assert_array_equal(q.y_true, new.y_true)
+    assert q.features.keys() == new.features.keys()
+    assert ss.scores.crps(q) < ss.scores.crps(new)
+    assert np.mean(q.z2) == pytest.approx(1, abs=0.15)
+    assert new.distributions is None  # what was given has not changed
+
+
+def test_intervals_hold_what_they_claim_for_errors_of_any_shape():
+    for errors in (None, exponential, lambda g, n: g.standard_t(3, n)):
+        r = ss.Recalibrator().fit(rows(2000, errors=errors))
+        new = rows(8000, seed=1, errors=errors)
+        for coverage in (0.5, 0.9, 0.95):
+            assert covered(r, new, coverage) == pytest.approx(coverage, abs=0.03)
+
+
+def test_a_wrong_kind_of_rows_gets_a_sentence_that_shows_how_to_make_them():
+    r = ss.Recalibrator()
+    for wrong in ([[1.0, 2.0]], np.ones((3, 2)), None, {"u": [1.0]}):
+        with pytest.raises(ex.InvalidInputError, match=r"ss\.Predictions\("):
+            r.fit(wrong)
+    with pytest.raises(ex.InvalidInputError, match="y_true"):
+        r.fit(ss.Predictions(y_std=[1.0, 2.0]))
+    with pytest.raises(ex.InvalidInputError, match="x"):
+        r.fit(rows()).apply(ss.Predictions(y_std=[1.0]))
+
+
+def test_parameters_that_cannot_be_are_refused_by_name():
+    p = rows(60)
+    for name, value in {
+        "scaling": "boosted",
+        "bias": "yes",
+        "distribution": "student",
+        "hold_out": 1.5,
+        "bounds": (3, 1),
+        "random_state": -1,
+    }.items():
+        with pytest.raises(ex.InvalidInputError, match=name):
+            ss.Recalibrator(**{name: value}).fit(p)
+
+
+def test_fitting_again_forgets_everything():
+    r = ss.Recalibrator(bias="auto").fit(rows(seed=1))
+    again = r.fit(rows(seed=2))
+    fresh = ss.Recalibrator(bias="auto").fit(rows(seed=2))
+    new = rows(seed=3)
+    np.testing.assert_array_equal(again.predict(new), fresh.predict(new))
+    assert again.describe() == fresh.describe()
+
+
+def test_a_bias_is_learned_where_rows_out_of_fold_gain_from_it():
+    def biased(seed):
+        p = rows(1500, seed)
+        return ss.Predictions(
+            p.y_pred - 3 * p.y_std * (p.features["x"] > 0),
+            p.y_std,
+            y_true=p.y_true,
+            features=p.features,
+        )
+
+    p, new = biased(0), biased(1)
+    plain, auto = ss.Recalibrator().fit(p), ss.Recalibrator(bias="auto").fit(p)
+    moved = auto.apply(new)
+    off = moved.y_pred - new.y_pred
+    high = new.features["x"] > 0
+    assert np.mean(off[high] / new.y_std[high]) == pytest.approx(3, abs=0.4)
+    assert np.abs(np.mean(off[~high])) < 0.4
+    assert ss.scores.crps(moved) < 0.97 * ss.scores.crps(plain.apply(new))
+    np.testing.assert_array_equal(moved.y_true, new.y_true)
+    none = ss.Recalibrator(bias="auto").fit(rows(1500))
+    assert none.bias_ is None
+    constant = ss.Recalibrator(bias="constant").fit(p)
+    assert constant.apply(new).y_pred.mean() > new.y_pred.mean()
+
+
+def test_a_bias_must_hold_for_another_stretch_of_time():
+    rng = np.random.default_rng(0)
+    t = np.arange(1200.0)
+    wave = 3 * np.sign(np.sin(t / 40))  # features follow time, and time does not recur
+    p = ss.Predictions(
+        np.zeros(1200),
+        np.ones(1200),
+        y_true=wave + rng.normal(size=1200),
+        features={"t": t},
+        time=t,
+    )
+    ignorant = ss.Predictions(p.y_pred, p.y_std, y_true=p.y_true, features=p.features)
+    assert ss.Recalibrator(bias="auto").fit(ignorant).bias_ is not None
+    assert ss.Recalibrator(bias="auto").fit(p).bias_ is None
+
+
+def test_few_rows_have_the_distribution_of_their_sizes():
+    p = rows(30)
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(p)
+    low, high = r.apply(rows(seed=1)).distributions.interval(0.9)[0]
+    assert np.isfinite([low, high]).all()
+    d = r.apply(rows(5, seed=1)).distributions
+    middle = d.quantile([0.5])[:, 0]
+    np.testing.assert_allclose(middle, d.location, atol=1e-9)
+
+
+@pytest.mark.slow
+def test_rows_held_out_give_the_guarantee_of_split_conformal_prediction():
+    shapes = {
+        "normal": None,
+        "t(3)": lambda g, n: g.standard_t(3, n),
+        "skewed": exponential,
+    }
+    for name, errors in shapes.items():
+        for coverage in (0.8, 0.9):
+            held = [
+                covered(
+                    ss.Recalibrator(ss.TemperatureScaling(), hold_out=0.5).fit(
+                        rows(100, seed, errors)
+                    ),
+                    rows(50, 10_000 + seed, errors),
+                    coverage,
+                )
+                for seed in range(200)
+            ]
+            error = np.std(held) / np.sqrt(len(held))
+            assert np.mean(held) > coverage - 2.5 * error, name
+
+
+def test_whole_groups_are_held_out():
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(100), 5)
+    p = rows(500, groups=groups)
+    r = ss.Recalibrator(ss.TemperatureScaling(), hold_out=0.2).fit(p)
+    order = rng.permutation(500)
+    shuffled = p.take(order)
+    again = ss.Recalibrator(ss.TemperatureScaling(), hold_out=0.2).fit(shuffled)
+    np.testing.assert_allclose(again.predict(p), r.predict(p), 1e-9)
+    # the scale is that of 400 rows, whatever is in the other 20 groups
+    assert int(np.sum(r.distribution_.n_rows)) == 100
+
+
+def test_beyond_the_outermost_level_an_interval_is_infinite_and_says_so():
+    r = ss.Recalibrator(ss.TemperatureScaling(), hold_out=0.2).fit(rows(60))
+    q = r.apply(rows(seed=1))
+    with pytest.warns(ex.InfiniteIntervalWarning):
+        limits = q.distributions.interval(0.95)
+    assert np.isinf(limits).all()
+    assert np.isfinite(ss.scores.crps(q))
+    assert np.isfinite(q.distributions.std).all()
+
+
+def test_bounds_of_rain_make_quantiles_that_can_be_and_a_better_score():
+    rng = np.random.default_rng(3)
+    forecast = rng.gamma(1.0, 2.0, 3000)
+    rain = np.maximum(0, forecast + rng.normal(size=3000) * (1 + 0.5 * forecast))
+    p = ss.Predictions(forecast, 1 + 0.3 * forecast, y_true=rain)
+    known, new = p.take(np.arange(1500)), p.take(np.arange(1500, 3000))
+    plain, bounded = (
+        ss.Recalibrator(bounds=bounds).fit(known).apply(new)
+        for bounds in (None, (0, None))
+    )
+    assert plain.distributions.quantile([0.05]).min() < 0
+    assert bounded.distributions.quantile([0.01, 0.05, 0.5]).min() == 0
+    assert ss.scores.crps(bounded) < ss.scores.crps(plain)
+
+
+def test_errors_that_are_all_0_change_nothing_and_say_so():
+    p = ss.Predictions(np.ones(50), np.ones(50), y_true=np.ones(50))
+    with pytest.warns(ex.DegenerateFitWarning):
+        r = ss.Recalibrator(ss.LinearScaling()).fit(p)
+    np.testing.assert_allclose(r.predict(p), 1)
+
+
+def test_rows_unlike_those_of_the_fit_are_told():
+    p = rows()
+    r = ss.Recalibrator(ss.RakedScaling()).fit(p)
+    n = 20
+    far = ss.Predictions(y_std=np.full(n, 1e4), features={"x": np.zeros(n)})
+    with pytest.warns(ex.ExtrapolationWarning):
+        r.predict(far)
+    with pytest.warns(ex.MissingFeatureWarning):
+        r.predict(ss.Predictions(y_std=np.ones(n), features={"x": np.full(n, np.nan)}))
+    kinds = ss.Predictions(
+        y_std=p.y_std, error=p.error, features={"kind": np.resize(["a", "b"], len(p))}
+    )
+    r = ss.Recalibrator(ss.BinwiseScaling(by="kind")).fit(kinds)
+    with pytest.warns(ex.UnseenCategoryWarning):
+        r.predict(ss.Predictions(y_std=[1.0], features={"kind": ["c"]}))
+
+
+def test_uncertainties_beyond_all_errors_are_told_with_the_rows_that_decide():
+    p = rows(500)
+    u, error = p.y_std.copy(), p.error.copy()
+    u[17], error[17] = 1e-6, 5.0
+    with pytest.warns(ex.AbsurdScaleWarning, match=re.compile("row 17|row 18")):
+        r = ss.Recalibrator(ss.TemperatureScaling()).fit(
+            ss.Predictions(y_std=u, error=error)
+        )
+    assert r.cautions_
+
+
+def test_rows_that_were_fitted_are_recognised_and_others_are_not():
+    p = rows()
+    r = ss.Recalibrator(ss.LinearScaling()).fit(p)
+    assert len(r.fingerprint_) <= 64
+    assert r.apply(p).distributions.fitted_share > 0.9
+    assert r.apply(rows(seed=1)).distributions.fitted_share < 0.1
+    order = np.random.default_rng(0).permutation(len(p))
+    assert r.apply(p.take(order)).distributions.fitted_share > 0.9
+
+
+def test_what_was_learned_is_said_in_words():
+    p = rows()
+    one = ss.Recalibrator(ss.TemperatureScaling()).fit(p)
+    factor = np.sqrt(np.mean(p.z2))
+    assert f"{factor:.3g}"[:4] in one.describe()
+    for name, scaling in SCALINGS.items():
+        words = ss.Recalibrator(scaling()).fit(p).describe()
+        assert "1000 rows" in words.replace(",", ""), name
+        assert "0 trees" not in words
+
+
+def test_groups_stay_together_in_folds():
+    # rows of a group are copies: whoever parts them learns them by heart
+    rng = np.random.default_rng(5)
+    x, z = (np.repeat(rng.normal(size=60), 10) for _ in range(2))
+    told = ss.Predictions(
+        y_std=np.ones(600),
+        error=z,
+        features={"x": x},
+        groups=np.repeat(np.arange(60), 10),
+    )
+    r = ss.Recalibrator().fit(told)
+    new = ss.Predictions(
+        y_std=np.ones(4000),
+        error=rng.normal(size=4000),
+        features={"x": rng.normal(size=4000)},
+    )
+    assert np.std(np.log(r.predict(new))) < 0.35
+
+
+def test_exactly_zero_uncertainties_are_lifted_where_arrays_are_predicted():
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows())
+    with pytest.warns(ex.ZeroUncertaintyWarning):
+        found = r.predict(np.array([[0.0, 0.0], [1.0, 0.0]]))
+    assert 0 < found[0] < found[1]
+
+
+def test_the_share_of_truths_below_quantiles_is_their_level():
+    r = ss.Recalibrator().fit(rows(1500, errors=exponential))
+    new = rows(4000, seed=9, errors=exponential)
+    q = r.apply(new).distributions.quantile([0.1, 0.5, 0.9])
+    for k, level in enumerate((0.1, 0.5, 0.9)):
+        below = int(np.sum(new.y_true <= q[:, k]))
+        assert binomtest(below, 4000, level).proportion_ci(0.9999).low < level + 0.02
+        assert binomtest(below, 4000, level).proportion_ci(0.9999).high > level - 0.02
