@@ -290,9 +290,7 @@ def minimise(
         rounds = _search(best, rng, max_evaluations)
         # threads only cost time in matrices this small
         with threadpool_limits(limits=1, user_api="blas"):
-            for _ in track(
-                rounds, "optimising factors", max_evaluations, done=lambda: best.count
-            ):
+            for _ in track(rounds, "optimising factors"):
                 pass
     return Minimum(best.x, best.value, start_loss, best.count)
 

@@ -204,7 +204,7 @@ def run_tables(
     rows = [*_unscaled(data, simulated, seed), *_cells(data, seed)]
     rows += _compositions(data, seed)
     fits = list(product(BIN_NUMBERS, ("u", "X1"), LOSSES))
-    for n_bins, by, loss in track(fits, "fitting bin-wise factors", len(fits)):
+    for n_bins, by, loss in track(fits, "fitting bin-wise factors"):
         scaling = OptimisedScaling(
             by,
             n_bins,
@@ -354,7 +354,7 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
     }
     before = data.test.y_std
     uncertainties = {"none": before, ISOTONIC: data.isotonic}
-    for name, scaling in track(scalings.items(), "beyond the paper", len(scalings)):
+    for name, scaling in track(scalings.items(), "beyond the paper"):
         uncertainties[name] = scaling.learn(data.training).map.of_rows(data.test)
     scores = {
         name: evaluate(data.test, u, before, seed) for name, u in uncertainties.items()

@@ -757,7 +757,7 @@ def scan_bins(
         return rows, measure(rows, count, settings, rng_from(rng), ties=ties)
 
     found, references = [], []
-    for n in track(numbers, "scanning bin numbers", len(numbers)):
+    for n in track(numbers, "scanning bin numbers"):
         rows, each = measured(BinwiseScaling(n, by=by, prior_rows=0))
         found.append(each)
         normal = Squares("normal", rows.dim)

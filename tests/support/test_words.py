@@ -99,39 +99,7 @@ class Terminal(io.StringIO):
         return True
 
 
-class Clock:
-    """Time that passes only when told."""
-
-    now = 100.0
-
-    def monotonic(self):
-        return self.now
-
-
-def work(clock, seconds):
-    for _ in progress.track(range(4), "working", 4):
-        clock.now += seconds
-
-
-def test_a_bar_appears_after_a_while_if_a_person_watches(monkeypatch):
-    clock, terminal, log = Clock(), Terminal(), io.StringIO()
-    monkeypatch.setattr(progress, "time", clock)
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=log))
-    work(clock, 100)
-    assert log.getvalue() == ""
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
-    work(clock, progress.PATIENCE / 4)
-    with progress.silence():
-        work(clock, 100)
-    assert terminal.getvalue() == ""
-    work(clock, 0.7 * progress.PATIENCE)
-    first, second = terminal.getvalue().removesuffix(progress.CLEAR).split("\r")[1:]
-    assert "50%" in first
-    assert "75%" in second
-    assert terminal.getvalue().endswith(progress.CLEAR)
-
-
-def test_what_cannot_be_counted_is_told_after_a_while(monkeypatch):
+def test_what_is_done_is_told_after_a_while_if_a_person_watches(monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=terminal))
     with progress.working("reading"):
@@ -140,7 +108,10 @@ def test_what_cannot_be_counted_is_told_after_a_while(monkeypatch):
     told = threading.Event()
     monkeypatch.setattr(terminal, "flush", told.set)
     monkeypatch.setattr(progress, "PATIENCE", 0.01)
-    with progress.working("reading"):
+    with progress.silence():
+        assert list(progress.track("ab", "reading")) == ["a", "b"]
+    assert terminal.getvalue() == ""
+    for _ in progress.track("a", "reading"):
         assert told.wait(30)
     assert "reading" in terminal.getvalue()
     assert terminal.getvalue().endswith(progress.CLEAR)

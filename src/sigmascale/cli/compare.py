@@ -91,7 +91,7 @@ class Compare(Columns, Reading):
 
         p, fitted = known.predictions(), {}
         with known.told():
-            for name, made in track(SCALINGS.items(), "fitting", len(SCALINGS)):
+            for name, made in track(SCALINGS.items(), "fitting"):
                 scaling = Recalibrator(made(), random_state=self.seed)
                 fitted[name] = scaling.fit(p)
         return fitted

@@ -50,7 +50,7 @@ class Demo(Command):
         known, test, truth = self._halves(files)
         models, fitted = {"raw": test}, {}
         with quiet():
-            for name, made in track(SCALINGS.items(), "fitting", len(SCALINGS)):
+            for name, made in track(SCALINGS.items(), "fitting"):
                 fitted[name] = Recalibrator(made(), random_state=self.seed).fit(known)
                 models[name] = fitted[name].apply(test)
         with working("judging the uncertainties"):

@@ -47,9 +47,8 @@ class Sketch:
 def draw(sketches: Iterable[Sketch], *, alone: bool = False) -> list[Picture]:
     """Draw sketches as SVG for the inside of a page, or as files of their own."""
     drawn = []
-    every = list(sketches)
     with plots.drawing() as new_figure:
-        for number, sketch in enumerate(track(every, "drawing", len(every))):
+        for number, sketch in enumerate(track(sketches, "drawing")):
             figure = new_figure(sketch.size)
             sketch.paint(ax=figure.subplots())
             svg = plots.svg(
