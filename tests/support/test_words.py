@@ -11,7 +11,6 @@ import pytest
 import sigmascale as ss
 from sigmascale._support import progress
 from sigmascale._support.notices import quiet, row_number, rows_at, warn
-from sigmascale._support.render import WIDTH, text_table
 from sigmascale._support.text import listed, quoted, visible
 
 
@@ -29,19 +28,6 @@ def test_a_result_is_a_table_plain_values_and_html():
     assert r"a\|b" in card.to_table("markdown")
     assert "<script>" not in card._repr_html_()
     assert "&lt;script&gt;" in card._repr_html_()
-
-
-def test_a_table_that_is_too_wide_goes_on_below():
-    header = ["method", *(f"column {i}" for i in range(10))]
-    rows = [[name, *(f"{name}{i}" for i in range(10))] for name in ("a", "bb")]
-    blocks = text_table(header, rows).split("\n\n")
-    assert len(blocks) == 2
-    for block in blocks:
-        lines = block.splitlines()
-        assert lines[0].startswith("method  ")
-        assert set(lines[1]) == {"-"}
-        assert max(map(len, lines)) <= WIDTH
-    assert "\n\n" not in text_table(["a", "b" * 200], [["1", "2"]])  # no way to fold
 
 
 def test_values_in_messages_are_cut_at_eighty_characters():

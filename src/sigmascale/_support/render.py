@@ -17,30 +17,15 @@ Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows belo
 
 
 def text_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with the first column on the left and numbers on the right.
-
-    One that is wider than a terminal goes on below, with the first column again.
-    """
+    """Return a table with the first column on the left and numbers on the right."""
     lines = [[visible(cell, keep="") for cell in row] for row in (header, *rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(header))]
-    blocks: list[list[int]] = [[]]
-    room = WIDTH - widths[0]
-    for column, width in enumerate(widths[1:], start=1):
-        room -= 2 + width
-        if room < 0 and blocks[-1]:
-            blocks.append([])
-            room = WIDTH - widths[0] - 2 - width
-        blocks[-1].append(column)
-    return "\n\n".join(_block(lines, widths, block) for block in blocks)
-
-
-def _block(lines: list[list[str]], widths: list[int], columns: list[int]) -> str:
-    out = []
-    for line in lines:
-        cells = [line[0].ljust(widths[0]), *(line[i].rjust(widths[i]) for i in columns)]
-        out.append("  ".join(cells).rstrip())
-    out.insert(1, "-" * max(len(line) for line in out))
-    return "\n".join(out)
+    found = []
+    for first, *others in lines:
+        cells = [x.rjust(width) for x, width in zip(others, widths[1:], strict=True)]
+        found.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+    found.insert(1, "-" * max(map(len, found)))
+    return "\n".join(found)
 
 
 def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -99,12 +84,8 @@ class Result:
         raise NotImplementedError
 
     def __str__(self) -> str:
-        """Return the table as text; names and values need no header."""
-        header, rows = self._cells()
-        if len(header) > 2:
-            return text_table(header, rows)
-        width = max(len(name) for name, _ in rows)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
+        """Return the table as text."""
+        return text_table(*self._cells())
 
     def __repr__(self) -> str:
         """Return what `print` shows."""
