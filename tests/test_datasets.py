@@ -21,14 +21,14 @@ from sigmascale.exceptions import InvalidInputError
 
 def test_real_sets_have_two_parts_and_all_columns():
     for load, sizes in ((load_diabetes, (221, 221)), (load_health, (1998, 2003))):
-        for model in ("forest", "gp", "quantiles"):
+        for model in ("forest", "gp"):
             data = load(model)
             assert (len(data.calibration), len(data.test)) == sizes
             test = data.table["part"] == "test"
             for name in ("y_true", "y_pred", "y_std"):
                 expected = data.table[name][test]
                 np.testing.assert_array_equal(getattr(data.test, name), expected)
-            assert set(data.test.features) <= set(data.table)
+            assert {*data.test.features, "q05", "q95"} <= set(data.table)
             assert f"{sizes[0]} + {sizes[1]} rows" in repr(data)
     with pytest.raises(InvalidInputError, match=r"`model`.*forest.*'svm'"):
         load_health("svm")
@@ -40,14 +40,6 @@ def test_the_years_of_a_person_are_a_group_in_one_part():
     parts = data.table["part"]
     assert not set(people[parts == "test"]) & set(people[parts == "calibration"])
     assert data.test.groups.max() + 1 == len(set(people[parts == "test"]))
-
-
-def test_quantile_models_have_the_width_of_their_outermost_pair():
-    for load in (load_diabetes, load_health):
-        table = load("quantiles").table
-        low, high = (table["y_std"] * z for z in stats.norm.ppf([0.05, 0.95]))
-        np.testing.assert_allclose(high - low, table["q95"] - table["q05"])
-        np.testing.assert_array_equal(table["y_pred"], table["q50"])
 
 
 def test_the_files_stay_small():
@@ -142,7 +134,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture
-def server(fake_files, monkeypatch):
+def server(fake_files, tmp_path, monkeypatch):
     """Serve the folder on loopback; the server knows its `url`."""
     pytest.importorskip("pooch")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -150,6 +142,8 @@ def server(fake_files, monkeypatch):
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.url = f"http://127.0.0.1:{server.server_address[1]}/"
     server.requests, server.interrupt = [], False
+    monkeypatch.setattr(datasets, "QM9_URL", server.url)
+    monkeypatch.setattr("pooch.os_cache", lambda name: tmp_path / name)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
     thread.start()
     yield server
@@ -178,44 +172,31 @@ def test_files_are_read_from_a_folder_or_from_the_one_the_environment_names(
     check_fake(fetch_qm9())
 
 
-def test_files_are_downloaded_once_and_a_damaged_copy_again(
-    server, tmp_path, monkeypatch
-):
-    monkeypatch.setenv("SIGMASCALE_QM9", str(tmp_path / "nowhere"))
-    home = tmp_path / "home" / "deeper"
-    check_fake(fetch_qm9(home, base_url=server.url))
+def test_files_are_downloaded_once_and_a_damaged_copy_again(server, tmp_path):
+    check_fake(fetch_qm9())
     assert sorted(server.requests) == [f"/{name}.csv" for name in sorted(FAKE)]
-    check_fake(fetch_qm9(str(home), base_url=server.url.rstrip("/")))
+    check_fake(fetch_qm9())
     assert len(server.requests) == 3
-    (home / "test.csv").write_text("rubbish")
-    check_fake(fetch_qm9(home, base_url=server.url))
+    (tmp_path / "sigmascale" / "qm9" / "test.csv").write_text("rubbish")
+    check_fake(fetch_qm9())
     assert server.requests[3:] == ["/test.csv"]
 
 
-def test_a_failed_download_is_told_and_leaves_nothing_behind(
-    server, fake_files, tmp_path
-):
+def test_a_failed_download_leaves_nothing_behind(server, fake_files, tmp_path):
     server.interrupt = True
-    with pytest.raises(OSError, match=r"calibration\.csv could not be fetched"):
-        fetch_qm9(tmp_path / "home", base_url=server.url)
+    with pytest.raises(OSError, match=r"."):
+        fetch_qm9()
     server.interrupt = False
     (fake_files / "calibration.csv").write_text(FAKE["test"])
-    with pytest.raises(
-        InvalidInputError, match=r"could not be fetched.*SHA256.*folder"
-    ):
-        fetch_qm9(tmp_path / "home", base_url=server.url)
-    assert list((tmp_path / "home").iterdir()) == []
-    (fake_files / "calibration.csv").unlink()
-    with pytest.raises(OSError, match=r"calibration\.csv could not be fetched.*404"):
-        fetch_qm9(tmp_path / "home", base_url=server.url)
+    with pytest.raises(ValueError, match="SHA256"):
+        fetch_qm9()
+    assert list((tmp_path / "sigmascale" / "qm9").iterdir()) == []
 
 
-def test_without_pooch_the_message_says_what_to_install(
-    fake_files, tmp_path, monkeypatch
-):
+def test_without_pooch_the_message_says_what_to_install(fake_files, monkeypatch):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(ImportError, match=r"pooch.*`folder`"):
-        fetch_qm9(tmp_path / "home")
+        fetch_qm9()
 
 
 def test_files_that_are_missing_or_damaged_are_refused(fake_files):

@@ -22,7 +22,7 @@ from ._support.checks import Floats, check_choice, check_count
 from .exceptions import InvalidInputError
 from .predictions import Predictions
 
-Model = Literal["forest", "gp", "quantiles"]
+Model = Literal["forest", "gp"]
 
 QM9_URL = "https://raw.githubusercontent.com/ppernot/2023_BVS/v1.2/Data/BUS2022/"
 """Where the QM9 files are published (archived as doi:10.5281/zenodo.10018460)."""
@@ -56,8 +56,8 @@ class Split:
         Rows to judge by.
     table : dict of str to array
         The columns of both: "part" says which row is whose, then y_true, y_pred, y_std,
-        the quantiles of quantile models, and features. Ready for any data-frame
-        constructor.
+        features, and quantiles that gradient boosting predicts at 5, 25, 50, 75 and
+        95 % (q05 to q95). Ready for any data-frame constructor.
     """
 
     calibration: Predictions
@@ -74,15 +74,13 @@ def load_diabetes(model: Model = "forest") -> Split:
 
     Predicted is a measure of how far the disease of 442 patients had progressed, by ten
     models each, of which each has learned from the other nine tenths of the patients.
-    The uncertainties of the forest and of the quantile models are too small.
+    The uncertainties of the forest are too small.
 
     Parameters
     ----------
-    model : {"forest", "gp", "quantiles"}, default "forest"
-        A random forest, whose uncertainty is the standard deviation of its trees; a
-        Gaussian process; or gradient boosting of the quantiles at 5, 25, 50, 75 and
-        95 %, where the prediction is the median and the uncertainty that of a normal
-        distribution with the same distance from the first to the last.
+    model : {"forest", "gp"}, default "forest"
+        A random forest, whose uncertainty is the standard deviation of its trees, or a
+        Gaussian process.
 
     Returns
     -------
@@ -118,11 +116,9 @@ def load_health(model: Model = "forest") -> Split:
 
     Parameters
     ----------
-    model : {"forest", "gp", "quantiles"}, default "forest"
-        A random forest, whose uncertainty is the standard deviation of its trees; a
-        Gaussian process; or gradient boosting of the quantiles at 5, 25, 50, 75 and
-        95 %, where the prediction is the median and the uncertainty that of a normal
-        distribution with the same distance from the first to the last.
+    model : {"forest", "gp"}, default "forest"
+        A random forest, whose uncertainty is the standard deviation of its trees, or a
+        Gaussian process.
 
     Returns
     -------
@@ -168,15 +164,9 @@ def _load(
         name: np.array(column) if name in text else np.array(column, dtype=np.float64)
         for name, column in zip(names, zip(*rows, strict=True), strict=True)
     }
-    quantiles = {k: v for k, v in read.items() if k[0] == "q"}
     table = {"part": read["part"], "y_true": read["y_true"]}
-    if chosen == "quantiles":
-        width = quantiles["q95"] - quantiles["q05"]
-        table |= {"y_pred": quantiles["q50"], "y_std": width / (2 * 1.6448536269514722)}
-        table |= quantiles
-    else:
-        table |= {f"y_{k}": read[f"{chosen}_{k}"] for k in ("pred", "std")}
-    table |= {k: read[k] for k in (*features, *labels)}
+    table |= {f"y_{k}": read[f"{chosen}_{k}"] for k in ("pred", "std")}
+    table |= {k: v for k, v in read.items() if k in (*features, *labels) or k[0] == "q"}
     if groups is not None:
         table[groups] = read[groups].astype(np.int64)
 
@@ -219,8 +209,7 @@ class Molecules:
     def to_dict(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name, ready for any data-frame constructor."""
         p = self.predictions
-        known = {"y_true": p.y_true, "y_pred": p.y_pred, "error": p.error}
-        columns = {"formula": self.formula} | (known if p.y_pred is not None else {})
+        columns = {"formula": self.formula, "y_true": p.y_true, "y_pred": p.y_pred}
         columns |= {"error": p.errors, "uncertainty": p.y_std, **p.features}
         columns |= {"group": self.group, "true_std": self.true_std}
         return {name: x for name, x in columns.items() if x is not None}
@@ -346,27 +335,17 @@ def _described(formulas: Iterable[str]) -> tuple[Floats, Floats, NDArray[np.str_
     return np.array(masses), np.array(shares), np.array(groups)
 
 
-def fetch_qm9(
-    data_home: str | os.PathLike[str] | None = None,
-    *,
-    folder: str | os.PathLike[str] | None = None,
-    base_url: str | None = None,
-) -> QM9:
+def fetch_qm9(folder: str | os.PathLike[str] | None = None) -> QM9:
     """Fetch errors and uncertainties of a neural-network ensemble on QM9.
 
-    The three files (4.5 MB) are downloaded once and kept; their sha256 sums are
-    checked each time.
+    The three files (4.5 MB) are downloaded once and kept in the user's cache folder;
+    their sha256 sums are checked each time.
 
     Parameters
     ----------
-    data_home : path-like, optional
-        Folder to keep the files in; by default the user's cache folder.
     folder : path-like, optional
-        Read the three files from this folder and download nothing. If none of the
-        three parameters is given, the environment variable ``SIGMASCALE_QM9``, when
-        set, is taken for it.
-    base_url : str, optional
-        Address of a mirror that holds the three files. Default: `QM9_URL`.
+        Read the three files from this folder and download nothing. By default it is
+        what the environment variable ``SIGMASCALE_QM9`` names, if that is set.
 
     Returns
     -------
@@ -385,10 +364,7 @@ def fetch_qm9(
     >>> fetch_qm9().calibration  # doctest: +SKIP
     Molecules(10000 rows: formula, y_true, y_pred, error, uncertainty, mass, ...)
     """
-    if folder is None and data_home is None and base_url is None:
-        folder = os.environ.get("SIGMASCALE_QM9") or None
-    if folder is None:
-        folder = _download(data_home, base_url or QM9_URL)
+    folder = folder or os.environ.get("SIGMASCALE_QM9") or _download()
     return QM9(
         **{
             member: _read(Path(folder).expanduser() / name, sha256)
@@ -397,28 +373,21 @@ def fetch_qm9(
     )
 
 
-def _download(data_home: str | os.PathLike[str] | None, base_url: str) -> Path:
+def _download() -> Path:
+    """Return the folder with the files, which are fetched if they are not there."""
     try:
         pooch = importlib.import_module("pooch")
     except ImportError as error:
         msg = (
             'Downloading needs pooch: pip install ".[cli]" in a checkout, or pass '
-            "`folder` with the files in it."
+            f"`folder` with the files of {QM9_URL} in it."
         )
         raise ImportError(msg) from error
-    home = Path(data_home or pooch.os_cache("sigmascale") / "qm9").expanduser()
+    home = Path(pooch.os_cache("sigmascale"), "qm9")
     registry = {name: f"sha256:{sha256}" for name, sha256 in _QM9_FILES.values()}
-    files = pooch.create(path=home, base_url=base_url, registry=registry)
+    files = pooch.create(path=home, base_url=QM9_URL, registry=registry)
     for name in registry:
-        try:
-            files.fetch(name)
-        except (OSError, ValueError) as error:  # no connection; not the right file
-            msg = (
-                f"{name} could not be fetched from {files.base_url} to {home}: {error} "
-                "Try again, name a mirror as `base_url`, or pass `folder`."
-            )
-            kind = OSError if isinstance(error, OSError) else InvalidInputError
-            raise kind(msg) from error
+        files.fetch(name)
     return home
 
 
