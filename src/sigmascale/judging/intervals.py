@@ -119,11 +119,11 @@ class Mean:
         by_row = float(d @ d)
         share, v = w / total, w * w
         if groups is not None:
-            of_rows = np.bincount(groups, v)
-            share = np.bincount(groups, share)
+            of_rows = sums_of(groups, v)
+            share = sums_of(groups, share)
             r = within_groups(values - mean, groups)
             v = (1 - r) * of_rows + r * (share * total) ** 2
-            d = np.bincount(groups, d)
+            d = sums_of(groups, d)
         squares = d * d / np.maximum(1 - share, 1e-3)
         second = float(squares.sum())
         df = max(1.0, float(v.sum() ** 2 / (v @ v)) - 1)
@@ -270,10 +270,10 @@ def size_interval(
     does not have. Upwards, the interval reaches as far as either of two:
 
     * that of the set's own moments (ABC), which knows only the errors that are there;
-    * that of every Student's t which the set does not rule out; if `signs` tell that one
-      side is not like the other, of the side that has most of the sum of z². Rows that
-      were chosen, a `share` of all, rule out less; other rows may rule out tails of
-      fewer than `least_df` degrees of freedom.
+    * that of every Student's t which the set does not rule out; if `signs` tell that
+      one side is not like the other, of the side that has most of the sum of z². Rows
+      that were chosen, a `share` of all, rule out less; other rows may rule out tails
+      of fewer than `least_df` degrees of freedom.
 
     Downwards it is that of the moments, or of a set whose largest z² are reduced, which
     can only make the mean smaller: a few more enormous errors never make u look better.
@@ -317,6 +317,11 @@ def heavier_side(z2: Floats, signs: Floats, weights: Floats | None) -> Bools | N
     if np.abs(sums).max() <= SKEWED * np.sqrt(float(signed @ signed)):
         return None
     return np.asarray(signs > 0 if signed @ z2 > 0 else signs < 0)
+
+
+def sums_of(codes: Ints, values: Floats, n: int = 0) -> Floats:
+    """Return sums by code."""
+    return np.asarray(np.bincount(codes, values, n), dtype=np.float64)
 
 
 def some_of(array: Any, which: Bools | Ints | None) -> Any:

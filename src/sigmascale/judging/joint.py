@@ -1,8 +1,8 @@
 """What u and the features say together: trees that learn from other rows.
 
-Trees expect a z² for each row, from rows that are not its own; where this expectation is
-high or low, the rows that trees pick are one more variable. Where it is wrong, a few
-conditions on columns that matter say which rows these are.
+Trees expect a z² for each row, from rows that are not its own: this expectation is one
+more variable. Where u is wrong along it, a few conditions on columns that matter say
+which rows these are.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ def learn_jointly(
         return None
     # one enormous error teaches nothing about other rows
     target = np.minimum(z2, np.quantile(z2, 0.99) + 1)
-    half, judged, learned = (by_unit(rows.groups, n, rng) for _ in range(3))
-    half, judged = half < 0.5, judged < MOST_JUDGED / n
-    learned = judged & (learned < MOST_LEARNED / min(n, MOST_JUDGED))
+    draws = [by_unit(rows.groups, n, rng) for _ in range(3)]
+    half, judged = draws[0] < 0.5, draws[1] < MOST_JUDGED / n
+    learned = judged & (draws[2] < MOST_LEARNED / min(n, MOST_JUDGED))
     expected = np.zeros(n)
     for here in (half, ~half):
         fit, tell = learned & ~here, judged & here
@@ -73,7 +73,7 @@ def learn_jointly(
 
 
 def as_table(rows: Predictions) -> tuple[Floats, Bools]:
-    """Return the columns that vary as numbers, and which of them are codes of labels."""
+    """Return the columns that vary as numbers, and which are codes of labels."""
     columns, is_label = [], []
     for x, labels in zip(rows.columns, rows.categories, strict=True):
         if labels is not None:
@@ -116,35 +116,34 @@ def describe(
     used = np.flatnonzero(w > 0)
     table, ranks = _ordered_table(rows, expected, w)
     least = max(20, used.size // 50)
-    model = DecisionTreeRegressor(
-        max_depth=DEPTH, min_samples_leaf=least, random_state=0
-    )
-    leaf_of = model.fit(table[used], sign * expected[used], w[used]).apply(table[used])
-    values = model.tree_.value[:, 0, 0]
-    best = max(np.unique(leaf_of), key=lambda leaf: values[leaf])
-    path = _path(model.tree_, int(best))
-    if not path:
-        return None
-    conditions = [
-        _condition(rows, table, ranks, column, *ends) for column, ends in path
-    ]
 
     def off(chosen: list[Condition]) -> float:
         inside = np.logical_and.reduce([w > 0, *(each.holds for each in chosen)])
-        if np.count_nonzero(inside) < least:
+        if not chosen or np.count_nonzero(inside) < least:
             return -np.inf
         return sign * float(np.log(np.average(rows.z2[inside], weights=w[inside])))
 
+    found: list[list[Condition]] = []
+    for depth in range(1, DEPTH + 1):
+        model = DecisionTreeRegressor(
+            max_depth=depth, min_samples_leaf=least, random_state=0
+        )
+        model.fit(table[used], sign * expected[used], w[used])
+        leaves, values = model.tree_.children_left < 0, model.tree_.value[:, 0, 0]
+        path = _path(model.tree_, int(np.argmax(np.where(leaves, values, -np.inf))))
+        found.append([_condition(rows, table, ranks, i, *ends) for i, ends in path])
+    # the fewest conditions that leave rows about as wrong
+    enough = AS_GOOD * max(map(off, found))
+    conditions = next((each for each in found if off(each) >= enough), [])
     while len(conditions) > 1:
         rest = [[x for x in conditions if x is not each] for each in conditions]
         simpler = max(rest, key=off)
         if off(simpler) < AS_GOOD * off(conditions):
             break
         conditions = simpler
-    if any(not each.words for each in conditions):
+    if not conditions or any(not each.words for each in conditions):
         return None
-    inside = np.logical_and.reduce([w > 0, *(each.holds for each in conditions)])
-    return conditions, inside
+    return conditions, np.logical_and.reduce([w > 0, *(x.holds for x in conditions)])
 
 
 def _ordered_table(

@@ -2,8 +2,9 @@
 
 Every region of every question has limits of how far it is *off*: the logarithm of a
 factor (of u, or of the width of intervals), or the mean of z. All limits hold at once.
-Those of a region relative to all rows, and those of all rows, are of independent errors:
-their distances add up as squares (Zou and Donner 2008). With B the tolerance, a region is
+Those of a region relative to all rows, and those of all rows, are of independent
+errors: their distances add up as squares (Zou and Donner 2008). With B the tolerance, a
+region is
 
     kept     both limits lie within ±B
     broken   not kept, and both lie on one side beyond B / 2 (of intervals 3 B / 4)
@@ -32,7 +33,7 @@ from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
 from . import scan
-from .intervals import Mean, renumbered, size_interval, some_of
+from .intervals import Mean, renumbered, size_interval, some_of, sums_of
 from .joint import learn_jointly
 from .scan import BIAS, COVERAGE, SIZE, Family, Values
 from .student import Tails
@@ -66,8 +67,8 @@ class Local:
     contrast : array of shape (n_regions,)
         How far t, against the rest of the rows, reaches beyond what chance does; its
         sign is that of the difference, and it is 0 within chance.
-    tail : float
-        What is part of `high` only because rarer, larger errors may be to come.
+    half : array of shape (n_regions,), or None
+        Of coverage: by how much a share must exceed 95 % to be told from it.
     """
 
     family: Family
@@ -75,7 +76,7 @@ class Local:
     low: Floats
     high: Floats
     contrast: Floats
-    tail: float = 0.0
+    half: Floats | None = None
 
     @property
     def variable(self) -> Variable:
@@ -177,7 +178,7 @@ class Judge:
             return
         in_all = families[-1].variable.w > 0
         chance = scan.by_unit(self.groups, n, rng)
-        fits = chance < scan.SHUFFLED / max(1, np.count_nonzero(in_all))
+        fits = chance < scan.SHUFFLED / max(1, int(np.count_nonzero(in_all)))
         scan.calibrate(
             families,
             self.values,
@@ -190,6 +191,12 @@ class Judge:
             self.locals[f.question].append(make[f.kind](f))
 
     @cached_property
+    def tail(self) -> float:
+        """What is part of upper limits only for rarer, larger errors to come."""
+        high, likely = self.size.high, self.size.likely
+        return 0.0 if math.isinf(likely) else max(0.0, math.log(high / likely) / 2)
+
+    @cached_property
     def whole(self) -> dict[int, tuple[float, float, float]]:
         """How far all rows are off, and the distances of the limits."""
         groups, weights, found = self.groups, self.rows.weights, {}
@@ -198,8 +205,7 @@ class Judge:
         )
         size = self.size
         low = math.log(capped.value / max(min(capped.low, size.low), 1e-300)) / 2
-        high = math.log(capped.high / capped.value) / 2
-        self.tail = max(0.0, math.log(size.high / capped.high) / 2)
+        high = math.log(max(size.likely, capped.high) / capped.value) / 2
         found[SIZE] = (math.log(size.mean) / 2, low, high)
         z = Mean.of(self.values.bias, groups, weights)
         interval = z.interval(self.level("bias"), skewed=False)
@@ -228,7 +234,7 @@ class Judge:
         _, all_down, all_up = self.whole[SIZE]
         lower = np.minimum(centre - np.hypot(down, all_down), value)
         upper = np.maximum(centre + np.hypot(up, all_up) + self.tail, value)
-        return Local(f, value, lower, upper, _contrast(low, high), self.tail)
+        return Local(f, value, lower, upper, _contrast(low, high))
 
     def _biases(self, f: Family) -> Local:
         """Return means of z."""
@@ -253,10 +259,10 @@ class Judge:
             for x in (high - off, off - low)
         )
         by_bin = v.codes * (STRETCH.size + 1) + self._stretch_codes
-        counts = np.bincount(by_bin, v.w, v.n_bins * (STRETCH.size + 1))
+        counts = sums_of(by_bin, v.w, v.n_bins * (STRETCH.size + 1))
         counts = np.cumsum(counts.reshape(v.n_bins, -1), axis=1)[:, :-1]
         held = v.summed(counts) / v.summed(v.sizes)[:, None]
-        return Local(f, *_stretches(held, down, up), -_contrast(low, high))
+        return Local(f, *_stretches(held, down, up), -_contrast(low, high), up)
 
     @cached_property
     def _stretch_codes(self) -> Ints:
@@ -268,7 +274,9 @@ class Judge:
         held = np.bincount(self._stretch_codes, self.w, STRETCH.size + 1)
         held = np.cumsum(held)[:-1]
         share, half = held[None, :] / self.w.sum(), self.whole[COVERAGE][1]
-        value, low, high = (float(x[0]) for x in _stretches(share, *np.full((2, 1), half)))
+        value, low, high = (
+            float(x[0]) for x in _stretches(share, *np.full((2, 1), half))
+        )
         return value, low, high
 
     # -- what is found -----------------------------------------------------------------
@@ -360,8 +368,8 @@ class Judge:
         """Return the region at fault, and one that only looked so; None if none did.
 
         Of regions that are broken the one counts that differs most from the rest of the
-        rows, in the direction in which it is off; at each scale this one is looked at, and the
-        one that is off most surely.
+        rows, in the direction in which it is off; at each scale this one is looked at,
+        and the one that is off most surely.
         """
         doubt, found = None, []
         for local in self.locals.get(question, []):
@@ -397,9 +405,7 @@ def _half_log(x: float) -> float:
     return math.log(max(x, 1e-300)) / 2 if math.isfinite(x) else math.inf
 
 
-def _stretches(
-    held: Floats, down: Floats, up: Floats
-) -> tuple[Floats, Floats, Floats]:
+def _stretches(held: Floats, down: Floats, up: Floats) -> tuple[Floats, Floats, Floats]:
     """Return logarithms of the stretches at which 95 % are held, and less, and more.
 
     `held` has a region a row, and the shares within each stretch.

@@ -7,12 +7,12 @@ rest of the rows by a *moderated Welch t*:
     bias      x = z                    (m_in − m_out) / se
     coverage  x = [interval holds]     (m_in − m_out) / se, with the variance of a share
 
-In the first two, each side has its own variance, to which `PRIOR` rows of the overall one
-are added (Smyth 2004). How large the largest t is by chance is told by sets in which
-z-scores are shuffled over the rows, groups together: exact if z has one distribution
-everywhere, and right in the limit if only its shape differs, because t is studentised
-(Chung and Romano 2013). The largest t of a shuffled set, over all questions, regions and
-scales (Westfall and Young 1993), makes limits that hold at once.
+In the first two, each side has its own variance, to which `PRIOR` rows of the overall
+one are added (Smyth 2004). How large the largest t is by chance is told by sets in
+which z-scores are shuffled over the rows, groups together: exact if z has one
+distribution everywhere, and right in the limit if only its shape differs, because t is
+studentised (Chung and Romano 2013). The largest t of a shuffled set, over all questions, regions
+and scales (Westfall and Young 1993), makes limits that hold at once.
 
 References
 ----------
@@ -163,8 +163,8 @@ def calibrate(
 ) -> None:
     """Set the critical values of all families, from shuffled sets of some of the rows.
 
-    All statistics of a set come from the same shuffle: each is in units of its spread by
-    chance, so that the number of scales, or of variables, dilutes none of them.
+    All statistics of a set come from the same shuffle: each is in units of its spread
+    by chance, so that the number of scales, or of variables, dilutes none of them.
     """
     variables = {id(f.variable): f.variable.some(some) for f in families}
     gather = {

@@ -158,4 +158,5 @@ def _representative(x: Floats, weights: Floats | None) -> Floats:
     ends = np.cumsum(weights[order])
     # what is reached but for a rounding of weights is reached
     at = np.searchsorted(ends, ((np.arange(n) + 0.5) / n - 1e-6) * ends[-1])
-    return x[order[np.minimum(at, x.size - 1)]]
+    representative: Floats = x[order[np.minimum(at, x.size - 1)]]
+    return representative

@@ -12,22 +12,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.checks import check_count, check_fraction, is_real, rng_from
-from .._support.notices import quiet, row_number
+from .._support.notices import quiet, row_number, warn
 from .._support.render import Cells, Result, html_table
 from .._support.text import quoted, shorten
-from ..exceptions import InvalidInputError
+from ..diagnostics import warn_of_dominant, warn_of_oddities
+from ..exceptions import InvalidInputError, SharedRowsWarning
 from ..folds import canonical_order, in_order_of_appearance
 from ..predictions import Predictions, check_predictions
 from .judge import Judge
-from .verdicts import Answer, Answers, Region, Verdict, at_most, off_by, times, u_words
+from .verdicts import (
+    WITH_WHOLE,
+    Answer,
+    Answers,
+    Region,
+    Verdict,
+    at_most,
+    off_by,
+    times,
+)
 
 if TYPE_CHECKING:
     from ..scores import Scorecard
 
 MARKS = {"yes": "✓", "no": "✗", "cannot tell": "?"}
-OTHERS = ("bias", "average", "u", "joint", "coverage")  # questions that no feature is
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval(0.95)"
-ALIKE = 1.1  # factors that differ by less are of one fault
+FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
 PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
 SIMULATED_SETS = (2, 5)  # one after the other, each with the rows found before
 NORMAL_ROWS = 300  # that a yes takes at a tolerance of e, about
@@ -217,6 +226,11 @@ def validate(
     How far differences reach by chance is told by sets in which z-scores are shuffled
     over the rows, groups together. Weights stay where they are.
 
+    :func:`sigmascale.scores.tails` has Pernot's intervals of RCE and <Z²>: each alone,
+    made of the rows as they are, and compared with the one best value rather than with
+    a tolerance. With many rows they exclude 1 where u is 3 % off, which is a yes here;
+    with few rows and heavy tails they exclude 1 too often, where this cannot tell.
+
     References
     ----------
     P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993);
@@ -237,8 +251,9 @@ def validate(
     """
     p = check_predictions(p, complete=True)
     factor, level = check_tolerance(tolerance), check_fraction(confidence, "confidence")
-    judge = Judge(_in_order(p), factor, level, rng_from(rng))
-    answers = Answers(judge)
+    generator = rng_from(rng)
+    _warn(p)
+    answers = Answers(Judge(_in_order(p), factor, level, generator))
     verdicts = answers.all()
     return Validation(
         headline=headline_of(verdicts, answers),
@@ -265,10 +280,26 @@ def check_tolerance(tolerance: Any) -> float:
 def _in_order(p: Predictions) -> Predictions:
     """Return rows in an order of their own, and groups in the order of their rows."""
     first = () if p.is_vector else (p.errors,)
-    rows = p.take(canonical_order(p, *first))
+    order = canonical_order(p, *first)
+    places = order if p.places is None else p.places[order]
+    rows = p.take(order).changed(places=places)
     if rows.groups is None:
         return rows
     return rows.changed(groups=in_order_of_appearance(rows.groups))
+
+
+def _warn(p: Predictions) -> None:
+    """Warn of what is odd about rows, and of rows that were fitted."""
+    warn_of_oddities(p, learning=False, stacklevel=3)
+    warn_of_dominant(p, stacklevel=3)
+    share = 0.0 if p.distributions is None else p.distributions.fitted_share
+    if share > FITTED:
+        warn(
+            f"About {share:.0%} of these rows are among those that the recalibrator "
+            "was fitted on, where it looks better than it is: judge it by others.",
+            SharedRowsWarning,
+            stacklevel=3,
+        )
 
 
 # -- headlines -------------------------------------------------------------------------
@@ -276,94 +307,97 @@ def _in_order(p: Predictions) -> Predictions:
 
 def _worst_verdict(verdicts: dict[str, Verdict]) -> Verdict | None:
     """Return the verdict of the worst fault of size; one column before several."""
-
-    def size(v: Verdict) -> float:
-        assert v.worst is not None
-        return abs(math.log(max(v.worst.estimate, 1e-300)))
-
     wrong = {
         name: v
         for name, v in verdicts.items()
         if v.answer == "no" and v.worst is not None and name != "bias"
     }
-    intervals = wrong.pop("coverage", None)
+    intervals, joint = wrong.pop("coverage", None), wrong.pop("joint", None)
     if not wrong:
-        return intervals
-    joint = wrong.pop("joint", None)
-    if not wrong:
-        return joint
+        return joint or intervals
+
+    def size(v: Verdict) -> float:
+        assert v.worst is not None
+        return abs(math.log(max(v.worst.estimate, 1e-300)))
+
     best = max(wrong.values(), key=size)
-    if joint is not None and size(joint) > size(best) + math.log(ALIKE):
-        return joint
-    return best
+    if joint is None or joint.worst is None or best.worst is None:
+        return best
+    # several columns are at fault if their rows are surely worse than those of one
+    factor, there = best.worst.estimate, joint.worst
+    is_worse = there.low > max(factor, 1) or there.high < min(factor, 1)
+    return joint if is_worse and there.column is None else best
 
 
 def headline_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
     """Return the worst fault, where it is, and the average, in one line."""
-    judge, n = answers.judge, answers.rows.n_rows
-    count = f"{n:,} rows"
+    judge, count = answers.judge, f"{answers.rows.n_rows:,} rows"
+    average, bias = verdicts["average"], verdicts.get("bias")
     if not judge.enough:
-        return f"{verdicts['average'].sentence}."
-    worst, bias = _worst_verdict(verdicts), verdicts.get("bias")
-    average = verdicts["average"]
+        return f"{average.sentence}."
+    worst = _worst_verdict(verdicts)
     if bias is not None and bias.answer == "no" and _is_bias(worst, bias, answers):
         return f"{bias.sentence}."
     if worst is not None and worst.worst is not None:
-        region = worst.worst
-        if worst.name == "coverage":
-            return f"{worst.sentence}; u is {_on_average(average)}."
-        if region.column is None and region.where == "all rows":
-            return f"{average.sentence if average.answer == 'no' else worst.sentence}."
-        fault = f"u is up to {off_by(region.estimate)} ({region.where})"
-        if worst.name == "joint" and "no short" in worst.sentence:
-            fault = f"{worst.sentence}"
-        return f"{fault}; {_on_average(average)}."
-    if bias is not None and bias.answer == "no":
-        return f"{bias.sentence}; u is {_on_average(average)}."
-    limits = [v.limits for name, v in verdicts.items() if v.limits and name != "bias"]
-    most = max(map(at_most, limits), default=math.inf)
-    if all(v.answer == "yes" for v in verdicts.values()):
+        return f"{_fault(worst, worst.worst, average)}."
+    unsure = [name for name, v in verdicts.items() if v.answer == "cannot tell"]
+    sizes = [v.limits for name, v in verdicts.items() if v.limits and name != "bias"]
+    if not unsure:
+        most = max(map(at_most, sizes))
         return f"Right everywhere to within {times(most)} times ({count})."
-    limits = [
-        v.limits
-        for name, v in verdicts.items()
-        if v.limits and name not in ("bias", "coverage")
-    ]
-    most = max(map(at_most, limits), default=math.inf)
+    sizes = [v.limits for n, v in verdicts.items() if v.limits and n not in WITH_WHOLE]
+    most = max(map(at_most, [*sizes, average.limits or (0.0, math.inf)]))
+    if judge.tail > math.log(judge.tolerance) / 2:
+        return f"No fault found, but rare large errors cannot be excluded ({count})."
     if most > 100:
         return f"No fault found, but {count} are too few to exclude one."
+    up_to = f"{times(most)} times"
     if most > judge.tolerance:
-        return f"No fault found, but up to {times(most)} times cannot be excluded ({count})."
-    unsure = [name for name, v in verdicts.items() if v.answer == "cannot tell"]
-    what = {"bias": "a bias", "coverage": "wrong intervals"}
-    rest = ", ".join(
-        what.get(name, f"faults along {shorten(name, 20)}") for name in unsure[:2]
+        return f"No fault found, but up to {up_to} cannot be excluded ({count})."
+    what = {
+        "bias": "a local bias",
+        "coverage": "wrong intervals",
+        "joint": "combinations",
+    }
+    rest = " and ".join(what.get(n, f"faults of {shorten(n, 20)}") for n in unsure[:2])
+    return (
+        f"Right to within {times(most)} times, but {rest} cannot be excluded ({count})."
     )
-    return f"u is right to within {times(most)} times, but {rest} cannot be excluded ({count})."
+
+
+def _fault(worst: Verdict, region: Region, average: Verdict) -> str:
+    """Return the worst fault, and the average if that is something else."""
+    if worst.name == "coverage":
+        return f"{worst.sentence}; u is {_on_average(average)}"
+    if region.where == "all rows":
+        return average.sentence if average.answer == "no" else worst.sentence
+    fault = f"u is up to {off_by(region.estimate)} ({region.where})"
+    return f"{fault}; {_on_average(average)}"
 
 
 def _is_bias(worst: Verdict | None, bias: Verdict, answers: Answers) -> bool:
     """Return whether it is a bias that makes u look too small."""
-    if worst is None or worst.worst is None or worst.worst.estimate < 1:
-        return worst is None
+    if worst is None or worst.worst is None or bias.worst is None:
+        return True
+    if worst.worst.estimate < 1:
+        return False
     z, w = answers.rows.z, answers.judge.w
-    region = bias.worst
-    assert region is not None
     # without the bias of that region, is the fault gone?
-    inside = answers.inside(region)
-    z2 = np.where(inside, z - region.estimate, z) ** 2
+    z2 = np.where(answers.inside(bias.worst), z - bias.worst.estimate, z) ** 2
     there = answers.inside(worst.worst)
     left = math.log(max(np.average(z2[there], weights=w[there]), 1e-300))
-    return left < 0.5 * math.log(worst.worst.estimate**2)
+    return left < math.log(worst.worst.estimate)
 
 
 def _on_average(average: Verdict) -> str:
-    assert average.worst is not None
+    if average.answer == "yes" or average.worst is None:
+        return "right on average"
     if average.answer == "no":
         return f"{off_by(average.worst.estimate)} on average"
-    if average.answer == "yes":
-        return "right on average"
-    return f"on average off by at most {times(at_most(average.limits or (0, 1)))} times"
+    most = at_most(average.limits or (0.0, math.inf))
+    if most > 2:
+        return "the average cannot be told"
+    return f"on average off by at most {times(most)} times"
 
 
 def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step, ...]:
@@ -371,34 +405,30 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
     wrong = {name: v for name, v in verdicts.items() if v.answer == "no"}
     steps: list[Step] = []
     if "bias" in wrong:
-        region = wrong["bias"].worst
-        local = region is not None and region.column is not None
-        kind = "auto" if local else "constant"
+        kind = "auto" if "bias" in answers.guilty else "constant"
         python = f'Recalibrator(bias="{kind}").fit(p)'
         steps.append(Step("Correct the bias", python, {"bias": kind}))
+        if _is_bias(_worst_verdict(verdicts), wrong["bias"], answers):
+            return tuple(steps)
     outliers = answers.outliers if "average" in wrong else None
     if outliers is not None:
-        worst = np.argsort(-answers.judge.z2)[:2]
-        places = answers.rows.places
-        rows = [row_number(i if places is None else places[i]) for i in worst]
-        beyond = np.quantile(np.sqrt(answers.judge.z2), 1 - outliers)
+        size, places = np.sqrt(answers.judge.z2), answers.rows.places
+        assert places is not None
+        first, second = (row_number(places[i]) for i in np.argsort(-size)[:2])
+        beyond = times(float(np.quantile(size, 1 - outliers)))
         what = (
-            f"{100 * outliers:.2g} % of the errors are beyond {times(float(beyond))} u "
-            f"and decide: look at rows {rows[0]} and {rows[1]}, or use intervals"
+            f"{100 * outliers:.2g} % of the errors are beyond {beyond} u and decide: "
+            f"look at rows {first} and {second}, or use intervals"
         )
         steps.append(Step(what, INTERVALS, {}, ", "))
-    local = [
-        name
-        for name, v in wrong.items()
-        if name not in OTHERS and v.worst is not None and v.worst.column is not None
-    ]
-    by_u = "u" in wrong and wrong["u"].worst is not None and wrong["u"].worst.column
-    if local or "joint" in wrong or by_u:
-        names = ", ".join(local[:2]) or "all features"
-        if local or not by_u:
-            what = f"Fit a recalibrator that knows {names}"
-        else:
-            what = "Fit a recalibrator, which learns factors by u"
+    local = [n for n, v in wrong.items() if v.worst and v.worst.where != "all rows"]
+    guilty = [n for n in answers.guilty or local if n not in WITH_WHOLE]
+    columns = [shorten(name, 30) for name in guilty if name not in ("u", "joint")]
+    if guilty:
+        what = "Fit a recalibrator, which learns factors by u"
+        if columns or "u" not in guilty:
+            known = " and ".join(columns[:2]) or "all features"
+            what = f"Fit a recalibrator that knows {known}"
         steps.append(Step(what, "Recalibrator().fit(p)", {}))
     elif "average" in wrong and outliers is None:
         factor = wrong["average"].worst
@@ -406,22 +436,22 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
         what = f"One factor mends it: multiply u by {factor.estimate:.3g}"
         python = "Recalibrator(TemperatureScaling()).fit(p)"
         steps.append(Step(what, python, {"scaling": "temperature"}, ", or "))
-    elif "coverage" in wrong and not steps:
+    elif wrong and not steps:
         steps.append(Step("Use learned intervals", INTERVALS, {}))
     return tuple(steps[:2])
 
 
 def closing_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
     """Return how many rows there are, and how many would answer everything."""
-    open_ = [v for v in verdicts.values() if v.answer == "cannot tell"]
-    needed = [v.rows_needed for v in open_ if v.rows_needed is not None]
-    unit = answers.unit
-    count = answers.rows.n_rows
-    if answers.judge.groups is not None:
-        count = int(answers.judge.groups.max()) + 1
+    unsure = [v for v in verdicts.values() if v.answer == "cannot tell"]
+    needed = [v.rows_needed for v in unsure if v.rows_needed is not None]
+    count, groups = answers.rows.n_rows, answers.judge.groups
+    if groups is not None:
+        count = int(groups.max()) + 1
     if not needed:
         return ""
-    what = "everything" if len(needed) == len(open_) else "more questions"
+    what = "everything" if len(needed) == len(unsure) else "more questions"
+    unit = answers.unit
     return (
         f"You have {count:,} {unit}; about {max(needed):,} in all would answer {what}."
     )
@@ -442,15 +472,15 @@ def headline_after(before: Validation, after: Validation) -> str:
     from ..scores import coverage, crps, energy_score
 
     faults = [f"{times(_largest_fault(each)):s}" for each in (before, after)]
-    score, name = (
-        (energy_score, "energy score") if after.rows.is_vector else (crps, "CRPS")
-    )
+    score, name, what = crps, "CRPS", "intervals"
+    if after.rows.is_vector:
+        score, name, what = energy_score, "energy score", "balls"
     with quiet():
         scores = [f"{score(each.rows):.3g}" for each in (before, after)]
         held = 100 * coverage(after.rows)
     return (
-        f"Worst fault {faults[0]} → {faults[1]} times, {name} {scores[0]} → {scores[1]}, "
-        f"95 % intervals hold {held:.3g} %."
+        f"Worst fault {faults[0]} → {faults[1]} times, {name} {scores[0]} → {scores[1]}"
+        f", 95 % {what} hold {held:.3g} %."
     )
 
 

@@ -1,7 +1,7 @@
 """A variable cut once: fine bins, the regions they make, and regions in words.
 
-Equal values are never parted. Of a number, runs of neighbouring bins of many lengths are
-regions; of labels, each of them; labels with too few rows are one region together.
+Equal values are never parted. Of a number, runs of neighbouring bins of many lengths
+are regions; of labels, each of them; labels with too few rows are one region together.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .._support.checks import Bools, Floats, Ints
 from .._support.labels import label_text
 from .._support.text import shorten
 from ..predictions import Predictions
+from .intervals import sums_of
 
 FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 150  # of a number; the latter if many
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
@@ -131,7 +132,7 @@ class Variable:
     def sums(self, values: Floats | None = None) -> Floats:
         """Return weighted sums by bin."""
         wx = self.w if values is None else self.w * values
-        return np.asarray(np.bincount(self.codes, wx, self.n_bins), dtype=np.float64)
+        return sums_of(self.codes, wx, self.n_bins)
 
     @cached_property
     def sizes(self) -> Floats:
@@ -150,7 +151,8 @@ class Variable:
         least = max(10, min(LEAST, 0.08 * total), total / FINEST)
         few, least = few * (1 - 1e-6), least * (1 - 1e-6)  # but for rounded weights
         while length < self.n_bins and (self.labels is None or length == 1):
-            start = np.arange(0, self.n_bins - length + 1, max(1, length // 6))
+            start = np.arange(0, self.n_bins - length, max(1, length // 6))
+            start = np.append(start, self.n_bins - length)  # runs reach the end, too
             rows = ends[start + length] - ends[start]
             fits = np.minimum(rows, total - rows) >= least
             if length == 1:
@@ -188,7 +190,8 @@ class Variable:
     @cached_property
     def shares(self) -> Floats:
         """The share of the rows that each region has."""
-        return self.summed(self.sizes) / self.sizes.sum()
+        found: Floats = self.summed(self.sizes) / self.sizes.sum()
+        return found
 
     @cached_property
     def one_over_n(self) -> tuple[Floats, Floats]:
@@ -219,7 +222,7 @@ class Variable:
         found: list[int] = []
         runs, reached = np.flatnonzero(self.matters), 0
         while reached < self.n_bins:
-            # of those that go on where the last one ends, or overlap least: the shortest
+            # of those that go on where the last one ends, or nearly: the shortest
             here = runs[(start[runs] <= reached) & (stop[runs] > reached)]
             if not here.size:
                 break
@@ -253,6 +256,8 @@ class Variable:
         if self.labels is not None:
             return self.labels[start], self.labels[start]
         low, high = self._ends
+        if stop == start + 1 and low[start] == high[start]:
+            return float(low[start]), float(low[start])
         first = float(low[start]) if start > 0 else None
         return first, (float(high[stop - 1]) if stop < self.n_bins else None)
 
@@ -276,11 +281,10 @@ def range_words(name: str, low: float | None, high: float | None) -> str:
         if first == last:
             return f"all {name}"
         return f"{name} below {last}" if first is None else f"{name} above {first}"
-    return (
-        f"{name} near {first}"
-        if first == last
-        else f"{name} between {first} and {last}"
-    )
+    if low == high:
+        return f"{name} = {first}"
+    between = f"near {first}" if first == last else f"between {first} and {last}"
+    return f"{name} {between}"
 
 
 def label_words(name: str, *labels: str) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,15 +13,18 @@ from .._support.checks import Bools
 from .._support.render import Cells, Result
 from .._support.text import shorten
 from .joint import describe
-from .judge import BIAS, COVERAGE, COVERED, SIZE, Found, Judge, Local, State
-from .variables import RARE, TENTH, number
+from .judge import COVERED, Found, Judge, State
+from .scan import BIAS, COVERAGE, SIZE
+from .variables import FEW_ROWS, TENTH, number
 
 Answer = Literal["yes", "no", "cannot tell"]
 ROWS_OF_TREES = 150  # that a yes to "joint" takes, a unit of likelihood
 UNJUDGED = 0.01  # share of the rows whose labels may go unjudged
 HOPELESS = 1e4  # times as many rows: nobody knows how many
-OUTLIERS = 0.02  # share of the largest errors that may decide alone
+OUTLIERS, DECIDE = 0.02, 0.4  # share of the largest errors, and of z², if they decide
+ENOUGH = 0.02  # by which a share is to be told from 95 %, for a yes
 OFF = 1.1  # from which a factor elsewhere is worth words
+WITH_WHOLE = ("bias", "average", "coverage")  # questions that are about all rows, too
 QUESTIONS = {
     "bias": "Are predictions unbiased, on average and everywhere?",
     "average": "Is u right on average?",
@@ -171,28 +175,26 @@ class Outcome:
     ----------
     answer : {"yes", "no", "cannot tell"}
         The answer.
-    whole : Found or None
-        All rows, where the question is about them, too.
-    worst : Found or None
-        What the sentence is about.
-    doubt : Found or None
-        A region that looked wrong until it was looked at by itself.
+    worst, doubt : Found or None
+        What the sentence is about, and a region that looked wrong until it was looked
+        at by itself.
     low, high : float
         Limits of all regions that a yes is about.
-    tail : bool
-        Whether nothing but rarer, larger errors stand in the way of a yes.
     needed : int or None
         About how many rows would tell.
     """
 
     answer: Answer
-    whole: Found | None
     worst: Found | None
     doubt: Found | None
     low: float
     high: float
-    tail: bool
     needed: int | None
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The limits as factors."""
+        return _factor(self.low), _factor(self.high)
 
 
 class Answers:
@@ -200,36 +202,35 @@ class Answers:
 
     def __init__(self, judge: Judge) -> None:
         self.judge, self.rows = judge, judge.rows
+        self.unit = "rows" if judge.groups is None else "groups"
+        self.guilty: list[str] = []  # questions of which a region differs from the rest
 
     def all(self) -> dict[str, Verdict]:
         """Answer all questions, by name."""
-        j = self.judge
-        names = [
-            *([] if self.rows.is_vector else ["bias"]),
+        names = ([] if self.rows.is_vector else ["bias"]) + [
             "average",
             *self.rows.names,
         ]
-        names += ["joint"] if len(self.rows.names) > 1 else []
-        if not j.enough:
-            return {name: self._nothing(name) for name in (*names, "coverage")}
-        known = {"bias": self.bias, "average": self.average, "joint": self.joint}
-        found = [known.get(name, lambda n=name: self.along(n))() for name in names]
-        return {v.name: v for v in (*found, self.coverage())}
+        names += ["joint", "coverage"] if len(self.rows.names) > 1 else ["coverage"]
+        if not self.judge.enough:
+            return {name: self._nothing(name) for name in names}
+        known = {
+            "bias": self.bias,
+            "average": self.average,
+            "joint": self.joint,
+            "coverage": self.coverage,
+        }
+        return {n: known[n]() if n in known else self.along(n) for n in names}
 
     def _nothing(self, name: str) -> Verdict:
         """Return the verdict where there is nothing to go by."""
-        j, unit = self.judge, self.unit
-        why = f"{j.units:.0f} {unit} are too few to tell anything"
-        if j.rows.weights is not None:
-            why = f"weights leave {j.units:.0f} {unit} in effect: too few to tell"
-        if j.mean == 0:
-            why = "all errors are 0: there is nothing to tell by"
-        return Verdict(name, "cannot tell", why[0].upper() + why[1:])
-
-    @property
-    def unit(self) -> str:
-        """What is counted."""
-        return "rows" if self.judge.groups is None else "groups"
+        units = f"{self.judge.units:.0f} {self.unit}"
+        why = f"{units} are too few to tell anything"
+        if self.rows.weights is not None:
+            why = f"Weights leave {units} in effect: too few to tell anything"
+        if self.judge.mean == 0:
+            why = "All errors are 0: there is nothing to tell by"
+        return Verdict(name, "cannot tell", why)
 
     def whole(self, kind: int) -> Found:
         """Return how far all rows are off."""
@@ -240,47 +241,46 @@ class Answers:
             low, high = (
                 math.log(max(x, 1e-300)) / 2 for x in (j.size.low, j.size.high)
             )
-        if kind == COVERAGE:
+        elif kind == COVERAGE:
             off, low, high = j.all_stretch
         return Found(None, -1, off, low, high, j.state(kind, low, high))
 
-    def outcome(self, name: str, kind: int, *, with_whole: bool) -> Outcome:
-        """Return the answer to a question about regions, and about all rows if asked."""
-        j = self.judge
-        whole = self.whole(kind)
+    def outcome(self, name: str, kind: int) -> Outcome:
+        """Return the answer to a question, and what it is about."""
+        j, whole, bound = self.judge, self.whole(kind), self.judge.bound(kind)
+        with_whole = name in WITH_WHOLE
         worst, doubt = j.worst(name)
-        broken = [] if worst is None else [worst]
-        if whole.state == "broken" and (with_whole or worst is not None):
-            # a fault that is the same everywhere is one of all rows
-            broken = [x for x in broken if x.contrast > 0] + [whole]
-        low, high = (whole.low, whole.high) if with_whole else (math.inf, -math.inf)
-        kept, tail = not with_whole or whole.state == "kept", 0.0
-        needed = 0.0 if kept else self._times(kind, whole.off, whole.low, whole.high)
-        nearest, bound = whole if with_whole else None, j.bound(kind)
+        # a fault that is the same everywhere is one of all rows
+        alike = with_whole if worst is None else worst.contrast <= 0
+        if whole.state == "broken" and alike:
+            worst = whole
+        low, high, needed, widest = math.inf, -math.inf, 0.0, None
+        if with_whole:
+            low, high, widest = whole.low, whole.high, whole
+            needed = self._times(kind, whole.off, low, high)
         for local in j.locals.get(name, []):
-            m = local.variable.matters
-            if not m.any():
-                kept, needed = False, math.inf
+            m = np.flatnonzero(local.variable.matters)
+            if not m.size:
+                needed = math.inf
                 continue
             lows, highs = local.low[m], local.high[m]
-            here = np.maximum(np.abs(lows), np.abs(highs))
-            at = int(np.argmax(here))
-            if lows.min() < low or highs.max() > high:
-                if nearest is None or here[at] > max(-nearest.low, nearest.high):
-                    nearest = j.look(local, int(np.flatnonzero(m)[at]))
+            far = np.maximum(-lows, highs)
+            if widest is None or far.max() > max(-widest.low, widest.high):
+                widest = j.look(local, int(m[np.argmax(far)]))
             low, high = min(low, float(lows.min())), max(high, float(highs.max()))
-            if here[at] > bound:
-                kept, tail = False, max(tail, local.tail)
-                offs = local.off[m]
-                needed = max(needed, self._times(kind, offs, lows, highs))
-        is_tail = not kept and low >= -bound and high - tail <= bound and tail > 0
-        if broken:
-            return Outcome("no", whole, broken[0], doubt, low, high, False, None)
-        if not j.locals.get(name):
-            kept = False
-        answer: Answer = "yes" if kept else "cannot tell"
-        rows = None if kept or is_tail or doubt is not None else self._needed(needed)
-        return Outcome(answer, whole, nearest, doubt, low, high, is_tail, rows)
+            more = self._times(kind, local.off[m], lows, highs)
+            if local.half is not None and more:  # of a share, rows are soon enough
+                more = max(1.0, (float(local.half[m].max()) / ENOUGH) ** 2)
+            needed = max(needed, more)
+        if worst is not None:
+            if worst.contrast > 0:
+                self.guilty.append(name)
+            return Outcome("no", worst, doubt, low, high, None)
+        if max(-low, high) <= bound and not needed:
+            return Outcome("yes", widest, None, low, high, None)
+        told = doubt is None and not (kind == SIZE and j.tail > bound / 2)
+        rows = self._needed(needed) if told else None
+        return Outcome("cannot tell", widest, doubt, low, high, rows)
 
     def _times(self, kind: int, off: Any, low: Any, high: Any) -> float:
         """Return how many times as many rows would tell of all regions."""
@@ -289,198 +289,145 @@ class Answers:
         far, size = np.maximum(-low, high), np.abs(off)
         # what is known to be off: until it is kept, or broken
         room = np.where(size < 0.75 * bound, bound - size, size - bound / 2)
-        known = (low > 0) | (high < 0)
-        with np.errstate(over="ignore"):
-            times = np.where(
-                known, (high - low) / 2 / np.maximum(room, 1e-9), far / bound
-            )
-        return float(np.where(far <= bound, 0.0, np.minimum(times, 1e6) ** 2).max())
+        with np.errstate(over="ignore", invalid="ignore"):
+            known = (high - low) / 2 / np.maximum(room, 1e-9)
+            times = np.where((low > 0) | (high < 0), known, far / bound)
+        return float(np.where(far <= bound, 0.0, np.clip(times, 1, 1e6) ** 2).max())
 
     def _needed(self, times_as_many: float) -> int | None:
-        if not times_as_many < HOPELESS:
+        if not 0 < times_as_many < HOPELESS:
             return None
-        needed = max(1.0, times_as_many) * self.judge.units * (1 + 1e-9)
+        needed = times_as_many * self.judge.units * (1 + 1e-9)
         unit = 10 ** max(0, math.floor(math.log10(needed)) - 1)
-        return unit * math.ceil(needed / unit)
-
-    def inside(self, region: Region) -> Bools:
-        """Return which rows a region has."""
-        if region.column is None or region.column not in self.judge.variables:
-            return np.ones(self.rows.n_rows, dtype=np.bool_)
-        v = self.judge.variables[region.column]
-        for i in range(v.n_regions):
-            if v.limits(i) == (region.low_value, region.high_value):
-                return v.inside(i)
-        return np.ones(self.rows.n_rows, dtype=np.bool_)
+        return int(unit * math.ceil(needed / unit))
 
     # -- regions -----------------------------------------------------------------------
 
-    def region(self, kind: int, found: Found, where: str = "") -> Region:
+    def region(self, kind: int, found: Found) -> Region:
         """Return a region with numbers in the unit that people read."""
         convert = float if kind == BIAS else _factor
+        about: Any = ("all rows", None, None, None, self.rows.n_rows)
+        if found.local is not None:
+            v, n = found.local.variable, int(found.local.variable.n_rows[found.region])
+            about = ("rows that trees pick", None, None, None, n)
+            if v.name in self.judge.variables:
+                about = (v.words(found.region), v.name, *v.limits(found.region), n)
         numbers = (convert(found.off), convert(found.low), convert(found.high))
-        if found.local is None:
-            n = self.rows.n_rows
-            return Region(
-                where or "all rows", None, None, None, n, *numbers, found.state
-            )
-        v = found.local.variable
-        n = int(v.n_rows[found.region])
-        if v.name == "joint":
-            return Region(
-                where or "rows that trees pick",
-                None,
-                None,
-                None,
-                n,
-                *numbers,
-                found.state,
-            )
-        ends = v.limits(found.region)
-        return Region(v.words(found.region), v.name, *ends, n, *numbers, found.state)
+        return Region(*about, *numbers, found.state)
 
-    def regions(self, name: str, kind: int, *, with_whole: bool) -> tuple[Region, ...]:
-        """Return what a picture shows: all rows, and tenths or labels in order."""
-        found = [self.whole(kind)] if with_whole else []
-        for local in self.judge.locals.get(name, []):
-            found += [self.judge.look(local, int(i)) for i in local.variable.shown]
-        return tuple(self.region(kind, each) for each in found)
+    def inside(self, region: Region) -> Bools:
+        """Return which rows a region of one column has; all of any other."""
+        v = self.judge.variables.get(region.column or "")
+        for i in range(0 if v is None else v.n_regions):
+            if v is not None and v.limits(i) == (region.low_value, region.high_value):
+                return v.inside(i)
+        return np.ones(self.rows.n_rows, dtype=np.bool_)
 
     def verdict(
         self, name: str, kind: int, found: Outcome, sentence: str, **more: Any
     ) -> Verdict:
-        """Return a verdict; its limits are in the unit that people read."""
-        with_whole = name in ("bias", "average", "coverage")
-        convert = float if kind == BIAS else _factor
-        limits = None
-        if found.low <= found.high:
-            limits = convert(found.low), convert(found.high)
-        if found.worst is not None and "worst" not in more:
-            more["worst"] = self.region(kind, found.worst)
-        regions = self.regions(name, kind, with_whole=with_whole)
-        needed = more.pop("needed", found.needed)
-        answer = more.pop("answer", found.answer)
-        return Verdict(
-            name,
-            answer,
-            shorten(sentence, 140),
-            regions=regions,
-            limits=limits,
-            rows_needed=needed if answer == "cannot tell" else None,
-            **more,
-        )
+        """Return a verdict, with the regions that a picture shows."""
+        j, shown = self.judge, [self.whole(kind)] if name in WITH_WHOLE else []
+        for local in j.locals.get(name, []):
+            shown += [j.look(local, int(i)) for i in local.variable.shown]
+        fields: dict[str, Any] = {
+            "answer": found.answer,
+            "worst": None if found.worst is None else self.region(kind, found.worst),
+            "regions": tuple(self.region(kind, each) for each in shown),
+            "rows_needed": found.needed,
+            "limits": found.limits if kind != BIAS else (found.low, found.high),
+        }
+        if found.low > found.high:
+            fields["limits"] = None
+        fields |= more
+        if fields["answer"] != "cannot tell":
+            fields["rows_needed"] = None
+        return Verdict(name=name, sentence=shorten(sentence, 140), **fields)
 
     # -- questions ---------------------------------------------------------------------
 
     def average(self) -> Verdict:
         """Answer whether u is right on average."""
-        j, whole = self.judge, self.whole(SIZE)
-        limits = _factor(whole.low), _factor(whole.high)
-        likely = math.log(max(j.size.likely, 1e-300)) / 2
-        is_tail = whole.state == "open" and j.state(SIZE, whole.low, likely) == "kept"
-        answer: Answer = {"kept": "yes", "broken": "no", "open": "cannot tell"}[
-            whole.state
-        ]  # type: ignore[assignment]
-        times_ = self._times(SIZE, whole.off, whole.low, whole.high)
-        needed = None if is_tail or whole.state != "open" else self._needed(times_)
-        found = Outcome(
-            answer, whole, whole, None, whole.low, whole.high, is_tail, needed
-        )
-        factor = _factor(whole.off)
-        if answer == "no":
-            words = f"u is {off_by(factor)} on average"
-            if factor < 1:
+        found = self.outcome("average", SIZE)
+        words = self._size_words(found, "on average")
+        if found.answer == "no" and found.worst is not None:
+            words = f"u is {off_by(_factor(found.worst.off))} on average"
+            if found.worst.off < 0:
                 words += ", if no rarer, larger errors are to come"
             elif self.outliers is not None:
-                words += f", because of the largest {100 * self.outliers:.0f} % of the errors"
-        elif answer == "yes":
-            words = f"Right on average, to within {times(at_most(limits))} times"
-        elif is_tail:
-            words = (
-                "Right on average as far as seen; rare large errors cannot be ruled out"
-            )
-        elif not whole.low <= 0 <= whole.high:
-            words = f"u is {self._between(whole)} on average; more rows would tell whether that matters"
-        else:
-            words = f"On average, u may be up to {times(at_most(limits))} times off"
+                share = f"{100 * self.outliers:.2g} %"
+                words += f", because of the largest {share} of the errors"
         return self.verdict("average", SIZE, found, words)
 
-    @property
-    def outliers(self) -> float | None:
-        """The share of the largest errors that alone make u too small, if so."""
-        z2, w = self.judge.z2, self.judge.w
-        limit = np.quantile(z2, 1 - OUTLIERS)
-        rest = z2 <= limit
-        if rest.all() or w[~rest] @ z2[~rest] < 0.4 * (w @ z2):
-            return None
-        without = math.log(max(np.average(z2[rest], weights=w[rest]), 1e-300)) / 2
-        bound = self.judge.bound(SIZE)
-        if not -2 * bound < without < bound / 2:
-            return None
-        share = float(
-            w[z2 > 12 * np.average(z2[rest], weights=w[rest])].sum() / w.sum()
-        )
-        return share if 0 < share <= OUTLIERS else None
+    def _size_words(self, found: Outcome, where: str, note: str = "") -> str:
+        """Return a yes, or what cannot be told, of factors of u."""
+        j, worst, most = self.judge, found.worst, at_most(found.limits)
+        if found.answer == "yes":
+            return f"Right {where}, to within {times(most)} times{note}"
+        if found.doubt is not None and found.doubt.local is not None:
+            rows = self.region(SIZE, found.doubt).where
+            return f"Errors of {rows} have another shape; their size may be right"
+        if worst is not None and (between := self._between(worst)):
+            if worst.local is not None:
+                where = f"for {self.region(SIZE, worst).where}"
+            return f"u is {between} {where}; more rows would tell whether that matters"
+        seen = at_most((_factor(found.low), _factor(found.high - j.tail)))
+        if j.tail > j.bound(SIZE) / 2 and seen < 100:
+            up_to = f"up to {times(seen)} times, and " if seen > j.tolerance else ""
+            return (
+                f"No fault found {where}; {up_to}rare large errors cannot be excluded"
+            )
+        if most > 100:
+            return f"Too few rows to tell whether u is right {where}"
+        return f"No fault found {where}; up to {times(most)} times cannot be excluded"
 
     def _between(self, found: Found) -> str:
         """Return between which factors u is off, where limits exclude 1."""
         low, high = sorted((abs(found.low), abs(found.high)))
+        if found.low <= 0 <= found.high or times(math.exp(low)) == "1" or high > 1.6:
+            return ""
         side = "small" if found.off > 0 else "large"
         return f"{times(math.exp(low))} to {times(math.exp(high))} times too {side}"
 
+    @cached_property
+    def outliers(self) -> float | None:
+        """The share of the largest errors that alone make u too small, if so."""
+        z2, w = self.judge.z2, self.judge.w
+        rest = z2 <= np.quantile(z2, 1 - OUTLIERS)
+        if rest.all() or w[~rest] @ z2[~rest] < DECIDE * (w @ z2):
+            return None
+        mean = float(np.average(z2[rest], weights=w[rest]))
+        share = float(w[z2 > 12 * mean].sum() / w.sum())
+        return share if mean < self.judge.tolerance and 0 < share <= OUTLIERS else None
+
     def along(self, name: str) -> Verdict:
         """Answer whether u is right for all values of a variable."""
-        j, v = self.judge, self.judge.variables[name]
-        short = shorten(name, 30)
-        if not j.locals.get(name):
-            return self._not_divided(name)
-        found = self.outcome(name, SIZE, with_whole=False)
-        unjudged, note = self._unjudged(name)
-        answer = found.answer
-        if answer == "yes" and unjudged:
-            answer = "cannot tell"
-        limits = _factor(found.low), _factor(found.high)
-        everywhere = "at every level of u" if name == "u" else f"all along {short}"
+        j, v, short = self.judge, self.judge.variables[name], shorten(name, 30)
+        where = "at every level of u" if name == "u" else f"all along {short}"
         if v.labels is not None:
-            everywhere = f"for every {short}"
-        worst = found.worst
-        if answer == "no":
-            assert worst is not None
-            words = f"u is {off_by(_factor(worst.off))} "
-            if worst.local is None:
-                words += everywhere
-            else:
-                words += f"for {v.words(worst.region)}{self._elsewhere(worst)}"
+            where = f"for every {short}"
+        if v.n_bins == 1 and not v.n_rare:
+            found = self.outcome("average", SIZE)
+            words = f"{short} has one value: what holds on average holds for it"
             return self.verdict(name, SIZE, found, words)
-        if answer == "yes":
-            words = (
-                f"Right {everywhere}, to within {times(at_most(limits))} times{note}"
-            )
-        elif unjudged:
-            words = unjudged
-        elif found.doubt is not None:
-            words = f"Errors for {v.words(found.doubt.region)} have another shape; their size may be right"
-        else:
-            words = self._open_words(found, everywhere)
-        needed = None if unjudged else found.needed
-        return self.verdict(name, SIZE, found, words, answer=answer, needed=needed)
-
-    def _open_words(self, found: Outcome, everywhere: str) -> str:
-        """Return what cannot be told of factors of u."""
-        most = at_most((_factor(found.low), _factor(found.high)))
-        worst = found.worst
-        if (
-            worst is not None
-            and worst.local is not None
-            and not worst.low <= 0 <= worst.high
-        ):
-            where = worst.local.variable.words(worst.region)
-            return f"u is {self._between(worst)} for {where}; more rows would tell whether that matters"
-        if found.tail:
-            return f"Right {everywhere} as far as seen; rare large errors cannot be ruled out"
-        if most > 100:
-            return f"Too few rows to tell whether u is right {everywhere}"
-        return f"No fault found {everywhere}, but up to {times(most)} times cannot be excluded"
+        if not j.locals.get(name):
+            words = f"Too few rows to tell whether u is right {where}"
+            if v.n_rare:
+                words = f"{short} has {v.n_rare:,} labels of fewer than {FEW_ROWS} rows"
+                words += ": too fine to judge one by one"
+            return Verdict(name, "cannot tell", words)
+        found = self.outcome(name, SIZE)
+        if found.answer == "no" and found.worst is not None:
+            words = f"u is {off_by(_factor(found.worst.off))} {where}"
+            if found.worst.local is not None:
+                there = v.words(found.worst.region)
+                words = f"u is {off_by(_factor(found.worst.off))} for {there}"
+                words += self._elsewhere(found.worst)
+            return self.verdict(name, SIZE, found, words)
+        unjudged, note = self._unjudged(name)
+        if unjudged and found.answer == "yes":
+            return self.verdict(name, SIZE, found, unjudged, answer="cannot tell")
+        return self.verdict(name, SIZE, found, self._size_words(found, where, note))
 
     def _elsewhere(self, worst: Found) -> str:
         """Return how far off the other rows are, if that is worth words."""
@@ -491,74 +438,43 @@ class Answers:
         if max(factor, 1 / factor) < OFF:
             return ""
         same = (factor > 1) == (worst.off > 0)
-        words = times(max(factor, 1 / factor)) if same else off_by(factor)
-        return f" ({words} elsewhere)"
-
-    def _not_divided(self, name: str) -> Verdict:
-        """Return the verdict on a variable whose rows cannot be told apart."""
-        v, short = self.judge.variables[name], shorten(name, 30)
-        if v.n_rare:
-            words = f"{short} has {v.n_rare} labels of few rows each: too fine to judge one by one"
-            return Verdict(name, "cannot tell", words)
-        if v.n_bins > 1:
-            return Verdict(
-                name,
-                "cannot tell",
-                f"Too few rows to tell whether u is right along {short}",
-            )
-        whole = self.whole(SIZE)
-        answer: Answer = {"kept": "yes", "broken": "no", "open": "cannot tell"}[
-            whole.state
-        ]  # type: ignore[assignment]
-        limits = _factor(whole.low), _factor(whole.high)
-        words = f"{short} has one value: what holds on average holds for it"
-        return Verdict(name, answer, words, self.region(SIZE, whole), (), limits)
+        return (
+            f" ({times(max(factor, 1 / factor)) if same else off_by(factor)} elsewhere)"
+        )
 
     def _unjudged(self, name: str) -> tuple[str, str]:
         """Return why a yes is not possible, and what it says of a few rare labels."""
-        v = self.judge.variables[name]
-        share, short = v.rare_share, shorten(name, 30)
-        percent = f"{100 * share:.2g} %"
-        if share >= TENTH and v.n_rare > 1:
-            return (
-                f"{percent} of the rows have a {short} too rare to judge one by one",
-                "",
-            )
-        judged = RARE in (v.labels or ()) and v.n_bins - 1 in v.regions[0]
-        if not share or judged:
-            return "", ""
-        if share >= UNJUDGED:
-            return (
-                f"{percent} of the rows have a {short} that is too rare to be judged",
-                "",
-            )
-        return "", f"; rare labels ({percent} of the rows) were not judged"
+        v, short = self.judge.variables[name], shorten(name, 30)
+        share, percent = v.rare_share, f"{100 * v.rare_share:.2g} %"
+        judged = share > 0 and v.n_bins - 1 in v.regions[0]
+        if share >= (TENTH if judged else UNJUDGED) and v.n_rare > 1 - judged:
+            return f"{percent} of the rows have a {short} too rare to judge alone", ""
+        if share and not judged:
+            return "", f"; rare labels ({percent} of the rows) were not judged"
+        return "", ""
 
     def joint(self) -> Verdict:
         """Answer whether u is right for all combinations of u and the features."""
         j = self.judge
         if not j.locals.get("joint"):
             return Verdict("joint", "cannot tell", "Too few rows to check combinations")
-        found = self.outcome("joint", SIZE, with_whole=False)
-        most = at_most((_factor(found.low), _factor(found.high)))
+        found = self.outcome("joint", SIZE)
         if found.answer == "no":
             return self._guilty(found)
         gain = math.log((j.tolerance**2 + j.tolerance**-2) / 2)
-        enough = ROWS_OF_TREES / gain / j.units
-        if enough > 1:
-            words = "Too few rows to check combinations"
-            needed = max(found.needed or 0, self._needed(enough) or 0) or None
-            return self.verdict(
-                "joint", SIZE, found, words, answer="cannot tell", needed=needed
-            )
+        few = ROWS_OF_TREES / gain / j.units
+        if few > 1:
+            words, needed = "Too few rows to check combinations", self._needed(few)
+            more = {
+                "answer": "cannot tell",
+                "rows_needed": max(found.needed or 0, needed or 0),
+            }
+            return self.verdict("joint", SIZE, found, words, **more)
+        words = self._size_words(replace(found, worst=None), "for any combination")
         if found.answer == "yes":
-            words = f"No combination of features was found where u is off by more than {times(most)} times"
-        elif found.doubt is not None:
-            words = "Errors of rows that trees pick have another shape; their size may be right"
-        elif found.tail:
-            words = "No combination was found where u is wrong; rare large errors cannot be ruled out"
-        else:
-            words = f"No wrong combination of features was found, but up to {times(most)} times cannot be excluded"
+            most = times(at_most(found.limits))
+            words = "No combination of features was found where u is off by more than "
+            words += f"{most} times"
         return self.verdict("joint", SIZE, found, words)
 
     def _guilty(self, found: Outcome) -> Verdict:
@@ -566,40 +482,32 @@ class Answers:
         j, worst = self.judge, found.worst
         assert worst is not None
         assert j.expected is not None
-        if worst.local is None or worst.contrast <= 0:
-            words = f"u is {off_by(_factor(worst.off))} everywhere: no combination of features is at fault"
+        off = off_by(_factor(worst.off))
+        if worst.contrast <= 0:
+            words = f"u is {off} everywhere; no combination of features stands out"
             return self.verdict("joint", SIZE, found, words)
         sign = math.copysign(1.0, worst.off)
         named = describe(self.rows, *j.expected, sign)
         if named is not None:
             conditions, inside = named
             own = self._own(inside)
-            if sign * own.off >= max(abs(worst.off) / 2, 0) and own.state == "broken":
-                where = " and ".join(each.words for each in conditions)
-                n = int(np.count_nonzero(inside))
-                factor = _factor(own.off)
-                column = (
-                    self.rows.names[conditions[0].column]
-                    if len(conditions) == 1
-                    else None
-                )
+            where = " and ".join(each.words for each in conditions)
+            factor, n = _factor(own.off), int(np.count_nonzero(inside))
+            words = f"Most wrong where {where} ({n:,} rows): {off_by(factor)}"
+            shown = sign * own.off >= abs(worst.off) / 2 and own.state == "broken"
+            if shown and len(words) <= 140:
+                single = len(conditions) == 1
+                column = self.rows.names[conditions[0].column] if single else None
+                limits = _factor(own.low), _factor(own.high)
                 region = Region(
-                    where,
-                    column,
-                    None,
-                    None,
-                    n,
-                    factor,
-                    _factor(own.low),
-                    _factor(own.high),
-                    own.state,
+                    where, column, None, None, n, factor, *limits, own.state
                 )
-                words = f"Most wrong where {where} ({n:,} rows): {off_by(factor)}"
-                if len(words) <= 140:
-                    return self.verdict("joint", SIZE, found, words, worst=region)
-        region = self.region(SIZE, worst)
-        words = f"u is {off_by(region.estimate)} for {region.n_rows:,} rows that trees pick; no short description was found"
-        return self.verdict("joint", SIZE, found, words, worst=region)
+                return self.verdict("joint", SIZE, found, words, worst=region)
+        n = self.region(SIZE, worst).n_rows
+        words = (
+            f"u is {off} for {n:,} rows that trees pick; no short description was found"
+        )
+        return self.verdict("joint", SIZE, found, words)
 
     def _own(self, inside: Bools) -> Found:
         """Return how far some rows are off, by nothing but these."""
@@ -610,67 +518,56 @@ class Answers:
 
     def bias(self) -> Verdict:
         """Answer whether predictions are unbiased, on average and everywhere."""
-        found = self.outcome("bias", BIAS, with_whole=True)
-        whole, worst = found.whole, found.worst
-        assert whole is not None
+        found, whole = self.outcome("bias", BIAS), self.whole(BIAS)
+        worst, most = found.worst, max(abs(found.low), abs(found.high))
+        assert worst is not None
+        side = "low" if worst.off > 0 else "high"
+        where = "on average"
+        if worst.local is not None:
+            where = f"for {self.region(BIAS, worst).where}"
         if found.answer == "no":
-            assert worst is not None
-            side = "low" if worst.off > 0 else "high"
-            words = f"Predictions are too {side} by {u_words(worst.off)}"
-            if worst.local is None:
-                words += " on average"
-            else:
-                words += f" for {worst.local.variable.words(worst.region)}"
-                if abs(whole.off) >= 0.05:
-                    words += f" ({u_words(whole.off)} on average)"
-            return self.verdict("bias", BIAS, found, words)
-        most = max(abs(found.low), abs(found.high))
-        if found.answer == "yes":
+            words = f"Predictions are too {side} by {u_words(worst.off)} {where}"
+            if worst.local is not None and abs(whole.off) >= 0.05:
+                words += f" ({u_words(whole.off)} on average)"
+        elif found.answer == "yes":
             words = f"No bias of more than {u_words(most)}, on average or anywhere"
         elif not math.isfinite(most):
             words = "No bias found on average; too few rows to tell of every tenth"
-        elif worst is not None and not worst.low <= 0 <= worst.high:
-            side = "low" if worst.off > 0 else "high"
-            where = (
-                "on average"
-                if worst.local is None
-                else f"for {worst.local.variable.words(worst.region)}"
-            )
+        elif not worst.low <= 0 <= worst.high:
             low, high = sorted((abs(worst.low), abs(worst.high)))
-            words = f"Predictions are too {side} by {low:.2g} to {u_words(high)} {where}; more rows would tell whether that matters"
+            words = (
+                f"Predictions are too {side} by {low:.2g} to {u_words(high)} {where}"
+            )
+            words += "; more rows would tell whether that matters"
         else:
             words = f"No bias found; locally up to {u_words(most)} cannot be excluded"
         return self.verdict("bias", BIAS, found, words)
 
     def coverage(self) -> Verdict:
         """Answer whether the 95 % intervals that were claimed hold 95 %, everywhere."""
-        j = self.judge
-        found = self.outcome("coverage", COVERAGE, with_whole=True)
-        worst = found.worst
-        what = (
-            f"{100 * COVERED:.0f} % {'balls' if self.rows.is_vector else 'intervals'}"
-        )
-        inside = np.ones(self.rows.n_rows, dtype=np.bool_)
-        where = ""
+        j, found = self.judge, self.outcome("coverage", COVERAGE)
+        worst, most = found.worst, at_most(found.limits)
+        inside, where = slice(None), ""
         if found.answer == "no" and worst is not None and worst.local is not None:
-            inside = worst.local.variable.inside(worst.region)
-            where = f" for {worst.local.variable.words(worst.region)}"
-        held = np.average(j.stretch[inside] <= 1, weights=j.w[inside])
-        words = f"{what} hold {100 * float(f'{held:.3g}'):.3g} %{where}"
-        most = at_most((_factor(found.low), _factor(found.high)))
-        if found.answer == "no":
-            assert worst is not None
-            factor = _factor(worst.off)
-            side = "narrow" if factor > 1 else "wide"
-            words += f": {times(max(factor, 1 / max(factor, 1e-300)))} times too {side}"
+            inside = worst.local.variable.inside(worst.region)  # type: ignore[assignment]
+            where = f" for {self.region(COVERAGE, worst).where}"
+        held = 100 * np.average(j.stretch[inside] <= 1, weights=j.w[inside])
+        what = "balls" if self.rows.is_vector else "intervals"
+        words = f"{100 * COVERED:.0f} % {what} hold {held:.3g} %{where}"
+        if found.answer == "no" and worst is not None:
+            side = "narrow" if worst.off > 0 else "wide"
+            words += f": {times(math.exp(abs(worst.off)))} times too {side}"
         elif found.answer == "yes":
             words += f", and are right everywhere to within {times(most)} times"
         elif most > 10:
             words += "; too few rows to tell of every tenth"
         else:
-            words += f"; locally, up to {times(most)} times too narrow or wide cannot be excluded"
+            words += (
+                f"; locally up to {times(most)} times too narrow or wide is possible"
+            )
         return self.verdict("coverage", COVERAGE, found, words)
 
 
 def _factor(log: float) -> float:
-    return math.exp(min(float(log), 600.0)) if log > -math.inf else 0.0
+    """Return a factor; one that nothing is known of is infinite."""
+    return math.exp(log) if log < 600 else math.inf
