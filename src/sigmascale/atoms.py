@@ -8,7 +8,6 @@ an atom, `atoms.info` and the results of a calculator have members first, as MAC
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -32,22 +31,16 @@ def read_atoms(
     energies: bool,
 ) -> dict[str, Any]:
     """Return the arguments of :class:`~sigmascale.Predictions`, for all atoms."""
-    if (members is None) is (uncertainty is None):
-        msg = (
-            "Pass `members`, whose spread is the uncertainty, or `uncertainty`; found "
-            f"{'neither' if members is None else 'both'}."
-        )
-        raise InvalidInputError(msg)
-    if members is None and prediction is None:
-        msg = "`prediction` must be given with `uncertainty`: the name of an array."
-        raise InvalidInputError(msg)
     if isinstance(structures, (str, os.PathLike)):
-        structures = _read_file(structures)
+        from ase.io import iread
+
+        structures = iread(structures, index=":")
     elif hasattr(structures, "arrays"):
         structures = [structures]
-    listed_members = [members] if isinstance(members, str) else members
-    names = {"y_true": reference, "y_pred": prediction, "y_std": uncertainty}
-    found: dict[str, list[Array]] = {k: [] for k, v in names.items() if v is not None}
+    members = [members] if isinstance(members, str) else members
+    every = {"y_true": reference, "y_pred": prediction, "y_std": uncertainty}
+    names = {part: name for part, name in every.items() if name is not None}
+    found: dict[str, list[Array]] = {part: [] for part in names}
     committee: list[Array] = []
     sizes, species = [], []
     for number, atoms in enumerate(structures):
@@ -56,7 +49,7 @@ def read_atoms(
         for part, parts in found.items():
             parts.append(_values(atoms, number, names[part], energies))
         if members is not None:
-            committee.append(_members(atoms, number, listed_members, energies))
+            committee.append(_members(atoms, number, members, energies))
     if not sizes:
         msg = "`structures` must hold at least 1 structure; found 0."
         raise InvalidInputError(msg, "empty")
@@ -72,29 +65,13 @@ def read_atoms(
     return arguments | {"features": {"species": np.array(species)}, "groups": groups}
 
 
-def _read_file(path: Any) -> Iterable[Any]:
-    """Return the structures of a file, such as extended XYZ."""
-    try:
-        from ase.io import iread
-    except ImportError as problem:
-        msg = "Reading files of structures needs ASE: pip install ase."
-        raise ImportError(msg) from problem
-    structures: Iterable[Any] = iread(path, index=":")
-    return structures
-
-
-def _places(atoms: Any) -> dict[str, dict[str, Any]]:
-    """Return the arrays of a structure by the place where they lie."""
-    results = getattr(atoms.calc, "results", None) or {}
-    return {"arrays": atoms.arrays, "info": atoms.info, "results": results}
-
-
-def _found(atoms: Any, number: int, name: Any) -> tuple[str, Array]:
+def _found(atoms: Any, number: int, name: str) -> tuple[str, Array]:
     """Return where an array of a structure lies, and the array."""
-    places = _places(atoms)
+    results = getattr(atoms.calc, "results", None) or {}
+    places = {"arrays": atoms.arrays, "info": atoms.info, "results": results}
     for place, values in places.items():
         if name in values:
-            return place, as_floats(np.asarray(values[name]), str(name))
+            return place, as_floats(np.asarray(values[name]), name)
     known = sorted({key for values in places.values() for key in values})
     msg = (
         f"Structure {number} has no array {quoted(name)}. It has: {listed(known, 12)}."
@@ -102,7 +79,7 @@ def _found(atoms: Any, number: int, name: Any) -> tuple[str, Array]:
     raise InvalidInputError(msg, "no-column", columns=known)
 
 
-def _values(atoms: Any, number: int, name: Any, energies: bool) -> Array:
+def _values(atoms: Any, number: int, name: str, energies: bool) -> Array:
     """Return the energy of a structure, or the vectors or numbers of its atoms."""
     _, array = _found(atoms, number, name)
     if energies:

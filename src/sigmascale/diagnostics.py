@@ -1,9 +1,9 @@
 """One look at rows, where they come in: what is odd about them, told in a sentence.
 
 No check of single values finds what is meant here: rows that repeat each other, errors
-that are targets, uncertainties that are variances or in another unit. Of many rows, a
-sample is looked at. It is chosen by the values themselves, so that rows which are the
-same are in it together, in whatever order they come.
+that are targets, uncertainties that are variances or in another unit. Of many values, a
+sample is looked at for repeats. It is chosen by the values themselves, so that those
+which are the same are in it together, in whatever order they come.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .exceptions import (
 )
 from .predictions import Predictions
 
-SAMPLE = 10_000  # rows to look at; of more, those whose values fall into a share
+SAMPLE = 10_000  # values to look at; of more, those that fall into a share
 LEAST_ROWS = 100  # fewer show nothing
 DOMINATED = 20  # rows, of which one may outweigh all others
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
@@ -52,7 +52,7 @@ def warn_of_oddities(
             RepeatedRowsWarning,
             stacklevel=stacklevel + 1,
         )
-    for message, kind in slips_found(_sample(p)):
+    for message, kind in slips_found(p):
         if learning or kind is not ConstantUncertaintyWarning:
             warn(message, kind, stacklevel=stacklevel + 1)
 
@@ -85,17 +85,6 @@ def informative(p: Predictions) -> Predictions:
     u = p.y_std
     same = np.broadcast_to(u[:, None], p.errors.shape) if p.is_vector else u
     return p.changed(error=same)
-
-
-def _sample(p: Predictions) -> Predictions:
-    """Return rows to look at: all, or those whose u, or error, fall into a share."""
-    if p.n_rows <= SAMPLE:
-        return p
-    for column in (p.y_std, p.e2):  # the former may have few values
-        which = _share(column)
-        if SAMPLE / 4 < which.size < SAMPLE * 4:
-            return p.take(which)
-    return p.take(np.arange(0, p.n_rows, p.n_rows // SAMPLE))
 
 
 def _share(x: Floats) -> Ints:
@@ -215,30 +204,15 @@ def repeats_found(p: Predictions) -> str:
         some = x[_share(x)] if x.size > SAMPLE else x
         distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
         most = MOST_ROWS["u" if name == "u" else "feature"]
-        if _is_even(counts, most) and _is_continuous(distinct):
-            return f"`{name}` has {_counted(counts, p.n_rows)}"
-    if len(numbers) > 2:
-        counts = np.unique(_keys(numbers[1:]), return_counts=True)[1]
-        fine = any(_is_continuous(x[~np.isnan(x)][:SAMPLE]) for x in numbers[1:])
-        if fine and _is_even(counts, MOST_ROWS["feature"]):
-            return f"the features have {_counted(counts, p.n_rows)}"
+        each = counts.mean() if counts.size else 0.0
+        even = 2 <= each <= most and counts.var() <= UNEVEN * each**2
+        if even and _is_continuous(distinct):
+            return (
+                f"`{name}` has about {p.n_rows / each:.0f} different values in "
+                f"{p.n_rows} rows, each in {each:.3g} of them on average and about "
+                "equally often"
+            )
     return ""
-
-
-def _counted(counts: Ints, n_rows: int) -> str:
-    each = counts.mean()
-    return (
-        f"about {n_rows / each:.0f} different values in {n_rows} rows, each in "
-        f"{each:.3g} of them on average and about equally often"
-    )
-
-
-def _is_even(counts: Ints, most: int) -> bool:
-    """Return whether many values have several rows each, and about equally many."""
-    if counts.size < LEAST_DISTINCT:
-        return False
-    each = counts.mean()
-    return bool(2 <= each <= most and counts.var() <= UNEVEN * each**2)
 
 
 def _is_continuous(values: npt.NDArray[np.float64]) -> bool:
