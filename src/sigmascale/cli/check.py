@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, fields, replace
 from shlex import quote
 from textwrap import fill
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
 from .._support.text import visible
-from ..exceptions import SharedRowsWarning
 from .options import (
     CANNOT_TELL,
     FAILED,
@@ -26,15 +24,6 @@ from .options import (
 
 if TYPE_CHECKING:
     from ..judging import Validation
-
-FITTED = 0.02  # share of judged rows that were fitted; fewer are alike by chance
-# What next steps say in Python, and the options of `fit` that do it.
-STEPS: dict[str, dict[str, Any]] = {
-    r"Recalibrator\(\)\.fit\(p\)(\.apply\(new\)\S*)?": {},
-    r'Recalibrator\(bias="constant"\)\.fit\(p\)': {"bias": "constant"},
-    r'Recalibrator\(bias="auto"\)\.fit\(p\)': {"bias": "auto"},
-    r"Recalibrator\(TemperatureScaling\(\)\)\.fit\(p\)": {"scaling": "temperature"},
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,9 +69,7 @@ class Check(Columns, Reading):
         with table.told(), working("judging the uncertainties"):
             before = validate(p, **how)
             if recalibrator is not None:
-                new = recalibrator.apply(p)
-                _warn_of_fitted(new.distributions.fitted_share)
-                after = validate(new, **how)
+                after = validate(recalibrator.apply(p), **how)
         final = before if after is None else after
         told = {"data": table.to_dict(), **self._told(before)}
         words = [wrapped(*table.about_columns()), ""]
@@ -124,17 +111,6 @@ class Check(Columns, Reading):
         return FAILED
 
 
-def _warn_of_fitted(share: float) -> None:
-    from .._support.notices import warn
-
-    if share > FITTED:
-        warn(
-            f"About {share:.0%} of these rows are among those that the recalibrator "
-            "was fitted on, where it looks better than it is: judge it by others.",
-            SharedRowsWarning,
-        )
-
-
 def in_options(found: Validation, command: Columns) -> str:
     """Return verdicts as they are printed, with next steps as lines to copy."""
     from .fit import Fit
@@ -145,13 +121,10 @@ def in_options(found: Validation, command: Columns) -> str:
     said |= {"output": "r.json", "test_share": 0.3}
     text = [str(replace(found, next_steps=(), closing=""))]
     for step in found.next_steps:
-        line = []
-        for python, options in STEPS.items():
-            if re.search(python, step):
-                step = re.sub(rf"[:,]? *{python}", ":", step)
-                line = [typed(Fit(**(said | options)).words())]
-        text += ["", fill(step, WIDTH, initial_indent="→ ", subsequent_indent="  ")]
-        text += line
+        what = step.what if step.how is None else f"{step.what}:"
+        text += ["", fill(what, WIDTH, initial_indent="→ ", subsequent_indent="  ")]
+        if step.how is not None:
+            text.append(typed(Fit(**(said | step.how)).words()))
     text += ["", fill(found.closing, WIDTH)] if found.closing else []
     return "\n".join(text)
 

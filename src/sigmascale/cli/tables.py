@@ -27,7 +27,7 @@ from typing import Any
 
 import polars as pl
 
-from .._support.files import is_utf8, parse_json, whole_file
+from .._support.files import parse_json, whole_file
 from .._support.text import listed, quoted
 from ..exceptions import InvalidInputError
 from .options import refuse
@@ -235,7 +235,8 @@ def _source(path: str) -> tuple[Source, bytes]:
         with Path(path).open("rb") as file:
             content = file.read(HEAD)
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)  # no pipe
-            whole = not regular or not is_utf8(path) or content.startswith(b"\x1f\x8b")
+            whole = not regular or content.startswith(b"\x1f\x8b")
+            whole |= bool(_not_utf8([path]))  # which Polars does not open
             content += file.read() if whole else b""
     if content.startswith(b"\x1f\x8b"):
         try:
