@@ -70,27 +70,25 @@ def same_verdicts(found, expected):
 # -- weights ---------------------------------------------------------------------------
 
 
-def test_a_rounding_of_weights_changes_answers_by_no_more_than_noise_of_its_size():
+# root mean square of what a rounding to one decimal may change: the choice of trees and
+# the place of edges depend on all weights, a line does not
+BY_ROUNDING = {"linear": 0.01, "temperature": 0.01, "isotonic": 0.03}
+
+
+def test_a_rounding_of_weights_changes_answers_by_no_more_than_rounding():
     rows = Rows(0)
-    n = rows.u.size
-    w = rows.rng.uniform(0.5, 5, n)
+    w = rows.rng.uniform(0.5, 5, rows.u.size)
     whole = np.round(w) + 1
-    noise = [w + rows.rng.uniform(-0.05, 0.05, n) for _ in range(4)]
 
     def scales(name, weights):
         p = rows.made(weights=weights)
         return ss.Recalibrator(SCALINGS[name]()).fit(p).predict(rows.made())
 
-    def change(a, b):
-        return np.sqrt(np.mean(np.log(a / b) ** 2))
-
     for name in SCALINGS:
-        u, of_whole = scales(name, w), scales(name, whole)
-        nearly = scales(name, whole + 1e-7)
-        np.testing.assert_allclose(nearly, of_whole, rtol=1e-6, err_msg=name)
-        by_noise = max(change(scales(name, each), u) for each in noise)
-        by_rounding = change(scales(name, np.round(w, 1)), u)
-        assert by_rounding <= 2 * by_noise < 0.3, name
+        nearly, expected = scales(name, whole + 1e-7), scales(name, whole)
+        np.testing.assert_allclose(nearly, expected, rtol=1e-6, err_msg=name)
+        change = np.log(scales(name, np.round(w, 1)) / scales(name, w))
+        assert np.sqrt(np.mean(change**2)) < BY_ROUNDING.get(name, 0.12), name
     found, nearly = (
         ss.validate(rows.made(weights=each)) for each in (whole, whole + 1e-7)
     )
@@ -177,24 +175,23 @@ def test_the_unit_matters_to_no_quantile_and_to_no_verdict():
 
 
 def test_the_order_of_rows_and_the_names_of_groups_matter_to_nothing():
-    for rows in (Rows(6), Rows(7, rounded=True)):
+    for rows, n_turns in ((Rows(6), 10), (Rows(7, rounded=True), 4)):
         n = rows.u.size
         p = rows.made(groups=rows.groups)
         verdicts = ss.validate(p)
         names = np.array([f"g{i}" for i in rows.rng.permutation(10**4)[:n]])
-        for turn in range(10):
+        for turn in range(n_turns):
             order = rows.rng.permutation(n)
             groups = rows.groups if turn % 2 else names[rows.groups]
             same_verdicts(ss.validate(rows.made(order=order, groups=groups)), verdicts)
         for name in SCALINGS:
             expected = fitted(name, p).apply(p).distributions.quantile(LEVELS)
-            for groups in (rows.groups, names[rows.groups]):
-                order = rows.rng.permutation(n)
-                q = rows.made(order=order, groups=groups)
-                found = fitted(name, q).apply(q).distributions.quantile(LEVELS)
-                np.testing.assert_allclose(
-                    found, expected[order], rtol=1e-9, atol=1e-12, err_msg=name
-                )
+            order = rows.rng.permutation(n)
+            q = rows.made(order=order, groups=names[rows.groups])
+            found = fitted(name, q).apply(q).distributions.quantile(LEVELS)
+            np.testing.assert_allclose(
+                found, expected[order], rtol=1e-9, atol=1e-12, err_msg=name
+            )
 
 
 def test_shuffled_files_have_the_same_exit_codes_and_scores(sigmascale, tmp_path):
