@@ -114,7 +114,7 @@ class Judge:
         rng: np.random.Generator,
     ) -> None:
         self.rows, self.tolerance, self.alpha = rows, tolerance, 1 - confidence
-        self.groups = rows.group_codes
+        self.groups = rows.groups
         self.w = np.ones(rows.n_rows) if rows.weights is None else rows.weights
         self.z2 = rows.z2
         self.mean = rows.mean(self.z2)

@@ -11,8 +11,8 @@ In the first two, each side has its own variance, to which `PRIOR` rows of the o
 one are added (Smyth 2004). How large the largest t is by chance is told by sets in
 which z-scores are shuffled over the rows, groups together: exact if z has one
 distribution everywhere, and right in the limit if only its shape differs, because t is
-studentised (Chung and Romano 2013). The largest t of a shuffled set, over all questions, regions
-and scales (Westfall and Young 1993), makes limits that hold at once.
+studentised (Chung and Romano 2013). The largest t of a shuffled set, over all
+questions, regions and scales (Westfall and Young 1993), makes limits that hold at once.
 
 References
 ----------

@@ -22,7 +22,6 @@ ROWS_OF_TREES = 150  # that a yes to "joint" takes, a unit of likelihood
 UNJUDGED = 0.01  # share of the rows whose labels may go unjudged
 HOPELESS = 1e4  # times as many rows: nobody knows how many
 OUTLIERS, DECIDE = 0.02, 0.4  # share of the largest errors, and of z², if they decide
-ENOUGH = 0.02  # by which a share is to be told from 95 %, for a yes
 OFF = 1.1  # from which a factor elsewhere is worth words
 WITH_WHOLE = ("bias", "average", "coverage")  # questions that are about all rows, too
 QUESTIONS = {
@@ -269,8 +268,13 @@ class Answers:
                 widest = j.look(local, int(m[np.argmax(far)]))
             low, high = min(low, float(lows.min())), max(high, float(highs.max()))
             more = self._times(kind, local.off[m], lows, highs)
-            if local.half is not None and more:  # of a share, rows are soon enough
-                more = max(1.0, (float(local.half[m].max()) / ENOUGH) ** 2)
+            if local.half is not None and more:
+                # what normal intervals hold that are wider by the tolerance: so much
+                # must be told from 95 %, of which it differs by chance, too
+                held = math.erf(1.96 * j.tolerance / math.sqrt(2))
+                by_chance = math.sqrt(held * (1 - held) / COVERED / (1 - COVERED))
+                gain = 0.9 * (held - COVERED) / (1 + 0.8 * by_chance)
+                more = max(1.0, (float(local.half[m].max()) / gain) ** 2)
             needed = max(needed, more)
         if worst is not None:
             if worst.contrast > 0:
@@ -312,8 +316,8 @@ class Answers:
             about = ("rows that trees pick", None, None, None, n)
             if v.name in self.judge.variables:
                 about = (v.words(found.region), v.name, *v.limits(found.region), n)
-        numbers = (convert(found.off), convert(found.low), convert(found.high))
-        return Region(*about, *numbers, found.state)
+        numbers = (convert(x) for x in (found.off, found.low, found.high))
+        return Region(*(*about, *numbers, found.state))
 
     def inside(self, region: Region) -> Bools:
         """Return which rows a region of one column has; all of any other."""
