@@ -36,6 +36,7 @@ from ._support.checks import (
 )
 from ._support.columns import (
     Column,
+    TypedColumn,
     check_time,
     effective_weights,
     group_codes,
@@ -147,8 +148,7 @@ class Predictions:
     ) -> None:
         given = {"y_pred": y_pred, "y_std": y_std, "y_true": y_true, "error": error}
         others = {"groups": groups, "weights": weights, "time": time}
-        several = {k: v for k, v in (given | others).items() if v is not None}
-        refuse_other_order(**several, features=features)
+        refuse_other_order(**given, **others, features=features)
         if y_std is None:
             msg = "`y_std` must be given: the standard uncertainty of each prediction."
             raise InvalidInputError(msg)
@@ -170,17 +170,14 @@ class Predictions:
         if min_std is not None:
             u = _lifted(u, min_std)
         _check_sizes(u, checked.get("error"))
-        found = [(n, *typed_column(x, n)) for n, x in _named_columns(features)]
-        _check_names([name for name, *_ in found])
-        for name, column, _ in found:
-            check_same_length("y_std", u, name, column)
+        found = _typed_features(features, u)
         codes = None if groups is None else group_codes(groups, u)
         when = None if time is None else check_time(time, u)
         kept, w = (None, None) if weights is None else effective_weights(weights, u)
         rows = Predictions._of(
-            columns=(u, *(column for _, column, _ in found)),
-            names=("u", *(name for name, *_ in found)),
-            categories=(None, *(labels for *_, labels in found)),
+            columns=(u, *(column for column, _ in found.values())),
+            names=("u", *found),
+            categories=(None, *(labels for _, labels in found.values())),
             groups=codes,
             time=when,
             **checked,
@@ -395,8 +392,8 @@ class Predictions:
             The name of an array of all members, such as MACE's "forces_comm", or one
             name a member.
         uncertainty : str, optional
-            The name of the uncertainties in place of members: one an atom, or one a
-            structure for its energy.
+            The name of the uncertainties, instead of the spread of members: one an
+            atom, or one a structure for its energy.
         energies : bool, default False
             Take energies rather than forces.
         **others
@@ -578,11 +575,6 @@ class Predictions:
         return self.errors if self.y_pred is None else self.y_pred + self.errors
 
     @property
-    def group_codes(self) -> Ints | None:
-        """The number of each row's group, from 0, without gaps."""
-        return self.groups
-
-    @property
     def total(self) -> int | float:
         """The number of rows; of weighted ones the effective number, (Σw)² / Σw²."""
         return self.n_rows if self.weights is None else float(self.weights.sum())
@@ -661,12 +653,7 @@ class Predictions:
         return f"Predictions: {words}"
 
     def _repr_html_(self) -> str:
-        words = f"{self!r}."
-        if self.error is not None:
-            rmse, rmv = (np.sqrt(self.mean(x)) for x in (self.e2, self.y_std**2))
-            words += f" RMSE {rmse:.4g}, root mean variance {rmv:.4g}, "
-            words += f"⟨Z²⟩ = {self.mean(self.z2):.3g}."
-        return f"<p>{escape(words)}</p>"
+        return f"<p>{escape(repr(self))}</p>"
 
 
 _NO_SIGN = (
@@ -786,19 +773,20 @@ def _lifted(u: Floats, min_std: Any) -> Floats:
     return np.maximum(u, float(min_std))
 
 
-def _check_names(names: list[str]) -> None:
-    """Refuse features of the same name, or of one that means something else."""
-    if len(set(names)) < len(names):
-        msg = "`features` must have columns of different names. Rename them."
-        raise InvalidInputError(msg)
-    reserved = RESERVED.intersection(names)
-    if reserved:
-        name = min(reserved)
+def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:
+    """Return features as numbers, or codes of labels, by name."""
+    found = {}
+    for name, values in _named_columns(features):
+        column, labels = typed_column(values, name)
+        check_same_length("y_std", u, name, column)
+        found[name] = column, labels
+    if reserved := RESERVED.intersection(found):
         msg = (
-            f'`features` must not have a column named "{name}", which scores and '
-            "verdicts have for something else. Rename it."
+            f'`features` must not have a column named "{min(reserved)}", which scores '
+            "and verdicts have for something else. Rename it."
         )
         raise InvalidInputError(msg, "reserved", columns=sorted(reserved))
+    return found
 
 
 def _named_columns(features: Any) -> list[tuple[str, Any]]:

@@ -31,11 +31,12 @@ from .notices import row_number, warn
 from .text import listed, quoted
 
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
+TypedColumn = tuple[Column, tuple[Label, ...] | None]  # and the labels, of codes
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
 
 
-def typed_column(values: Any, name: str) -> tuple[Column, tuple[Label, ...] | None]:
+def typed_column(values: Any, name: str) -> TypedColumn:
     """Return a feature as numbers, or as the codes of labels and these.
 
     Text is labels, and so are booleans, if there is nothing else in the column.

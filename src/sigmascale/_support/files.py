@@ -111,16 +111,3 @@ def _named(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _no_constant(text: str) -> Any:
     msg = f"{text} is no number of JSON"
     raise ValueError(msg)
-
-
-def is_utf8(name: str) -> bool:
-    r"""Return whether a name is text; names of files may be any bytes.
-
-    >>> is_utf8("a.csv"), is_utf8(os.fsdecode(b"\xff.csv"))
-    (True, False)
-    """
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
