@@ -212,13 +212,14 @@ class Browser:
     def open(self, path, *, width, dark=False):
         """Load a file or an address in such a window, and wait until it is drawn."""
         self.resize(width, dark=dark)
-        self.events.clear()
         address = path if isinstance(path, str) else path.as_uri()
-        self.call("Page.navigate", url=address)
-        stop = time.monotonic() + PATIENCE
-        while not self.of_kind("Page.loadEventFired"):
-            assert time.monotonic() < stop, "the page did not load"
-            self.note(json.loads(self.socket.recv()))
+        for each in ("about:blank", address):  # the page before asks for nothing more
+            self.events.clear()
+            self.call("Page.navigate", url=each)
+            stop = time.monotonic() + PATIENCE
+            while not self.of_kind("Page.loadEventFired"):
+                assert time.monotonic() < stop, "the page did not load"
+                self.note(json.loads(self.socket.recv()))
         self.run("new Promise(r => requestAnimationFrame(() => setTimeout(r, 100)))")
 
     def download_to(self, folder):
