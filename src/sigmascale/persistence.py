@@ -346,7 +346,7 @@ def load(path: str | Path) -> Any:
     --------
     >>> import tempfile
     >>> import sigmascale as ss
-    >>> data = ss.datasets.make_molecules(200, seed=1)
+    >>> data = ss.datasets.make_molecules(200, seed=1).predictions
     >>> r = ss.Recalibrator(ss.TemperatureScaling()).fit(data)
     >>> path = Path(tempfile.mkdtemp()) / "r.json"
     >>> r.save(path)
