@@ -132,14 +132,13 @@ def test_infinite_intervals_have_no_score_and_the_rest_is_compared():
     assert "held out" in str(found)
 
 
-def test_it_is_shown_as_text_markdown_html_and_plain_values(sets):
+def test_it_is_shown_as_text_html_and_plain_values(sets):
     found = ss.compare({**sets, "a<b": sets["raw"]})
     text = str(found)
     assert max(map(len, text.splitlines())) <= 80
     for name in found.names:
         assert name in text
     assert "better" in text or "cannot tell" in text
-    assert found.to_table("markdown").startswith("|")
     assert "a&lt;b" in found._repr_html_()
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     crps = told["differences"]["wide"]["crps"]

@@ -47,10 +47,10 @@ WORDS = {
     "stddev sd stderr se sem spread",
     "error": "err error errors residual residuals resid",
     "prediction": "pred preds prediction predictions predicted hat model calc ml "
-    "calculated fit fitted sim simulated forecast fcst fc estimate estimated mean mu "
-    "mace gp gpr nn rf krr svr xgb gnn mlp",
+    "calculated fit fitted sim simulated simulation forecast fcst fc estimate "
+    "estimated mean mu mace gp gpr nn rf krr svr xgb gnn mlp",
     "reference": "true truth ref reference target actual obs observed observation "
-    "exp expt experiment experimental dft measured measurement gt",
+    "exp expt experiment experimental dft measured measurement meas gt",
 }
 _PART_OF = {word: part for part, words in WORDS.items() for word in words.split()}
 # What names of one letter tell; R and V only together, E only without predictions.
@@ -244,13 +244,9 @@ class Schema:
         'error R - V; uncertainty sqrt(s2); features: mass'
         """
         u = f"sqrt({self.uncertainty})" if self.is_variance else self.uncertainty
-        if self.levels:
-            both = zip(self.made_of, self.levels, strict=True)
-            pairs = ", ".join(f"{name} = {level:g}" for name, level in both)
-            u += f" (of quantiles {pairs}, of which the asymmetry is not kept)"
-        elif self.made_of:
-            n, first, last = len(self.made_of), self.made_of[0], self.made_of[-1]
-            u += f" (of {n} members: {first} to {last})"
+        if self.made_of:
+            kind = "quantiles" if self.levels else "members"
+            u += f" (of {len(self.made_of)} {kind}: {listed(self.made_of)})"
         parts = [f"error {' - '.join(self.error)}"] if self.error else []
         parts.append(f"uncertainty {u}")
         named = {"groups": self.groups, "weight": self.weight, "time": self.time}

@@ -295,7 +295,7 @@ def test_a_schema_is_kept_beside_a_recalibrator_and_read_strictly():
     )
     kept = whole.to_dict()
     assert Schema.from_dict(kept) == whole
-    assert "q05 = 0.05" in str(whole)
+    assert "2 quantiles: q05, q95" in str(whole)
     assert "features: mass, kind" in str(whole)
     for name in set(kept) - {"levels", "min_std"}:  # which are refused where used
         for value in (7, [7], {"a": 1}, [[None]]):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from html import escape
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from .text import visible
 
 WIDTH = 80  # characters in a line of a terminal
-TableFormat = Literal["text", "markdown"]
 Cells = tuple[Sequence[str], Sequence[Sequence[str]]]  # a header, and rows below it
 
 
@@ -38,13 +37,6 @@ def html_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table; a bar within a cell is escaped."""
-    lines = [[cell.replace("|", r"\|") for cell in line] for line in (header, *rows)]
-    lines.insert(1, ["---"] * len(header))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
 class Result:
     """What results share, which are frozen dataclasses: plain values, tables, HTML.
 
@@ -63,21 +55,6 @@ class Result:
             {each.name: getattr(self, each.name) for each in fields(self)}  # type: ignore[arg-type]
         )
         return plain
-
-    def to_table(self, format: TableFormat = "text") -> str:
-        """Return a table of text or Markdown.
-
-        Parameters
-        ----------
-        format : {"text", "markdown"}, default "text"
-            How the table is written.
-
-        Returns
-        -------
-        str
-        """
-        table = markdown_table if format == "markdown" else text_table
-        return table(*self._cells())
 
     def _cells(self) -> Cells:
         """Return the header and the rows of the table."""
