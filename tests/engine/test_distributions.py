@@ -1,4 +1,4 @@
-"""Distributions: exact for tables of quantiles, censored by bounds, balls of vectors."""
+"""Distributions: exact for tables, censored by bounds; balls of vectors."""
 
 import numpy as np
 import pytest
