@@ -24,8 +24,17 @@ from ._support.checks import (
 )
 from ._support.notices import warn
 from ._support.text import quoted
-from .additive import Additive, Axis, Base, Table, between, quantile_edges, trimmed
-from .boosting import boost
+from .additive import (
+    Additive,
+    Axis,
+    Base,
+    Table,
+    between,
+    merged,
+    quantile_edges,
+    trimmed,
+)
+from .boosting import Boosted, boost
 from .exceptions import DegenerateFitWarning, FewerBinsWarning, InvalidInputError
 from .folds import (
     N_FOLDS,
@@ -40,6 +49,7 @@ from .predictions import Predictions
 Key = int | str
 CHUNK = 2**16  # rows at a time
 FLOOR = 0.01  # share of the mean z² that each row has at least: no factor is 0
+LABEL_PRIOR = 50.0  # rows, times the variance of z², by which factors of labels shrink
 
 
 @dataclass(frozen=True, eq=False)
@@ -913,16 +923,12 @@ class BoostedScaling(Scaling):
         ratio = (z2 / mean(z2, w) + FLOOR) / (1 + FLOOR)
         most = self.MOST_LABELS
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=most)
-        found = boost(
-            axes,
-            np.column_stack(codes_of(axes, rows)),
-            ratio,
-            make_folds(ratio, rows, options["random_state"], N_FOLDS),
-            w,
-            loss="gamma",
-            cap=largest_counted(ratio, w),
-            **options,
-        )
+        codes = np.column_stack(codes_of(axes, rows))
+        fold = make_folds(ratio, rows, options["random_state"], N_FOLDS)
+        cap = largest_counted(ratio, w)
+        found = boost(axes, codes, ratio, fold, w, loss="gamma", cap=cap, **options)
+        if found.tables:
+            found = _right_for_labels(found, axes, codes, ratio, fold, w, cap)
         # the plain mean: a capped one would leave heavy-tailed errors uncovered
         level = 0.5 * float(np.log(mean(z2 * np.exp(-found.out_of_fold), w)))
         out_of_fold = np.empty(rows.n_rows)
@@ -930,6 +936,43 @@ class BoostedScaling(Scaling):
         return Learned(
             boosted_map(base, level, axes, found.tables, found, 0.5), out_of_fold
         )
+
+
+def _right_for_labels(
+    found: Boosted,
+    axes: Sequence[Axis],
+    codes: Ints,
+    ratio: Floats,
+    fold: Ints,
+    weights: Floats | None,
+    cap: float,
+) -> Boosted:
+    """Return boosters whose average is right for every label of a column, too.
+
+    They stop before they have learned all of the factor of a rare label. What rows out
+    of fold still want is one more table, shrunk by as many rows as tell <Z²> to 14 %.
+    """
+    out, tables = found.out_of_fold, list(found.tables)
+    w = np.ones(ratio.size) if weights is None else weights
+    for j, axis in enumerate(axes):
+        if axis.labels is None:
+            continue
+        left = ratio * np.exp(-out)
+        left = np.minimum(left / mean(np.minimum(left, cap), w), cap)
+        prior = LABEL_PRIOR * mean((left - mean(left, w)) ** 2, w)
+        # of each fold and label; those of a fold count for the others
+        of_fold = fold * axis.n_codes + codes[:, j]
+        shape = (int(fold.max()) + 1, axis.n_codes)
+        n, total = (
+            np.bincount(of_fold, x, shape[0] * shape[1]).reshape(shape)
+            for x in (w, w * left)
+        )
+        others = (total.sum(axis=0) - total + prior) / (n.sum(axis=0) - n + prior)
+        out = out + np.log(others)[fold, codes[:, j]]
+        whole = (total.sum(axis=0) + prior) / (n.sum(axis=0) + prior)
+        tables.append(Table.of((j,), np.log(whole)))
+    tables = [each.simplified() for each in merged(tables)]
+    return Boosted(tuple(tables), found.constant, out, found.n_trees)
 
 
 def boosted_map(
