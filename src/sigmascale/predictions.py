@@ -454,7 +454,7 @@ class Predictions:
                 fields["error"] = self.error + (self.y_pred - fields["y_pred"])
         return self._of(**kept | fields)
 
-    def take(self, which: npt.NDArray[Any]) -> Self:
+    def take(self, which: npt.NDArray[Any] | slice) -> Self:
         """Return some of the rows."""
         known = {name: self.__dict__[name] for name in self._BY_ROW}
         taken = {name: x[which] for name, x in known.items() if x is not None}
@@ -538,6 +538,11 @@ class Predictions:
             msg = "Errors must be known: pass `y_true` or `error` to `Predictions`."
             raise InvalidInputError(msg, "no-errors")
         return self.error
+
+    @property
+    def e(self) -> Floats:
+        """The errors; of vectors, which have no sign, the root of :attr:`e2`."""
+        return np.sqrt(self.e2) if self.is_vector else self.errors
 
     @cached_property
     def e2(self) -> Floats:
@@ -717,7 +722,7 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
-    given = as_array(y_std, "y_std", range(5))
+    given = as_array(y_std, "y_std", None)
     if (shape := given.shape)[1:]:
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "

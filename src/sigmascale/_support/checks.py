@@ -129,9 +129,12 @@ def from_series(values: Any) -> Any:
 
 
 def as_array(
-    values: Any, name: str, dimensions: Collection[int] = (1,)
+    values: Any, name: str, dimensions: Collection[int] | None = (1,)
 ) -> npt.NDArray[Any]:
-    """Return rows as an array, whatever library they come from."""
+    """Return rows as an array, whatever library they come from.
+
+    It has one of the numbers of `dimensions`, or any if that is None.
+    """
     frame = as_frame(values, name)
     values = from_series(values) if frame is None else frame.to_numpy()
     if isinstance(values, (list, tuple)) and any(
@@ -147,7 +150,7 @@ def as_array(
             f"({found}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
-    if array.ndim not in dimensions:
+    if dimensions is not None and array.ndim not in dimensions:
         shapes = " or ".join(_SHAPES[each] for each in dimensions)
         msg = f"`{shorten(name)}` must have shape {shapes}; found {array.shape}."
         raise InvalidInputError(msg, "shape")
@@ -174,6 +177,8 @@ def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     if array.dtype.kind in "fiu":
         with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
             return array.astype(np.float64)
+    if {type(x) for x in array.flat} <= {float, type(None)}:  # NumPy is faster
+        return array.astype(np.float64)
     found = np.empty(array.shape)
     for place, value in np.ndenumerate(array):
         try:
