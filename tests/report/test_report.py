@@ -143,6 +143,7 @@ def test_cautions_are_those_that_apply(whole, small):
     assert "kind" in told
 
 
+@pytest.mark.filterwarnings("ignore::sigmascale.exceptions.RepeatedRowsWarning")
 def test_repeats_are_cautioned_against_unless_groups_say_which_they_are():
     repeated = predictions(100, seed=3).take(np.repeat(np.arange(100), 4))
     x = {"x": np.repeat(np.linspace(0, 1, 100), 4)}
