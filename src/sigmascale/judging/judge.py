@@ -48,6 +48,7 @@ BROKEN = {SIZE: 0.5, BIAS: 0.5, COVERAGE: 0.75}
 CAP = 12.0  # times the mean; of larger z², so much is compared
 ALIKE = 0.05  # chance by which distributions that are alike look as different
 NO_HEAVIER = 2.0  # twice the log-likelihood that tails may lose which are no heavier
+HEAVY = 4.0  # degrees of freedom below which the mean of z² is slow to settle
 MOST_COMPARED = 4000  # rows that tell whether they are
 OWN = 0.05  # rate of the own intervals of all regions of a size
 COVERED = 0.95  # what the intervals that are asked about claim to hold
@@ -195,6 +196,13 @@ class Judge:
         """What is part of upper limits only for rarer, larger errors to come."""
         high, likely = self.size.high, self.size.likely
         return 0.0 if math.isinf(likely) else max(0.0, math.log(high / likely) / 2)
+
+    @cached_property
+    def is_heavy(self) -> bool:
+        """Whether rare large errors, seen or not, decide about the mean of z²."""
+        tails = Tails.of(self.z2, self.units, self.rows.weights)
+        slow = tails is not None and tails.best < HEAVY
+        return slow or self.tail > self.bound(SIZE) / 2
 
     @cached_property
     def whole(self) -> dict[int, tuple[float, float, float]]:

@@ -125,6 +125,11 @@ class Tails:
         return float(self.loss[df <= DF].min())
 
     @property
+    def best(self) -> float:
+        """The degrees of freedom of the best."""
+        return float(DF[np.argmin(self.loss)])
+
+    @property
     def heaviest(self) -> float:
         """The degrees of freedom of the heaviest that is not ruled out."""
         return float(DF[np.argmax(self.loss <= RULED_OUT)])

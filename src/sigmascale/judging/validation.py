@@ -279,8 +279,7 @@ def check_tolerance(tolerance: Any) -> float:
 
 def _in_order(p: Predictions) -> Predictions:
     """Return rows in an order of their own, and groups in the order of their rows."""
-    first = () if p.is_vector else (p.errors,)
-    order = canonical_order(p, *first)
+    order = canonical_order(p, p.e)
     places = order if p.places is None else p.places[order]
     rows = p.take(order).changed(places=places)
     if rows.groups is None:
@@ -347,7 +346,7 @@ def headline_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
         return f"Right everywhere to within {times(most)} times ({count})."
     sizes = [v.limits for n, v in verdicts.items() if v.limits and n not in WITH_WHOLE]
     most = max(map(at_most, [*sizes, average.limits or (0.0, math.inf)]))
-    if judge.tail > math.log(judge.tolerance) / 2:
+    if judge.is_heavy and most > judge.tolerance:
         return f"No fault found, but rare large errors cannot be excluded ({count})."
     if most > 100:
         return f"No fault found, but {count} are too few to exclude one."

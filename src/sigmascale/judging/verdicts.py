@@ -210,7 +210,9 @@ class Answers:
             "average",
             *self.rows.names,
         ]
-        names += ["joint", "coverage"] if len(self.rows.names) > 1 else ["coverage"]
+        # what one column says alone needs no other question
+        varied = sum(x.min() < x.max() for x in self.rows.columns)
+        names += ["joint", "coverage"] if varied > 1 else ["coverage"]
         if not self.judge.enough:
             return {name: self._nothing(name) for name in names}
         known = {
@@ -282,7 +284,7 @@ class Answers:
             return Outcome("no", worst, doubt, low, high, None)
         if max(-low, high) <= bound and not needed:
             return Outcome("yes", widest, None, low, high, None)
-        told = doubt is None and not (kind == SIZE and j.tail > bound / 2)
+        told = doubt is None and not (kind == SIZE and j.is_heavy)
         rows = self._needed(needed) if told else None
         return Outcome("cannot tell", widest, doubt, low, high, rows)
 
@@ -376,7 +378,7 @@ class Answers:
                 where = f"for {self.region(SIZE, worst).where}"
             return f"u is {between} {where}; more rows would tell whether that matters"
         seen = at_most((_factor(found.low), _factor(found.high - j.tail)))
-        if j.tail > j.bound(SIZE) / 2 and seen < 100:
+        if j.is_heavy and seen < 100:
             up_to = f"up to {times(seen)} times, and " if seen > j.tolerance else ""
             return (
                 f"No fault found {where}; {up_to}rare large errors cannot be excluded"
