@@ -82,9 +82,7 @@ def informative(p: Predictions) -> Predictions:
         DegenerateFitWarning,
         stacklevel=4,
     )
-    u = p.y_std
-    same = np.broadcast_to(u[:, None], p.errors.shape) if p.is_vector else u
-    return p.changed(error=same)
+    return p.changed(error=np.broadcast_to(p.y_std, p.errors.T.shape).T)
 
 
 def _share(x: Floats) -> Ints:

@@ -174,8 +174,7 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predi
 
     if not 0 < share < 1:
         refuse(f"--test-share must lie between 0 and 1; found {share:g}.")
-    signed = () if p.is_vector else (p.error,)
-    p = p.take(canonical_order(p, *signed))
+    p = p.take(canonical_order(p, p.e))
     code = np.arange(len(p))
     if p.groups is not None:
         code = in_order_of_appearance(p.groups)

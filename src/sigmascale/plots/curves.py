@@ -87,7 +87,7 @@ def errors(
     'error E'
     """
     ax = axes_for(ax, p, Predictions)
-    u, e = check_predictions(p).y_std, np.sqrt(p.e2) if p.is_vector else p.errors
+    u, e = check_predictions(p).y_std, p.e
     # wide enough for nearly all rows and, unless u is far too large, for the lines
     small, large = np.quantile(u, (0.005, 0.995))
     left, right = 0.95 * max(u.min(), small / 3), 1.05 * min(u.max(), 3 * large)
