@@ -157,20 +157,6 @@ def test_all_public_names_load_required_packages_alone():
     assert not (loaded - theirs) & optional
 
 
-def test_the_list_of_public_names_is_that_of_the_reference():
-    pages = (ROOT / "docs" / "api").rglob("*.md")
-    text = "\n".join(path.read_text("utf-8") for path in pages)
-    entries = r"(?m)^ *(?:\.\. (?:auto|py:)\w+::|::: ) *(?:sigmascale\.)?([\w.]+)"
-    listed = {name.split(".")[0] for name in re.findall(entries, text)}
-    listed |= {
-        name
-        for block in re.findall(r"autosummary::.*?\n\n(.*?)(?:\n\n|```|\Z)", text, re.S)
-        for name in re.findall(r"(?m)^ +~?(?:sigmascale\.)?(\w+) *$", block)
-    }
-    lacking = sorted(set(ss.__all__) - listed)
-    assert not lacking
-
-
 def test_private_names_of_others_are_not_used():
     wrong = []
     for module, path in MODULES.items():
