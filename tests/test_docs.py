@@ -127,7 +127,7 @@ def test_a_docstring_explains_exactly_the_parameters_that_there_are():
 def test_a_docstring_explains_every_field_of_a_result():
     for name, each in callables().items():
         if inspect.isclass(each) and is_dataclass(each):
-            own = {field.name for field in fields(each) if not field.name[0] == "_"}
+            own = {field.name for field in fields(each) if field.name[0] != "_"}
             assert own <= set(section(each.__doc__, "Attributes")), name
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import sigmascale as ss
-from sigmascale.exceptions import FewMembersWarning, InvalidInputError
+from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import SCALINGS
 
 scores, plots = ss.scores, ss.plots
@@ -40,18 +40,12 @@ def forces(n_structures=60, seed=0, d=3):
     return predictions(*members_of(n_structures, seed, d))
 
 
-def in_one_component(p):
-    """Return predictions of numbers, and the same as vectors with d = 1."""
-    same = {"features": p.features, "groups": p.groups, "weights": p.weights}
-    column = ss.Predictions(
-        np.zeros((len(p), 1)), p.y_std, error=p.error[:, None], **same
-    )
-    return ss.Predictions(np.zeros(len(p)), p.y_std, error=p.error, **same), column
-
-
 @functools.cache
 def numbers():
-    return in_one_component(ss.datasets.make_molecules(800).predictions)
+    """Return errors that are numbers, and the same as vectors with d = 1."""
+    p = ss.datasets.make_molecules(800).predictions
+    same = {"y_std": p.y_std, "features": p.features}
+    return p, ss.Predictions(error=p.error[:, None], **same)
 
 
 def judged(v):
@@ -152,17 +146,9 @@ def test_vectors_of_one_component_are_scaled_as_numbers_are():
 
 def test_vectors_of_one_component_have_the_scores_of_numbers():
     p, column = numbers()
-    for score in (
-        scores.zms,
-        scores.nll,
-        scores.calibration_error,
-        scores.local_calibration_error,
-        scores.ence,
-        scores.uce,
-        scores.sharpness,
-        scores.coverage,
-    ):
-        assert score(column) == pytest.approx(score(p), rel=1e-12)
+    for name in ("zms", "nll", "calibration_error", "ence", "uce", "coverage"):
+        one, other = (getattr(scores, name)(each) for each in (p, column))
+        assert other == pytest.approx(one, rel=1e-12)
     crps = ss.Distributions.normal(p).crps(p.truth)
     energy = ss.Distributions.normal(column).energy_score(column.truth)
     np.testing.assert_allclose(energy, crps, rtol=1e-12)
@@ -171,10 +157,6 @@ def test_vectors_of_one_component_have_the_scores_of_numbers():
         for field in ("zms", "low", "high", "n"):
             found, wanted = (getattr(each, field) for each in (other, one))
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
-    with_intervals = scores.calibration_curve(p), scores.calibration_curve(column)
-    np.testing.assert_allclose(
-        with_intervals[1].observed, with_intervals[0].observed, rtol=1e-12
-    )
 
 
 def test_vectors_of_one_component_are_judged_as_numbers_but_for_bias():
@@ -192,18 +174,6 @@ def test_vectors_of_one_component_are_judged_as_numbers_but_for_bias():
     # other limits hold for all questions at once, of which vectors have one less
     limits = one.verdicts["average"].limits
     assert other.verdicts["average"].limits == pytest.approx(limits, rel=1e-12)
-
-
-def test_one_component_is_watched_as_the_size_of_a_number():
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=1500)
-    z[800:] *= 2
-    alarms = []
-    for error in (z, z[:, None]):
-        p = ss.Predictions(error=error, y_std=np.ones(1500))
-        first, others = p.take(np.arange(500)), p.take(np.arange(500, 1500))
-        alarms.append(ss.Monitor(first).update(others).alarm)
-    assert [each.kind for each in alarms] == ["too small"] * 2
 
 
 # -- balls -----------------------------------------------------------------------------
@@ -229,6 +199,20 @@ def test_radii_are_quantiles_of_distances():
     normal = ss.Recalibrator(distribution="normal").fit(known).apply(new)
     radius = normal.distributions.radius(0.9)
     np.testing.assert_allclose(radius, normal.y_std * stats.chi(3).ppf(0.9))
+
+
+@pytest.mark.slow
+def test_balls_of_new_structures_hold_for_every_species():
+    held = []
+    for seed in range(0, 16, 2):
+        after = ss.Recalibrator().fit(forces(150, seed)).apply(forces(150, seed + 1))
+        inside = after.distributions.contains(after.y_true, 0.9)
+        species = after.features["species"]
+        held.append(
+            [inside.mean(), *(inside[species == each].mean() for each in WRONG)]
+        )
+    # of 9,600 atoms, and of 3,200 of each species; one standard error is 0.3 to 0.5 %
+    assert np.mean(held, axis=0) == pytest.approx(0.9, abs=0.02)
 
 
 def test_the_energy_score_is_that_of_draws():
@@ -311,12 +295,8 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
         "comparison": (ss.compare({"raw": p, "after": after}),),
         "monitor": (monitor,),
     }
-    of_results = {"intervals"} | drawn.keys()
-    assert of_results == {x for x in plots.__all__ if x.islower()} - {
-        "drawing",
-        "share_range",
-        "svg",
-    }
+    others = {"intervals", "drawing", "share_range", "svg"}
+    assert drawn.keys() | others == {x for x in plots.__all__ if x.islower()}
     for name, arguments in drawn.items():
         assert getattr(plots, name)(*arguments) is not None
     with pytest.raises(InvalidInputError, match="no sign"):
@@ -327,9 +307,8 @@ def test_what_needs_a_sign_says_that_vectors_have_none(tmp_path):
     p = forces(40)
     r = ss.Recalibrator().fit(p)
     d = r.apply(p).distributions
-    y, table = p.y_true, {"u": p.y_std, "species": p.features["species"]}
-    pl = pytest.importorskip("polars")
-    frame = pl.DataFrame(table)
+    frame = {"u": p.y_std, "species": p.features["species"].tolist()}
+    y, frame = p.y_true, pytest.importorskip("polars").DataFrame(frame)
     for call in (
         lambda: p.z,
         lambda: d.quantile(0.5),
@@ -367,9 +346,7 @@ def test_vectors_are_reported_with_balls_and_without_bias(tmp_path):
     ss.report.write_report(tmp_path / "r.html", before, after, recalibrator=r)
     page = (tmp_path / "r.html").read_text("utf-8")
     assert "balls" in page
-    assert "nan" not in page.lower().replace("nance", "")
-    assert "components" in repr(r.apply(new).distributions)
-    assert "radius" in r.apply(new).distributions._repr_html_()
+    assert "radius" in after.rows.distributions._repr_html_()
 
 
 # -- the files of the field ------------------------------------------------------------
@@ -393,10 +370,8 @@ def structures(n, seed=0):
         atoms.arrays["REF_forces"] = y
         atoms.arrays["MACE_forces"] = F.mean(axis=1)
         atoms.arrays["u"] = np.sqrt(F.var(axis=1, ddof=1).mean(axis=1))
-        atoms.info["REF_energy"] = float(y.sum())
         atoms.calc = SinglePointCalculator(atoms, energy=0.0)
         atoms.calc.results["forces_comm"] = F.swapaxes(0, 1)
-        atoms.calc.results["energies"] = F.sum(axis=(0, 2)) + y.sum()
         found.append(atoms)
     return found
 
@@ -417,22 +392,10 @@ def test_from_a_file_of_many_structures_to_a_verdict_in_a_few_lines(tmp_path):
     assert v.verdicts["species"].worst.estimate == pytest.approx(2.1, rel=0.1)
 
 
-def test_a_committee_of_a_calculator_gives_forces_and_energies():
+def test_a_committee_of_a_calculator_gives_forces():
     data = structures(30)
     p = ss.Predictions.from_atoms(data, reference="REF_forces", members="forces_comm")
     same = forces(30)
     np.testing.assert_allclose(p.y_std, same.y_std, rtol=1e-12)
     np.testing.assert_allclose(p.error, same.error, atol=1e-12)
     assert p.features["species"].tolist() == same.features["species"].tolist()
-    e = ss.Predictions.from_atoms(
-        data, reference="REF_energy", members="energies", energies=True
-    )
-    assert not e.is_vector
-    assert e.features["n_atoms"].tolist() == [ATOMS] * 30
-    assert e.y_true[0] == pytest.approx(data[0].info["REF_energy"] / ATOMS)
-
-
-def test_spreads_of_few_members_are_told():
-    members, truth, *_ = members_of(5, 0)
-    with pytest.warns(FewMembersWarning, match="4 members"):
-        ss.Predictions.from_members(members[:, :4], y_true=truth)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import islice
 from typing import Any, Literal
 
@@ -17,7 +18,9 @@ from ._support.checks import Bools, Floats, Ints
 from .additive import Axis, Table, merged
 from .folds import capped, mean, some
 
-PATIENCE = 30  # trees without improvement before growing stops
+PATIENCE = 20  # trees without improvement before growing stops
+STEP = 30  # trees that are grown at a time
+LEAST_ROWS = 40  # fewer are not split
 STANDARD_ERRORS = 0.5  # of the gain out of fold without which there are no trees
 N_COMPARED = 64  # rows for which tables are compared with the trees
 
@@ -80,52 +83,56 @@ def boost(
     max_trees, learning_rate, depth, prior_rows, random_state
         As of :class:`sigmascale.BoostedScaling`.
     """
-    from threadpoolctl import threadpool_limits
-
     total = y.size if weights is None else float(weights.sum())
     options = {
         "loss": loss,
         "learning_rate": learning_rate,
-        "max_iter": max_trees,
         "max_depth": depth,
         "max_leaf_nodes": None,
         "l2_regularization": prior_rows,
         "min_samples_leaf": int(np.clip(total / 50, 20, 50)),
         "random_state": random_state,
-        "early_stopping": True,
-        "n_iter_no_change": PATIENCE,
-        "tol": 0.0,
-        "scoring": "loss",
+        "early_stopping": False,
+        "warm_start": True,
     }
     is_log = loss == "gamma"
-    zeros = np.zeros(y.size)
     losses = _gamma_losses(y, cap, weights) if is_log else _squared_losses(y, cap)
-    start, best = losses(zeros), 0
-    out, best_out, best_lost = zeros, zeros, start
-    boosters: list[_Booster] = []
+    none = out = best_out = np.zeros(y.size)
+    start = best_lost = losses(none)
+    n_trees = best = 0
     folds = np.unique(fold)
-    enough = y.size >= 2 * options["min_samples_leaf"] and max_trees > 0  # type: ignore[operator]
     # threads that wait for each other on a busy machine take forty times as long
-    with threadpool_limits(1, "openmp"):
-        for k in folds if folds.size > 1 and enough else ():
-            boosters.append(_Booster(axes, codes, y, weights, fold == k, cap, options))
-        stages = [(each.out, each.staged()) for each in boosters]
-        for t in range(max((each.n_trees for each in boosters), default=0)):
-            out = out.copy()
-            for rows, staged in stages:
-                said = next(staged, None)
-                if said is not None:  # else it has no more trees
-                    out[rows] = said
-            lost = losses(out)
-            if mean(lost, weights) < mean(best_lost, weights):
-                best, best_out, best_lost = t + 1, out, lost
+    with _threads().limit(limits=1, user_api="openmp"):
+        boosters = [
+            _Booster(axes, codes, y, weights, fold == k, cap, options)
+            for k in (folds if folds.size > 1 and y.size >= LEAST_ROWS else ())
+        ]
+        # all grow in step: one that stopped by itself would have seen its fold
+        while boosters and n_trees < max_trees and n_trees - best < PATIENCE:
+            more = min(STEP, max_trees - n_trees)
+            stages = [each.grown(n_trees, more) for each in boosters]
+            for said in zip(*stages, strict=True):
+                out, n_trees = out.copy(), n_trees + 1
+                for each, of_fold in zip(boosters, said, strict=True):
+                    out[each.out] = of_fold
+                lost = losses(out)
+                if mean(lost, weights) < mean(best_lost, weights):
+                    best, best_out, best_lost = n_trees, out, lost
         gain = start - best_lost
         spread = np.sqrt(mean((gain - mean(gain, weights)) ** 2, weights))
         if not best or mean(gain, weights) < STANDARD_ERRORS * spread / np.sqrt(total):
-            return Boosted((), 0.0, zeros, 0)
+            return Boosted((), 0.0, none, 0)
         tables, constant = _tables_of(boosters, best)
         _compare(boosters, best, tables, constant, codes)
     return Boosted(tables, constant, best_out, best)
+
+
+@cache
+def _threads() -> Any:
+    """Return what limits threads; to look for the libraries of a process takes long."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def _gamma_losses(
@@ -139,7 +146,7 @@ def _gamma_losses(
     def losses(out: Floats) -> Floats:
         r = y * np.exp(-out)
         level = mean(np.minimum(r, cap), weights)
-        return capped(r / level, cap) + out + np.log(level)
+        return np.asarray(capped(r / level, cap) + out + np.log(level))
 
     return losses
 
@@ -176,25 +183,20 @@ class _Booster:
             for j, axis in enumerate(axes)
         ]
         X = self.columns(codes)
+        self._learned, self._X_out = (X[seen], counted[seen], w), X[self.out]
         self.model = HistGradientBoostingRegressor(**options)
-        self.model.fit(
-            X[seen],
-            counted[seen],
-            w,
-            X_val=X[self.out],
-            y_val=counted[self.out],
-            sample_weight_val=some(weights, self.out),
-        )
-        self._X_out = X[self.out]
-        self.n_trees = len(self.model._predictors)
 
     def columns(self, codes: Ints) -> Floats:
         """Return codes as numbers that trees split."""
         return np.column_stack([rank[codes[:, j]] for j, rank in enumerate(self.ranks)])
 
-    def staged(self, codes: Ints | None = None) -> Iterator[Floats]:
-        """Yield what 1, 2, ... trees say of rows, by default those out of fold."""
-        X = self._X_out if codes is None else self.columns(codes)
+    def grown(self, n_trees: int, more: int) -> Iterator[Floats]:
+        """Grow more trees; yield what each adds to what is said of rows out of fold."""
+        self.model.set_params(max_iter=n_trees + more).fit(*self._learned)
+        return islice(self.staged(self._X_out), n_trees, None)
+
+    def staged(self, X: Floats) -> Iterator[Floats]:
+        """Yield what 1, 2, ... trees say of rows."""
         for said in self.model.staged_predict(X):
             yield np.log(said) if self.is_log else said
 
@@ -283,7 +285,7 @@ def _compare(
     rows = codes[np.linspace(0, len(codes) - 1, N_COMPARED).astype(np.int64)]
     said = np.zeros(N_COMPARED)
     for each in boosters:
-        *_, last = islice(each.staged(rows), n_trees)
+        *_, last = islice(each.staged(each.columns(rows)), n_trees)
         said += last / len(boosters)
     found = constant + table_sum(tables, rows)
     if not np.allclose(found, said, rtol=1e-6, atol=1e-6):
@@ -291,7 +293,7 @@ def _compare(
 
         msg = (
             f"The trees of scikit-learn {sklearn.__version__} are not what this "
-            "version of sigmascale reads: tables of them differ from its predictions by "
+            "version of sigmascale reads: its tables differ from its predictions by "
             f"{np.abs(found - said).max():.2g}. Install another version of "
             "scikit-learn, or use RakedScaling."
         )

@@ -7,11 +7,13 @@ losses are compared relative to their size.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import crc32
 
 import numpy as np
 
 from ._support.checks import Floats, Ints
+from .exceptions import InvalidInputError
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -74,14 +76,16 @@ def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) 
 
     Rows are dealt out in the order of `size`, so that each fold gets its share of the
     large ones. Groups stay together: large ones are dealt first, each to the emptiest
-    fold.
+    fold. Weights do not matter.
     """
     rng = np.random.default_rng(seed)
     if p.groups is None:
         rounds = -(-size.size // n_folds)
         deal = rng.permuted(np.tile(np.arange(n_folds), (rounds, 1)), axis=1).ravel()
         fold = np.empty(size.size, dtype=np.int64)
-        fold[np.argsort(size, kind="stable")] = deal[: size.size]
+        # sizes whose last bits differ, as those in another unit do, are equal
+        rounded = np.round(np.log(np.maximum(size, 1e-300)), 9)
+        fold[np.argsort(rounded, kind="stable")] = deal[: size.size]
         return fold
     code = in_order_of_appearance(p.groups)
     count, filled = np.bincount(code), np.zeros(n_folds)
@@ -129,7 +133,7 @@ def standard_error(d: Floats, p: Predictions) -> float:
     if p.groups is None and p.weights is None:
         return float(d.std() / np.sqrt(d.size))
     centred = d - p.mean(d)
-    sums = centred if p.weights is None else p.weights * centred
+    sums: Any = centred if p.weights is None else p.weights * centred
     if p.groups is not None:
         sums = np.bincount(p.groups, sums)
     few = sums.size / max(1, sums.size - 1)  # of few groups the sum is too small
@@ -145,3 +149,28 @@ def simplest(losses: dict[_Name, Floats], p: Predictions) -> _Name:
         if p.mean(d) <= max(standard_error(d, p), least):
             return name
     return best  # pragma: no cover - which is within its own standard error
+
+
+def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
+    """Return which rows stay, and which are held out: about a share, whole groups.
+
+    Rows come in the order of their errors, so that what they hold seeds the draw, too:
+    else the same ranks would be held out of every set.
+    """
+    order = canonical_order(p, p.e)
+    code = np.arange(p.n_rows)
+    if p.groups is not None:
+        code = in_order_of_appearance(p.groups[order])
+    sizes = np.bincount(code)
+    if sizes.size < 2:
+        msg = "At least 2 rows, or groups, must be there to hold some out; found 1."
+        raise InvalidInputError(msg)
+    key = crc32(np.sort(np.round(p.z2, 3)).tobytes())
+    drawn = np.random.default_rng([seed, key]).permutation(sizes.size)
+    # until the share is reached as nearly as it can be
+    ends = np.cumsum(sizes[drawn]) - 0.5 * sizes[drawn]
+    n_held = max(1, int(np.searchsorted(ends, share * p.n_rows)))
+    is_held = np.zeros(sizes.size, dtype=np.bool_)
+    is_held[drawn[: min(n_held, sizes.size - 1)]] = True
+    out = np.sort(order[is_held[code]])
+    return np.setdiff1d(np.arange(p.n_rows), out), out

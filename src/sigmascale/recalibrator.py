@@ -47,7 +47,7 @@ from .exceptions import (
 from .folds import (
     N_FOLDS,
     canonical_order,
-    in_order_of_appearance,
+    divided,
     largest_counted,
     make_folds,
     mean,
@@ -378,7 +378,7 @@ class Recalibrator(BaseEstimator):
         """
         rows = check_predictions(p)
         scaling = self._checked(rows)
-        warn_of_oddities(rows, stacklevel=3)
+        warn_of_oddities(rows)
         self._seen = Seen.of(rows)
         self.names_, self.n_rows_ = rows.names, rows.n_rows
         self.n_effective_, self._smallest = float(rows.total), float(rows.y_std.min())
@@ -426,7 +426,7 @@ class Recalibrator(BaseEstimator):
         """Learn from checked rows."""
         held = None
         if self.hold_out:
-            seen, out = _held_out(rows, self.hold_out, self.random_state)
+            seen, out = divided(rows, self.hold_out, self.random_state)
             held, rows = rows.take(out), rows.take(seen)
         self.bias_ = None
         if self.bias is not None and is_known:
@@ -435,8 +435,7 @@ class Recalibrator(BaseEstimator):
             )
         learned = scaling.learn(rows)
         self.scale_ = learned.map
-        dim = rows.dim if rows.is_vector else None
-        self.distribution_ = ZDistribution(dim=dim)
+        self.distribution_ = ZDistribution(dim=rows.components)
         if self.distribution == "empirical" and is_known:
             if held is not None:
                 left = _corrected(held, self.bias_)
@@ -509,8 +508,7 @@ class Recalibrator(BaseEstimator):
         new = _corrected(rows, self.bias_)
         location = new.y_pred
         if location is None:
-            shape = p.n_rows if z.dim is None else (p.n_rows, z.dim)
-            location = np.zeros(shape)
+            location = z.centre(p.n_rows)
             if self.bias_ is not None and p.error is None:
                 location = self.bias_.of_rows(rows)  # of errors that are not known
         share = self._seen.share_of(rows)
@@ -539,11 +537,13 @@ class Recalibrator(BaseEstimator):
                     f"{listed(rows.names[1:]) if rows.names[1:] else 'none'}."
                 )
                 raise InvalidInputError(msg, "features", columns=list(self.names_[1:]))
-        if rows.y_pred is not None and (rows.is_vector != (self._dim is not None)):
-            what = (
-                ("numbers", "vectors") if self._dim is None else ("vectors", "numbers")
+        fitted, given = self.distribution_.dim, rows.components
+        if given != fitted and (rows.y_pred is not None or rows.error is not None):
+            fitted_to, found = (
+                "numbers" if d is None else f"vectors of {d} components"
+                for d in (fitted, given)
             )
-            msg = f"The recalibrator was fitted to {what[0]}; found {what[1]}."
+            msg = f"The recalibrator was fitted to {fitted_to}; found {found}."
             raise InvalidInputError(msg, "vectors")
         maps = [each for each in (self.scale_, self.bias_) if each is not None]
         used = set().union(*(each.columns for each in maps))
@@ -599,10 +599,6 @@ class Recalibrator(BaseEstimator):
         remedy = "Drop or repair these rows."
         refuse_values(u < 0, u, "u", "positive", remedy, "not-positive")
         return table
-
-    @property
-    def _dim(self) -> int | None:
-        return self.distribution_.dim
 
     @property
     def fingerprint_(self) -> Ints:
@@ -668,7 +664,7 @@ class Recalibrator(BaseEstimator):
     def to_state(self) -> dict[str, Any]:
         """Return what is saved."""
         check_is_fitted(self, "scale_")
-        scaling = self.scaling
+        scaling: Any = self.scaling
         known = SCALINGS.values()
         parameters = scaling.get_params() if type(scaling) in known else {}
         return {
@@ -735,7 +731,7 @@ class Recalibrator(BaseEstimator):
             _refuse("its rows must have positive uncertainties")
         if not 0 <= self.hold_out < 1:
             _refuse("`hold_out` must be a share")
-        if self._dim is not None and (
+        if self.distribution_.dim is not None and (
             self.bias_ or any_bound(check_bounds(self.bounds))
         ):
             _refuse("vectors have neither bias nor bounds")
@@ -781,35 +777,15 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
 # -- rows held out ---------------------------------------------------------------------
 
 
-def _held_out(rows: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
-    """Return which rows are fitted, and which are held out: at random, whole groups."""
-    order = canonical_order(rows, *_signs(rows))
-    rng = np.random.default_rng(seed)
-    group = np.arange(rows.n_rows)
-    if rows.groups is not None:
-        group = in_order_of_appearance(rows.groups[order])
-    count = np.bincount(group)
-    if count.size < 2:
-        msg = "`hold_out` needs at least 2 rows, or groups; found 1."
-        raise InvalidInputError(msg)
-    drawn = rng.permutation(count.size)
-    ends = np.cumsum(count[drawn])
-    n_held = 1 + int(np.searchsorted(ends, share * rows.n_rows - 0.5 * count[drawn[0]]))
-    is_held = np.zeros(count.size, dtype=np.bool_)
-    is_held[drawn[: min(n_held, count.size - 1)]] = True
-    out = np.sort(order[is_held[group]])
-    return np.setdiff1d(np.arange(rows.n_rows), out), out
-
-
 def _of_held_out(rows: Predictions, scale: Floats) -> ZDistribution:
     """Return the distribution of rows held out: one table, infinite beyond its ends."""
-    z, n_rows = _scores(rows, scale), (max(1, int(rows.total)),)
+    z, n_rows = rows.e / scale, (max(1, int(rows.total)),)
     none = np.empty(0)
     if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
         table = QuantileTable.learn(z, rows.weights, 1001, infinite=True)
     else:
         table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=True)
-    return ZDistribution((table,), none, n_rows, rows.dim if rows.is_vector else None)
+    return ZDistribution((table,), none, n_rows, rows.components)
 
 
 # -- the bias --------------------------------------------------------------------------
@@ -858,7 +834,7 @@ def _learn_bias(
         found = boost(
             axes,
             np.column_stack(codes_of(axes, rows)),
-            z - centres,
+            z,
             fold,
             w,
             loss="squared_error",
@@ -870,9 +846,9 @@ def _learn_bias(
             random_state=seed,
         )
         if found.tables:
-            said["trees"] = centres + found.out_of_fold
+            said["trees"] = found.out_of_fold
             maps["trees"] = boosted_map(
-                base, centre, axes, found.tables, found, 1.0, log=False
+                base, 0.0, axes, found.tables, found, 1.0, log=False
             )
     lost = {name: np.minimum((z - x) ** 2, cap**2) for name, x in said.items()}
     chosen = "constant" if kind == "constant" else simplest(lost, rows)
@@ -911,29 +887,19 @@ def _bias_folds(rows: Predictions, size: Floats, seed: int) -> Ints:
 # -- the distribution ------------------------------------------------------------------
 
 
-def _scores(rows: Predictions, scale: Floats) -> Floats:
-    """Return z-scores; of vectors their sizes."""
-    return np.sqrt(rows.e2) / scale if rows.is_vector else rows.errors / scale
-
-
-def _signs(rows: Predictions) -> tuple[Floats, ...]:
-    """Return errors where they have a sign, which tells rows apart."""
-    return () if rows.is_vector else (rows.errors,)
-
-
 def _learn_distribution(
     rows: Predictions, scaling: Scaling, learned: Learned, seed: int
 ) -> ZDistribution:
     """Return the distribution of z-scores of rows out of fold."""
-    order = canonical_order(rows, *_signs(rows))
+    order = canonical_order(rows, rows.e)
     fold = np.empty(rows.n_rows, dtype=np.int64)
     ordered = rows.take(order)
     fold[order] = make_folds(ordered.size, ordered, seed)
     scale, w = learned.out_of_fold, rows.weights
     if scale is None:
         scale = _scale_out_of_fold(rows, scaling, learned, fold)
-    z, dim = _scores(rows, scale), rows.dim if rows.is_vector else None
-    if rows.total < LEAST_FOR_SIGN:
+    z, dim = rows.e / scale, rows.components
+    if dim is None and rows.total < LEAST_FOR_SIGN:
         warn(
             f"{rows.n_rows} rows tell little of the distribution of errors: it is "
             f"taken to be that of ±|z|. From {LEAST_FOR_SIGN} rows on it is learned "
@@ -941,9 +907,8 @@ def _learn_distribution(
             FewRowsWarning,
             stacklevel=5,
         )
-        if dim is None:
-            table = QuantileTable.symmetric(np.abs(z), w)
-            return ZDistribution((table,), np.empty(0), (max(1, int(rows.total)),))
+        table = QuantileTable.symmetric(np.abs(z), w)
+        return ZDistribution((table,), np.empty(0), (max(1, int(rows.total)),))
     numbers = [
         n for n in NUMBERS_OF_TABLES if n == 1 or rows.total >= n * ROWS_PER_TABLE
     ]

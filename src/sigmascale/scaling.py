@@ -186,7 +186,7 @@ class BinwiseScaling(Scaling):
 
     def _axes(self, rows: Predictions) -> list[Axis]:
         """Return the axes of the columns to be binned."""
-        keys = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
+        keys: Any = self.by if isinstance(self.by, (tuple, list)) else (self.by,)
         keys = () if self.by is None else keys
         counts: Any = self.n_bins
         counts = counts if isinstance(counts, (tuple, list)) else [counts] * len(keys)
@@ -238,7 +238,7 @@ def _equal_size_axis(
     x, w, total = rows.numbers(column), rows.weights, rows.total
     n_made = max(1, min(n_bins, int(total)))
     # floor(k n / N + 1/2), in whole numbers without weights
-    cuts = (2 * np.arange(1, n_made) * total + n_made) // (2 * n_made)
+    cuts: Any = (2 * np.arange(1, n_made) * total + n_made) // (2 * n_made)
     ties = None
     if w is None and (column == 0 or not parted):
         values = np.partition(x, cuts)[cuts] if cuts.size else x[:0]
@@ -415,7 +415,7 @@ class _Profile:
         low, width = float(log.min()), float(np.ptp(log)) / MANY or 1.0
         code = ((log - low) / width).astype(np.int64)
         ones = np.ones(self.u2.size) if self.n is None else self.n
-        n = np.bincount(code, ones)
+        n: Any = np.bincount(code, ones)
         u2, e2 = (np.bincount(code, ones * x) for x in (self.u2, self.e2))
         there = n > 0
         n = n[there]
@@ -511,7 +511,7 @@ class IsotonicScaling(Scaling):
         k = check_nonnegative(self.prior_rows, "prior_rows")
         u2, code = np.unique(rows.y_std**2, return_inverse=True)
         w = np.ones(rows.n_rows) if rows.weights is None else rows.weights
-        n = np.bincount(code, w)
+        n: Any = np.bincount(code, w)
         e2 = np.bincount(code, w * rows.e2) / n
         out = isotonic_regression(e2, sample_weight=n)
         if k:
@@ -539,7 +539,7 @@ def _means(
     code: Ints, n: Floats, first: Floats, second: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Return means of two quantities over each code, and the rows it has."""
-    size = np.bincount(code, n)
+    size: Any = np.bincount(code, n)
     sums = (np.bincount(code, n * each) for each in (first, second))
     a, b = (each / size for each in sums)
     return a, b, size

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Literal
-from zlib import crc32
 
 from .._support.progress import working
 from .._support.text import visible
@@ -89,7 +88,7 @@ class Fit(Columns, Reading):
         held = None
         if self.test_share is not None:
             with table.told():
-                p, held = divided(p, self.test_share, self.seed)
+                p, held = parted(p, self.test_share, self.seed)
         recalibrator = Recalibrator(
             self._scaling(),
             bias=self.bias,
@@ -162,36 +161,20 @@ class Fit(Columns, Reading):
         return made(**given)
 
 
-def divided(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
-    """Return the rows to fit, and a random share of them to judge; groups stay whole.
-
-    Neither the order of the rows nor the names of groups matter.
-    """
-    import numpy as np
-
-    from ..folds import canonical_order, in_order_of_appearance
+def parted(p: Predictions, share: float, seed: int) -> tuple[Predictions, Predictions]:
+    """Return the rows to fit, and a random share of them to judge, whole groups."""
+    from ..folds import divided
     from .table import LEAST_ROWS
 
     if not 0 < share < 1:
         refuse(f"--test-share must lie between 0 and 1; found {share:g}.")
-    p = p.take(canonical_order(p, p.e))
-    code = np.arange(len(p))
-    if p.groups is not None:
-        code = in_order_of_appearance(p.groups)
-    sizes = np.bincount(code)
-    # rows come in the order of their errors: what they hold seeds the draw, too, or
-    # the same ranks would be drawn of every table
-    key = crc32(np.sort(np.round(p.z2, 3)).tobytes())
-    order = np.random.default_rng([seed, key]).permutation(sizes.size)
-    # whole groups, until the share is reached as nearly as it can be
-    taken = 1 + int(np.searchsorted(np.cumsum(sizes[order]), share * len(p) - 0.5))
-    held = np.isin(code, order[:taken])
-    if min(held.sum(), (~held).sum()) < LEAST_ROWS:
+    fitted, judged = divided(p, share, seed)
+    if min(fitted.size, judged.size) < LEAST_ROWS:
         refuse(
-            f"--test-share {share:g} leaves {(~held).sum()} rows to fit and "
-            f"{held.sum()} to judge; at least {LEAST_ROWS} are needed for each."
+            f"--test-share {share:g} leaves {fitted.size} rows to fit and "
+            f"{judged.size} to judge; at least {LEAST_ROWS} are needed for each."
         )
-    return p.take(np.flatnonzero(~held)), p.take(np.flatnonzero(held))
+    return p.take(fitted), p.take(judged)
 
 
 def _factors(recalibrator: Recalibrator, p: Predictions) -> dict[str, float]:
