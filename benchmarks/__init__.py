@@ -1,0 +1,1 @@
+"""Studies and measurements; `make bench`, `make studies` and `make arena` run them."""

@@ -2,10 +2,10 @@
 
     python benchmarks/fits.py FOLDER [--oracle /path/to/old/bin/python]
 
-FOLDER has tables with the columns E, u, X1, ..., G1, ..., split, group (see `oracle.py`).
-NLL is that of normal errors with the recalibrated u; CRPS is that of the distribution,
-relative to a normal one with raw u. With `--oracle`, the same is done by an older version
-of the library, and differences are printed.
+FOLDER has tables with the columns E, u, X1, ..., G1, ..., split, group, as `oracle.py`
+reads them. NLL is that of normal errors with the recalibrated u; CRPS is that of the
+distribution, relative to a normal one with raw u. With `--oracle`, the same is done by
+an older version of the library, and differences are printed.
 """
 
 from __future__ import annotations

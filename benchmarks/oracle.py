@@ -3,9 +3,9 @@
     python benchmarks/oracle.py /path/to/old/bin/python [--sets FOLDER] [--qm9 FOLDER]
 
 All scalings are fitted to the same rows by both: simulated ones with labels, ties,
-groups, times and missing features; those of FOLDER, tables with the columns E, u, X1, ...,
-G1, ..., split, group, time; and those of QM9. Uncertainties, quantiles and CRPS must agree
-to 1e-10, relative to the scale. Named exceptions: boosted scaling has other trees, so
+groups, times and missing features; those of FOLDER, tables with the columns E, u,
+X1, ..., G1, ..., split, group, time; and those of QM9. Uncertainties, quantiles and CRPS
+must agree to 1e-10, relative to the scale. Named exceptions: boosted scaling has other trees, so
 that only its base is compared (`fits.py` compares how well it does); edges of raked
 tables lie between values, so that rows are those of the fit; weights have another
 meaning, so that none are compared.
@@ -96,11 +96,10 @@ def methods(ss, rows):
         return {{"binwise": "least_rows", "isotonic": "pseudo_rows"}[name]: rows}
 
     prior = shrunk if old else lambda name, rows: {"prior_rows": rows}
-    bins = (
-        (lambda by, n, **more: ss.BinwiseScaling(n, by=by, **more))
-        if old
-        else (lambda by, n, **more: ss.BinwiseScaling(n, by=by, **more))
-    )
+
+    def bins(by, n, **more):
+        return ss.BinwiseScaling(n, by=by, **more)
+
     found = {
         "temperature": ss.TemperatureScaling(),
         "linear": ss.LinearScaling(),
@@ -149,7 +148,7 @@ def work(source, target):
         found = {}
         for name, recalibrator in methods(ss, rows):
             recalibrator.fit(fit)
-            parts = [("fit", fit)] if name[:5] == "raked" else [("fit", fit), ("new", new)]
+            parts = [("fit", fit)] + [("new", new)] * (name[:5] != "raked")
             for part, p in parts:
                 d = recalibrator.apply(p).distributions
                 shift = recalibrator.apply(p).error

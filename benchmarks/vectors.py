@@ -56,7 +56,7 @@ def forces(rng, n_structures, kind, *, wrong=None, power=1.0, grouped=True):
 
 
 def balls(kind, n_sets):
-    """Return the shares that balls hold in each set: all atoms, then 90 % by species."""
+    """Return the shares that balls hold in each set: all atoms, and by species."""
     held = []
     for seed in range(n_sets):
         rng = np.random.default_rng(seed)

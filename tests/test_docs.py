@@ -19,7 +19,11 @@ PAGES = sorted(
     for path in [*ROOT.glob("*.md"), *DOCS.rglob("*.md")]
     if not {"_build", "generated"} & set(path.parts)
 )
-NO_EXAMPLE = {"sigmascale.datasets.fetch_qm9", "sigmascale.plots.scan"}  # take long
+NO_EXAMPLE = {
+    "sigmascale.datasets.fetch_qm9",  # downloads
+    "sigmascale.plots.scan",  # takes long
+    "sigmascale.plots.share_range",
+}
 
 
 def documented_names():

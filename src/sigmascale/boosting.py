@@ -174,12 +174,16 @@ class _Booster:
         self.out, seen = np.flatnonzero(is_out), np.flatnonzero(~is_out)
         self.is_log = options["loss"] == "gamma"
         w = some(weights, seen)
+        if self.is_log:
+            options = options | {"loss": _gamma_loss()}
         # in 32 bits, which is what trees add up: the last bits depend on the unit
         counted = np.clip(y, -cap, cap).astype(np.float32).astype(np.float64)
         if self.is_log:
             counted /= mean(counted[seen], w)
+        middle = float(self.is_log)  # the mean, which is 1 of ratios
+        prior = options["l2_regularization"]
         self.ranks = [
-            _ranked(axis, codes[seen, j], counted[seen], w, options)
+            _ranked(axis, codes[seen, j], counted[seen], w, prior, middle)
             for j, axis in enumerate(axes)
         ]
         X = self.columns(codes)
@@ -201,17 +205,45 @@ class _Booster:
             yield np.log(said) if self.is_log else said
 
 
+def _gamma_loss() -> Any:
+    """Return the gamma deviance, with the hessian that it has on average, 1.
+
+    A leaf then takes the step Σ(r − 1) / (n + k), of ratios r and k prior rows. With
+    the hessian r of the rows it would be (Σ(r − 1)) / (Σr + k): much too far down where
+    the ratios of a leaf are small.
+    """
+    from sklearn._loss.loss import HalfGammaLoss
+
+    class ExpectedGammaLoss(HalfGammaLoss):  # type: ignore[misc]
+        def gradient_hessian(
+            self,
+            y_true: Floats,
+            raw_prediction: Floats,
+            sample_weight: Floats | None = None,
+            gradient_out: Any = None,
+            hessian_out: Any = None,
+            n_threads: int = 1,
+        ) -> tuple[Any, Any]:
+            ratio = y_true * np.exp(-raw_prediction.reshape(-1))
+            w = 1.0 if sample_weight is None else sample_weight
+            gradient_out[...] = (w * (1 - ratio)).reshape(gradient_out.shape)
+            hessian_out[...] = np.broadcast_to(w, ratio.shape).reshape(
+                hessian_out.shape
+            )
+            return gradient_out, hessian_out
+
+    return ExpectedGammaLoss()
+
+
 def _ranked(
-    axis: Axis, code: Ints, y: Floats, weights: Floats | None, options: dict[str, Any]
+    axis: Axis, code: Ints, y: Floats, weights: Floats | None, k: float, middle: float
 ) -> Floats:
-    """Return codes as numbers: labels in the order of their means."""
+    """Return codes as numbers: labels in the order of their means, thin ones shrunk."""
     rank = np.arange(axis.n_codes, dtype=np.float64)
     if axis.labels is not None:
         n = np.bincount(code, weights, axis.n_codes)
         total = np.bincount(code, y if weights is None else weights * y, axis.n_codes)
-        # thin labels are near the mean, which is 1 of ratios and 0 of differences
-        k, middle = options["l2_regularization"], float(options["loss"] == "gamma")
-        means = (total + k * middle) / (n + k) if k else total / np.maximum(n, 1e-300)
+        means = (total + k * middle) / np.maximum(n + k, 1e-300)
         rank[np.argsort(means, kind="stable")] = np.arange(axis.n_codes)
     rank[0] = np.nan  # what is missing, or unknown
     return rank

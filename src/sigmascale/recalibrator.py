@@ -830,11 +830,11 @@ def _learn_bias(
     maps: dict[str, Additive | None] = {"none": None}
     maps["constant"] = Additive(base, centre, log=False)
     if kind == "auto":
-        axes = quantile_axes(rows, 64, least_rows=1, most_labels=254)
+        axes = quantile_axes(rows, 64, least_rows=1, most_labels=254, by_group=True)
         found = boost(
             axes,
             np.column_stack(codes_of(axes, rows)),
-            z,
+            z - centre,
             fold,
             w,
             loss="squared_error",
@@ -846,9 +846,9 @@ def _learn_bias(
             random_state=seed,
         )
         if found.tables:
-            said["trees"] = found.out_of_fold
+            said["trees"] = centres + found.out_of_fold
             maps["trees"] = boosted_map(
-                base, 0.0, axes, found.tables, found, 1.0, log=False
+                base, centre, axes, found.tables, found, 1.0, log=False
             )
     lost = {name: np.minimum((z - x) ** 2, cap**2) for name, x in said.items()}
     chosen = "constant" if kind == "constant" else simplest(lost, rows)

@@ -43,6 +43,7 @@ from .folds import (
     largest_ratio,
     make_folds,
     mean,
+    some,
 )
 from .predictions import Predictions
 
@@ -576,25 +577,38 @@ def _scored_line(u2: Floats, e2: Floats, n: Floats) -> tuple[float, float]:
 
 
 def quantile_axes(
-    rows: Predictions, n_bins: int, *, least_rows: int, most_labels: int
+    rows: Predictions,
+    n_bins: int,
+    *,
+    least_rows: int,
+    most_labels: int,
+    by_group: bool = False,
 ) -> list[Axis]:
-    """Return bins of all columns: at quantiles, or of the most frequent labels."""
-    axes, w = [], rows.weights
+    """Return bins of all columns: at quantiles, or of the most frequent labels.
+
+    If that is asked for, values of each group count once, and a bin has two at least:
+    a column that tells groups apart does not give each a bin of its own.
+    """
+    axes = []
     for j, x in enumerate(rows.columns):
+        w, total = rows.weights, rows.total
         if rows.is_labelled(j):
             labels = rows.labels(j).compact()
             count = np.bincount(labels.codes, w)
             kept = np.sort(np.argsort(-count, kind="stable")[:most_labels])
             axes.append(Axis(j, labels=tuple(labels.labels[i] for i in kept)))
             continue
-        known = ~np.isnan(x)
-        most = max(1, min(n_bins, int(rows.total // least_rows)))
-        values = np.unique(x[known])
+        known = np.flatnonzero(~np.isnan(x))
+        x, w = x[known], some(w, known)
+        most = min(n_bins, int(total // least_rows))
+        if by_group and rows.groups is not None:
+            pairs = np.unique(np.stack([rows.groups[known], x]), axis=1)
+            x, w, most = pairs[1], None, min(most, pairs.shape[1] // 2)
+        values = np.unique(x)
         if values.size <= most:
             axes.append(Axis(j, between(values, values[1:])))
         else:
-            weights = None if w is None else w[known]
-            axes.append(Axis(j, quantile_edges(x[known], weights, most)))
+            axes.append(Axis(j, quantile_edges(x, w, max(1, most))))
     return axes
 
 
@@ -856,7 +870,7 @@ class BoostedScaling(Scaling):
         Share of the best step that each tree takes.
     depth : int, default 3
         Levels of splits of a tree, at most 3: so many columns can interact.
-    n_bins : int, default 32
+    n_bins : int, default 64
         Bins of each column of numbers, between which trees may split.
     prior_rows : float, default 20
         Rows with <Z²> = 1 that every leaf gets: thin leaves change little.
@@ -888,7 +902,7 @@ class BoostedScaling(Scaling):
         max_trees: int = 500,
         learning_rate: float = 0.1,
         depth: int = 3,
-        n_bins: int = 32,
+        n_bins: int = 64,
         prior_rows: float = 20.0,
         random_state: int = 0,
     ) -> None:

@@ -467,10 +467,10 @@ def test_a_share_that_is_not_fitted_is_judged_before_and_after(
 
 
 def test_whole_groups_are_divided(run):
-    from sigmascale.cli.fit import divided
+    from sigmascale.cli.fit import parted
 
     p = predictions(groups="mol")
-    rest, held = divided(p, 0.3, 0)
+    rest, held = parted(p, 0.3, 0)
     both = np.intersect1d(rest.y_std, held.y_std)
     assert both.size == 0
     assert (len(rest), len(held)) == (420, 180)
