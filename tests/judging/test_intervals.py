@@ -8,7 +8,6 @@ from sigmascale.judging.intervals import (
     Estimate,
     Mean,
     abc_limits,
-    heavier_side,
     mean_interval,
     size_interval,
     wilson_limits,
@@ -161,12 +160,3 @@ def test_a_few_more_enormous_errors_never_make_uncertainties_look_better():
     z2[0] = 1e6
     assert before.low > 3
     assert size_interval(z2, 0.99).low > 0.6 * before.low
-
-
-def test_the_heavier_side_is_found_where_sides_differ():
-    rng = np.random.default_rng(10)
-    z = np.exp(rng.normal(size=300)) - np.exp(0.5)
-    side = heavier_side(z**2, np.sign(z), None)
-    np.testing.assert_array_equal(side, z > 0)
-    z = rng.normal(size=300)
-    assert heavier_side(z**2, np.sign(z), None) is None

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import integrate, special, stats
 
 import sigmascale as ss
 
@@ -40,7 +40,7 @@ def test_areas_and_distances_are_those_between_curve_and_diagonal():
     assert curve.root_mean_squared_error == pytest.approx(np.sqrt(np.mean(off**2)))
     fine = np.linspace(0, 1, 100_001)
     between = np.abs(np.interp(fine, curve.level, off))
-    assert curve.area == pytest.approx(np.trapezoid(between, fine), abs=1e-6)
+    assert curve.area == pytest.approx(integrate.trapezoid(between, fine), abs=1e-6)
     assert scores.miscalibration_area(p, n_levels=11) == curve.area
     worse = scores.miscalibration_area(make(300, factor=0.4))
     assert worse > scores.miscalibration_area(p)
