@@ -43,7 +43,10 @@ def write_page(folder: Path) -> Path:
     rivals = pl.read_csv(folder / "arena" / "rivals.csv")
     table = table.with_columns(problem=pl.col("problem").fill_null(""))
     text = Path(__file__).with_name("page.md").read_text("utf-8")
-    parts = {"size": _size(table), "rivals": _rivals(rivals), "failed": _failed(table)}
+    there = rivals.filter(pl.col("rival").is_in(table["rival"].unique().to_list()))
+    parts = {"size": _size(table), "rivals": _rivals(there), "failed": _failed(table)}
+    absent = [each for each in rivals["rival"] if each not in there["rival"].to_list()]
+    parts["absent"] = ", ".join(absent) or "nobody"
     real = table.filter(pl.col("kind") != "world")
     worlds = table.filter(pl.col("kind") == "world")
     for league in LEAGUES:
@@ -135,7 +138,6 @@ def _rivals(rivals: pl.DataFrame) -> str:
     rows = [
         [each["rival"], LEAGUES[each["league"]].lower(), each["package"], each["what"]]
         for each in rivals.iter_rows(named=True)
-        if not each["skipped"]
     ]
     return markdown(["rival", "league", "package", "how"], rows)
 
