@@ -214,6 +214,7 @@ def reliability(
     bars.set(color=points.get_color(), alpha=points.get_alpha())
     # all diagrams of these axes count, not only this one
     (left, bottom), (right, top) = ax.dataLim.min, ax.dataLim.max
+    left = max(left, ax.dataLim.minposx)  # which is 0 at times in Matplotlib 3.8
     if log_helps(np.array([left, *x, right])) or ax.get_xscale() == "log":
         # limits may reach down to 0; the points must not be squashed for it
         some = diagram.rmse[diagram.rmse > 0].min(initial=top)
