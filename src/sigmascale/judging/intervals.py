@@ -20,7 +20,6 @@ from .student import RULED_OUT, Tails
 
 TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
 CHOSEN = 4.0  # by which rows rule out less, times minus the logarithm of their share
-SKEWED = 2.81  # by chance, distributions that are symmetric look so in one per cent
 
 
 @dataclass(frozen=True, repr=False)
@@ -259,7 +258,6 @@ def size_interval(
     confidence: float,
     groups: Ints | None = None,
     weights: Floats | None = None,
-    signs: Floats | None = None,
     *,
     share: float = 1.0,
     least_df: float = 0.0,
@@ -270,10 +268,9 @@ def size_interval(
     does not have. Upwards, the interval reaches as far as either of two:
 
     * that of the set's own moments (ABC), which knows only the errors that are there;
-    * that of every Student's t which the set does not rule out; if `signs` tell that
-      one side is not like the other, of the side that has most of the sum of z². Rows
-      that were chosen, a `share` of all, rule out less; other rows may rule out tails
-      of fewer than `least_df` degrees of freedom.
+    * that of every Student's t which the set does not rule out. Rows that were chosen,
+      a `share` of all, rule out less; other rows may rule out tails of fewer than
+      `least_df` degrees of freedom.
 
     Downwards it is that of the moments, or of a set whose largest z² are reduced, which
     can only make the mean smaller: a few more enormous errors never make u look better.
@@ -291,32 +288,8 @@ def size_interval(
     most = RULED_OUT - CHOSEN * np.log(share)
     if (tails := Tails.of(z2, n, weights)) is not None:
         high = tails.upper(confidence, most, least_df)
-    side = None if signs is None else heavier_side(z2, signs, weights)
-    if side is not None:
-        w = np.ones(z2.size) if weights is None else weights
-        part = float(w[side].sum() / w.sum())
-        rest = float(w[~side] @ z2[~side]) / float(w.sum())
-        if (tails := Tails.of(z2[side], n * part, w[side])) is not None:
-            high = max(high, rest + part * tails.upper(confidence, most))
     low = max(0.0, least, own.low)
     return Size(own.value, low, max(own.high, high), own.high)
-
-
-def heavier_side(z2: Floats, signs: Floats, weights: Floats | None) -> Bools | None:
-    """Return which errors are on the side that has most of z², if sides differ.
-
-    The test is that of symmetry about 0: the largest difference of the shares beyond x
-    and beyond −x, for any x, is like that of a Wiener process from 0.
-
-    References
-    ----------
-    C. C. Butler, Ann. Math. Statist. 40, 2209 (1969), doi:10.1214/aoms/1177697295
-    """
-    signed = signs if weights is None else signs * weights
-    sums = np.cumsum(signed[np.argsort(-z2, kind="stable")])
-    if np.abs(sums).max() <= SKEWED * np.sqrt(float(signed @ signed)):
-        return None
-    return np.asarray(signs > 0 if signed @ z2 > 0 else signs < 0)
 
 
 def sums_of(codes: Ints, values: Floats, n: int = 0) -> Floats:

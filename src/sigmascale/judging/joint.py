@@ -97,8 +97,6 @@ class Condition:
     """
 
     column: int
-    low: float  # of ranks, if it is about labels
-    high: float
     words: str
     holds: Bools
 
@@ -193,9 +191,9 @@ def _condition(
     labels = rows.categories[column]
     if labels is None:
         ends = [None if np.isinf(each) else float(each) for each in (low, high)]
-        return Condition(column, low, high, range_words(name, *ends), holds)
+        return Condition(column, range_words(name, *ends), holds)
     counts = np.bincount(rows.columns[column][holds], minlength=len(labels))
     named = [label_text(labels[i]) for i in np.argsort(-counts, kind="stable")]
     named = named[: int(np.count_nonzero(counts))]
     words = label_words(name, *named) if len(named) <= FEW_LABELS else ""
-    return Condition(column, low, high, words, holds)
+    return Condition(column, words, holds)

@@ -33,7 +33,7 @@ from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
 from . import scan
-from .intervals import Mean, renumbered, size_interval, some_of, sums_of
+from .intervals import Mean, renumbered, size_interval, sums_of
 from .joint import learn_jointly
 from .scan import BIAS, COVERAGE, SIZE, Family, Values
 from .student import Tails
@@ -159,9 +159,8 @@ class Judge:
         held = (self.stretch <= reach * (1 + 1e-9)).astype(np.float64)
         z = np.zeros(n) if rows.is_vector else rows.z
         self.values = Values(capped, z, held, self.groups)
-        self.signs = None if rows.is_vector else np.sign(z)
         self.size = size_interval(
-            self.z2, self.level("average"), self.groups, rows.weights, self.signs
+            self.z2, self.level("average"), self.groups, rows.weights
         )
         variables = Variable.all_of(rows, self.w)
         families = [Family(SIZE, v.name, v) for v in variables]
@@ -325,13 +324,11 @@ class Judge:
         if weights is not None:
             weights = weights[inside]
         if kind == SIZE:
-            signs = some_of(self.signs, inside)
             size = size_interval(
                 self.z2[inside],
                 level,
                 groups,
                 weights,
-                signs,
                 share=share,
                 least_df=self._known_tails(inside),
             )
@@ -357,7 +354,7 @@ class Judge:
         They tell how heavy tails may be if the distributions of z are alike but for
         their scale, and the tails of the rows no heavier.
         """
-        z = np.sqrt(self.z2) if self.signs is None else self.values.bias
+        z = np.sqrt(self.z2) if self.rows.is_vector else self.values.bias
         here, rest = z[inside], z[~inside]
         rest = rest[:: -(-rest.size // MOST_COMPARED)]
         if min(here.size, rest.size) < FEWEST:

@@ -20,6 +20,7 @@ from ..exceptions import InvalidInputError, SharedRowsWarning
 from ..folds import canonical_order, in_order_of_appearance
 from ..predictions import Predictions, check_predictions
 from .judge import Judge
+from .scan import shuffles
 from .verdicts import (
     WITH_WHOLE,
     Answer,
@@ -367,7 +368,8 @@ def headline_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
 def _fault(worst: Verdict, region: Region, average: Verdict) -> str:
     """Return the worst fault, and the average if that is something else."""
     if worst.name == "coverage":
-        return f"{worst.sentence}; u is {_on_average(average)}"
+        u_is = "" if average.answer == "cannot tell" else "u is "
+        return f"{worst.sentence}; {u_is}{_on_average(average)}"
     if region.where == "all rows":
         return average.sentence if average.answer == "no" else worst.sentence
     fault = f"u is up to {off_by(region.estimate)} ({region.where})"
@@ -382,8 +384,8 @@ def _is_bias(worst: Verdict | None, bias: Verdict, answers: Answers) -> bool:
         return False
     z, w = answers.rows.z, answers.judge.w
     # without the bias of that region, is the fault gone?
-    z2 = np.where(answers.inside(bias.worst), z - bias.worst.estimate, z) ** 2
-    there = answers.inside(worst.worst)
+    z2 = np.where(answers.inside("bias"), z - bias.worst.estimate, z) ** 2
+    there = answers.inside(worst.name)
     left = math.log(max(np.average(z2[there], weights=w[there]), 1e-300))
     return left < math.log(worst.worst.estimate)
 
@@ -404,7 +406,7 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
     wrong = {name: v for name, v in verdicts.items() if v.answer == "no"}
     steps: list[Step] = []
     if "bias" in wrong:
-        kind = "auto" if "bias" in answers.guilty else "constant"
+        kind = "auto" if answers.blamed["bias"].contrast > 0 else "constant"
         python = f'Recalibrator(bias="{kind}").fit(p)'
         steps.append(Step("Correct the bias", python, {"bias": kind}))
         if _is_bias(_worst_verdict(verdicts), wrong["bias"], answers):
@@ -420,8 +422,9 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
             f"look at rows {first} and {second}, or use intervals"
         )
         steps.append(Step(what, INTERVALS, {}, ", "))
-    local = [n for n, v in wrong.items() if v.worst and v.worst.where != "all rows"]
-    guilty = [n for n in answers.guilty or local if n not in WITH_WHOLE]
+    sizes = {n: x for n, x in answers.blamed.items() if n not in WITH_WHOLE}
+    guilty = [n for n, x in sizes.items() if x.contrast > 0]
+    guilty = guilty or [n for n, x in sizes.items() if x.local is not None]
     columns = [shorten(name, 30) for name in guilty if name not in ("u", "joint")]
     if guilty:
         what = "Fit a recalibrator, which learns factors by u"
@@ -515,13 +518,12 @@ def rows_needed(
     Parameters
     ----------
     p : Predictions, optional
-        A set whose z-scores tell how heavy tails are, and whose features are counted.
-        By default errors are normal. If its rows belong together, groups are counted;
-        features are taken to be the same within a group.
+        A set whose z-scores tell how heavy tails are, shuffled over its rows. By
+        default errors are normal. If its rows belong together, groups are counted.
     tolerance : float, default 1.25
         The factor that u of no tenth of the rows may be off by.
     n_features : int, default 3
-        Number of features, beside u.
+        Number of features, beside u, where no set is given.
     confidence : float, default 0.95
         That of the verdicts.
     rng : int, Generator or None, default 0
@@ -538,49 +540,41 @@ def rows_needed(
     True
     """
     factor, level = check_tolerance(tolerance), check_fraction(confidence, "confidence")
-    if p is None:
-        n_features = check_count(n_features, "n_features", least=0)
-    else:
-        p = check_predictions(p)
-        n_features = len(p.names) - 1
+    n_features = check_count(n_features, "n_features", least=0)
     generator = rng_from(rng)
+    p = None if p is None else check_predictions(p, complete=True)
     needed = NORMAL_ROWS / math.log(factor) ** 2
     for n_sets in SIMULATED_SETS:
-        n, found = int(np.clip(needed, *PLANNED)), []
+        found = []
         for _ in range(n_sets):
-            rows = _calibrated(p, n, n_features, generator)
-            verdicts = Answers(Judge(rows, factor, level, generator)).all()
-            told = [v for v in verdicts.values() if v.answer == "cannot tell"]
-            found.append(max((v.rows_needed or 10 * n for v in told), default=n))
+            n = int(np.clip(needed, *PLANNED))
+            rows = (
+                _normal(n, n_features, generator) if p is None else _right(p, generator)
+            )
+            answers = Answers(Judge(rows, factor, level, generator))
+            told = [v for v in answers.all().values() if v.answer == "cannot tell"]
+            units = answers.judge.units
+            found.append(
+                max((v.rows_needed or 10 * units for v in told), default=units)
+            )
         needed = float(np.quantile(found, PLANNED_SHARE))
     return int(float(f"{needed:.2g}"))
 
 
-def _calibrated(
-    like: Predictions | None, n: int, n_features: int, rng: np.random.Generator
-) -> Predictions:
-    """Return n rows, or groups, whose uncertainties are right, with the z of others."""
-    groups, of = None, np.arange(n)
-    if like is None:
-        z = rng.standard_normal(n)
-    else:
-        size = np.sqrt(like.z2 / max(like.mean(like.z2), 1e-300))
-        known = size * rng.choice([-1, 1], like.n_rows)  # vectors have no sign
-        if not like.is_vector:
-            off = like.z - like.mean(like.z)
-            known = off / max(math.sqrt(like.mean(off**2)), 1e-300)
-        if like.groups is None:
-            share = None if like.weights is None else like.weights / like.weights.sum()
-            z = rng.choice(known, n, p=share)
-        else:
-            order = np.argsort(like.groups, kind="stable")
-            sizes = np.bincount(like.groups)
-            chosen = rng.integers(sizes.size, size=n)
-            groups = of = np.repeat(of, sizes[chosen])
-            starts = np.repeat((np.cumsum(sizes) - sizes)[chosen], sizes[chosen])
-            first = np.cumsum(sizes[chosen]) - sizes[chosen]
-            within = np.arange(of.size) - np.repeat(first, sizes[chosen])
-            z = known[order][starts + within]
-    u = rng.lognormal(sigma=0.5, size=n)[of]
-    features = {f"x{i}": rng.standard_normal(n)[of] for i in range(n_features)}
-    return Predictions(error=u * z, y_std=u, features=features or None, groups=groups)
+def _normal(n: int, n_features: int, rng: np.random.Generator) -> Predictions:
+    """Return rows with normal errors, whose uncertainties are right."""
+    u = rng.lognormal(sigma=0.5, size=n)
+    features = {f"x{i}": rng.standard_normal(n) for i in range(n_features)}
+    error = u * rng.standard_normal(n)
+    return Predictions(error=error, y_std=u, features=features or None)
+
+
+def _right(p: Predictions, rng: np.random.Generator) -> Predictions:
+    """Return the rows with each other's z-scores, right on average and everywhere."""
+    z = (p.errors.T / p.y_std).T
+    z = z - np.average(z, axis=0, weights=p.weights)
+    mean = np.average(z**2 if z.ndim == 1 else (z**2).mean(1), weights=p.weights)
+    z = z[shuffles(p.n_rows, p.groups, 1, rng)[:, 0]] / math.sqrt(max(mean, 1e-300))
+    return p.changed(
+        error=(z.T * p.y_std).T, y_true=None, y_pred=None, distributions=None
+    )

@@ -202,7 +202,7 @@ class Answers:
     def __init__(self, judge: Judge) -> None:
         self.judge, self.rows = judge, judge.rows
         self.unit = "rows" if judge.groups is None else "groups"
-        self.guilty: list[str] = []  # questions of which a region differs from the rest
+        self.blamed: dict[str, Found] = {}  # the regions at fault, by question
 
     def all(self) -> dict[str, Verdict]:
         """Answer all questions, by name."""
@@ -279,8 +279,7 @@ class Answers:
                 more = max(1.0, (float(local.half[m].max()) / gain) ** 2)
             needed = max(needed, more)
         if worst is not None:
-            if worst.contrast > 0:
-                self.guilty.append(name)
+            self.blamed[name] = worst
             return Outcome("no", worst, doubt, low, high, None)
         if max(-low, high) <= bound and not needed:
             return Outcome("yes", widest, None, low, high, None)
@@ -321,13 +320,12 @@ class Answers:
         numbers = (convert(x) for x in (found.off, found.low, found.high))
         return Region(*(*about, *numbers, found.state))
 
-    def inside(self, region: Region) -> Bools:
-        """Return which rows a region of one column has; all of any other."""
-        v = self.judge.variables.get(region.column or "")
-        for i in range(0 if v is None else v.n_regions):
-            if v is not None and v.limits(i) == (region.low_value, region.high_value):
-                return v.inside(i)
-        return np.ones(self.rows.n_rows, dtype=np.bool_)
+    def inside(self, name: str) -> Bools:
+        """Return which rows are at fault; all of them if no one column tells."""
+        found = self.blamed[name]
+        if found.local is None or name == "joint":
+            return np.ones(self.rows.n_rows, dtype=np.bool_)
+        return found.local.variable.inside(found.region)
 
     def verdict(
         self, name: str, kind: int, found: Outcome, sentence: str, **more: Any
