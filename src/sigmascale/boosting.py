@@ -214,7 +214,7 @@ def _gamma_loss() -> Any:
     """
     from sklearn._loss.loss import HalfGammaLoss
 
-    class ExpectedGammaLoss(HalfGammaLoss):  # type: ignore[misc]
+    class ExpectedGammaLoss(HalfGammaLoss):
         def gradient_hessian(
             self,
             y_true: Floats,
