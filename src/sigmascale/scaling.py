@@ -870,7 +870,7 @@ class BoostedScaling(Scaling):
         Share of the best step that each tree takes.
     depth : int, default 3
         Levels of splits of a tree, at most 3: so many columns can interact.
-    n_bins : int, default 64
+    n_bins : int, default 32
         Bins of each column of numbers, between which trees may split.
     prior_rows : float, default 20
         Rows with <Z²> = 1 that every leaf gets: thin leaves change little.
@@ -902,7 +902,7 @@ class BoostedScaling(Scaling):
         max_trees: int = 500,
         learning_rate: float = 0.1,
         depth: int = 3,
-        n_bins: int = 64,
+        n_bins: int = 32,
         prior_rows: float = 20.0,
         random_state: int = 0,
     ) -> None:
