@@ -541,7 +541,7 @@ class Predictions:
 
     @property
     def e(self) -> Floats:
-        """The errors; of vectors, which have no sign, the root of :attr:`e2`."""
+        """The errors; of vectors, which have no sign, the root of `e2`."""
         return np.sqrt(self.e2) if self.is_vector else self.errors
 
     @cached_property
