@@ -5,9 +5,7 @@ PYTHON ?= python3
 PYTEST_ARGS ?=
 APP_ARGS ?=
 BENCH_ARGS ?=
-TORTURE_ARGS ?=
 ARENA_ARGS ?= --out docs
-OLD ?=
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -27,7 +25,7 @@ ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 \
 	VECLIB_MAXIMUM_THREADS=1 NUMEXPR_NUM_THREADS=1 POLARS_MAX_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help app demo test test-slow test-oldest test-newest test-spark torture lint \
+.PHONY: help app demo test test-slow test-oldest test-newest test-spark lint \
 	docs paper review release-check bench bench-gpu arena studies clean
 .DELETE_ON_ERROR:
 
@@ -82,11 +80,6 @@ test-spark: $(VENV)/.installed-dev  ## install PySpark and run its tests (needs 
 	@$(BIN)/python -m pip install --quiet --editable ".[spark]"
 	@SIGMASCALE_SPARK=1 $(ONE_THREAD) $(BIN)/python -m pytest -m spark $(PYTEST_ARGS)
 	@echo "== test-spark: done"
-
-torture: $(VENV)/.installed-dev  ## attack all doors with odd data, files and requests; minutes
-	@echo "== torture: the same data by all doors; files damaged, shared, killed; requests"
-	@$(ONE_THREAD) $(BIN)/python tests/torture.py $(TORTURE_ARGS)
-	@echo "== torture: done; nothing was wrong in silence, lost or left behind"
 
 lint: $(VENV)/.installed-dev  ## install and run the static checks only: ruff and mypy
 	@echo "== lint: ruff check"
