@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import shlex
 from collections import Counter
 from dataclasses import fields, is_dataclass
 from pathlib import Path
@@ -181,3 +182,14 @@ def test_words_of_the_field_are_found_in_the_glossary():
         *("sharpness", "conditional calibration"),
     ):
         assert word in text, word
+
+
+def test_every_command_of_the_pages_can_be_typed():
+    from sigmascale.cli.options import parse
+
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        for line in re.findall(r"^(?:\$ |!)sigmascale (.*)$", text, re.MULTILINE):
+            words = shlex.split(line, comments=True)
+            if "--help" not in words:
+                assert parse(words).words()[0] == words[0], line

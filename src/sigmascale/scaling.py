@@ -129,8 +129,8 @@ class BinwiseScaling(Scaling):
     gets the average factor.
 
     Bins are cut at the smallest value of the next bin, as in the paper, and not halfway
-    between values as those of other scalings are: that would change its numbers. Equal
-    values of a feature are parted by u.
+    between values as those of other scalings are: a row at an edge whose last bits
+    differ falls into the next bin. Equal values of a feature are parted by u.
 
     References
     ----------
