@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 
 from sigmascale import plots, scores
 
+from .scan import draw_scan, scan_bins
 from .study import ISOTONIC, JOINT, Beyond, StudyData, in_file_order, measure_set
 
 WORDS = {
@@ -54,12 +55,9 @@ def figure2(data: StudyData, *, seed: int, n_draws: int, step: int) -> Figure:
     Isotonic regression is that of the data's authors, not our fit.
     """
     numbers, u = range(2, 100, step), data.isotonic
-    scan = scores.scan_bins(
-        data.training, data.test, n_bins=numbers, n_draws=n_draws, rng=seed
-    )
+    scan = scan_bins(data.training, data.test, numbers, seed=seed, n_draws=n_draws)
     found = measure_set(data.test, seed, u=u, ties=in_file_order(u))
-    valid = {x: each.fraction_valid for x, each in found.local.items()}
-    return plots.scan(replace(scan, isotonic=found.scores, isotonic_valid=valid))
+    return draw_scan(replace(scan, isotonic=found))
 
 
 def figure3(beyond: Beyond) -> Figure:

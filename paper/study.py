@@ -18,10 +18,16 @@ import numpy as np
 import sigmascale as ss
 from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
+from sigmascale.bins import Bins, cut
 from sigmascale.datasets import QM9, Molecules, make_molecules
 from sigmascale.judging.intervals import wilson_limits
-from sigmascale.judging.local import IntervalSettings
-from sigmascale.scores import Measured, ReferenceScores, measure, reference_scores
+from sigmascale.judging.local import MIN_ROWS, IntervalSettings, LocalZMS, local_zms_of
+from sigmascale.scores import (
+    ReferenceScores,
+    Scorecard,
+    reference_scores,
+    scorecard_of,
+)
 
 from .losses import OptimisedScaling
 
@@ -168,6 +174,20 @@ def in_file_order(u: Floats) -> Floats:
     return lexicographic_rank(u, np.arange(u.size))
 
 
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The scores and the local <Z²> of a set, both from the same bins."""
+
+    bins: dict[str, Bins]
+    scores: Scorecard
+    local: dict[str, LocalZMS]
+
+    @property
+    def valid(self) -> Values:
+        """The fraction of valid bins, by variable."""
+        return {name: each.fraction_valid for name, each in self.local.items()}
+
+
 def measure_set(
     p: ss.Predictions,
     seed: int,
@@ -177,8 +197,9 @@ def measure_set(
 ) -> Measured:
     """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
     judged = p if u is None else p.changed(y_std=u)
-    rng = np.random.default_rng(seed)
-    return measure(judged, SCORE_BINS, INTERVALS, rng, ties=ties)
+    bins = cut(judged, SCORE_BINS, ties=ties, min_size=MIN_ROWS)
+    local = local_zms_of(judged, bins, INTERVALS, np.random.default_rng(seed))
+    return Measured(bins, scorecard_of(judged, bins, SCORE_BINS), local)
 
 
 def evaluate(p: ss.Predictions, u: Floats, ties: Floats, seed: int) -> Values:

@@ -357,19 +357,6 @@ def test_axes_may_share_a_range(sets):
         assert ax.get_ylim() == pytest.approx((min(low), max(high)))
 
 
-def test_a_scan_of_bin_numbers_has_four_panels_of_its_scores(sets):
-    p, _ = sets
-    known, new = p.take(np.arange(750)), p.take(np.arange(750, 1500))
-    scan = ss.scores.scan_bins(known, new, n_bins=[2, 4, 8], by="mass")
-    figure = plots.scan(scan)
-    nll, ence, s, valid = figure.axes
-    for ax, score in ((nll, "NLL"), (ence, "ENCE_u"), (s, "S_mass")):
-        drawn = [line.get_ydata() for line in ax.lines]
-        assert any(np.array_equal(scan.scores[score], each) for each in drawn)
-    drawn = [line.get_ydata() for line in valid.lines]
-    assert any(np.array_equal(scan.valid["u"], each) for each in drawn)
-
-
 # -- habits ----------------------------------------------------------------------------
 
 

@@ -265,8 +265,6 @@ def test_every_score_takes_vectors_or_says_that_they_have_no_sign():
         function = getattr(scores, name)
         if isinstance(function, type):
             continue
-        if name == "scan_bins":
-            function = functools.partial(function, test=p, n_bins=(2, 4), n_draws=50)
         if name in NO_SIGN:
             with pytest.raises(InvalidInputError, match="no sign") as found:
                 function(p)
@@ -291,7 +289,6 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
         "pit": (scores.pit_histogram(p),),
         "confidence_curve": (scores.confidence_curve(p),),
         "local_zms": (scores.local_zms(p),),
-        "scan": (scores.scan_bins(p, p, n_bins=(2, 4), n_draws=50),),
         "comparison": (ss.compare({"raw": p, "after": after}),),
         "monitor": (monitor,),
     }

@@ -8,20 +8,17 @@ are welcome wherever no sign is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ._support.checks import Floats, Ints, check_count, check_fraction, rng_from
+from ._support.checks import Floats, check_fraction
 from ._support.notices import quiet, warn
-from ._support.progress import track
 from ._support.render import Cells, Result
-from ._support.text import shorten
 from .bins import Bins, bins_of, check_ties, cut
-from .exceptions import InvalidInputError, ZeroErrorBinWarning
+from .exceptions import ZeroErrorBinWarning
 from .judging.curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -35,12 +32,8 @@ from .judging.curves import (
     reliability_diagram,
 )
 from .judging.local import (
-    MIN_ROWS,
-    IntervalSettings,
     LocalZMS,
-    Method,
     local_zms,
-    local_zms_of,
 )
 from .judging.references import (
     ReferenceScores,
@@ -53,10 +46,8 @@ from .judging.references import (
 )
 from .judging.tails import Tails, tails
 from .predictions import Predictions, check_predictions
-from .scaling import BinwiseScaling, IsotonicScaling, Scaling
 
 __all__ = [
-    "BinScan",
     "CalibrationCurve",
     "ConfidenceCurve",
     "LocalZMS",
@@ -80,7 +71,6 @@ __all__ = [
     "pit_histogram",
     "reference_scores",
     "reliability_diagram",
-    "scan_bins",
     "scorecard",
     "sharpness",
     "tails",
@@ -620,170 +610,3 @@ def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecar
         coverage={level: _coverage(p, level) for level in COVERAGES},
         _judged=(p, bins),
     )
-
-
-@dataclass(frozen=True, eq=False)
-class Measured:
-    """The scores and the local <Z²> of a set, both from the same bins."""
-
-    bins: dict[str, Bins]
-    scores: Scorecard
-    local: dict[str, LocalZMS]
-
-
-def measure(
-    p: Predictions,
-    n_bins: int,
-    settings: IntervalSettings,
-    rng: np.random.Generator,
-    *,
-    ties: Floats | None = None,
-) -> Measured:
-    """Cut checked rows into bins of u and every feature, once, and measure them."""
-    bins = cut(p, n_bins, ties=ties, min_size=MIN_ROWS)
-    local = local_zms_of(p, bins, settings, rng)
-    return Measured(bins, scorecard_of(p, bins, n_bins), local)
-
-
-# -- how many bins there should be -----------------------------------------------------
-
-
-@dataclass(frozen=True)
-class BinScan(Result):
-    """Scores on the test set against the number of bins of the recalibrator.
-
-    Attributes
-    ----------
-    n_bins : array of shape (n_points,)
-        Numbers of bins.
-    scores : dict of str to array of shape (n_points,)
-        Each score, under the names of :func:`scorecard`.
-    valid, valid_low, valid_high : dict of str to array of shape (n_points,)
-        Fraction of valid bins of each variable, with its interval.
-    isotonic : Scorecard
-        Scores of isotonic regression, for reference.
-    isotonic_valid : dict of str to float
-        Its fractions of valid bins.
-    simulated_mean, simulated_sd : dict of str to array of shape (n_points,)
-        Scores that perfectly calibrated normal errors with the same uncertainties
-        would have.
-    """
-
-    n_bins: Ints
-    scores: dict[str, Floats]
-    valid: dict[str, Floats]
-    valid_low: dict[str, Floats]
-    valid_high: dict[str, Floats]
-    isotonic: Scorecard
-    isotonic_valid: dict[str, float]
-    simulated_mean: dict[str, Floats]
-    simulated_sd: dict[str, Floats]
-
-    def _cells(self) -> Cells:
-        names = ["NLL", "S_cal", *(f"S_{name}" for name in self.valid), "S_tot"]
-        rows = [
-            (str(n), *(f"{self.scores[name][i]:.3f}" for name in names))
-            for i, n in enumerate(self.n_bins)
-        ]
-        rows.append(("isotonic", *(f"{self.isotonic[name]:.3f}" for name in names)))
-        return ("bins", *(shorten(name, 11) for name in names)), rows
-
-
-def scan_bins(
-    calibration: Predictions,
-    test: Predictions,
-    *,
-    n_bins: Iterable[int] = range(2, 100),
-    by: str | int = "u",
-    score_bins: int | None = None,
-    method: Method = "bca",
-    n_draws: int = 1000,
-    rng: int = 0,
-) -> BinScan:
-    """Return test scores of bin-wise scaling against its number of bins.
-
-    The scan shows what the number of bins does. It looks at the test set, so that it is
-    no way to choose a number.
-
-    Parameters
-    ----------
-    calibration, test : Predictions
-        The set to fit on, and the set to score, with the same columns.
-    n_bins : iterable of int, default range(2, 100)
-        Numbers of bins to try.
-    by : str or int, default "u"
-        The column that is binned.
-    score_bins : int, optional
-        Number of bins of the local scores. By default they have 30 rows or more, and
-        there are at most 100.
-    method : {"bca", "moments"}, default "bca"
-        How intervals of the local <Z²> are made.
-    n_draws : int, default 1000
-        Simulated sets behind each point of the reference.
-    rng : int, default 0
-        Seed of the bootstrap and of the simulations.
-
-    Returns
-    -------
-    BinScan
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sigmascale as ss
-    >>> rng = np.random.default_rng(0)
-    >>> u = rng.uniform(1, 2, 4000)
-    >>> p = ss.Predictions(y_std=u, error=rng.normal(scale=u**2))
-    >>> first, second = p.take(np.arange(2000)), p.take(np.arange(2000, 4000))
-    >>> scan = ss.scores.scan_bins(first, second, n_bins=(2, 20), n_draws=20)
-    >>> bool(scan.scores["S_u"][1] < scan.scores["S_u"][0])
-    True
-    """
-    learned_from = check_predictions(calibration)
-    judged = check_predictions(test, complete=True)
-    numbers = [check_count(n, "n_bins") for n in n_bins]
-    if not numbers:
-        msg = "`n_bins` must be at least one number of bins to try; found none."
-        raise InvalidInputError(msg)
-    count = bins_of(score_bins, judged.total, "score_bins")
-    settings = IntervalSettings.checked(method, 0.95, 1500)
-    n_draws = check_count(n_draws, "n_draws")
-
-    def measured(scaling: Scaling) -> tuple[Predictions, Measured]:
-        u = scaling.learn(learned_from).map.of_rows(judged)
-        rows = judged.changed(y_std=u, distributions=None)
-        # ties are told apart as before scaling, so that bins of features stay the same
-        ties = judged.y_std
-        return rows, measure(rows, count, settings, rng_from(rng), ties=ties)
-
-    found, references = [], []
-    for n in track(numbers, "scanning bin numbers"):
-        rows, each = measured(BinwiseScaling(n, by=by, prior_rows=0))
-        found.append(each)
-        normal = Squares("normal", rows.dim)
-        references.append(
-            simulate_scores(rows, each.bins, normal, n_draws, stream_from(rng))
-        )
-    isotonic = measured(IsotonicScaling())[1]
-    local = [each.local for each in found]
-    fraction = [{x: r.fraction_valid for x, r in each.items()} for each in local]
-    low, high = (
-        [{x: r.fraction_interval[end] for x, r in each.items()} for each in local]
-        for end in (0, 1)
-    )
-    return BinScan(
-        n_bins=np.array(numbers),
-        scores=_columns([each.scores.to_dict() for each in found]),
-        valid=_columns(fraction),
-        valid_low=_columns(low),
-        valid_high=_columns(high),
-        isotonic=isotonic.scores,
-        isotonic_valid={n: each.fraction_valid for n, each in isotonic.local.items()},
-        simulated_mean=_columns([each.mean for each in references]),
-        simulated_sd=_columns([each.sd for each in references]),
-    )
-
-
-def _columns(points: list[dict[str, float]]) -> dict[str, Floats]:
-    """Return the numbers of all points by name."""
-    return {name: np.array([each[name] for each in points]) for name in points[0]}

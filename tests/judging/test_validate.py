@@ -456,7 +456,7 @@ def test_one_factor_mends_what_is_alike_everywhere():
     v = ss.validate(rows(3000, factor=lambda u, x: 1.5))
     (step,) = v.next_steps
     assert step.how == {"scaling": "temperature"}
-    assert "multiply u by 1.4" in step or "multiply u by 1.5" in step
+    assert "1.49" in step
     assert "temperature" not in step.what
 
 

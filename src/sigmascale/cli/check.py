@@ -121,10 +121,9 @@ def in_options(found: Validation, command: Columns) -> str:
     said |= {"output": "r.json", "test_share": 0.3}
     text = [str(replace(found, next_steps=(), closing=""))]
     for step in found.next_steps:
-        what = step.what if step.how is None else f"{step.what}:"
+        what = f"{step.what}:"
         text += ["", fill(what, WIDTH, initial_indent="→ ", subsequent_indent="  ")]
-        if step.how is not None:
-            text.append(typed(Fit(**(said | step.how)).words()))
+        text.append(typed(Fit(**(said | step.how)).words()))
     text += ["", fill(found.closing, WIDTH)] if found.closing else []
     return "\n".join(text)
 

@@ -1,30 +1,30 @@
 """What u and the features say together: trees that learn from other rows.
 
 Trees expect a z² for each row, from rows that are not its own: this expectation is one
-more variable. Where u is wrong along it, a few conditions on columns that matter say
-which rows these are.
+more variable. Where u is wrong along it, a few conditions on variables say which rows
+these are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
 
 import numpy as np
 
 from .._support.checks import Bools, Floats, Ints
-from .._support.labels import label_text
 from ..predictions import Predictions
-from .intervals import some_of
+from .intervals import some_of, sums_of
 from .scan import by_unit
-from .variables import label_words, range_words
+from .variables import Variable, label_words
 
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
 LEAST_LEARNED, MOST_LEARNED, MOST_JUDGED = 60, 25_000, 50_000  # rows
 MOST_LABELS = 200  # that trees tell apart; rarer ones are one
 FEW_LABELS = 4  # that words may list
-DEPTH = 3  # conditions that words may have
-AS_GOOD = 0.85  # of the deviation that is left if a condition is not needed
+MOST_AXES = 12  # variables that words are made of, those that tell most
+AS_GOOD = 0.85  # of the deviation, that a description with fewer conditions may show
 
 
 def learn_jointly(
@@ -90,110 +90,119 @@ def as_table(rows: Predictions) -> tuple[Floats, Bools]:
 
 
 @dataclass(frozen=True, eq=False)
-class Condition:
-    """One condition on rows: a range of a number, or some of the labels.
+class Run:
+    """Neighbouring bins of a variable: a condition on rows, and it in words."""
 
-    It has no words if labels are many.
-    """
-
-    column: int
-    words: str
+    column: str
     holds: Bools
+    words: str
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """A variable whose bins are in order: of numbers, or of what is expected."""
+
+    variable: Variable
+    order: Ints
+    codes: Ints
+
+    @classmethod
+    def of(cls, v: Variable, value: Floats, w: Floats) -> Axis:
+        """Put the bins of a variable in order."""
+        order = np.arange(v.n_bins)
+        if v.labels is not None:
+            sizes = np.maximum(sums_of(v.codes, w, v.n_bins), 1e-300)
+            means = sums_of(v.codes, w * value, v.n_bins) / sizes
+            order = np.argsort(means, kind="stable")
+        return cls(v, order, np.argsort(order, kind="stable")[v.codes])
+
+    @property
+    def runs(self) -> Ints:
+        """Where runs start and stop: they reach an end; of labels, the upper one."""
+        n = self.variable.n_bins
+        inner = np.arange(1, n)
+        upper = np.column_stack([inner, np.full(n - 1, n)])
+        if self.variable.labels is not None:
+            return upper[-FEW_LABELS:]
+        return np.concatenate([upper, np.column_stack([0 * inner, inner])])
+
+    def run(self, start: int, stop: int) -> Run:
+        """Return the condition that rows are in these bins."""
+        v, holds = self.variable, (self.codes >= start) & (self.codes < stop)
+        if v.labels is None:
+            return Run(v.name, holds, v.run_words(start, stop))
+        names = [v.labels[i] for i in self.order[start:stop][::-1]]
+        return Run(v.name, holds, label_words(v.name, *names))
+
+
+Box = tuple[float, list[Run]]
 
 
 def describe(
-    rows: Predictions, expected: Floats, w: Floats, sign: float
-) -> tuple[list[Condition], Bools] | None:
-    """Return a few conditions for the rows where trees expect most, and these rows.
+    variables: Iterable[Variable], z2: Floats, expected: Floats, w: Floats, sign: float
+) -> tuple[list[Run], Bools]:
+    """Return a few conditions for rows where trees expect most, and these rows.
 
-    `sign` is 1 where u is too small, and −1 where it is too large. Conditions that are
-    not needed are dropped: without them, rows are as wrong.
+    `sign` is 1 where u is too small, and −1 where it is too large. Of all runs of one
+    variable, and all pairs of runs of two, those are best whose rows are most surely
+    off: by Σ value / √n. A third variable may narrow the best pair down. The shortest
+    description is taken whose rows are about as wrong as those of the others.
     """
-    from sklearn.tree import DecisionTreeRegressor
+    value = np.where(w > 0, sign * (expected - np.average(expected, weights=w)), 0.0)
+    axes = [Axis.of(v, value, w) for v in variables if v.n_bins > 1]
+    if len(axes) > MOST_AXES:
+        told = [_best([a], value, w)[0] for a in axes]
+        axes = [axes[i] for i in np.argsort(told)[::-1][:MOST_AXES]]
+    one = max((_best([a], value, w) for a in axes), key=_score)
+    found = [one[1]]
+    if len(axes) > 1:
+        two = max((_best(pair, value, w) for pair in combinations(axes, 2)), key=_score)
+        inside = np.logical_and.reduce([each.holds for each in two[1]])
+        within = np.where(inside, w, 0.0)
+        three = max((_best([a], value, within, w) for a in axes), key=_score)
+        found += [two[1], two[1] + three[1]]
 
-    used = np.flatnonzero(w > 0)
-    table, ranks = _ordered_table(rows, expected, w)
-    least = max(20, used.size // 50)
+    def rows_of(runs: list[Run]) -> Bools:
+        found: Bools = np.logical_and.reduce([w > 0, *(each.holds for each in runs)])
+        return found
 
-    def off(chosen: list[Condition]) -> float:
-        inside = np.logical_and.reduce([w > 0, *(each.holds for each in chosen)])
-        if not chosen or np.count_nonzero(inside) < least:
-            return -np.inf
-        return sign * float(np.log(np.average(rows.z2[inside], weights=w[inside])))
+    def off(runs: list[Run]) -> float:
+        inside = rows_of(runs)
+        mean = np.average(z2[inside], weights=w[inside])
+        return sign * float(np.log(max(mean, 1e-300)))
 
-    found: list[list[Condition]] = []
-    for depth in range(1, DEPTH + 1):
-        model = DecisionTreeRegressor(
-            max_depth=depth, min_samples_leaf=least, random_state=0
-        )
-        model.fit(table[used], sign * expected[used], w[used])
-        leaves, values = model.tree_.children_left < 0, model.tree_.value[:, 0, 0]
-        path = _path(model.tree_, int(np.argmax(np.where(leaves, values, -np.inf))))
-        found.append([_condition(rows, table, ranks, i, *ends) for i, ends in path])
-    # the fewest conditions that leave rows about as wrong
     enough = AS_GOOD * max(map(off, found))
-    conditions = next((each for each in found if off(each) >= enough), [])
-    while len(conditions) > 1:
-        rest = [[x for x in conditions if x is not each] for each in conditions]
-        simpler = max(rest, key=off)
-        if off(simpler) < AS_GOOD * off(conditions):
-            break
-        conditions = simpler
-    if not conditions or any(not each.words for each in conditions):
-        return None
-    return conditions, np.logical_and.reduce([w > 0, *(x.holds for x in conditions)])
+    chosen = next(runs for runs in found if off(runs) >= enough)
+    return chosen, rows_of(chosen)
 
 
-def _ordered_table(
-    rows: Predictions, expected: Floats, w: Floats
-) -> tuple[Floats, dict[int, Ints]]:
-    """Return all columns as numbers; labels by the rank of what is expected of them."""
-    columns, ranks = [], {}
-    for i, (x, labels) in enumerate(zip(rows.columns, rows.categories, strict=True)):
-        if labels is not None:
-            n = np.maximum(np.bincount(x, w, len(labels)), 1e-300)
-            means = np.bincount(x, w * expected, len(labels)) / n
-            ranks[i] = np.argsort(np.argsort(means, kind="stable"), kind="stable")
-            x = ranks[i][x].astype(np.float64)
-        columns.append(x)
-    return np.column_stack(columns), ranks
+def _score(box: Box) -> float:
+    return box[0]
 
 
-def _path(tree: Any, leaf: int) -> list[tuple[int, tuple[float, float]]]:
-    """Return the range of each column that leads to a leaf."""
-    parents = {
-        int(child): (node, side)
-        for side, children in enumerate((tree.children_left, tree.children_right))
-        for node, child in enumerate(children)
-        if child >= 0
-    }
-    ends: dict[int, tuple[float, float]] = {}
-    while leaf in parents:  # from the leaf: what comes first is the narrowest
-        leaf, side = parents[leaf]
-        column, limit = int(tree.feature[leaf]), float(tree.threshold[leaf])
-        low, high = ends.get(column, (-np.inf, np.inf))
-        low, high = (max(low, limit), high) if side else (low, min(high, limit))
-        ends[column] = low, high
-    return list(ends.items())
+def _best(
+    axes: Iterable[Axis], value: Floats, w: Floats, whole: Floats | None = None
+) -> Box:
+    """Return the box, of a run of one axis or of two, that is off most surely."""
+    first, *more = axes
+    second = more[0] if more else None
+    n, m = first.variable.n_bins, second.variable.n_bins if second else 1
+    codes = first.codes * m + (second.codes if second else 0)
+    runs = first.runs[:, None], (second.runs if second else np.array([[0, 1]]))[None]
+    least = max(20.0, float((w if whole is None else whole).sum()) / 50)
 
+    def sums(x: Floats) -> Floats:  # of all boxes, from those of their corners
+        grid = np.zeros((n + 1, m + 1))
+        grid[1:, 1:] = sums_of(codes, x, n * m).reshape(n, m)
+        corners = grid.cumsum(axis=0).cumsum(axis=1)
+        (a, b), (c, d) = (np.moveaxis(each, 2, 0) for each in runs)
+        found: Floats = corners[b, d] - corners[a, d] - corners[b, c] + corners[a, c]
+        return found
 
-def _condition(
-    rows: Predictions,
-    table: Floats,
-    ranks: dict[int, Ints],
-    column: int,
-    low: float,
-    high: float,
-) -> Condition:
-    """Return a range of a column, or of the ranks of its labels, in words."""
-    x, name = table[:, column], rows.names[column]
-    holds = (x > low) & (x <= high)
-    labels = rows.categories[column]
-    if labels is None:
-        ends = [None if np.isinf(each) else float(each) for each in (low, high)]
-        return Condition(column, range_words(name, *ends), holds)
-    counts = np.bincount(rows.columns[column][holds], minlength=len(labels))
-    named = [label_text(labels[i]) for i in np.argsort(-counts, kind="stable")]
-    named = named[: int(np.count_nonzero(counts))]
-    words = label_words(name, *named) if len(named) <= FEW_LABELS else ""
-    return Condition(column, words, holds)
+    rows = sums(w)
+    score = np.where(rows >= least, sums(w * value) / np.sqrt(rows + 1e-300), -np.inf)
+    i, j = np.unravel_index(np.argmax(score), score.shape)
+    chosen = [first.run(*map(int, first.runs[i]))]
+    if second:
+        chosen.append(second.run(*map(int, second.runs[j])))
+    return float(score[i, j]), chosen

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,26 +18,32 @@ from .._support.render import Cells, Result, html_table
 from .._support.text import quoted, shorten
 from ..diagnostics import warn_of_dominant, warn_of_oddities
 from ..exceptions import InvalidInputError, SharedRowsWarning
-from ..folds import canonical_order, in_order_of_appearance
+from ..folds import canonical_order, divided, in_order_of_appearance
 from ..predictions import Predictions, check_predictions
 from .judge import Judge
-from .scan import shuffles
+from .scan import by_unit, shuffles
+from .variables import number
 from .verdicts import (
     WITH_WHOLE,
     Answer,
     Answers,
     Region,
     Verdict,
+    as_factor,
     at_most,
     off_by,
     times,
 )
 
 if TYPE_CHECKING:
+    from ..recalibrator import BiasKind
     from ..scores import Scorecard
 
 MARKS = {"yes": "✓", "no": "✗", "cannot tell": "?"}
+WIDTH, BAR = 80, 60  # characters of a line, and of a picture in it
+FARTHEST = 8.0  # factors beyond it are at the edge of pictures
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval(0.95)"
+WORTH, MOST_TRIED = 0.005, 5000  # a gain in CRPS worth words, and rows that tell it
 FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
 PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
 SIMULATED_SETS = (1, 3)  # one after the other, each with the rows found before
@@ -48,26 +55,21 @@ class Step(str):
 
     Attributes
     ----------
-    what : str
-        What to do, without code.
-    how : dict or None
+    what, python : str
+        What to do, and the line that does it.
+    how : dict
         Options of a recalibrator that does it, as `sigmascale fit` has them, such as
-        ``{"bias": "auto"}``; None if no recalibrator does.
+        ``{"bias": "auto"}``.
     """
 
     what: str
-    how: dict[str, Any] | None
+    python: str
+    how: dict[str, Any]
 
-    def __new__(
-        cls,
-        what: str,
-        python: str = "",
-        how: dict[str, Any] | None = None,
-        joint: str = ": ",
-    ) -> Step:
+    def __new__(cls, what: str, python: str, **how: Any) -> Step:
         """Join what to do and the line of Python."""
-        new = super().__new__(cls, f"{what}{joint}{python}" if python else what)
-        new.what, new.how = what, how
+        new = super().__new__(cls, f"{what}: {python}")
+        new.what, new.python, new.how = what, python, how
         return new
 
 
@@ -149,29 +151,84 @@ class Validation(Result):
         ]
         return ("question", "answer", ""), rows
 
-    def __str__(self) -> str:
-        """Return the headline, a line a question, what to do next, and the closing."""
-        from textwrap import fill
+    @property
+    def reach(self) -> float:
+        """How far an axis of factors reaches: to estimates and most limits."""
+        values = [1.6, 1.3 * self.tolerance]
+        for name, verdict in self.verdicts.items():
+            if verdict.worst is not None:
+                found = [verdict.worst.estimate, *(verdict.limits or ())]
+                values += [as_factor(x, name, self.tolerance) for x in found]
+        far = [max(x, 1 / x) for x in values]
+        return 1.08 * max(x for x in far if x < FARTHEST)
 
+    def __str__(self) -> str:
+        """Return the headline, each verdict as a picture and a sentence, and the rest.
+
+        Pictures are lines of characters: the tolerance ░, the limits of all regions ─,
+        and those of the region that the sentence is about ━, with its estimate ●.
+        """
         width = min(12, max(len(name) for name in self.verdicts))
-        lines = [fill(self.headline, 80), ""]
+        indent = " " * (width + 4)
+        lines = [fill(self.headline, WIDTH), ""]
+        if self._answered:
+            lines.append(f"{'u times':<{len(indent)}}{self._axis()}")
         for name, v in self.verdicts.items():
             start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
-            lines.append(
-                fill(
-                    v.sentence,
-                    80,
-                    initial_indent=start,
-                    subsequent_indent=" " * len(start),
-                )
+            text = fill(
+                v.sentence, WIDTH, initial_indent=indent, subsequent_indent=indent
             )
+            if v.worst is None:
+                lines.append(start + text.lstrip())
+            else:
+                lines += [start + self._bar(name), text]
         if self.next_steps:
             lines.append("")
         for step in self.next_steps:
-            lines.append(fill(step, 80, initial_indent="→ ", subsequent_indent="  "))
+            lines.append(fill(step, WIDTH, initial_indent="→ ", subsequent_indent="  "))
         if self.closing:
-            lines += ["", fill(self.closing, 80)]
+            lines += ["", fill(self.closing, WIDTH)]
         return "\n".join(lines)
+
+    @property
+    def _answered(self) -> bool:
+        return any(v.worst is not None for v in self.verdicts.values())
+
+    def _place(self, factor: float) -> int:
+        """Return the character of a line at which a factor stands."""
+        at = math.log(factor) / math.log(self.reach)
+        return round((min(max(at, -1.0), 1.0) + 1) / 2 * (BAR - 1))
+
+    def _axis(self) -> str:
+        """Return factors in words at their places."""
+        line, t = " " * BAR, self.tolerance
+        for factor in (1, t, 1 / t, 2, 0.5, 4, 0.25):
+            words = number(factor)
+            first = self._place(factor) - len(words) // 2
+            last = first + len(words)
+            if first > 0 and last < BAR and not line[first - 1 : last + 1].strip():
+                line = line[:first] + words + line[last:]
+        return line.rstrip()
+
+    def _bar(self, name: str) -> str:
+        """Return a verdict as a line of characters."""
+        v, line = self.verdicts[name], [" "] * BAR
+        assert v.worst is not None
+
+        def at(*values: float) -> tuple[int, ...]:
+            return tuple(
+                self._place(as_factor(x, name, self.tolerance)) for x in values
+            )
+
+        low, high = self._place(1 / self.tolerance), self._place(self.tolerance)
+        drawn: list[tuple[Any, ...]] = [("░", low, high)]
+        drawn += [("─", *at(*v.limits))] if v.limits is not None else []
+        drawn += [("━", *at(v.worst.low, v.worst.high))]
+        drawn += [("┊", low, low), ("┊", high, high)]  # whatever reaches beyond
+        drawn += [("●", *at(v.worst.estimate, v.worst.estimate))]
+        for mark, first, last in drawn:
+            line[first : last + 1] = mark * (last + 1 - first)
+        return "".join(line).rstrip()
 
     def _repr_html_(self) -> str:
         rows = [
@@ -406,10 +463,15 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
     wrong = {name: v for name, v in verdicts.items() if v.answer == "no"}
     steps: list[Step] = []
     if "bias" in wrong:
-        kind = "auto" if answers.blamed["bias"].contrast > 0 else "constant"
-        python = f'Recalibrator(bias="{kind}").fit(p)'
-        steps.append(Step("Correct the bias", python, {"bias": kind}))
-        if _is_bias(_worst_verdict(verdicts), wrong["bias"], answers):
+        kind: BiasKind = "auto" if answers.blamed["bias"].contrast > 0 else "constant"
+        of_bias, of_all = gains_of_bias(answers.rows, kind)
+        is_cause = _is_bias(_worst_verdict(verdicts), wrong["bias"], answers)
+        if of_bias >= WORTH or is_cause:
+            what = "Correct the bias"
+            if of_bias >= WORTH:
+                what += f", which lowers CRPS by {100 * of_all:.2g} % (out of fold)"
+            steps.append(Step(what, f'Recalibrator(bias="{kind}").fit(p)', bias=kind))
+        if is_cause:
             return tuple(steps)
     outliers = answers.outliers if "average" in wrong else None
     if outliers is not None:
@@ -421,26 +483,48 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
             f"{100 * outliers:.2g} % of the errors are beyond {beyond} u and decide: "
             f"look at rows {first} and {second}, or use intervals"
         )
-        steps.append(Step(what, INTERVALS, {}, ", "))
+        steps.append(Step(what, INTERVALS))
     sizes = {n: x for n, x in answers.blamed.items() if n not in WITH_WHOLE}
     guilty = [n for n, x in sizes.items() if x.contrast > 0]
     guilty = guilty or [n for n, x in sizes.items() if x.local is not None]
-    columns = [shorten(name, 30) for name in guilty if name not in ("u", "joint")]
+    columns = dict.fromkeys([*guilty, *answers.blamed_jointly])
+    named = [shorten(name, 30) for name in columns if name not in ("u", "joint")]
     if guilty:
         what = "Fit a recalibrator, which learns factors by u"
-        if columns or "u" not in guilty:
-            known = " and ".join(columns[:2]) or "all features"
+        if named or "u" not in columns:
+            known = " and ".join(named[:2]) or "all features"
             what = f"Fit a recalibrator that knows {known}"
-        steps.append(Step(what, "Recalibrator().fit(p)", {}))
+        steps.append(Step(what, "Recalibrator().fit(p)"))
     elif "average" in wrong and outliers is None:
         factor = wrong["average"].worst
         assert factor is not None
-        what = f"One factor mends it: multiply u by {factor.estimate:.3g}"
+        what = f"One factor mends it, {factor.estimate:.3g}"
         python = "Recalibrator(TemperatureScaling()).fit(p)"
-        steps.append(Step(what, python, {"scaling": "temperature"}, ", or "))
+        steps.append(Step(what, python, scaling="temperature"))
     elif wrong and not steps:
-        steps.append(Step("Use learned intervals", INTERVALS, {}))
+        steps.append(Step("Use learned intervals", INTERVALS))
     return tuple(steps[:2])
+
+
+def gains_of_bias(rows: Predictions, kind: BiasKind) -> tuple[float, float]:
+    """Return the shares by which CRPS of rows out of fold falls if a bias is corrected.
+
+    The first is against a recalibrator that leaves the bias alone, the second against
+    the rows as they are.
+    """
+    from ..recalibrator import Recalibrator
+    from ..scores import crps
+
+    some = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
+    rows = rows.take(np.flatnonzero(some < MOST_TRIED / rows.n_rows))
+    halves = divided(rows, 0.5, 0)
+    sums = np.zeros(3)
+    with quiet():
+        for fitted, others in (halves, halves[::-1]):
+            fit, test = rows.take(fitted), rows.take(others)
+            models = [Recalibrator(bias=each).fit(fit) for each in (None, kind)]
+            sums += [crps(test), *(crps(model.apply(test)) for model in models)]
+    return float(1 - sums[2] / sums[1]), float(1 - sums[2] / sums[0])
 
 
 def closing_of(verdicts: dict[str, Verdict], answers: Answers) -> str:

@@ -255,11 +255,19 @@ class Variable:
         start, stop = int(self.regions[0][region]), int(self.regions[1][region])
         if self.labels is not None:
             return self.labels[start], self.labels[start]
+        return self._range(start, stop)
+
+    def _range(self, start: int, stop: int) -> tuple[float | None, float | None]:
+        """Return between which numbers some bins lie, None where they are open."""
         low, high = self._ends
-        if stop == start + 1 and low[start] == high[start]:
+        if low[start] == high[stop - 1]:
             return float(low[start]), float(low[start])
         first = float(low[start]) if start > 0 else None
         return first, (float(high[stop - 1]) if stop < self.n_bins else None)
+
+    def run_words(self, start: int, stop: int) -> str:
+        """Return some bins of numbers in words."""
+        return range_words(self.name, *self._range(start, stop))
 
     def words(self, region: int) -> str:
         """Return a region in words."""

@@ -163,6 +163,18 @@ def u_words(mean: float) -> str:
     return f"{float(f'{abs(mean):.2g}'):g} u"
 
 
+def as_factor(value: float, name: str, tolerance: float) -> float:
+    """Return where a value stands; a bias at its tolerance where a factor at its own.
+
+    >>> as_factor(1.1, "average", 1.25), round(as_factor(0.25, "bias", 1.25), 3)
+    (1.1, 1.25)
+    """
+    if name == "bias":
+        at = value / (tolerance - 1) * math.log(tolerance)
+        value = math.exp(min(max(at, -9.0), 9.0))
+    return min(max(value, 1e-3), 1e3)  # limits may be 0, or infinite
+
+
 # -- answers ---------------------------------------------------------------------------
 
 
@@ -203,6 +215,7 @@ class Answers:
         self.judge, self.rows = judge, judge.rows
         self.unit = "rows" if judge.groups is None else "groups"
         self.blamed: dict[str, Found] = {}  # the regions at fault, by question
+        self.blamed_jointly: list[str] = []  # columns that say which rows trees blame
 
     def all(self) -> dict[str, Verdict]:
         """Answer all questions, by name."""
@@ -491,22 +504,17 @@ class Answers:
             words = f"u is {off} everywhere; no combination of features stands out"
             return self.verdict("joint", SIZE, found, words)
         sign = math.copysign(1.0, worst.off)
-        named = describe(self.rows, *j.expected, sign)
-        if named is not None:
-            conditions, inside = named
-            own = self._own(inside)
-            where = " and ".join(each.words for each in conditions)
-            factor, n = _factor(own.off), int(np.count_nonzero(inside))
-            words = f"Most wrong where {where} ({n:,} rows): {off_by(factor)}"
-            shown = sign * own.off >= abs(worst.off) / 2 and own.state == "broken"
-            if shown and len(words) <= 140:
-                single = len(conditions) == 1
-                column = self.rows.names[conditions[0].column] if single else None
-                limits = _factor(own.low), _factor(own.high)
-                region = Region(
-                    where, column, None, None, n, factor, *limits, own.state
-                )
-                return self.verdict("joint", SIZE, found, words, worst=region)
+        runs, inside = describe(j.variables.values(), j.z2, *j.expected, sign)
+        own, where = self._own(inside), " and ".join(each.words for each in runs)
+        factor, n = _factor(own.off), int(np.count_nonzero(inside))
+        words = f"Most wrong where {where} ({n:,} rows): {off_by(factor)}"
+        shown = sign * own.off >= abs(worst.off) / 2 and own.state == "broken"
+        if shown and len(words) <= 140:
+            self.blamed_jointly = [each.column for each in runs]
+            column = runs[0].column if len(runs) == 1 else None
+            limits = _factor(own.low), _factor(own.high)
+            region = Region(where, column, None, None, n, factor, *limits, own.state)
+            return self.verdict("joint", SIZE, found, words, worst=region)
         n = self.region(SIZE, worst).n_rows
         words = (
             f"u is {off} for {n:,} rows that trees pick; no short description was found"
@@ -563,7 +571,7 @@ class Answers:
             words += f": {times(math.exp(abs(worst.off)))} times too {side}"
         elif found.answer == "yes":
             words += f", and are right everywhere to within {times(most)} times"
-        elif most > 10:
+        elif most > 3:
             words += "; too few rows to tell of every tenth"
         else:
             words += (

@@ -15,7 +15,6 @@ from .curves import (
     local_zms,
     pit,
     reliability,
-    scan,
     share_range,
 )
 
@@ -38,7 +37,6 @@ __all__ = [
     "monitor",
     "pit",
     "reliability",
-    "scan",
     "share_range",
     "svg",
     "verdicts",

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..comparison import TITLES, Comparison
 from ..exceptions import InvalidInputError
-from ..judging.validation import Validation
-from ..judging.verdicts import Region
+from ..judging.validation import FARTHEST, MARKS, Validation
+from ..judging.verdicts import Region, as_factor
 from ..monitoring.monitor import COLUMNS, Monitor
 from ..predictions import Predictions
 from .canvas import (
@@ -37,8 +37,6 @@ from .canvas import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MARKS = {"yes": "✓", "no": "✗", "cannot tell": "?"}
-_FARTHEST = 8.0  # factors beyond it are drawn as arrows
 _ROWS = {
     **{"bias": "bias", "average": "on average", "u": "at every u"},
     **{"joint": "jointly", "coverage": "95 % intervals"},
@@ -76,7 +74,7 @@ def verdicts(
     step = 0.27 if after is None else 0.36  # inches
     ax = axes_for(ax, v, Validation, lambda v: 1.0 + step * len(v.verdicts))
     names, sets = list(v.verdicts), _sets(v, after)
-    most = max(_reach(found) for found, *_ in sets)
+    most = max(found.reach for found, *_ in sets)
     ax.axvspan(1 / v.tolerance, v.tolerance, color=GREY, alpha=0.3, linewidth=0)
     ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     for found, look, side in sets:
@@ -101,25 +99,6 @@ def _sets(
     if after is None:
         return [(v, AFTER | {"label": None}, 0)]
     return [(v, BEFORE, -1), (after, AFTER, 1)]
-
-
-def _reach(v: Validation) -> float:
-    """Return how far the axis reaches: to estimates and most limits, 1.6 at least."""
-    values = [1.6, 1.3 * v.tolerance]
-    for name, verdict in v.verdicts.items():
-        if verdict.worst is not None:
-            found = [verdict.worst.estimate, *(verdict.limits or ())]
-            values += [_as_factor(x, name, v.tolerance) for x in found]
-    far = [max(x, 1 / x) for x in values]
-    return 1.08 * max(x for x in far if x < _FARTHEST)
-
-
-def _as_factor(value: float, name: str, tolerance: float) -> float:
-    """Return where a value lies; a bias at its tolerance where a factor at its own."""
-    if name == "bias":
-        at = value / (tolerance - 1) * math.log(tolerance)
-        value = math.exp(min(max(at, -9.0), 9.0))
-    return min(max(value, 1e-3), 1e3)  # limits may be 0, or infinite
 
 
 def _bias_axis(ax: Axes, tolerance: float) -> None:
@@ -152,7 +131,7 @@ def _verdict(
         return
 
     def shown(value: float) -> float:
-        return min(max(_as_factor(value, name, v.tolerance), 1 / most), most)
+        return min(max(as_factor(value, name, v.tolerance), 1 / most), most)
 
     line: Look = {"color": colour, "solid_capstyle": "butt", "zorder": 2}
     own = [shown(worst.low), shown(worst.high)]
@@ -238,7 +217,7 @@ def local(
     else:
         ax.set_ylabel("widths should be multiplied by" if question else _FACTOR)
         values = [x for each in drawn for x in (each.estimate, each.low, each.high)]
-        near = [x for x in values if 1 / _FARTHEST < x < _FARTHEST]
+        near = [x for x in values if 1 / FARTHEST < x < FARTHEST]
         low, high = min(0.75, 0.9 / t, *near), max(1.33, 1.1 * t, *near)
         factor_ticks(ax, "y", low / 1.05, high * 1.05)
     if after is not None:

@@ -13,7 +13,6 @@ from ..distributions import Distributions
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, check_predictions
 from ..scores import (
-    BinScan,
     CalibrationCurve,
     ConfidenceCurve,
     LocalZMS,
@@ -22,10 +21,8 @@ from ..scores import (
 )
 from .canvas import (
     BLUE,
-    GREEN,
     GREY,
     INK,
-    ORANGE,
     SOFT,
     TEXT,
     VERMILION,
@@ -34,11 +31,9 @@ from .canvas import (
     band,
     diagonal,
     legend_above,
-    literal,
     log_helps,
     log_ticks,
     name_ticks,
-    new_figure,
     notes_of,
     styled,
     variable,
@@ -46,7 +41,6 @@ from .canvas import (
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _DOTS: Look = {"linestyle": "none", "marker": "o", "markeredgewidth": 0}
 
@@ -435,66 +429,3 @@ def share_range(axes: Iterable[Axes]) -> None:
         ax.set_ylim(min(lows), max(highs))
         if ax.get_yscale() == "log":
             log_ticks(ax, "y", min(lows), max(highs))
-
-
-def scan(found: BinScan, *, figure: Figure | None = None) -> Figure:
-    """Draw scores of bin-wise scaling against the number of bins, in four panels.
-
-    They are (a) NLL, (b) ENCE, (c) S of each variable, S_cal and half of S_tot, and
-    (d) fractions of valid bins. Isotonic regression is dashed; simulated, calibrated
-    sets are dotted, with a band of two standard deviations.
-
-    Parameters
-    ----------
-    found : BinScan
-        What :func:`sigmascale.scores.scan_bins` returns.
-    figure : matplotlib Figure, optional
-        An empty one to draw on; by default a new one, as wide as a page.
-
-    Returns
-    -------
-    matplotlib Figure
-    """
-    axes_for(None, found, BinScan)
-    figure = new_figure((7.0, 5.8)) if figure is None else figure
-    panels, n = figure.subplots(2, 2), found.n_bins
-    colours = dict(zip(found.valid, (BLUE, VERMILION, GREEN, ORANGE) * 9, strict=False))
-    isotonic = found.isotonic.to_dict()
-
-    def draw(ax: Axes, score: str, colour: str, label: str, factor: float = 1) -> None:
-        mean, sd = found.simulated_mean[score], found.simulated_sd[score]
-        ax.plot(n, factor * found.scores[score], color=colour, label=label, lw=1.3)
-        ax.axhline(factor * isotonic[score], color=colour, ls="--", lw=1)
-        ax.plot(n, factor * mean, ":", color=colour, lw=1.3)
-        low, high = factor * (mean - 2 * sd), factor * (mean + 2 * sd)
-        ax.fill_between(n, low, high, color=colour, alpha=0.12, lw=0)
-
-    draw(panels[0, 0], "NLL", SOFT, "NLL")
-    valid = panels[1, 1]
-    for name, colour in colours.items():
-        label = literal(name, 8)
-        draw(panels[0, 1], f"ENCE_{name}", colour, label)
-        draw(panels[1, 0], f"S_{name}", colour, label)
-        low, high = found.valid_low[name], found.valid_high[name]
-        valid.fill_between(n, low, high, color=colour, alpha=0.15, lw=0)
-        valid.plot(n, found.valid[name], color=colour, label=label, lw=1.3)
-        valid.axhline(found.isotonic_valid[name], color=colour, ls="--", lw=1)
-    draw(panels[1, 0], "S_cal", ORANGE, "cal")
-    draw(panels[1, 0], "S_tot", SOFT, "tot / 2", 0.5)
-    valid.axhline(0.95, color=SOFT, ls=":", lw=1.3)
-    valid.set_ylim(0, 1.02)
-    names = ("NLL", "ENCE", "S", "fraction of valid bins")
-    for ax, letter, name in zip(panels.flat, "abcd", names, strict=True):
-        ax.set(xlabel="number of bins", ylabel=name, xlim=(n.min(), n.max()))
-        ax.set_title(f"({letter})", loc="left", fontsize=9, fontweight="bold")
-        ax.grid(alpha=0.3)
-    for ax in (panels[0, 1], panels[1, 0]):
-        ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # with room for the legend
-    for ax in panels.flat[1:]:
-        ax.legend(frameon=False, fontsize=8, ncols=2, columnspacing=1, handlelength=1.5)
-    styles = (("-", "bin-wise scaling"), ("--", "isotonic"), (":", "simulated"))
-    lines = [
-        panels[0, 0].plot([], [], color=SOFT, ls=ls, label=x)[0] for ls, x in styles
-    ]
-    panels[0, 0].legend(handles=lines, frameon=False, fontsize=8, loc="upper right")
-    return figure
