@@ -10,7 +10,6 @@ from sigmascale.judging.intervals import (
     abc_limits,
     mean_interval,
     size_interval,
-    wilson_limits,
     within_groups,
 )
 from sigmascale.judging.student import fit_student
@@ -101,19 +100,8 @@ def test_correlation_within_groups_is_found():
     assert within_groups(np.zeros(3), np.arange(3)) == 0.0
 
 
-def test_wilson_limits_are_those_of_scipy():
-    for k, n in ((0, 10), (3, 10), (95, 100), (10, 10)):
-        for continuity, method in ((True, "wilsoncc"), (False, "wilson")):
-            found = wilson_limits(k, n, 0.9, continuity=continuity)
-            expected = stats.binomtest(k, n).proportion_ci(0.9, method)
-            assert found == pytest.approx((expected.low, expected.high), abs=1e-12)
-
-
-def test_zeta_counts_in_half_widths_on_the_side_of_the_reference():
+def test_estimates_are_shown_with_their_limits():
     found = Estimate(1.2, 1.0, 1.6, 0.95)
-    assert found.zeta(1.0) == pytest.approx(1.0)
-    assert found.zeta(2.0) == pytest.approx(-2.0)
-    assert Estimate(1.0, 1.0, 1.0, 0.95).zeta(0.5) == np.inf
     assert found.to_dict()["low"] == 1.0
     assert "1.2" in str(found)
     assert "+1.2" in found.signed

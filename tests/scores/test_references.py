@@ -43,19 +43,13 @@ def test_simulated_sets_are_calibrated_on_average_and_vary_as_chi_squared():
     assert found.mean["S_u"] == pytest.approx(expected, rel=0.02)
 
 
-def test_heavier_tails_have_higher_targets_and_their_degrees_of_freedom_are_found():
+def test_heavier_tails_have_higher_targets():
     p = make(20_000, df=4)
-    normal, fitted, own = (
+    normal, own = (
         reference_scores(p, n_draws=20, distribution=each)
-        for each in ("normal", "student_t", "empirical")
+        for each in ("normal", "empirical")
     )
-    assert fitted.df == pytest.approx(4, abs=0.4)
-    assert normal.df is None
-    assert 1.2 * normal.mean["S_u"] < fitted.mean["S_u"]
-    assert own.mean["S_u"] == pytest.approx(fitted.mean["S_u"], rel=0.2)
-    given = reference_scores(p, n_draws=20, distribution="student_t", df=4.0)
-    assert given.df == 4
-    assert given.mean["S_u"] == pytest.approx(fitted.mean["S_u"], rel=0.1)
+    assert 1.2 * normal.mean["S_u"] < own.mean["S_u"]
 
 
 def test_the_attainable_target_of_qm9_is_that_of_its_own_z_scores(qm9):
@@ -66,13 +60,11 @@ def test_the_attainable_target_of_qm9_is_that_of_its_own_z_scores(qm9):
     assert found.mean["S_tot"] == pytest.approx(0.48, abs=0.03)
 
 
-def test_mean_sd_and_p_value_are_those_of_the_draws():
+def test_mean_and_sd_are_those_of_the_draws():
     found = reference_scores(make(100), n_draws=50, n_bins=3)
     draws = found.draws["S_x"]
     assert found.mean["S_x"] == draws.mean()
     assert found.sd["S_x"] == pytest.approx(draws.std(ddof=1))
-    assert found.p_value("S_x", np.sort(draws)[-5]) == pytest.approx(6 / 51)
-    assert found.p_value("S_x", np.inf) == pytest.approx(1 / 51)
     assert reference_scores(make(100), n_draws=1, n_bins=3).sd["S_x"] == 0
 
 
@@ -98,13 +90,6 @@ def test_targets_of_vectors_are_those_of_means_of_components():
     error = np.random.default_rng(1).normal(size=(600, 3)) * u[:, None]
     found = reference_scores(ss.Predictions(y_std=u, error=error), n_draws=400)
     assert found.sd["ZMS"] == pytest.approx(np.sqrt(2 / 1800), rel=0.12)
-    heavy = reference_scores(
-        ss.Predictions(y_std=u, error=error),
-        n_draws=400,
-        distribution="student_t",
-        df=5.0,
-    )
-    assert heavy.mean["ZMS"] == pytest.approx(1, abs=0.02)
 
 
 def test_bins_of_zero_errors_make_targets_infinite_with_a_warning_but_never_nan():
@@ -121,11 +106,9 @@ def test_what_cannot_be_simulated_is_refused():
     known, alone = make(50), ss.Predictions(y_std=np.ones(50))
     for p, arguments, match in (
         (alone, {"distribution": "empirical"}, "y_true"),
-        (alone, {"distribution": "student_t"}, "y_true"),
+        (alone, {"distribution": "student_t"}, "distribution"),
         (alone.changed(groups=np.arange(50) // 5), {}, "y_true"),
-        (known, {"distribution": "student_t", "df": 2.0}, "df"),
         (known.changed(error=np.zeros(50)), {"distribution": "empirical"}, "not be 0"),
     ):
         with pytest.raises(InvalidInputError, match=match):
             reference_scores(p, **arguments)
-    assert reference_scores(alone, distribution="student_t", df=5.0, n_draws=3).df == 5

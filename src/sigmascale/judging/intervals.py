@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special
+from scipy import special, stats
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result
@@ -40,27 +40,6 @@ class Estimate(Result):
     low: float
     high: float
     confidence: float
-
-    def zeta(self, reference: float) -> float:
-        """Return the zeta-score against what the number should be.
-
-        It is the distance from the reference in units of that from the number to its
-        limit on the reference's side; between -1 and 1 is valid.
-
-        Parameters
-        ----------
-        reference : float
-            What the number should be.
-
-        References
-        ----------
-        P. Pernot, arXiv:2403.00423 (2024).
-        """
-        off = self.value - reference
-        half = abs(self.value - (self.low if off >= 0 else self.high))
-        if half == 0:
-            return 0.0 if off == 0 else float(np.copysign(np.inf, off))
-        return off / half
 
     def __str__(self) -> str:
         """Return the number and its interval."""
@@ -209,30 +188,16 @@ def within_groups(deviations: Floats, groups: Ints) -> float:
     return min(1.0, max(0.0, products / pairs / (squares / groups.size)))
 
 
-def wilson_limits(
-    k: float, n: float, confidence: float = 0.95, *, continuity: bool = True
-) -> tuple[float, float]:
-    """Return the Wilson interval of a fraction k / n, which need not be whole numbers.
-
-    By default it is the one with continuity correction.
+def wilson_limits(k: int, n: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Return the Wilson interval, with continuity correction, of a fraction k / n.
 
     References
     ----------
     R. G. Newcombe, Statist. Med. 17, 857 (1998),
     doi:10.1002/(SICI)1097-0258(19980430)17:8<857::AID-SIM777>3.0.CO;2-E
     """
-    p, q = k / n, 1 - k / n
-    z = float(special.ndtri(0.5 + confidence / 2))
-    middle, width = 2 * k + z**2, 2 * (n + z**2)
-    if not continuity:
-        half = z * np.sqrt(z**2 + 4 * k * q)
-        return float((middle - half) / width), float((middle + half) / width)
-    low = middle - 1 - z * np.sqrt(max(0.0, z**2 - 2 - 1 / n + 4 * p * (n * q + 1)))
-    high = middle + 1 + z * np.sqrt(max(0.0, z**2 + 2 - 1 / n + 4 * p * (n * q - 1)))
-    return (
-        0.0 if k == 0 else max(0.0, float(low / width)),
-        1.0 if k == n else min(1.0, float(high / width)),
-    )
+    found = stats.binomtest(k, n).proportion_ci(confidence, "wilsoncc")
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)

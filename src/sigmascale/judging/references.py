@@ -19,7 +19,6 @@ from .._support.checks import (
     Floats,
     check_choice,
     check_count,
-    is_real,
     rng_from,
 )
 from .._support.notices import warn
@@ -28,13 +27,11 @@ from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from ..predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .student import fit_student
 
-Distribution = Literal["normal", "student_t", "empirical"]
+Distribution = Literal["normal", "empirical"]
 
 _BLOCK = 2**20  # z-scores drawn at a time, whatever the number of draws
 _QUANTILES = 2**17  # z-scores that stand for a distribution, where rows come in groups
-_LEAST_DF, _MOST_DF = 2.05, 1000.0  # of Student's t that is fitted to z-scores
 
 
 def named_scores(
@@ -73,14 +70,11 @@ class ReferenceScores(Result):
     ----------
     distribution : str
         What the z-scores were drawn from.
-    df : float or None
-        Degrees of freedom of Student's t, given or fitted.
     draws : dict of str to array of shape (n_draws,)
         Each simulated score, under the names of :func:`scorecard`.
     """
 
     distribution: str
-    df: float | None
     draws: dict[str, Floats]
 
     @property
@@ -98,15 +92,10 @@ class ReferenceScores(Result):
             for name, v in self.draws.items()
         }
 
-    def p_value(self, name: str, score: float) -> float:
-        """Return the share of perfect sets that score as high as `score`, or higher."""
-        values = self.draws[name]
-        return float((1 + np.count_nonzero(values >= score)) / (1 + values.size))
-
     def to_dict(self) -> dict[str, Any]:
         """Return the mean and standard deviation of each score."""
-        own = {"distribution": self.distribution, "df": self.df}
-        return own | {"mean": self.mean, "sd": self.sd}
+        means = {"mean": self.mean, "sd": self.sd}
+        return {"distribution": self.distribution, **means}
 
     def _cells(self) -> Cells:
         sd = self.sd
@@ -119,7 +108,6 @@ def reference_scores(
     *,
     n_draws: int = 1000,
     distribution: Distribution = "normal",
-    df: float | None = None,
     n_bins: int | None = None,
     ties: Any = None,
     rng: int | np.random.Generator | None = 0,
@@ -136,12 +124,10 @@ def reference_scores(
         scored with the same weights, and are as alike within groups as the rows are.
     n_draws : int, default 1000
         Number of simulated sets.
-    distribution : {"normal", "student_t", "empirical"}, default "normal"
-        Where z-scores come from: the normal distribution; Student's t scaled to unit
-        variance; or the set's own z-scores, resampled and rescaled to <Z²> = 1, the
-        target that a set with heavy tails can attain.
-    df : float, optional
-        Degrees of freedom of Student's t, above 2; by default fitted to the z-scores.
+    distribution : {"normal", "empirical"}, default "normal"
+        Where z-scores come from: the normal distribution, or the set's own z-scores,
+        resampled and rescaled to <Z²> = 1, the target that a set with heavy tails can
+        attain.
     n_bins : int, optional
         Number of equal-size bins of each numeric variable. By default they have 30
         rows or more, and there are at most 100.
@@ -171,7 +157,7 @@ def reference_scores(
     count, n_draws = bins_of(n_bins, p.total), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
     bins = cut(p, count, ties=check_ties(ties, p))
-    squares = Squares.of(distribution, p, df)
+    squares = Squares.of(distribution, p)
     return simulate_scores(p, bins, squares, n_draws, stream_from(rng))
 
 
@@ -182,43 +168,30 @@ class Squares:
     Attributes
     ----------
     name : str
-        "normal", "student_t" or "empirical".
+        "normal" or "empirical".
     dim : int
         The dimension of vectors, of whose components z² is the mean.
     pool : array or None
         The squares that "empirical" ones are drawn from, of unit mean.
     weights : array or None
         How likely each of the pool is drawn, if not all are alike.
-    df : float or None
-        Degrees of freedom of Student's t.
     """
 
     name: Distribution
     dim: int = 1
     pool: Floats | None = None
     weights: Floats | None = None
-    df: float | None = None
 
     @classmethod
-    def of(cls, name: Distribution, p: Predictions, df: float | None = None) -> Squares:
+    def of(cls, name: Distribution, p: Predictions) -> Squares:
         """Return a distribution, with what it needs of the rows' own z-scores."""
-        if df is not None and not (is_real(df) and 2 < df < np.inf):
-            msg = f"`df` must be above 2, for a finite variance; found {df!r}."
-            raise InvalidInputError(msg)
         if name == "normal":
             return cls(name, p.dim)
-        if name == "student_t" and df is not None:
-            return cls(name, p.dim, df=float(df))
         check_predictions(p)  # errors must be known
         if not (mean := p.mean(p.z2)) > 0:
             msg = "Errors must not be 0 in every row: z-scores have no distribution."
             raise InvalidInputError(msg)
-        if name == "empirical":
-            return cls(name, p.dim, pool=p.z2 / mean, weights=p.weights)
-        check_predictions(p, vectors=False)
-        # with less than 2 there is no variance, and from 1000 on z is normal
-        fitted = fit_student(p.z, p.weights)[0]
-        return cls(name, p.dim, df=float(np.clip(fitted, _LEAST_DF, _MOST_DF)))
+        return cls(name, p.dim, pool=p.z2 / mean, weights=p.weights)
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, int]) -> Floats:
         """Draw independent z², of unit mean."""
@@ -229,10 +202,7 @@ class Squares:
         if self.pool is not None:
             return self.pool[rng.integers(self.pool.size, size=shape)]
         z = rng.standard_normal((*shape, self.dim))
-        squares = np.asarray(np.multiply(z, z, out=z).mean(axis=-1))
-        if self.df is not None:  # a vector of Student's t has one χ² for all components
-            squares *= (self.df - 2) / rng.chisquare(self.df, shape)
-        return squares
+        return np.asarray(np.multiply(z, z, out=z).mean(axis=-1))
 
 
 def stream_from(rng: int | np.random.Generator | None) -> np.random.Generator:
@@ -317,7 +287,7 @@ def simulate_scores(
             stacklevel=3,
         )
     draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
-    return ReferenceScores(squares.name, squares.df, draws)
+    return ReferenceScores(squares.name, draws)
 
 
 def _gathering(u: Floats, variables: Sequence[Bins]) -> sparse.csc_array:

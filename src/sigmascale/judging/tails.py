@@ -194,7 +194,7 @@ def tails(
         rce=rce,
         zms=zms,
         share=Estimate(
-            share, *wilson_limits(share * trials, trials, confidence), confidence
+            share, *wilson_limits(round(share * trials), trials, confidence), confidence
         ),
         nu=fit_student(z, p.weights)[0],
         beyond=p.mean(np.abs(z) > 3),

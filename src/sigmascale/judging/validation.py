@@ -231,15 +231,20 @@ class Validation(Result):
         return "".join(line).rstrip()
 
     def _repr_html_(self) -> str:
+        lines = [f"<p><strong>{escape(self.headline)}</strong></p>"]
+        if self._answered:
+            picture = [f"{'u times':<16}{self._axis()}"]
+            for name, v in self.verdicts.items():
+                bar = "" if v.worst is None else self._bar(name)
+                picture.append(f"{MARKS[v.answer]} {shorten(name, 12):<14}{bar}")
+            lines.append(f"<pre>{escape(chr(10).join(picture))}</pre>")
         rows = [
-            (MARKS[v.answer], name, v.sentence) for name, v in self.verdicts.items()
+            (MARKS[v.answer], shorten(name, 30), v.sentence)
+            for name, v in self.verdicts.items()
         ]
-        steps = "".join(f"<li>{escape(step)}</li>" for step in self.next_steps)
-        return (
-            f"<p><strong>{escape(self.headline)}</strong></p>"
-            f"{html_table(('', 'question', ''), rows)}"
-            f"{f'<ul>{steps}</ul>' if steps else ''}<p>{escape(self.closing)}</p>"
-        )
+        lines.append(html_table(("", "question", ""), rows))
+        lines += [f"<p>→ {escape(step)}</p>" for step in self.next_steps]
+        return "".join([*lines, f"<p>{escape(self.closing)}</p>"])
 
 
 def validate(
