@@ -140,8 +140,8 @@ studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies a
 	$(ONE_THREAD) $(BIN)/python benchmarks/verdicts.py --replications 200 --seed 1 \
 		--out $(STUDIES)/verdicts.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/monitor.py --streams 200 \
-		--out $(STUDIES)/monitor.md
-	$(ONE_THREAD) $(BIN)/python -m benchmarks.paired --out $(STUDIES)/paired.md
+		> $(STUDIES)/monitor.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/paired.py > $(STUDIES)/paired.md
 	@echo "== studies: done; see $(STUDIES)"
 
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it

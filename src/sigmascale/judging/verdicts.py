@@ -327,7 +327,7 @@ class Answers:
         about: Any = ("all rows", None, None, None, self.rows.n_rows)
         if found.local is not None:
             v, n = found.local.variable, int(found.local.variable.n_rows[found.region])
-            about = ("rows that trees pick", None, None, None, n)
+            about = (f"{n:,} rows of no simple kind", None, None, None, n)
             if v.name in self.judge.variables:
                 about = (v.words(found.region), v.name, *v.limits(found.region), n)
         numbers = (convert(x) for x in (found.off, found.low, found.high))
@@ -515,10 +515,8 @@ class Answers:
             limits = _factor(own.low), _factor(own.high)
             region = Region(where, column, None, None, n, factor, *limits, own.state)
             return self.verdict("joint", SIZE, found, words, worst=region)
-        n = self.region(SIZE, worst).n_rows
-        words = (
-            f"u is {off} for {n:,} rows that trees pick; no short description was found"
-        )
+        words = f"u is {off} for {self.region(SIZE, worst).where}"
+        words += ": no short description was found"
         return self.verdict("joint", SIZE, found, words)
 
     def _own(self, inside: Bools) -> Found:
