@@ -430,6 +430,8 @@ def test_a_damaged_file_is_refused():
         (("burn_in",), lambda x: -x),
         (("alarm",), lambda x: {"is": "os.system"}),
         (("units",), lambda x: "weeks"),
+        (("confidence",), lambda x: 1.0),
+        (("history", "shape"), lambda x: x[::-1]),
         (("overall",), lambda x: {**x, "more": 1}),
         ((*evidence, "gained", "shape"), lambda x: [16]),
         ((*evidence, "stakes", "values", 0), lambda x: None),

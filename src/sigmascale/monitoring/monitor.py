@@ -613,6 +613,13 @@ class Monitor:
         vars(new).update({f"_{name}": each for name, each in parts.items()})
         return new
 
+    def check(self) -> None:
+        """Refuse parts of a file that no monitor has."""
+        if self._history.shape[1:] != (2 + len(COLUMNS),) or not (
+            0 < self._confidence < 1
+        ):
+            kinds.refuse("the history must have 7 columns, and confidence be a share.")
+
 
 def _rounded(value: float) -> float:
     """Return a number without the digits that depend on how rows were divided."""
