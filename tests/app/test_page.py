@@ -136,7 +136,7 @@ def test_verdicts_on_the_page_are_those_of_the_library_and_open_at_the_fault(wal
     (step,) = found.next_steps
     assert step.what in person.text("#check .next")
     assert "→" in person.text("#fit .headline")
-    assert person.run(
+    person.wait(  # until all pictures are there
         "[...document.querySelectorAll('main img')].every(i => i.naturalWidth > 100)"
     )
 

@@ -51,6 +51,18 @@ def run(sigmascale):
     return run
 
 
+@pytest.fixture
+def fit(sigmascale):
+    """Fit a recalibrator by a command that must end well; return its file."""
+
+    def fit(*options, file="t.csv", to="r.json"):
+        done = sigmascale("fit", file, *PAIR, *options, "-o", to)
+        assert done.code == 0, done.err
+        return to
+
+    return fit
+
+
 def predictions(frame=FRAME, features=("mass",), **others):
     return ss.Predictions.from_frame(
         frame, y_true="R", y_pred="V", y_std="u", features=list(features), **others
@@ -184,14 +196,8 @@ def test_errors_variances_and_other_forms_say_the_same(run):
     frame.write_csv("forms.csv")
     items = [x for i in range(5) for x in ("--members", f"m,{i}*")]
     quantiles = ("--quantile-columns", "low=0.025", "--quantile-columns", "high=0.975")
-    interval = (
-        "--interval",
-        "low",
-        "--interval",
-        "high",
-        "--interval-coverage",
-        "0.95",
-    )
+    interval = ("--interval", "low", "--interval", "high")
+    interval += ("--interval-coverage", "0.95")
     forms = [
         (*PAIR, "--uncertainty", "u"),
         ("--error", "E", "--uncertainty", "u"),
@@ -209,15 +215,8 @@ def test_errors_variances_and_other_forms_say_the_same(run):
 
 
 def test_columns_with_odd_names_can_be_chosen(run):
-    names = {
-        "u": "u*",
-        "mass": "m,1",
-        "kind": "q=05",
-        "V": "^v$",
-        "R": "*",
-        "w": "self",
-    }
-    FRAME.rename(names).write_csv("odd.csv")
+    names = {"u": "u*", "mass": "m,1", "kind": "q=05", "V": "^v$", "R": "*"}
+    FRAME.rename(names | {"w": "self"}).write_csv("odd.csv")
     told = run(
         *("check", "odd.csv", "--reference", "*", "--prediction", "^v$"),
         *("--uncertainty", "u*", "--feature", "m,1", "--label", "q=05"),
@@ -229,9 +228,8 @@ def test_columns_with_odd_names_can_be_chosen(run):
         *("check", "t.csv", *PAIR, "--feature", "mass", "--feature", "w"),
         *("--label", "kind"),
     )[1]
-    assert [x[0] for x in ordered(told).values()] == [
-        x[0] for x in ordered(found).values()
-    ]
+    answers = [[x[0] for x in ordered(each).values()] for each in (told, found)]
+    assert answers[0] == answers[1]
 
 
 def test_all_features_are_numbers_without_other_parts_or_counts_of_rows(run):
@@ -347,33 +345,19 @@ def test_zeros_and_negative_uncertainties_are_refused_or_raised(run, sigmascale)
     assert ordered(told) == ordered(ss.validate(lifted).to_dict())
 
 
-def test_decimal_commas_and_other_separators_are_read_and_written(run, sigmascale):
+def test_decimal_commas_and_other_separators_are_read_and_written(run, fit, sigmascale):
     FRAME.write_csv("comma.csv", separator=";", decimal_comma=True)
     options = ("--separator", ";", "--decimal", ",")
     told = run("check", "comma.csv", *PAIR, *options)[1]
     assert ordered(told) == ordered(run("check", "t.csv", *PAIR)[1])
     done = sigmascale("check", "comma.csv", *PAIR, "--separator", ";")
     assert done.says("row 1 .*--decimal ,")
-    fit = (
-        "fit",
-        "comma.csv",
-        *PAIR,
-        *options,
-        "--scaling",
-        "temperature",
-        "-o",
-        "r.json",
-    )
-    assert sigmascale(*fit).code == 0
+    fit(*options, "--scaling", "temperature", file="comma.csv")
     done = sigmascale("apply", "r.json", "comma.csv", "-o", "o.csv", *options)
     assert done.code == 0
     text = pl.read_csv("o.csv", separator=";", infer_schema=False)
-    assert text.columns[-3:] == [
-        "u_recalibrated",
-        "u_recalibrated_low",
-        "u_recalibrated_high",
-    ]
-    assert "," in text["u_recalibrated"][0]
+    for ending in ("", "_low", "_high"):
+        assert "," in text[f"u_recalibrated{ending}"][0]
 
 
 # -- fit -------------------------------------------------------------------------------
@@ -405,19 +389,16 @@ def test_bins_bias_distribution_and_rows_held_out_can_be_chosen(run):
     r = ss.Recalibrator(ss.BinwiseScaling(3, by="mass")).fit(predictions())
     assert told["words"] == r.describe()
     cells = ("--scaling", "binwise", "--by", "u", "--by", "kind", "--bins", "2")
-    assert run("fit", "t.csv", *PAIR, *cells, "-o", "c.json", code=0)[1]["data"][
-        "labels"
-    ]
+    told = run("fit", "t.csv", *PAIR, *cells, "-o", "c.json", code=0)[1]
+    assert told["data"]["labels"] == ["kind"]
     moved = FRAME.with_columns(R=pl.col("R") + 1)
     moved.write_csv("moved.csv")
     options = ("--bias", "constant", "--distribution", "normal", "-o", "m.json")
     run("fit", "moved.csv", *PAIR, "--scaling", "linear", *options, code=0)
     how = {"bias": "constant", "distribution": "normal"}
     r = ss.Recalibrator(ss.LinearScaling(), **how).fit(predictions(moved, ()))
-    np.testing.assert_allclose(
-        ss.load("m.json").apply(predictions(moved, ())).y_pred,
-        r.apply(predictions(moved, ())).y_pred,
-    )
+    p = predictions(moved, ())
+    np.testing.assert_allclose(ss.load("m.json").apply(p).y_pred, r.apply(p).y_pred)
     run("fit", "t.csv", *PAIR, "--hold-out", "0.3", "-o", "h.json", code=0)
 
 
@@ -466,16 +447,12 @@ def test_a_share_that_is_not_fitted_is_judged_before_and_after(
     assert (tmp_path / "r.html").exists()
 
 
-def test_whole_groups_are_divided(run):
+def test_whole_groups_are_divided():
     from sigmascale.cli.fit import parted
 
-    p = predictions(groups="mol")
-    rest, held = parted(p, 0.3, 0)
-    both = np.intersect1d(rest.y_std, held.y_std)
-    assert both.size == 0
+    rest, held = parted(predictions(groups="mol"), 0.3, 0)
     assert (len(rest), len(held)) == (420, 180)
-    sizes = np.unique(held.groups, return_counts=True)[1]
-    assert set(sizes.tolist()) == {3}
+    assert set(np.unique(held.groups, return_counts=True)[1].tolist()) == {3}
 
 
 def test_the_same_fit_gives_the_same_bytes_and_goes_to_standard_output(
@@ -507,11 +484,12 @@ def test_a_scaling_that_learns_from_gaps_does_and_others_say_so(sigmascale, run)
 # -- check with a recalibrator ---------------------------------------------------------
 
 
-def test_a_recalibrator_is_judged_by_its_distribution_before_and_after(run, sigmascale):
+def test_a_recalibrator_is_judged_by_its_distribution_before_and_after(
+    run, fit, sigmascale
+):
     FRAME[:300].write_csv("a.csv")
     FRAME[300:].write_csv("b.csv")
-    fit = ("fit", "a.csv", *PAIR, "--feature", "mass", "-o", "r.json")
-    assert sigmascale(*fit).code == 0
+    fit("--feature", "mass", file="a.csv")
     code, told = run("check", "b.csv", "--recalibrator", "r.json")
     p = predictions(FRAME[300:])
     after = ss.validate(ss.load("r.json").apply(p))
@@ -529,28 +507,15 @@ def test_a_recalibrator_is_judged_by_its_distribution_before_and_after(run, sigm
     assert done.says("fitted")
 
 
-def test_columns_of_a_recalibrator_are_remembered_or_named_anew(run, sigmascale):
-    fit = (
-        "fit",
-        "t.csv",
-        *PAIR,
-        "--feature",
-        "mass",
-        "-o",
-        "r.json",
-        "--scaling",
-        "linear",
-    )
-    assert sigmascale(*fit).code == 0
+def test_columns_of_a_recalibrator_are_remembered_or_named_anew(run, fit, sigmascale):
+    fit("--feature", "mass", "--scaling", "linear")
     renamed = FRAME.rename({"u": "sd", "V": "pred", "R": "truth"})
     renamed.write_csv("new.csv")
     done = sigmascale("apply", "r.json", "new.csv", "-o", "o.csv")
     assert done.code == 2
     assert done.says("'u'")
     options = ("--uncertainty", "sd", "--prediction", "pred")
-    told = json.loads(
-        sigmascale("apply", "r.json", "new.csv", "-o", "o.csv", *options, "--json").out
-    )
+    told = run("apply", "r.json", "new.csv", "-o", "o.csv", *options)[1]
     assert told["columns"][0] == "sd_recalibrated"
     assert told["distribution_of"] == "value"
     done = sigmascale("check", "t.csv", "--recalibrator", "r.json", "--feature", "w")
@@ -582,20 +547,8 @@ def test_what_is_no_recalibrator_of_the_command_line_is_refused(sigmascale, tmp_
 
 
 @pytest.fixture
-def fitted(sigmascale):
-    fit = (
-        "fit",
-        "t.csv",
-        *PAIR,
-        "--feature",
-        "mass",
-        "--feature",
-        "kind",
-        "-o",
-        "r.json",
-    )
-    assert sigmascale(*fit).code == 0
-    return "r.json"
+def fitted(fit):
+    return fit("--feature", "mass", "--feature", "kind")
 
 
 def test_apply_adds_u_and_an_interval_that_holds_and_keeps_every_letter(
@@ -624,12 +577,12 @@ def test_errors_alone_get_intervals_of_the_error(sigmascale, run):
     assert (found["u_recalibrated_low"] < 0).all()
 
 
-def test_variances_and_corrected_predictions_are_written(sigmascale, run):
+def test_variances_and_corrected_predictions_are_written(fit, run):
     moved = FRAME.with_columns(R=pl.col("R") + 1, s2=pl.col("u") ** 2).drop("u")
     moved.write_csv("v.csv")
-    fit = ("fit", "v.csv", *PAIR, "--variance", "s2", "--bias", "constant")
-    assert sigmascale(*fit, "--scaling", "temperature", "-o", "v.json").code == 0
-    told = run("apply", "v.json", "v.csv", "-o", "o.csv", code=0)[1]
+    how = ("--variance", "s2", "--bias", "constant", "--scaling", "temperature")
+    fit(*how, file="v.csv")
+    told = run("apply", "r.json", "v.csv", "-o", "o.csv", code=0)[1]
     new = ["s2_recalibrated", "s2_recalibrated_low", "s2_recalibrated_high"]
     assert told["columns"] == [*new, "V_recalibrated"]
     found = pl.read_csv("o.csv")
@@ -664,10 +617,8 @@ def test_conditions_names_and_taken_names(fitted, sigmascale, run):
     where = ("--where", "kind = '01'", "--name", "new u")
     told = run("apply", fitted, "t.csv", "-o", "o.csv", *where, code=0)[1]
     assert told["columns"] == ["new u", "new u_low", "new u_high"]
-    assert (
-        pl.read_csv("o.csv", infer_schema=False)["kind"].to_list()
-        == ["01"] * told["rows"]
-    )
+    kinds = pl.read_csv("o.csv", infer_schema=False)["kind"].to_list()
+    assert kinds == ["01"] * told["rows"]
     done = sigmascale("apply", fitted, "t.csv", "-o", "p.csv", "--name", "mass")
     assert done.code == 2
     assert done.says("'mass' already.*--name")
@@ -763,60 +714,48 @@ def test_new_rows_that_are_unlike_the_fitted_ones_are_warned_of(fitted, sigmasca
 # -- more rows than memory holds -------------------------------------------------------
 
 
-def test_a_check_beyond_memory_is_a_check_of_the_same_sample(run, sigmascale):
+def test_a_fit_beyond_memory_is_a_fit_of_the_same_sample(run, fit, sigmascale):
     many = pl.concat([FRAME] * 5).with_columns(
         u=pl.Series(np.random.default_rng(1).gamma(4.0, 0.1, 5 * N))
     )
-    many.write_csv("many.csv")
     many.write_parquet("many.parquet")
-    options = (*PAIR, "--feature", "mass", "--label", "kind")
-    told = [
-        run("check", f"many.{ending}", *options, "--most", "1000")[1]
-        for ending in ("csv", "parquet")
-    ]
+    options = ("--feature", "mass", "--label", "kind", "--most", "1000")
     named = {"y_true": "R", "y_pred": "V", "y_std": "u", "features": ["mass", "kind"]}
     sample = ss.frames.sample(many.lazy(), n_rows=1000, **named)
     assert 500 < len(sample) < 2000
-    found = ss.validate(sample).to_dict()
-    for each in told:
-        assert ordered(each) == ordered(found)
-        assert each["data"]["rows"] == 5 * N
-    done = sigmascale("check", "many.csv", *options, "--most", "1000")
+    told = run("check", "many.parquet", *PAIR, *options)[1]
+    assert ordered(told) == ordered(ss.validate(sample).to_dict())
+    assert told["data"]["rows"] == 5 * N
+    done = sigmascale("check", "many.parquet", *PAIR, *options)
     assert done.says("3,000 rows, of which a sample of about 1,000")
-    fit = ("fit", "many.csv", *options, "--most", "1000", "-o", "s.json")
-    assert sigmascale(*fit, "--scaling", "linear").code == 0
+    fit(*options, "--scaling", "linear", file="many.parquet")
     r = ss.Recalibrator(ss.LinearScaling()).fit(sample)
-    np.testing.assert_array_equal(ss.load("s.json").predict(sample), r.predict(sample))
+    np.testing.assert_array_equal(ss.load("r.json").predict(sample), r.predict(sample))
 
 
 # -- compare, watch, show, export, demo ------------------------------------------------
 
 
-def test_columns_and_recalibrators_are_compared_on_the_same_rows(run, sigmascale):
+def test_columns_and_recalibrators_are_compared_on_the_same_rows(run, fit, sigmascale):
     FRAME[:300].write_csv("a.csv")
     frame = FRAME[300:].with_columns(u2=pl.col("u") * 2, bad=pl.lit(0.0))
     frame.write_csv("b.csv")
+    saved = []
     for name in ("linear", "temperature"):
-        fit = ("fit", "a.csv", *PAIR, "--scaling", name, "-o", f"{name}.json")
-        assert sigmascale(*fit).code == 0
+        saved += [
+            "--recalibrator",
+            fit("--scaling", name, file="a.csv", to=f"{name}.json"),
+        ]
     p = predictions(FRAME[300:], ())
     told = run("compare", "b.csv", *PAIR, "--uncertainty", "u", "--versus", "u2")[1]
     found = ss.compare(
         {"u": p, "u2": p.changed(y_std=2 * p.y_std, columns=(2 * p.y_std,))}
     )
     assert told["comparison"]["scores"] == found.to_dict()["scores"]
-    saved = [
-        x for n in ("linear", "temperature") for x in ("--recalibrator", f"{n}.json")
-    ]
     told = run("compare", "b.csv", *saved)[1]
-    assert list(told["comparison"]["scores"]) == [
-        "raw",
-        "linear.json",
-        "temperature.json",
-    ]
-    told = run(
-        "compare", "b.csv", *PAIR, "--calibration", "a.csv", "--feature", "mass"
-    )[1]
+    assert list(told["comparison"]["scores"]) == ["raw", *saved[1::2]]
+    known = ("--calibration", "a.csv", "--feature", "mass")
+    told = run("compare", "b.csv", *PAIR, *known)[1]
     assert list(told["comparison"]["scores"]) == ["raw", *SCALINGS]
     for options, match in {
         (): "--versus.*--recalibrator.*--calibration",
@@ -855,9 +794,8 @@ def test_a_stream_without_a_change_ends_with_0_and_one_with_it_with_1(sigmascale
     assert told["n_rows"] == 4000
     assert told["evidence"] == pytest.approx(whole["evidence"], rel=1e-9)
     frame[:20].write_csv("few.csv")
-    assert (
-        sigmascale("fit", "a.csv", "--distribution", "normal", "-o", "n.json").code == 0
-    )
+    normal = ("--distribution", "normal", "-o", "n.json")
+    assert sigmascale("fit", "a.csv", *normal).code == 0
     run("watch", "n.json", "few.csv", code=4)
     run("watch", "n.json", "few.csv", "--calibration", "b.csv", code=0)
     for options in (("--confidence", "0.9"), ("--groups", "g")):
@@ -883,10 +821,9 @@ def test_show_tells_what_was_learned_and_from_which_columns(fitted, sigmascale, 
     assert (told["schema"], told["features"]) == (None, ["mass", "kind"])
 
 
-def test_export_writes_a_graph_with_the_same_numbers(sigmascale, run, tmp_path):
+def test_export_writes_a_graph_with_the_same_numbers(sigmascale, fit, run, tmp_path):
     runtime = pytest.importorskip("onnxruntime")
-    fit = ("fit", "t.csv", *PAIR, "--feature", "mass", "-o", "r.json")
-    assert sigmascale(*fit).code == 0
+    fit("--feature", "mass")
     told = run("export", "r.json", "--quantiles", "0.05,0.95", code=0)[1]
     assert told["output"] == "r.onnx"
     assert told["columns"] == ["u", "mass"]

@@ -12,17 +12,7 @@ from sigmascale.cli.options import NAMES, Command, command, parse, shell
 from sigmascale.exceptions import InvalidInputError
 
 ODD = [
-    "u*",
-    "m,1",
-    "q=05",
-    "-x",
-    "--y",
-    "a b",
-    "",
-    "'",
-    '"',
-    "é\n",
-    "data[1].csv",
+    *("u*", "m,1", "q=05", "-x", "--y", "a b", "", "'", '"', "é\n", "data[1].csv"),
     "--",
 ]
 # as the value of an option, argparse of Python 3.11 takes "--" away

@@ -418,25 +418,27 @@ def test_a_damaged_file_is_refused():
         damaged["sha256"] = persistence._checksum(content)
         return persistence.loads(json.dumps(damaged))
 
-    urn = ("memory", "overall", "urns", "known", "1")
-    evidence = ("memory", "overall", "evidence")
+    urn = ("overall", "urns", "known", "1")
+    evidence = ("overall", "evidence")
 
     def shorter(x):
         return {"shape": [1], "values": [1.0]}
 
-    read(("memory", "n_rows"), int)
+    read(("n_rows",), int)
     for path, change in (
-        (("memory", "n_rows"), str),
-        (("memory", "burn_in"), lambda x: -x),
-        (("memory", "alarm"), lambda x: {"is": "os.system"}),
-        (("memory", "units"), lambda x: "weeks"),
-        (("memory", "overall"), lambda x: {**x, "more": 1}),
+        (("n_rows",), str),
+        (("burn_in",), lambda x: -x),
+        (("alarm",), lambda x: {"is": "os.system"}),
+        (("units",), lambda x: "weeks"),
+        (("confidence",), lambda x: 1.0),
+        (("history", "shape"), lambda x: x[::-1]),
+        (("overall",), lambda x: {**x, "more": 1}),
         ((*evidence, "gained", "shape"), lambda x: [16]),
         ((*evidence, "stakes", "values", 0), lambda x: None),
         ((*evidence, "started"), shorter),
-        (("memory", "regions", 0, "evidence", "facts"), shorter),
-        (("memory", "regions", 0, "limits"), lambda x: x[:3]),
-        (("memory", "regions", 1, "labels"), lambda x: x[:3]),
+        (("regions", 0, "evidence", "facts"), shorter),
+        (("regions", 0, "limits"), lambda x: x[:3]),
+        (("regions", 1, "labels"), lambda x: x[:3]),
         ((*urn, "positions"), lambda x: x[::-1]),
         ((*urn, "paid"), lambda x: [-each for each in x]),
         ((*urn, "paid"), shorter),

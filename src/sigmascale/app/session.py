@@ -7,6 +7,7 @@ import re
 import secrets
 import shutil
 import time
+import unicodedata
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from ..exceptions import InvalidInputError
-from .uploads import safe_name
 from .worker import Worker
 
 # What goes when a file or its columns change: the results that rest on it.
@@ -40,11 +40,9 @@ REMEMBERED = ("features", "labels")
 ENDING = re.compile(
     r"(\.(csv|tsv|tab|parquet|pq|feather|arrow|ipc|jsonl|ndjson|xlsx)(\.gz)?)$", re.I
 )
+LONGEST_NAME = 80  # bytes
+UNSAFE = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|]')
 Fields = dict[str, Any]
-
-
-class BusyError(InvalidInputError):
-    """There is work going on."""
 
 
 @dataclass
@@ -283,7 +281,7 @@ class Session:
         """Begin to work, and keep what goes wrong under a name."""
         if self.job is not None:
             msg = f"Wait, or stop what is going on: {DOING[self.job.what]}."
-            raise BusyError(msg, "busy")
+            raise InvalidInputError(msg, "busy")
         self.job = job = Job(what)
         self.problems.pop(place, None)
         self.results.pop(what, None)
@@ -331,3 +329,23 @@ def _checked(fields: Fields) -> Fields:
         msg = f"A page cannot set {', '.join(sorted(found))}."
         raise InvalidInputError(msg, "field")
     return dict(fields)
+
+
+def safe_name(name: str, taken: set[str]) -> str:
+    """Return the name that a file gets in the folder: a plain one, not yet taken.
+
+    >>> safe_name("../../etc/passwd", set()), safe_name("-rf.csv", {"rf.csv"})
+    ('passwd', 'rf-2.csv')
+    """
+    name = unicodedata.normalize("NFC", name).replace("\\", "/").rsplit("/", 1)[-1]
+    name = "".join(each for each in UNSAFE.sub("_", name) if each.isprintable())
+    name = name.encode("utf-8", "ignore").decode().strip().lstrip(".-~ ")
+    if len(name.encode()) > LONGEST_NAME:
+        name = name.encode()[-LONGEST_NAME:].decode("utf-8", "ignore").lstrip(".-~ ")
+    name = name or "table.csv"
+    stem, dot, rest = name.partition(".")
+    number = 1
+    while name.casefold() in {each.casefold() for each in taken}:
+        number += 1
+        name = f"{stem}-{number}{dot}{rest}"
+    return name

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gzip
 import json
 import secrets
 import traceback
+import zipfile
+import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -19,13 +22,13 @@ from starlette.routing import Route
 
 from .._support.version import __version__
 from ..exceptions import InvalidInputError
-from .session import SLOTS, STEPS, BusyError, Session
-from .uploads import LargeBodyError, pieces, receive
+from .session import SLOTS, STEPS, Session
 
 PAGE = Path(__file__).parent / "page"
 STATIC = {path.name: path for path in PAGE.iterdir() if path.suffix in (".css", ".js")}
 STATIC["report.css"] = Path(__file__).parents[1] / "report" / "page.css"
 LARGEST_ORDER = 1 << 20  # bytes of JSON
+CHUNK = 1 << 20  # bytes that are unpacked at a time
 # The report runs nothing and loads nothing; its own styles are all that it needs.
 REPORT_POLICY = (
     "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -65,12 +68,12 @@ def make_site(session: Session) -> Starlette:
         slot, incoming = _slot(request), session.incoming / secrets.token_hex(8)
         newest[slot] = incoming.name
         try:
-            await receive(request, incoming, session.largest)
+            await _receive(request, incoming, session.largest)
             if newest[slot] == incoming.name:
                 await session.idle()
             if newest[slot] != incoming.name:
                 msg = "Another file came after this one."
-                raise BusyError(msg, "busy")
+                raise InvalidInputError(msg, "busy")
             session.take(slot, incoming, request.query_params.get("name", ""))
         finally:
             incoming.unlink(missing_ok=True)
@@ -165,12 +168,67 @@ def _slot(request: Request) -> str:
     return slot
 
 
+# -- bodies: files go straight to the disk, whole or not at all ------------------------
+
+
+def _too_large(largest: int) -> InvalidInputError:
+    size = f"{largest / 2**20:,.0f} MiB"
+    msg = (
+        f"This page takes at most {size}, packed or unpacked. Use the command line, "
+        "which knows no limit."
+    )
+    return InvalidInputError(msg, "too-large", largest=largest)
+
+
+async def _pieces(request: Request, largest: int) -> AsyncIterator[bytes]:
+    """Yield the body of a request, which must not be too large."""
+    declared, size = request.headers.get("content-length", ""), 0
+    if declared.isdigit() and int(declared) > largest:
+        raise _too_large(largest)
+    async for piece in request.stream():
+        size += len(piece)
+        if size > largest:
+            raise _too_large(largest)
+        yield piece
+
+
+async def _receive(request: Request, path: Path, largest: int) -> None:
+    """Write the body of a request to a new file; who calls removes it if it fails."""
+    with path.open("xb") as file:
+        async for piece in _pieces(request, largest):
+            await asyncio.to_thread(file.write, piece)
+    if await asyncio.to_thread(_unpacked_size, path, largest) > largest:
+        raise _too_large(largest)
+
+
+def _unpacked_size(path: Path, largest: int) -> int:
+    """Return how many bytes a packed file holds, or the first number beyond `largest`.
+
+    Gzip is unpacked piece by piece, and nothing of it is kept. What is no whole archive
+    is for the reader of tables to tell.
+    """
+    with path.open("rb") as opened:
+        magic = opened.read(4)
+    size = 0
+    try:
+        if magic.startswith(b"\x1f\x8b"):
+            with gzip.open(path) as packed:
+                while size <= largest and (piece := packed.read(CHUNK)):
+                    size += len(piece)
+        elif magic == b"PK\x03\x04":
+            with zipfile.ZipFile(path) as archive:
+                size = sum(entry.file_size for entry in archive.infolist())
+    except (OSError, EOFError, ValueError, zlib.error, zipfile.BadZipFile):
+        pass
+    return size
+
+
 async def _order(request: Request) -> dict[str, Any]:
     """Return what the page has sent, which must be a small JSON object."""
     msg = "An order must be an object of JSON."
     if request.headers.get("content-type", "").split(";")[0] != "application/json":
         raise InvalidInputError(msg, "order")
-    body = b"".join([piece async for piece in pieces(request, LARGEST_ORDER)])
+    body = b"".join([piece async for piece in _pieces(request, LARGEST_ORDER)])
     try:
         found = json.loads(body)
         # what is no text, and no number, could not be shown again
@@ -182,9 +240,12 @@ async def _order(request: Request) -> dict[str, Any]:
     return found
 
 
+# -- what goes wrong -------------------------------------------------------------------
+
+
 async def _refuse(_: Request, problem: Exception) -> Response:
     assert isinstance(problem, InvalidInputError)
-    status = {BusyError: 409, LargeBodyError: 413}.get(type(problem), 400)
+    status = {"busy": 409, "too-large": 413}.get(problem.code, 400)
     headers = {"connection": "close"} if status == 413 else {}
     told = {"message": str(problem), "code": problem.code, "fields": problem.fields}
     return JSONResponse(told, status, headers)

@@ -86,14 +86,7 @@ class Check(Columns, Reading):
                 state = over_time(final.rows, confidence=self.confidence).state
             told["time"] = state.to_dict()
             words += ["", wrapped(f"Over time: {state.words}")]
-        if self.report is not None:
-            from ..report import write_report
-
-            title = f"Uncertainties of {', '.join(self.files)}"
-            with working("writing the report"):
-                how = {"title": visible(title), "recalibrator": recalibrator}
-                write_report(self.report, before, after, **how)
-            words += ["", f"Report: {self.report}"]
+        words += reported(self, before, after, recalibrator)
         code = self._code(final.answer)
         return Result(told, "\n".join(words), code, before, after, recalibrator)
 
@@ -126,6 +119,20 @@ def in_options(found: Validation, command: Columns) -> str:
         text.append(typed(Fit(**(said | step.how)).words()))
     text += ["", fill(found.closing, WIDTH)] if found.closing else []
     return "\n".join(text)
+
+
+def reported(command: Any, *judged: Any) -> list[str]:
+    """Write the report that was asked for, if any; return the line that says so."""
+    if command.report is None:
+        return []
+    from ..report import write_report
+
+    before, after, recalibrator = judged
+    title = visible(f"Uncertainties of {', '.join(command.files)}")
+    with working("writing the report"):
+        how = {"title": title, "recalibrator": recalibrator}
+        write_report(command.report, before, after, **how)
+    return ["", f"Report: {command.report}"]
 
 
 def typed(words: list[str]) -> str:

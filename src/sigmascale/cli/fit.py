@@ -7,7 +7,6 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
-from .._support.text import visible
 from .options import (
     PASSED,
     Columns,
@@ -70,7 +69,7 @@ class Fit(Columns, Reading):
         from ..judging import headline_after, validate
         from ..persistence import dumps, save
         from ..recalibrator import Recalibrator
-        from .check import in_options
+        from .check import in_options, reported
         from .table import Table
         from .tables import refuse_input, to_standard_output
 
@@ -121,14 +120,7 @@ class Fit(Columns, Reading):
             told["headline_after"] = headline_after(before, after)
             words += ["", f"Judged by {len(held):,} rows that were not fitted:"]
             words += [wrapped(told["headline_after"]), "", in_options(after, self)]
-            if self.report is not None:
-                from ..report import write_report
-
-                title = visible(f"Uncertainties of {', '.join(self.files)}")
-                how: dict[str, Any] = {"title": title, "recalibrator": recalibrator}
-                with working("writing the report"):
-                    write_report(self.report, before, after, **how)
-                words.append(f"\nReport: {self.report}")
+            words += reported(self, before, after, recalibrator)
         told["output"] = self.output
         result = (PASSED, before, after, recalibrator)
         if self.output == "-":

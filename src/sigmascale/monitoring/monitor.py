@@ -254,58 +254,6 @@ class Neighbours:
     history=kinds.floats,
     alarm=kinds.optional(Alarm),
 )
-@dataclass
-class Memory:
-    """What a monitor remembers, which is what a file has.
-
-    Attributes
-    ----------
-    recalibrator : Recalibrator or None
-        What batches go through first.
-    confidence, burn_in, seed : float, int, int
-        As they were given.
-    n_rows : int
-        How many rows have arrived.
-    units, times : str
-        Whether "rows" or "groups" are counted, and whether times are "numbers",
-        "dates", or "none" of them.
-    watched : dict of str to str, or None
-        Features, "numbers" or "labels"; None before any are known.
-    first : Units or None
-        The first of the stream, which are still to say what is normal, or where.
-    overall : Watch or None
-        All rows; None until something is normal.
-    regions : tuple of Watch, or None
-        Those of features; None until it is known where they lie.
-    reference, stream : Neighbours
-        Whether rows that follow each other are alike.
-    log_evidence : float
-        The logarithm of the evidence.
-    history : array of shape (points, 7)
-        Rows and time, and the logarithm to base 10 of the evidence for each of COLUMNS.
-    alarm : Alarm or None
-        The change that was found.
-    """
-
-    recalibrator: Any
-    confidence: float
-    burn_in: int
-    seed: int
-    n_rows: int = 0
-    units: str = "rows"
-    times: str = "none"
-    watched: dict[str, str] | None = None
-    first: Units | None = None
-    overall: Watch | None = None
-    regions: tuple[Watch, ...] | None = None
-    reference: Neighbours = field(default_factory=Neighbours)
-    stream: Neighbours = field(default_factory=Neighbours)
-    log_evidence: float = 0.0
-    history: Floats = field(default_factory=lambda: np.empty((0, 2 + len(COLUMNS))))
-    alarm: Alarm | None = None
-
-
-@kinds.stored(memory=Memory)
 class Monitor:
     """Watch whether errors still go with their uncertainties as they used to.
 
@@ -402,14 +350,23 @@ class Monitor:
                 f"are known, without a `reference`; found {type(normal).__name__}."
             )
             raise InvalidInputError(msg, "no-reference")
-        self._memory = Memory(
-            normal,
-            check_fraction(confidence, "confidence"),
-            check_count(burn_in, "burn_in", least=LEAST),
-            check_count(random_state, "random_state", least=0),
-        )
+        # all that follows is what a file has
+        self._recalibrator = normal  # what batches go through first
+        self._confidence = check_fraction(confidence, "confidence")
+        self._burn_in = check_count(burn_in, "burn_in", least=LEAST)
+        self._seed = check_count(random_state, "random_state", least=0)
+        self._n_rows, self._units, self._times = 0, "rows", "none"
+        self._watched: dict[str, str] | None = None  # features: "numbers" or "labels"
+        # the first of the stream, which are still to say what is normal, or where
+        self._first: Units | None = None
+        self._overall: Watch | None = None  # all rows; None until something is normal
+        self._regions: tuple[Watch, ...] | None = None  # None until they are known
+        self._reference, self._stream = Neighbours(), Neighbours()
+        self._log_evidence = 0.0
+        self._history: Floats = np.empty((0, 2 + len(COLUMNS)))
+        self._alarm: Alarm | None = None
         if reference is not None:
-            self._begin(self._checked(self._units(reference, stream=1)))
+            self._begin(self._checked(self._ranked(reference, stream=1)))
         elif normal is not None:
             self._begin_with(normal)
 
@@ -418,35 +375,33 @@ class Monitor:
     @property
     def alarm(self) -> Alarm | None:
         """The change that was found, or None."""
-        return self._memory.alarm
+        return self._alarm
 
     @property
     def history(self) -> Floats:
         """Rows, time, and the logarithm to base 10 of the evidence for each kind."""
-        return self._memory.history
+        return self._history
 
     @property
     def state(self) -> MonitorState:
         """What there is to say now, in numbers and words."""
-        memory, first = self._memory, self._memory.first
-        waits = memory.burn_in - (0 if first is None else len(first))
+        waits = self._burn_in - (0 if self._first is None else len(self._first))
         return MonitorState(
-            n_rows=memory.n_rows,
-            evidence=_rounded(math.exp(min(memory.log_evidence, 700.0))),
-            limit=_rounded(1 / (1 - memory.confidence)),
-            alarm=memory.alarm,
+            n_rows=self._n_rows,
+            evidence=_rounded(math.exp(min(self._log_evidence, 700.0))),
+            limit=_rounded(1 / (1 - self._confidence)),
+            alarm=self._alarm,
             caution=self._caution,
-            missing=waits if memory.overall is None else 0,
+            missing=waits if self._overall is None else 0,
         )
 
     @property
     def _caution(self) -> str | None:
         """Why the guarantee may not hold, if neighbours are alike."""
-        memory = self._memory
-        if not (memory.reference.are_alike or memory.stream.are_alike):
+        if not (self._reference.are_alike or self._stream.are_alike):
             return None
-        larger = "" if memory.units == "rows" else "larger "
-        return f"Neighbouring {memory.units} are alike: give {larger}groups."
+        larger = "" if self._units == "rows" else "larger "
+        return f"Neighbouring {self._units} are alike: give {larger}groups."
 
     def __repr__(self) -> str:
         """Return what there is to say now."""
@@ -468,47 +423,47 @@ class Monitor:
         -------
         self
         """
-        memory, units = self._memory, self._units(p)
-        known = memory.overall is not None and len(memory.overall.evidence.stakes) // 2
-        if len(units.ranked) != (known or len((memory.first or units).ranked)):
+        units = self._ranked(p)
+        known = self._overall is not None and len(self._overall.evidence.stakes) // 2
+        if len(units.ranked) != (known or len((self._first or units).ranked)):
             msg = "All batches must be vectors, or none, as what is normal is."
             raise InvalidInputError(msg, "vectors")
-        memory.n_rows += len(p)
-        if memory.regions is None and memory.alarm is None:
-            first = units.take([]) if memory.first is None else memory.first
-            missing = memory.burn_in - len(first)
-            memory.first = first.plus(units.take(slice(missing)))
-            if memory.overall is not None:  # what is normal is known, but not where
+        self._n_rows += len(p)
+        if self._regions is None and self._alarm is None:
+            first = units.take([]) if self._first is None else self._first
+            missing = self._burn_in - len(first)
+            self._first = first.plus(units.take(slice(missing)))
+            if self._overall is not None:  # what is normal is known, but not where
                 self._look_at(units.take(slice(missing)))
-            if len(memory.first) < memory.burn_in:
+            if len(self._first) < self._burn_in:
                 return self
-            self._begin(memory.first)
-            memory.first, units = None, units.take(slice(missing, None))
+            self._begin(self._first)
+            self._first, units = None, units.take(slice(missing, None))
         for start in range(0, len(units), _PIECE):
             self._look_at(units.take(slice(start, start + _PIECE)))
         return self
 
-    def _units(self, p: Predictions, stream: int = 0) -> Units:
+    def _ranked(self, p: Predictions, stream: int = 0) -> Units:
         """Return rows as they are ranked, after they are recalibrated."""
-        memory, p = self._memory, check_predictions(p)
-        if memory.recalibrator is not None:
-            p = memory.recalibrator.apply(p)
-        if memory.watched is None:
-            memory.watched = {
+        p = check_predictions(p)
+        if self._recalibrator is not None:
+            p = self._recalibrator.apply(p)
+        if self._watched is None:
+            self._watched = {
                 name: "labels" if p.is_labelled(name) else "numbers"
                 for name in p.names[1:]
             }
-        memory.units = "rows" if p.groups is None else "groups"
+        self._units = "rows" if p.groups is None else "groups"
         times: Any = np.zeros(len(p)) if p.time is None else np.sort(p.time)
-        memory.times = "none" if p.time is None else "numbers"
+        self._times = "none" if p.time is None else "numbers"
         if p.time is not None:
             p = p.take(np.argsort(p.time, kind="stable"))
         if times.dtype.kind == "M":
-            memory.times = "dates"
+            self._times = "dates"
             times = times.astype("datetime64[us]").astype(np.int64) / 1e6
         # each row has its own random number, however rows are divided into batches
-        bits = np.random.PCG64([memory.seed, stream]).advance(memory.n_rows)
-        row = memory.n_rows + np.arange(len(p))
+        bits = np.random.PCG64([self._seed, stream]).advance(self._n_rows)
+        row = self._n_rows + np.arange(len(p))
         rows = Units(
             {
                 "size": p.size,
@@ -516,7 +471,7 @@ class Monitor:
                 "tie": np.random.Generator(bits).random(len(p)),
                 "counted": np.ones(len(p), dtype=np.int64),
                 **{"row": row, "end": row + 1, "time": times},
-                **{f"of {x}": _feature(p, x, how) for x, how in memory.watched.items()},
+                **{f"of {x}": _feature(p, x, how) for x, how in self._watched.items()},
             }
         )
         return rows if p.groups is None else _gathered(rows, p.groups)
@@ -527,12 +482,12 @@ class Monitor:
         """Refuse a reference that is too small; see whether neighbours are alike."""
         if len(units) < LEAST:
             msg = (
-                f"What is normal must be told by {LEAST} {self._memory.units} or more; "
+                f"What is normal must be told by {LEAST} {self._units} or more; "
                 f"found {len(units)}. Pass more, or none to learn from the first rows."
             )
             raise InvalidInputError(msg, "few-rows")
         ranks = np.argsort(np.argsort(units["size"]))
-        self._memory.reference.look_at(ranks / len(units))
+        self._reference.look_at(ranks / len(units))
         return Units(units.columns | {"end": 0 * units["end"]})  # before the stream
 
     def _begin_with(self, recalibrator: Recalibrator) -> None:
@@ -551,61 +506,57 @@ class Monitor:
         ]
         z = np.concatenate(parts)
         zeros = np.zeros(z.size, dtype=np.int64)
-        ties = np.random.default_rng([self._memory.seed, 1]).random(z.size)
+        ties = np.random.default_rng([self._seed, 1]).random(z.size)
         columns = {"size": np.abs(z), "tie": ties, "counted": zeros + 1, "end": zeros}
         normal = Units(columns | ({"z": z} if found.dim is None else {}))
-        self._memory.overall = Watch.begin(normal, 1 - _FOR_REGIONS, _FIRST)
+        self._overall = Watch.begin(normal, 1 - _FOR_REGIONS, _FIRST)
 
     def _begin(self, normal: Units) -> None:
         """Learn what is normal, and where the regions of features are."""
-        memory, names = self._memory, self._memory.watched or {}
-        if memory.overall is None:
+        names = self._watched or {}
+        if self._overall is None:
             share = 1 - _FOR_REGIONS if names else 1.0
-            memory.overall = Watch.begin(normal, share, memory.burn_in)
+            self._overall = Watch.begin(normal, share, self._burn_in)
         share = _FOR_REGIONS / max(1, len(names))
         found = [Watch.begin(normal, share, LEAST, name) for name in names]
-        memory.regions = tuple(each for each in found if each is not None)
+        self._regions = tuple(each for each in found if each is not None)
 
     # -- evidence ----------------------------------------------------------------------
 
     def _look_at(self, units: Units) -> None:
         """Bet on units, up to the one that shows a change."""
-        memory = self._memory
-        if memory.alarm is not None or memory.overall is None or not len(units):
+        if self._alarm is not None or self._overall is None or not len(units):
             return
-        watches = [memory.overall, *(memory.regions or ())]
+        watches = [self._overall, *(self._regions or ())]
         found = [each.look_at(units) for each in watches]
         best = np.max([path.kinds.max(axis=1) for path, _ in found], axis=0)
-        crossed = best >= -math.log(1 - memory.confidence)
+        crossed = best >= -math.log(1 - self._confidence)
         end = int(np.argmax(crossed)) + 1 if crossed.any() else len(units)
         seen, paths = units.take(slice(end)), [path.until(end) for path, _ in found]
         for watch, path in zip(watches, paths, strict=True):
             watch.evidence.keep(path, seen)
-        memory.stream.look_at(found[0][1][:end])
-        memory.log_evidence = float(best[end - 1])
+        self._stream.look_at(found[0][1][:end])
+        self._log_evidence = float(best[end - 1])
         self._remember(seen, paths, last=bool(crossed.any()))
         if crossed.any():
             self._raise(watches, paths[0].kinds[-1], seen)
 
     def _remember(self, units: Units, paths: list[Path], *, last: bool) -> None:
         """Add points to the history: after every tenth unit, and at the alarm."""
-        memory, overall = self._memory, paths[0].kinds
+        overall = paths[0].kinds
         logs = np.zeros((len(units), len(COLUMNS)))
         logs[:, : overall.shape[1]] = overall
         if len(paths) > 1:
             logs[:, -1] = np.max([path.kinds.max(axis=1) for path in paths[1:]], axis=0)
         points = np.column_stack([units["end"], units["time"], logs / math.log(10)])
-        n_before = 0 if memory.overall is None else memory.overall.evidence.n_units
+        n_before = 0 if self._overall is None else self._overall.evidence.n_units
         shown = (n_before - np.arange(len(units))[::-1]) % _EVERY == 0
         shown[-1] |= last
-        memory.history = np.vstack([memory.history, points[shown]])
+        self._history = np.vstack([self._history, points[shown]])
 
     def _raise(self, watches: list[Watch], last: Floats, units: Units) -> None:
         """Raise the alarm of the kind that the rows since its start speak for most."""
-        memory, gained = (
-            self._memory,
-            [each.evidence.gained.max(axis=1) for each in watches],
-        )
+        gained = [each.evidence.gained.max(axis=1) for each in watches]
         inside = [each.max() for each in gained[1:]]
         where, kind = 0, int(last.argmax())
         if max(inside, default=-np.inf) > gained[0].max() + _LUCK:
@@ -615,14 +566,14 @@ class Monitor:
         at = found.best(kind)
         facts = found.facts[at]
         biased = watch.name is None and kind >= 2
-        memory.alarm = Alarm(
+        self._alarm = Alarm(
             kind="region" if watch.name else _KINDS[kind],
             since=int(found.start[at]),
             size=_rounded(facts[2 if biased else 1] / facts[0]),
             row=int(units["end"][-1]),
             evidence=self.state.evidence,
-            confidence=memory.confidence,
-            units=memory.units,
+            confidence=self._confidence,
+            units=self._units,
             caution=self._caution,
             since_time=self._time_of(int(found.start[at]) + 1),
             time=self._time_of(int(units["end"][-1])),
@@ -633,10 +584,10 @@ class Monitor:
     def _time_of(self, row: int) -> float | str | None:
         """Return when a row came, or the first after it that the history has."""
         time = self.history[np.searchsorted(self.history[:, 0], row), 1]
-        if self._memory.times == "dates":
+        if self._times == "dates":
             moment = str(np.datetime64(round(time), "s"))
             return moment.removesuffix("T00:00:00").replace("T", " ")
-        return None if self._memory.times == "none" else float(time)
+        return None if self._times == "none" else float(time)
 
     # -- files -------------------------------------------------------------------------
 
@@ -652,14 +603,22 @@ class Monitor:
 
     def to_state(self) -> dict[str, Any]:
         """Return what a file has."""
-        return {"memory": self._memory}
+        parts = type(self).stored_parts  # type: ignore[attr-defined]
+        return {name: getattr(self, f"_{name}") for name in parts}
 
     @classmethod
     def from_state(cls, parts: dict[str, Any]) -> Monitor:
         """Return the monitor of a file; it goes on bit for bit."""
         new = cls()
-        new._memory = parts["memory"]
+        vars(new).update({f"_{name}": each for name, each in parts.items()})
         return new
+
+    def check(self) -> None:
+        """Refuse parts of a file that no monitor has."""
+        if self._history.shape[1:] != (2 + len(COLUMNS),) or not (
+            0 < self._confidence < 1
+        ):
+            kinds.refuse("the history must have 7 columns, and confidence be a share.")
 
 
 def _rounded(value: float) -> float:
@@ -672,9 +631,8 @@ def _feature(p: Predictions, name: str, kind: str) -> Any:
     column = p.columns[p.position(name, "features")]
     if kind == "labels":
         return np.array([each or "missing" for each in p.labels(name).values()])
-    return (
-        p.numbers(name) if p.is_labelled(name) else column
-    )  # the first refuses labels
+    # which refuses labels; numbers may be missing
+    return p.numbers(name) if p.is_labelled(name) else column
 
 
 def _gathered(rows: Units, groups: Ints) -> Units:

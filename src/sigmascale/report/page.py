@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import importlib
+import math
 import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .. import scores
 from .._support.files import write_text
-from .._support.text import listed, quoted, visible
+from .._support.text import listed, quoted, shorten, visible
 from .._support.version import __version__
+from ..diagnostics import repeats_found
 from ..exceptions import InvalidInputError
 from ..judging import Validation, headline_after
-from .cautions import cautions
-from .tables import percent, score_rows, tail_rows
 
 # The sign, and the class of the page's style sheet. A word stands beside the sign.
 MARKS = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
 LESSER = ("ENCE_", "UCE_")  # scores that few ask for
+MEANINGS = {
+    "CRPS": "of whole distributions, in the unit of the error",
+    "NLL": "of normal errors; lower is better",
+    "ZMS": "⟨Z²⟩, the mean of z²",
+    "S_cal": "|ln ⟨Z²⟩|: average",
+    "S_u": "in bins of u: consistency",
+    "S_tot": "S_cal + S_u + those of the features",
+}
+FEW_ROWS = 1000
 TITLE = "Are these uncertainties right?"
 
 
@@ -92,7 +104,7 @@ def report_html(
         score_rows=[row for row in table if not row.name.startswith(lesser)],
         lesser_rows=[row for row in table if row.name.startswith(lesser)],
         tail_rows=tail_rows(stages),
-        cautions=cautions(before, after, recalibrator),
+        cautions=[*_cautions(before, after, recalibrator)],
         tolerance=f"{last.tolerance:g}",
         error_rate=percent(1 - last.confidence),
         clusters=_clusters(last),
@@ -228,3 +240,136 @@ def _clusters(last: Validation) -> str:
     if last.rows.groups is not None:
         return "Rows of a group were kept together; groups were taken as independent."
     return "No groups were given: rows were taken as independent."
+
+
+# -- what not to conclude --------------------------------------------------------------
+
+
+def _cautions(
+    before: Validation, after: Validation | None, recalibrator: Any
+) -> Iterator[str]:
+    """Yield what a reader should not conclude, the gravest first."""
+    last = after or before
+    rows = last.rows
+    if rows.distributions is not None and (share := rows.distributions.fitted_share):
+        yield (
+            f"That recalibration does as well on other rows: {percent(share)} of the "
+            "judged rows were fitted, so that all that is said of “after” is too good."
+        )
+    elif after is not None and recalibrator is None:
+        yield (
+            "That recalibration does as well on other rows: this report was not told "
+            "what was learned, and from which rows. If the judged rows are among them, "
+            "all that is said of “after” is too good."
+        )
+    if rows.groups is None and (words := repeats_found(rows)):
+        yield (
+            f"That rows are independent: they look like repeats ({words}), and no "
+            "groups were given, so that a “no” comes too easily. Judge again with "
+            "groups."
+        )
+    if rows.n_rows < FEW_ROWS:
+        yield f"That there is no fault where none was found in {rows.n_rows:,} rows."
+    if after is not None and after.scores.nll > before.scores.nll:
+        yield "That u became better: the likelihood is worse after recalibration."
+    if len(rows.names) == 1:
+        yield (
+            "That u is right for every kind of input: no feature was looked at. Right "
+            "at every level, u can be too small for some inputs and too large for "
+            "others."
+        )
+    hidden = [x for x in getattr(recalibrator, "names_", ())[1:] if x not in rows.names]
+    if hidden:
+        yield (
+            f"Anything about {listed(hidden)}: the recalibrator knows it, and it was "
+            "not judged."
+        )
+    yield (
+        "That a “yes” is a proof for features that nobody recorded, for data of "
+        "another kind, or for methods that were chosen by these very rows. Nor is "
+        "right useful: u can be right and large; CRPS tells."
+    )
+
+
+# -- tables ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: its name, a note below the name, and its cells."""
+
+    name: str
+    note: str
+    cells: tuple[str, ...]
+
+
+def number(value: float) -> str:
+    """Return a score with three significant digits.
+
+    >>> number(0.12345), number(0.0), number(12345.6), number(float("inf"))
+    ('0.123', '0', '1.23e+04', '∞')
+    """
+    return f"{value:.3g}".replace("inf", "∞")
+
+
+def percent(share: float) -> str:
+    r"""Return a share in per cent, with a space at which no line breaks.
+
+    >>> percent(0.9512)
+    '95.1\xa0%'
+    """
+    return f"{100 * share:.3g}\u00a0%"
+
+
+def score_rows(stages: Sequence[Validation]) -> list[Row]:
+    """Return scores before and after, and what perfectly calibrated rows would have."""
+    cards = [stage.scores for stage in stages]
+    target, spread = cards[-1].reference.mean, cards[-1].reference.sd
+    found = []
+    for name in cards[-1].to_dict():
+        values = [card[name] for card in cards]
+        if name.startswith("within_"):
+            level = float(name.removeprefix("within_")) / 100
+            shown = f"held by intervals of {percent(level)}"
+            cells = (*(percent(each) for each in values), percent(level))
+            found.append(Row(shown, "", cells))
+            continue
+        right = ""
+        if name in target and math.isfinite(target[name]):
+            right = f"{number(target[name])} ± {spread[name]:.2g}"
+        cells = (*(number(each) for each in values), right)
+        found.append(Row(shorten(name, 60), MEANINGS.get(name, ""), cells))
+    order = {"CRPS": 0, "held": 1, "NLL": 2}
+    found.sort(key=lambda row: order.get(row.name.split()[0], 3))
+    return found
+
+
+def tail_rows(stages: Sequence[Validation]) -> list[Row]:
+    """Return the statistics that heavy tails spoil, and how heavy they are.
+
+    The share of errors within 1.96 u is not among them: the page says it, once.
+    """
+    try:
+        found = [scores.tails(stage.rows) for stage in stages]
+    except InvalidInputError:  # of vectors, few rows, or errors that are all 0
+        return []
+
+    def cells(tell: str) -> tuple[str, ...]:
+        each = [getattr(x, tell) for x in found]
+        return tuple(
+            number(x)
+            if isinstance(x, float)
+            else f"{number(x.value)} [{number(x.low)}, {number(x.high)}]"
+            for x in each
+        )
+
+    return [
+        Row("RCE", "(RMV − RMSE) / RMV, with its interval", (*cells("rce"), "0")),
+        Row("ZMS", "with its interval", (*cells("zms"), "1")),
+        Row("ν", "degrees of freedom of Student's t for z", (*cells("nu"), "above 4")),
+        Row(
+            "skewness of z²",
+            "above 0.8, a few rows decide",
+            (*cells("skewness_z2"), ""),
+        ),
+    ]

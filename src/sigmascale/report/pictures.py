@@ -24,46 +24,33 @@ NOT_VARIABLES = ("bias", "average", "joint", "coverage")
 
 @dataclass(frozen=True)
 class Picture:
-    """One picture: SVG, what it is of, and what stands below it."""
+    """One picture: what it is of, what stands below it, and SVG once it is drawn.
 
-    name: str
-    title: str
-    caption: str
-    svg: str
-    size: tuple[float, float]
-
-
-@dataclass(frozen=True)
-class Sketch:
-    """A picture still to be drawn; `paint` draws on the axes `ax`."""
+    `paint` draws on the axes `ax`.
+    """
 
     name: str
     title: str
     caption: str
     paint: Callable[..., object]
     size: tuple[float, float] = SIZE
+    svg: str = ""
 
 
-def draw(sketches: Iterable[Sketch], *, alone: bool = False) -> list[Picture]:
-    """Draw sketches as SVG for the inside of a page, or as files of their own."""
+def draw(sketches: Iterable[Picture], *, alone: bool = False) -> list[Picture]:
+    """Draw pictures as SVG for the inside of a page, or as files of their own."""
     drawn = []
     with plots.drawing() as new_figure:
-        for number, sketch in enumerate(track(sketches, "drawing")):
-            figure = new_figure(sketch.size)
-            sketch.paint(ax=figure.subplots())
-            svg = plots.svg(
-                figure,
-                key=f"p{number}",
-                title=sketch.title,
-                description=sketch.caption,
-                alone=alone,
-            )
-            about = (sketch.name, sketch.title, sketch.caption)
-            drawn.append(Picture(*about, svg, sketch.size))
+        for number, each in enumerate(track(sketches, "drawing")):
+            figure = new_figure(each.size)
+            each.paint(ax=figure.subplots())
+            words = {"title": each.title, "description": each.caption}
+            svg = plots.svg(figure, key=f"p{number}", alone=alone, **words)
+            drawn.append(replace(each, svg=svg))
     return drawn
 
 
-def forest(before: Validation, after: Validation | None) -> Sketch:
+def forest(before: Validation, after: Validation | None) -> Picture:
     """Return the picture of the verdicts that are shown."""
     last = after or before
     names = shown(before, after)
@@ -79,14 +66,14 @@ def forest(before: Validation, after: Validation | None) -> Sketch:
         "right enough."
     )
     size = (5.2, 1.1 + 0.36 * len(names))
-    return Sketch("", "Verdicts", caption, paint, size)
+    return Picture("", "Verdicts", caption, paint, size)
 
 
-def along(before: Validation, after: Validation | None) -> list[Sketch]:
+def along(before: Validation, after: Validation | None) -> list[Picture]:
     """Return the pictures along variables, that at fault first."""
     last = after or before
     return [
-        Sketch(
+        Picture(
             name,
             variable(name),
             last.verdicts[name].sentence,
@@ -124,18 +111,18 @@ def variable(name: str) -> str:
     return "uncertainty u" if name == "u" else name
 
 
-def others(before: Validation, after: Validation | None) -> list[Sketch]:
+def others(before: Validation, after: Validation | None) -> list[Picture]:
     """Return what papers on uncertainty print, before and after in one picture."""
     stages = [before] if after is None else [before, after]
     rows = [stage.rows for stage in stages]
-    found: list[Sketch] = []
+    found: list[Picture] = []
 
     def add(title: str, words: str, make: Callable[[Any], Any], paint: Any) -> None:
         try:
             results = [make(each) for each in rows]
         except InvalidInputError:  # of too few rows, or of errors that are all 0
             return
-        found.append(Sketch("", title, words, partial(_together, results, paint)))
+        found.append(Picture("", title, words, partial(_together, results, paint)))
 
     if not before.rows.is_vector:
         add(
@@ -168,10 +155,12 @@ def others(before: Validation, after: Validation | None) -> list[Sketch]:
     )
     last = rows[-1]
     caption = "Each error against its uncertainty, with what u claims."
-    found.append(Sketch("", "Errors", caption, partial(plots.errors, last)))
+    found.append(Picture("", "Errors", caption, partial(plots.errors, last)))
     if last.y_pred is not None and not last.is_vector:
         caption = "Predictions and truths with their 90 % intervals."
-        found.append(Sketch("", "Predictions", caption, partial(plots.intervals, last)))
+        found.append(
+            Picture("", "Predictions", caption, partial(plots.intervals, last))
+        )
     return found
 
 

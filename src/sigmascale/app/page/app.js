@@ -7,7 +7,7 @@ import { address, ask, file } from "./server.js";
 const place = (id) => document.getElementById(id);
 const KEPT = `sigmascale ${location.pathname}`; // of this start of the server
 const SCALINGS = [
-  ["boosted", "boosted: a factor of u and all features (the default)"],
+  ["boosted", "boosted: of u and all features"],
   ["raked", "raked: a factor of each variable"],
   ["isotonic", "isotonic: a monotone function of u"],
   ["binwise", "binwise: a factor for each bin of u"],
