@@ -213,13 +213,13 @@ def test_columns_with_odd_names_can_be_chosen(run):
         "u": "u*",
         "mass": "m,1",
         "kind": "q=05",
-        "V": "^v$",
-        "R": "*",
+        "V": "^v",
+        "R": "R[1]",
         "w": "self",
     }
     FRAME.rename(names).write_csv("odd.csv")
     told = run(
-        *("check", "odd.csv", "--reference", "*", "--prediction", "^v$"),
+        *("check", "odd.csv", "--reference", "R[1]", "--prediction", "^v"),
         *("--uncertainty", "u*", "--feature", "m,1", "--label", "q=05"),
         *("--feature", "self"),
     )[1]
@@ -246,7 +246,7 @@ def test_all_features_are_numbers_without_other_parts_or_counts_of_rows(run):
 
 
 def test_labels_are_the_letters_of_the_file(run):
-    told = run("check", "t.csv", *PAIR, "--feature", "kind")[1]
+    told = run("check", "t.csv", *PAIR, "--label", "kind")[1]
     assert told["data"]["labels"] == ["kind"]
     regions = told["verdicts"]["kind"]["regions"]
     assert {each["where"] for each in regions} == {"kind = 01", "kind = b,2"}
@@ -405,6 +405,7 @@ def test_bins_bias_distribution_and_rows_held_out_can_be_chosen(run):
     r = ss.Recalibrator(ss.BinwiseScaling(3, by="mass")).fit(predictions())
     assert told["words"] == r.describe()
     cells = ("--scaling", "binwise", "--by", "u", "--by", "kind", "--bins", "2")
+    cells = (*cells, "--label", "kind")
     assert run("fit", "t.csv", *PAIR, *cells, "-o", "c.json", code=0)[1]["data"][
         "labels"
     ]
@@ -589,7 +590,7 @@ def fitted(sigmascale):
         *PAIR,
         "--feature",
         "mass",
-        "--feature",
+        "--label",
         "kind",
         "-o",
         "r.json",
