@@ -542,7 +542,7 @@ class Predictions:
     @property
     def e(self) -> Floats:
         """The errors; of vectors, which have no sign, the root of `e2`."""
-        return np.sqrt(self.e2) if self.is_vector else self.errors
+        return _read_only(np.sqrt(self.e2)) if self.is_vector else self.errors
 
     @cached_property
     def e2(self) -> Floats:
@@ -551,7 +551,8 @@ class Predictions:
         Vectors that a rotation, or a symmetry, makes equally long have the same one.
         """
         squares: Floats = self.errors**2
-        return squares.ravel() if self.dim == 1 else rounded(squares.mean(axis=1))
+        one = squares.ravel() if self.dim == 1 else rounded(squares.mean(axis=1))
+        return _read_only(one)
 
     @cached_property
     def z(self) -> Floats:
@@ -714,9 +715,8 @@ def check_predictions(
 
 def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an array that cannot be written to."""
-    if array.flags.writeable:
-        array = array.view()
-        array.flags.writeable = False
+    array = array.view()
+    array.flags.writeable = False
     return array
 
 

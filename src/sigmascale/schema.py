@@ -31,7 +31,7 @@ from ._support.checks import (
 from ._support.columns import of_members, of_quantiles
 from ._support.labels import Categories
 from ._support.notices import warn
-from ._support.text import listed, quoted
+from ._support.text import listed, quoted, shorten
 from .exceptions import (
     ColumnError,
     DamagedFileError,
@@ -108,6 +108,7 @@ class Choice:
         >>> Choice().called("reference", "E"), Choice(options=True).called("error")
         ('y_true="E"', '--error')
         """
+        value = shorten(value)
         if self.options:
             name = _OPTIONS.get(part, part).replace("_", "-")
             return f"--{name} {shlex.quote(value)}" if value else f"--{name}"
@@ -243,15 +244,17 @@ class Schema:
         >>> str(Schema("s2", True, ("mass",), error=("R", "V")))
         'error R - V; uncertainty sqrt(s2); features: mass'
         """
-        u = f"sqrt({self.uncertainty})" if self.is_variance else self.uncertainty
+        u = shorten(self.uncertainty)
+        u = f"sqrt({u})" if self.is_variance else u
         if self.made_of:
             kind = "quantiles" if self.levels else "members"
             u += f" (of {len(self.made_of)} {kind}: {listed(self.made_of)})"
-        parts = [f"error {' - '.join(self.error)}"] if self.error else []
-        parts.append(f"uncertainty {u}")
+        words = [f"error {' - '.join(map(shorten, self.error))}"] if self.error else []
+        words.append(f"uncertainty {u}")
         named = {"groups": self.groups, "weight": self.weight, "time": self.time}
-        parts += [f"{part} {name}" for part, name in named.items() if name is not None]
-        return f"{'; '.join(parts)}; features: {', '.join(self.features) or 'none'}"
+        words += [f"{part} {shorten(name)}" for part, name in named.items() if name]
+        features = ", ".join(map(shorten, self.features)) or "none"
+        return f"{'; '.join(words)}; features: {features}"
 
 
 # -- of a table that nobody has seen before --------------------------------------------
@@ -669,7 +672,7 @@ def of_frame(frame: Any, choice: Choice) -> Schema:
     table = _table(frame)
     kinds = table.schema
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
-    counting = [x for x in numeric if kinds[x].is_integer() and _counts(table[x])]
+    counting = [x for x in numeric if kinds[x].is_integer() and counts(table[x])]
     found = find(choice, table.columns, numeric, counting, errors=False)
     if index := [x for x in found.left_out if x in counting]:
         warn(
@@ -693,9 +696,8 @@ def _table(frame: Any) -> nw.DataFrame[Any]:
     return table
 
 
-def _counts(column: Any) -> bool:
-    """Return whether a column holds 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+def counts(column: Any) -> bool:
+    """Return whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ... and no more."""
     if len(column) < 3 or column.is_null().any():
         return False
-    numbers = column.to_numpy()
-    return numbers[0] in (0, 1) and bool((numbers[1:] - numbers[:-1] == 1).all())
+    return column[0] in (0, 1) and bool((np.diff(column.to_numpy()) == 1).all())

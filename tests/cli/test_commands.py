@@ -215,10 +215,10 @@ def test_errors_variances_and_other_forms_say_the_same(run):
 
 
 def test_columns_with_odd_names_can_be_chosen(run):
-    names = {"u": "u*", "mass": "m,1", "kind": "q=05", "V": "^v$", "R": "*"}
+    names = {"u": "u*", "mass": "m,1", "kind": "q=05", "V": "^v", "R": "R[1]"}
     FRAME.rename(names | {"w": "self"}).write_csv("odd.csv")
     told = run(
-        *("check", "odd.csv", "--reference", "*", "--prediction", "^v$"),
+        *("check", "odd.csv", "--reference", "R[1]", "--prediction", "^v"),
         *("--uncertainty", "u*", "--feature", "m,1", "--label", "q=05"),
         *("--feature", "self"),
     )[1]
@@ -244,7 +244,7 @@ def test_all_features_are_numbers_without_other_parts_or_counts_of_rows(run):
 
 
 def test_labels_are_the_letters_of_the_file(run):
-    told = run("check", "t.csv", *PAIR, "--feature", "kind")[1]
+    told = run("check", "t.csv", *PAIR, "--label", "kind")[1]
     assert told["data"]["labels"] == ["kind"]
     regions = told["verdicts"]["kind"]["regions"]
     assert {each["where"] for each in regions} == {"kind = 01", "kind = b,2"}
@@ -389,6 +389,7 @@ def test_bins_bias_distribution_and_rows_held_out_can_be_chosen(run):
     r = ss.Recalibrator(ss.BinwiseScaling(3, by="mass")).fit(predictions())
     assert told["words"] == r.describe()
     cells = ("--scaling", "binwise", "--by", "u", "--by", "kind", "--bins", "2")
+    cells = (*cells, "--label", "kind")
     told = run("fit", "t.csv", *PAIR, *cells, "-o", "c.json", code=0)[1]
     assert told["data"]["labels"] == ["kind"]
     moved = FRAME.with_columns(R=pl.col("R") + 1)
@@ -548,7 +549,7 @@ def test_what_is_no_recalibrator_of_the_command_line_is_refused(sigmascale, tmp_
 
 @pytest.fixture
 def fitted(fit):
-    return fit("--feature", "mass", "--feature", "kind")
+    return fit("--feature", "mass", "--label", "kind")
 
 
 def test_apply_adds_u_and_an_interval_that_holds_and_keeps_every_letter(

@@ -23,6 +23,7 @@ from .checks import (
     check_numbers,
     check_same_length,
     is_missing,
+    is_real,
     refuse_values,
     rounded,
 )
@@ -100,41 +101,47 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
 
 
 def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
-    """Return times as numbers, or as dates in UTC; none is missing."""
+    """Return times as numbers, or as dates; in UTC if all have a time zone."""
     column = as_array(time, "time")
     check_same_length("y_std", rows, "time", column)
-    if column.dtype.kind in "fiu":
-        return check_column(column, "time")
     if column.dtype.kind == "M":
         remedy = "Drop or repair these rows."
         missing = np.isnat(column)
         refuse_values(missing, column, "time", "a time", remedy, "missing")
         return column.copy()
-    found = []
-    for row, value in enumerate(column.tolist()):
+    cells = column.tolist()
+    if all(is_real(value) or is_missing(value) for value in cells):
+        return check_column(column, "time")
+    found = np.empty(len(cells), dtype="datetime64[us]")
+    zoned = set()
+    for row, value in enumerate(cells):
         try:
-            found.append(_as_time(value))
+            when = _as_time(value)
+            zoned.add(when.tzinfo is not None)
+            if len(zoned) > 1:
+                raise ValueError
+            utc = when.astimezone(datetime.UTC) if when.tzinfo else when
+            found[row] = utc.replace(tzinfo=None)
         except (TypeError, ValueError, OverflowError) as problem:
             number = row_number(row)
             msg = (
-                "`time` must hold numbers, or dates and text such as 2024-05-01T12:00; "
-                f"row {number} is {quoted(value)}. Convert or drop it."
+                "`time` must hold numbers, or dates and text such as 2024-05-01T12:00, "
+                "with a time zone in all rows or in none; row "
+                f"{number} is {quoted(value)}. Convert or drop it."
             )
             raise InvalidInputError(msg, "time", name="time", row=number) from problem
-    return np.array(found, dtype="datetime64[us]")
+    return found
 
 
 def _as_time(value: Any) -> datetime.datetime:
-    """Return a date or text as a time, in UTC if it has a time zone."""
+    """Return a date, or text, as a time."""
     if isinstance(value, str):
         value = datetime.datetime.fromisoformat(value.strip())
     if not isinstance(value, datetime.date) or is_missing(value):
         raise TypeError
-    if not isinstance(value, datetime.datetime):
-        return datetime.datetime.combine(value, datetime.time())
-    return (
-        value.astimezone(datetime.UTC).replace(tzinfo=None) if value.tzinfo else value
-    )
+    midnight = datetime.time()
+    is_time = isinstance(value, datetime.datetime)
+    return value if is_time else datetime.datetime.combine(value, midnight)
 
 
 def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:

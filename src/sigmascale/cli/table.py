@@ -6,7 +6,6 @@ read, filtered, checked and counted by the same code.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -45,12 +44,6 @@ LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
 
 
-def col(name: str) -> pl.Expr:
-    """Return the column of just this name, even if it is one that Polars expands."""
-    expands = name == "*" or (name.startswith("^") and name.endswith("$"))
-    return pl.col(f"^{re.escape(name)}$" if expands else name)
-
-
 class Rows:
     """A frame whose columns are numbers or text, as somebody asks for them."""
 
@@ -71,18 +64,18 @@ class Rows:
         """Return a column as numbers; what is missing, or is none, is null."""
         kind = self.schema[name]
         if kind == pl.String:
-            text = col(name).str.strip_chars()
+            text = pl.col(name).str.strip_chars()
             if self.decimal == ",":  # a point would stand between thousands
                 pointed = text.str.contains(".", literal=True)
                 text = pl.when(~pointed).then(text.str.replace(",", ".", literal=True))
             return text.cast(pl.Float64, strict=False).fill_nan(None)
         if not (kind.is_numeric() or kind == pl.Null):
             refuse(f"column {quoted(name)} must hold numbers; it holds {kind}.")
-        return col(name).cast(pl.Float64).fill_nan(None)
+        return pl.col(name).cast(pl.Float64).fill_nan(None)
 
     def no_number(self, name: str) -> pl.Expr:
         """Return where a text is neither a number nor stands for a missing one."""
-        text = col(name).str.strip_chars().str.to_lowercase()
+        text = pl.col(name).str.strip_chars().str.to_lowercase()
         return self.number(name).is_null() & ~text.is_in(MISSING)
 
     def label(self, name: str) -> pl.Expr:
@@ -95,10 +88,10 @@ class Rows:
                 "Store text, or days."
             )
         if kind != pl.String:
-            return col(name)
-        small = col(name).str.to_lowercase()
+            return pl.col(name)
+        small = pl.col(name).str.to_lowercase()
         truth = pl.when(small == "true").then(pl.lit("True"))
-        return truth.when(small == "false").then(pl.lit("False")).otherwise(col(name))
+        return truth.when(small == "false").then(pl.lit("False")).otherwise(pl.col(name))
 
     def kinds(self, names: Collection[str]) -> dict[str, str]:
         """Return what columns hold: "number" alone, something "mixed", or "text"."""
@@ -122,7 +115,8 @@ class Rows:
     def find(self, choice: Choice) -> Schema:
         """Return which columns are what.
 
-        One with text among its numbers is what its name says: then the text is found.
+        One with text among its numbers is what it is said to be, or what its name says:
+        then the text is found.
         """
         kinds = self.kinds(self.names)
         plain = replace(choice, features=(), labels=(), exclude=(), all_features=False)
@@ -134,7 +128,9 @@ class Rows:
                 known = parts.find(plain, self.names, self.names).columns
             except ColumnError:
                 raise problem from None
-        numbers = {x for x, kind in kinds.items() if kind == "number" or x in known}
+        mixed = {x for x in choice.features if kinds.get(x) == "mixed"}
+        numbers = {x for x, kind in kinds.items() if kind == "number"}
+        numbers.update(known, mixed)
         counting = self.counting() if choice.all_features else ()
         return parts.find(choice, self.names, numbers, counting)
 
@@ -147,7 +143,7 @@ class Rows:
         numbers = {schema.uncertainty, *schema.numbers, schema.prediction}
         texts = [x for x in names if self.schema[x] == pl.String]
         texts = [x for x in texts if x not in schema.labels]
-        point = {x: col(x).str.replace(self.decimal, ".", literal=True) for x in texts}
+        point = {x: pl.col(x).str.replace(self.decimal, ".", literal=True) for x in texts}
         kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
         same = {
             f"{kind} {x}": text == text.cast(kinds[kind], strict=False).cast(pl.String)
@@ -160,19 +156,14 @@ class Rows:
         for kind in ("real", "whole"):
             found = [x for x in texts if row[f"{kind} {x}"]]
             made |= {x: point[x].cast(kinds[kind]) for x in found}
-        return [made.get(x, col(x)).alias(x) for x in names]
+        return [made.get(x, pl.col(x)).alias(x) for x in names]
 
     def counting(self) -> list[str]:
         """Return columns that begin as numbers of rows do: 0, 1, 2 or 1, 2, 3."""
-        head, found = self.frame.head(LOOKED_AT).collect(), []
-        for name in self.names:
-            if head[name].dtype == pl.String or head[name].dtype.is_integer():
-                whole = head[name].cast(pl.Int64, strict=False)
-                steps = whole.diff().drop_nulls()
-                starts = whole.len() > 2 and whole[0] in (0, 1)
-                if starts and not whole.has_nulls() and (steps == 1).all():
-                    found.append(name)
-        return found
+        head = self.frame.head(LOOKED_AT).collect()
+        may = [x for x in head if x.dtype == pl.String or x.dtype.is_integer()]
+        whole = [x.cast(pl.Int64, strict=False) for x in may]
+        return [x.name for x in whole if parts.counts(x) and x.name != PLACE]
 
     def where(self, condition: str) -> pl.LazyFrame:
         """Return the rows that meet a condition in SQL; a missing value meets none."""
@@ -187,7 +178,7 @@ class Rows:
         numbers = [x for x in used if kinds[x] == "number"]
         kept = {x: f"{PLACE} {i}" for i, x in enumerate(used)}
         try:
-            lazy = self.frame.with_columns(col(x).alias(y) for x, y in kept.items())
+            lazy = self.frame.with_columns(pl.col(x).alias(y) for x, y in kept.items())
             lazy = lazy.with_columns(self.number(x).alias(x) for x in numbers)
             lazy = lazy.filter(met)
             lazy = lazy.with_columns(pl.col(y).alias(x) for x, y in kept.items())
@@ -291,7 +282,7 @@ class Table:
         if schema.time and schema.time not in found:
             time = schema.time
             is_number = self.rows.kinds([time])[time] == "number"
-            found[time] = self.rows.number(time) if is_number else col(time)
+            found[time] = self.rows.number(time) if is_number else pl.col(time)
         return found
 
     # -- checks ------------------------------------------------------------------------
@@ -358,6 +349,9 @@ class Table:
             words = f"{words} (a decimal comma? Pass --decimal ,)"
         elif words.endswith("a number") and decimal == "," and "." in str(value):
             code, words = "decimal-point", "has a point, and --decimal , was passed"
+        elif words.endswith("a number") and name in self.schema.numbers:
+            label = Choice(options=True).called("labels", name)
+            words = f"{words} (a label? Pass {label})"
         more = "" if count == 1 else f" So are {count - 1} more."
         counted = "of the sheet" if "excel" in self.kinds else "not counting the header"
         refuse(
@@ -515,10 +509,7 @@ def chosen(command: Any, **changed: Any) -> Choice:
     said = {
         x.name: getattr(command, x.name) for x in fields(command) if x.name in known
     }
-    said |= {"options": True} | changed
-    if said.get("exclude") and not said["all_features"]:
-        refuse("--exclude is for --all-features: it takes columns out of these.")
-    return Choice(**said)
+    return Choice(**said | {"options": True} | changed)
 
 
 def _with_made(rows: Rows, schema: Schema) -> Rows:
@@ -526,7 +517,7 @@ def _with_made(rows: Rows, schema: Schema) -> Rows:
     if not schema.made_of:
         return rows
     if taken := [x for x in schema.made if x in rows.names]:
-        refuse(f"there is a column {taken[0]!r} already, which is made. Rename it.")
+        refuse(f"there is a column {quoted(taken[0])}, which is made. Rename it.")
 
     def values(batch: pl.Series) -> pl.Series:
         table = batch.struct.unnest().to_numpy().astype(float)
@@ -569,10 +560,10 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         names, kinds = rows.names, rows.kinds(rows.names)
         numeric = {x for x, kind in kinds.items() if kind == "number"}
         guessed, unclear = parts.guess(names, numeric, rows.counting())
-        gaps = [rows.number(x) if x in numeric else col(x) for x in names]
+        gaps = [rows.number(x) if x in numeric else pl.col(x) for x in names]
         counts = [x.is_null().sum().alias(f"gap {i}") for i, x in enumerate(gaps)]
         texts = [x for x in names if rows.schema[x] == pl.String and x not in numeric]
-        counts += [col(x).n_unique().alias(f"labels {x}") for x in texts]
+        counts += [pl.col(x).n_unique().alias(f"labels {x}") for x in texts]
         seen = frame.select(pl.len(), *counts).collect(engine="streaming")
         head, found = frame.head(n_rows).collect(), seen.row(0, named=True)
     columns = [

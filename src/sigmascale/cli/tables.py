@@ -257,16 +257,16 @@ def _scan(kind: str, source: Source, head: bytes, mark: str) -> pl.LazyFrame:
         lazy = lazy.rename(dict(zip(lazy.collect_schema().names(), names, strict=True)))
     else:
         how = {"infer_schema_length": None} if kind == "ndjson" else {}
-        path = escape(source) if isinstance(source, str) else source
-        path = source if isinstance(source, str) and "://" in source else path
+        is_name = isinstance(source, str) and "://" not in source
+        path = escape(str(source)) if is_name else source
         lazy = getattr(pl, f"scan_{kind}")(path, **how)
-    if PLACE in lazy.collect_schema():
-        refuse(f"there is a column {PLACE!r}, a name that is needed. Rename it.")
+        refuse_names(lazy.collect_schema().names())
     return lazy.with_row_index(PLACE, offset=1)
 
 
 def _check_lines(source: Source) -> None:
-    """Refuse a line that is no JSON object, or one in which a key occurs twice."""
+    """Refuse lines that are no JSON objects, or have a key twice; true is no number."""
+    kinds: dict[str, bool] = {}
     with _opened(source) as file:
         for number, line in enumerate(filter(bytes.strip, file), start=1):
             try:
@@ -278,6 +278,13 @@ def _check_lines(source: Source) -> None:
                     f"cannot be read as NDJSON: row {number} is no JSON object; there "
                     "must be one a line."
                 )
+            for key, value in found.items():
+                odd = isinstance(value, bool | dict | list)
+                if value is not None and kinds.setdefault(key, odd) != odd:
+                    refuse(
+                        f"column {quoted(key)}, row {number}: {quoted(value)} is of "
+                        "another kind than what stands in other rows."
+                    )
 
 
 def _opened(source: Source) -> Any:
@@ -320,7 +327,7 @@ def _names(source: Source, head: bytes, mark: str) -> list[str]:
         refuse(f"the names of the columns are not UTF-8 ({odd}). {TO_UTF8}.")
     if any('"' in name for name in names):
         refuse(f"a quote is part of the names {listed(map(quoted, names))}. Rename it.")
-    refuse_twice(names)
+    refuse_names(names)
     other = [x for x in ";\t|," if x != mark and x in names[0]]
     if len(names) == 1 and other:
         comma = other[0] != "," and re.search(rb"\d,\d", head)
@@ -336,11 +343,14 @@ def _names(source: Source, head: bytes, mark: str) -> list[str]:
     return names
 
 
-def refuse_twice(names: Sequence[str]) -> None:
-    """Refuse a name that more than one column has."""
+def refuse_names(names: Sequence[str]) -> None:
+    """Refuse a name that more than one column has, or that stands for others."""
     repeated = [name for name, times in Counter(names).items() if times > 1]
     if repeated:
         refuse(f"more than one column has the name {listed(map(quoted, repeated))}.")
+    for name in names:
+        if name in (PLACE, "*") or (name.startswith("^") and name.endswith("$")):
+            refuse(f"a column cannot have the name {quoted(name)}. Rename it.")
 
 
 def _without_blank_end(lazy: pl.LazyFrame, source: Source, mark: str) -> pl.LazyFrame:
@@ -418,7 +428,7 @@ def _read_sheet(file: Any) -> pl.LazyFrame:
     (top, header), *others = rows.items()
     first, last = _filled(header)
     names = ["" if x is None else str(x) for x in header[first : last + 1]]
-    refuse_twice(names)
+    refuse_names(names)
     for row, cells in others:
         start, end = _filled(cells)
         if start < first or end > last:
@@ -524,13 +534,7 @@ def write(
     sink = getattr(lazy, f"sink_{'csv' if kind == 'tsv' else kind}", None)
     try:
         if path == STANDARD:
-            if (
-                getattr(sys.stdout, "name", "") == os.devnull
-            ):  # what stands for a closed one
-                refuse("-: standard output is closed. Name a file to write.")
-            sys.stdout.buffer.write(lazy.collect().write_csv(**how).encode())
-            sys.stdout.buffer.flush()
-            return
+            return to_standard_output(lazy.collect().write_csv(**how))
         with whole_file(Path(path)) as part:
             if sink is None:
                 _write_sheet(lazy, part, path)
