@@ -13,7 +13,7 @@ def fit(train):
     z = train.error / train.u
     tried = [
         RandomForestQuantileRegressor(
-            100, min_samples_leaf=leaf, oob_score=True, bootstrap=True, random_state=0
+            100, min_samples_leaf=leaf, random_state=0, n_jobs=1
         ).fit(train.X, z)
         for leaf in LEAVES
     ]
