@@ -32,7 +32,7 @@ from ._support.render import html_table
 from ._support.text import quoted
 from .additive import quantile_edges
 from .exceptions import FewRowsWarning, InfiniteIntervalWarning, InvalidInputError
-from .persistence import flag, floats, index, many, optional, stored
+from .persistence import flag, floats, index, many, optional, refuse_if, stored
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -143,13 +143,10 @@ class QuantileTable:
     def check(self) -> None:
         """Refuse what are no quantiles."""
         p, q = self.levels, self.values
-        sound = p.ndim == 1 and p.shape == q.shape and p.size > 0
-        if not sound or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any():
-            msg = "levels of quantiles must ascend between 0 and 1."
-            raise InvalidInputError(msg)
-        if (np.diff(q) < 0).any():
-            msg = "quantiles must not descend."
-            raise InvalidInputError(msg)
+        wrong = p.ndim != 1 or p.shape != q.shape or not p.size
+        wrong = wrong or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any()
+        refuse_if(wrong, "levels of quantiles must ascend between 0 and 1")
+        refuse_if((np.diff(q) < 0).any(), "quantiles must not descend")
 
     def quantile(self, levels: Floats) -> Floats:
         """Return quantiles."""
@@ -297,18 +294,14 @@ class ZDistribution:
     def check(self) -> None:
         """Refuse tables that do not fit the bins."""
         n_tables = len(self.tables)
-        if n_tables != (self.edges.size + 1 if n_tables else self.edges.size):
-            msg = "a distribution must have a table for each bin of the scale."
-            raise InvalidInputError(msg)
-        if len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0:
-            msg = "a distribution must have a number of rows for each table."
-            raise InvalidInputError(msg)
-        if (np.diff(self.edges) <= 0).any():
-            msg = "edges of bins of the scale must ascend."
-            raise InvalidInputError(msg)
-        if self.dim is not None and any(each.values[0] < 0 for each in self.tables):
-            msg = "radii must be at least 0."
-            raise InvalidInputError(msg)
+        wrong = n_tables != (self.edges.size + 1 if n_tables else self.edges.size)
+        refuse_if(wrong, "a distribution must have a table for each bin of the scale")
+        wrong = len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0
+        refuse_if(wrong, "a distribution must have a number of rows for each table")
+        wrong = (np.diff(self.edges) <= 0).any()
+        refuse_if(wrong, "edges of bins of the scale must ascend")
+        wrong = self.dim is not None and any(x.values[0] < 0 for x in self.tables)
+        refuse_if(wrong, "radii must be at least 0")
 
     @property
     def words(self) -> str:
