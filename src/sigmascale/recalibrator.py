@@ -28,6 +28,7 @@ from .additive import Additive
 from .boosting import boost
 from .diagnostics import informative, warn_of_oddities
 from .distributions import (
+    MOST_QUANTILES,
     Bounds,
     Distributions,
     QuantileTable,
@@ -441,7 +442,8 @@ class Recalibrator(BaseEstimator):
         if self.distribution == "empirical" and is_known:
             if held is not None:
                 left = _corrected(held, self.bias_)
-                self.distribution_ = _of_held_out(left, self.scale_.of_rows(left))
+                z = left.e / self.scale_.of_rows(left)
+                self.distribution_ = _one_table(left, z, infinite=True)
             else:
                 self.distribution_ = _learn_distribution(
                     rows, scaling, learned, self.random_state
@@ -755,20 +757,6 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
 
 
-# -- rows held out ---------------------------------------------------------------------
-
-
-def _of_held_out(rows: Predictions, scale: Floats) -> ZDistribution:
-    """Return the distribution of rows held out: one table, infinite beyond its ends."""
-    z, n_rows = rows.e / scale, (max(1, int(rows.total)),)
-    none = np.empty(0)
-    if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
-        table = QuantileTable.learn(z, rows.weights, 1001, infinite=True)
-    else:
-        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=True)
-    return ZDistribution((table,), none, n_rows, rows.components)
-
-
 # -- the bias --------------------------------------------------------------------------
 
 
@@ -888,8 +876,7 @@ def _learn_distribution(
             FewRowsWarning,
             stacklevel=5,
         )
-        table = QuantileTable.symmetric(np.abs(z), w)
-        return ZDistribution((table,), np.empty(0), (max(1, int(rows.total)),))
+        return _one_table(rows, z)
     numbers = [
         n for n in NUMBERS_OF_TABLES if n == 1 or rows.total >= n * ROWS_PER_TABLE
     ]
@@ -898,6 +885,18 @@ def _learn_distribution(
         losses = {n: _losses(n, z, scale, w, fold) for n in numbers}
         n_bins = simplest(losses, rows)
     return ZDistribution.learn(z, scale, w, n_bins, dim)
+
+
+def _one_table(
+    rows: Predictions, z: Floats, *, infinite: bool = False
+) -> ZDistribution:
+    """Return the distribution of all z-scores together; of rows held out, infinite."""
+    if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
+        table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
+    else:
+        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
+    n_rows = (max(1, int(rows.total)),)
+    return ZDistribution((table,), np.empty(0), n_rows, rows.components)
 
 
 def _losses(n_bins: int, z: Floats, scale: Floats, w: Any, fold: Ints) -> Floats:

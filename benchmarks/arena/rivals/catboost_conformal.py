@@ -18,9 +18,9 @@ def fit(train):
     alphas = ", ".join(map(str, ALPHAS))
     model = CatBoostRegressor(
         loss_function=f"MultiQuantile:alpha={alphas}",
-        iterations=200,
+        iterations=120,
         depth=4,
-        learning_rate=0.08,
+        learning_rate=0.12,
         thread_count=1,
         random_seed=0,
         verbose=False,

@@ -3,7 +3,7 @@
 The conformity score is abs(z). The feature map has a constant and the thirds of u and
 of the four columns whose ranks go most with those of the score (Gibbs, Cherian, Candès
 2025). A threshold takes milliseconds and depends on the map only: it is asked for once
-for each row of the map that differs. Only the limits of 90 % intervals are asked for.
+for each row of the map that differs; an infinite one is the largest score. Only the limits of 90 % intervals are asked for.
 """
 
 import numpy as np
@@ -38,15 +38,20 @@ def fit(train):
         return np.hstack([np.ones((len(X), 1)), *parts]).astype(float)
 
     model = ConditionalSplitConformalRegressor(bins, _Zero(), confidence_level=0.9)
-    return model.conformalize(train.X, z), bins
+    return model.conformalize(train.X, z), bins, abs(z).max()
 
 
 def predict_quantiles(state, new, levels):
-    model, bins = state
+    model, bins, most = state
     _, first, same = np.unique(
         bins(new.X), axis=0, return_index=True, return_inverse=True
     )
-    _, limits = model.predict_interval(new.X[first])
+    try:
+        _, limits = model.predict_interval(new.X[first])
+    except np.linalg.LinAlgError:  # then by bisection, which takes longer
+        model.exact = False
+        _, limits = model.predict_interval(new.X[first])
+    limits = np.clip(limits, -most, most)
     found = np.full((len(new), len(levels)), np.nan)
     for k, level in enumerate((0.05, 0.95)):
         found[:, np.isclose(levels, level)] = (new.u * limits[same, k, 0])[:, None]
