@@ -3,7 +3,8 @@
 The conformity score is abs(z). The feature map has a constant and the thirds of u and
 of the four columns whose ranks go most with those of the score (Gibbs, Cherian, Candès
 2025). A threshold takes milliseconds and depends on the map only: it is asked for once
-for each row of the map that differs; an infinite one is the largest score. Only the limits of 90 % intervals are asked for.
+for each row of the map that differs; an infinite one is the largest score. Only the
+limits of 90 % intervals are asked for.
 """
 
 import numpy as np
