@@ -286,7 +286,7 @@ class Base:
         alone = (self.knots is None) != (self.values is None)
         refuse_if(alone, "knots of a base must have values")
         if self.knots is not None and self.values is not None:
-            wrong = self.knots.shape != self.values.shape or not self.knots.size
+            wrong: Any = self.knots.shape != self.values.shape or not self.knots.size
             refuse_if(wrong, "a base must have a value for each knot")
             wrong = (np.diff(self.knots) <= 0).any() or (self.values <= 0).any()
             refuse_if(wrong, "knots of a base must ascend, and its values be positive")

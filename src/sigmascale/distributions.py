@@ -144,7 +144,7 @@ class QuantileTable:
     def check(self) -> None:
         """Refuse what are no quantiles."""
         p, q = self.levels, self.values
-        wrong = p.ndim != 1 or p.shape != q.shape or not p.size
+        wrong: Any = p.ndim != 1 or p.shape != q.shape or not p.size
         wrong = wrong or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any()
         refuse_if(wrong, "levels of quantiles must ascend between 0 and 1")
         refuse_if((np.diff(q) < 0).any(), "quantiles must not descend")
@@ -299,7 +299,7 @@ class ZDistribution:
     def check(self) -> None:
         """Refuse tables that do not fit the bins."""
         n_tables = len(self.tables)
-        wrong = n_tables != (self.edges.size + 1 if n_tables else self.edges.size)
+        wrong: Any = n_tables != (self.edges.size + 1 if n_tables else self.edges.size)
         refuse_if(wrong, "a distribution must have a table for each bin of the scale")
         wrong = len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0
         refuse_if(wrong, "a distribution must have a number of rows for each table")

@@ -150,7 +150,7 @@ class Seen:
     def check(self) -> None:
         """Refuse parts that do not fit together."""
         n, q = len(self.columns), self.quantiles
-        wrong = q.shape != (n, len(SHARES)) or self.missing.shape != (n,) or not n
+        wrong: Any = q.shape != (n, len(SHARES)) or self.missing.shape != (n,) or not n
         refuse_if(wrong, "each column of fitted rows must have its quantiles")
         wrong = (np.diff(self.columns) <= 0).any() or self.columns[0] != 0
         refuse_if(wrong, "columns of fitted rows must be in order")
