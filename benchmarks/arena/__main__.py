@@ -21,7 +21,7 @@ from .running import FOLDER, all_sets, build, described, table_of, work  # noqa:
 
 SMALL = (
     *("concrete_forest", "births_ridge", "diabetes_gp", "sacramento_knn", "cps_ridge"),
-    "labels_300",
+    "labels_500",
 )
 
 
@@ -31,10 +31,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add = parser.add_argument
     add("--rival", type=Path, action="append", default=[], help="file with your own")
     add("--only", action="append", help="name of a rival, if not all; repeatable")
+    add("--without", action="append", default=[], help="name of one that stays away")
     add("--set", action="append", help="name of a set, if not all; repeatable")
     add("--sets", type=Path, help="folder with sets of yours, beside the built-in ones")
     add("--halvings", type=int, default=10, help="of each set, or draws of a world")
-    add("--rows", type=int, default=2000, help="at most, to learn from and to judge by")
+    add("--rows", type=int, default=1000, help="at most, to learn from and to judge by")
     add("--small", action="store_true", help="a few sets, two halvings; minutes")
     add("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="processes")
     add("--cache", type=Path, default=Path("bench-output/arena"), help="folder")
@@ -46,7 +47,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     known = sorted(x for x in FOLDER.glob("rivals/*.py") if x.stem != "__init__")
     told = {p: described(p) for p in [*known, *(x.resolve() for x in options.rival)]}
-    usable = [path for path, words in told.items() if not words["skipped"]]
+    usable = [
+        path
+        for path, words in told.items()
+        if not words["skipped"] and words["rival"] not in options.without
+    ]
     if options.only:  # beside ours, which all are compared with
         wanted = {*OURS.values(), *options.only}
         usable = [path for path in usable if told[path]["rival"] in wanted]

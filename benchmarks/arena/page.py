@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from .scoring import LOSSES
@@ -31,9 +32,12 @@ def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def write_results(table: pl.DataFrame, rivals: list[dict], folder: Path) -> None:
-    """Write every score, and who took part."""
+    """Write every score, their means over halvings, and who took part."""
     (folder / "arena").mkdir(parents=True, exist_ok=True)
     table.write_csv(folder / "arena" / "results.csv")
+    by_set = table.group_by("set", "rival", maintain_order=True)
+    means = by_set.agg(pl.col(pl.Float64).mean().round_sig_figs(4))
+    means.write_csv(folder / "arena" / "means.csv")
     pl.DataFrame(rivals).write_csv(folder / "arena" / "rivals.csv")
 
 
@@ -58,6 +62,8 @@ def write_page(folder: Path) -> Path:
                 duels = standings.all_duels(OURS[league])
                 parts[f"{kind}_{league}"] = _league(standings, duels)
                 parts[f"answer_{kind}_{league}"] = _answer(duels)
+                own = standings.means("slab_gap")[standings.rivals.index(OURS[league])]
+                parts[f"gap_{kind}_{league}"] = _gap(own, duels)
     for name, words in parts.items():
         text = text.replace(f"<!-- {name} -->", words)
     page = folder / "arena.md"
@@ -92,6 +98,28 @@ def _answer(duels: list[Duel]) -> str:
             ]
             lines.append(f"- **{TITLES[score]}**: {'; '.join(words)}.")
     return "\n".join(lines)
+
+
+def _gap(own: np.ndarray, duels: list[Duel]) -> str:
+    """Return how far our worst slab is from 90 %, and whose is nearer."""
+    error = own.std(ddof=1) / np.sqrt(own.size)
+    said = [
+        f"Our worst slab holds {100 * own.mean():.1f} ± {100 * error:.1f} points less "
+        "than 90 %, in the mean over sets."
+    ]
+    of = {(duel.rival, duel.score): duel for duel in duels}
+    for duel in duels:
+        if duel.score == "slab_gap" and duel.mean > duel.error:
+            width = of[duel.rival, "interval_score"]
+            said.append(
+                f"That of {duel.rival} is nearer by {100 * duel.mean:.1f} ± "
+                f"{100 * duel.error:.1f} points ({_p(duel.p)}); our interval score "
+                f"differs from its by {100 * width.mean:+.1f} ± "
+                f"{100 * width.error:.1f} % ({_p(width.p)})."
+            )
+    if len(said) == 1:
+        said.append("No other is nearer by more than one standard error.")
+    return " ".join(said)
 
 
 def _p(p: float) -> str:

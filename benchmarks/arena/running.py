@@ -10,6 +10,7 @@ import json
 import time
 import warnings
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -49,6 +50,7 @@ def all_sets(folder: Path | None) -> list[Set]:
     return found
 
 
+@lru_cache(20)  # halvings of a set, which rivals take in turn
 def parts(each: Set, cache: Path, seed: int, most: int) -> tuple[Part, Part]:
     """Return rows to learn from and to judge by: the halving, or draw, of a seed."""
     if each.kind == "world":

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 Columns = dict[str, np.ndarray]
-TEST_ROWS = 2000
-SIZES = (300, 1000)  # rows to learn from
+TEST_ROWS = 1000
+SIZES = (500,)  # rows to learn from
 
 
 def _columns(x: np.ndarray) -> Columns:

@@ -17,7 +17,6 @@ import numpy as np
 
 from ._support.checks import Floats, Ints
 from ._support.labels import Categories, Label, in_label_order
-from .exceptions import InvalidInputError
 from .persistence import (
     flag,
     floats,
@@ -28,6 +27,7 @@ from .persistence import (
     number,
     optional,
     pair,
+    refuse_if,
     stored,
 )
 
@@ -39,7 +39,6 @@ Here = Callable[[Any], Array]  # brings a constant of NumPy to where the columns
 
 UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
 CHUNK = 2**14  # rows at a time in NumPy, so that what is computed stays in the cache
-MOST_VALUES = 2**15  # of a table that others are added to
 _FLOAT = np.finfo(np.float64)
 
 
@@ -73,20 +72,20 @@ class Axis:
 
     def check(self) -> None:
         """Refuse edges and labels that nobody learns."""
-        if (self.edges is None) == (self.labels is None):
-            _refuse("an axis must have edges, or labels")
+        both = (self.edges is None) == (self.labels is None)
+        refuse_if(both, "an axis must have edges, or labels")
         if self.labels is not None:
-            if self.labels != in_label_order(set(self.labels)) or self.ties is not None:
-                _refuse("labels of an axis must differ, and be in order")
+            wrong = self.labels != in_label_order(set(self.labels))
+            wrong = wrong or self.ties is not None
+            refuse_if(wrong, "labels of an axis must differ, and be in order")
             return
         assert self.edges is not None
         ascend = np.diff(self.edges) > 0
         if self.ties is not None:
-            if self.ties.shape != self.edges.shape or not self.column:
-                _refuse("an axis must have a tie for each edge")
+            wrong = self.ties.shape != self.edges.shape or not self.column
+            refuse_if(wrong, "an axis must have a tie for each edge")
             ascend |= (np.diff(self.edges) == 0) & (np.diff(self.ties) > 0)
-        if not ascend.all():
-            _refuse("edges of an axis must ascend")
+        refuse_if(not ascend.all(), "edges of an axis must ascend")
 
     @property
     def n_codes(self) -> int:
@@ -284,17 +283,17 @@ class Base:
 
     def check(self) -> None:
         """Refuse what does not make positive uncertainties."""
-        if (self.knots is None) != (self.values is None):
-            _refuse("knots of a base must have values")
+        alone = (self.knots is None) != (self.values is None)
+        refuse_if(alone, "knots of a base must have values")
         if self.knots is not None and self.values is not None:
-            if self.knots.shape != self.values.shape or not self.knots.size:
-                _refuse("a base must have a value for each knot")
-            if (np.diff(self.knots) <= 0).any() or (self.values <= 0).any():
-                _refuse("knots of a base must ascend, and its values be positive")
-        elif min(self.a, self.least) < 0 or max(self.a, self.b) <= 0:
-            _refuse("a base must be positive")
-        elif self.b < 0 == self.least:
-            _refuse("a base must be positive where b² is subtracted")
+            wrong: Any = self.knots.shape != self.values.shape or not self.knots.size
+            refuse_if(wrong, "a base must have a value for each knot")
+            wrong = (np.diff(self.knots) <= 0).any() or (self.values <= 0).any()
+            refuse_if(wrong, "knots of a base must ascend, and its values be positive")
+            return
+        wrong = min(self.a, self.least) < 0 or max(self.a, self.b) <= 0
+        wrong = wrong or self.b < 0 == self.least  # where b² is subtracted
+        refuse_if(wrong, "a base must be positive")
 
     def __call__(self, u: Array, xp: Any = np, here: Here = np.asarray) -> Array:
         """Return the base of uncertainties in an array of any library."""
@@ -359,28 +358,25 @@ class Additive:
 
     def check(self) -> None:
         """Refuse axes and tables that do not fit together."""
-        if len({axis.column for axis in self.axes}) < len(self.axes):
-            _refuse("a map must have one axis for each column")
-        if self.log and max(map(abs, (*self.bounds, self.constant))) > 700:
-            _refuse("the logarithm of a scale must be at most 700 in size")
-        if self.bounds[0] > self.bounds[1]:
-            _refuse("bounds of a map must ascend")
+        columns = {axis.column for axis in self.axes}
+        many = len(columns) < len(self.axes)
+        refuse_if(many, "a map must have one axis for each column")
+        wide = self.log and max(map(abs, (*self.bounds, self.constant))) > 700
+        refuse_if(wide, "the logarithm of a scale must be at most 700 in size")
+        refuse_if(self.bounds[0] > self.bounds[1], "bounds of a map must ascend")
         for table in self.tables:
-            if len(set(table.axes)) < len(table.axes) or not table.axes:
-                _refuse("a table must have axes, and each of them once")
-            if max(table.axes) >= len(self.axes):
-                _refuse("a table must have axes of its map")
+            twice = len(set(table.axes)) < len(table.axes) or not table.axes
+            refuse_if(twice, "a table must have axes, and each of them once")
+            beyond = max(table.axes) >= len(self.axes)
+            refuse_if(beyond, "a table must have axes of its map")
             n_codes = [self.axes[k].n_codes for k in table.axes]
-            if [len(each) for each in table.classes] != n_codes:
-                _refuse("a table must have a class for each code of its axes")
-            highest = tuple(int(each.max()) + 1 for each in table.classes)
-            if min(int(each.min()) for each in table.classes) < 0 or any(
-                most > size
-                for most, size in zip(highest, table.values.shape, strict=False)
-            ):
-                _refuse("classes of a table must be those of its values")
-            if len(highest) != table.values.ndim:
-                _refuse("a table must have a dimension for each axis")
+            wrong = [len(each) for each in table.classes] != n_codes
+            refuse_if(wrong, "a table must have a class for each code of its axes")
+            wrong = len(n_codes) != table.values.ndim
+            refuse_if(wrong, "a table must have a dimension for each axis")
+            for code, size in zip(table.classes, table.values.shape, strict=True):
+                wrong = code.min() < 0 or code.max() >= size
+                refuse_if(wrong, "classes of a table must be those of its values")
 
     @property
     def columns(self) -> set[int]:
@@ -478,8 +474,3 @@ class Additive:
         if self.log:  # what leaves the range of numbers is brought back into it
             np.clip(found, _FLOAT.tiny, _FLOAT.max, out=found)
         return found
-
-
-def _refuse(what: str) -> None:
-    msg = f"{what}."
-    raise InvalidInputError(msg)

@@ -11,6 +11,7 @@ uniform.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -32,7 +33,7 @@ from ._support.render import html_table
 from ._support.text import quoted
 from .additive import quantile_edges
 from .exceptions import FewRowsWarning, InfiniteIntervalWarning, InvalidInputError
-from .persistence import flag, floats, index, many, optional, stored
+from .persistence import flag, floats, index, many, optional, refuse_if, stored
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -58,7 +59,7 @@ class Normal:
         """Return the probability of what is at most x."""
         return np.asarray(special.ndtr(x))
 
-    below = cdf
+    within, below = quantile, cdf
 
     def crps(self, x: Floats) -> Floats:
         """Return continuous ranked probability scores."""
@@ -143,23 +144,24 @@ class QuantileTable:
     def check(self) -> None:
         """Refuse what are no quantiles."""
         p, q = self.levels, self.values
-        sound = p.ndim == 1 and p.shape == q.shape and p.size > 0
-        if not sound or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any():
-            msg = "levels of quantiles must ascend between 0 and 1."
-            raise InvalidInputError(msg)
-        if (np.diff(q) < 0).any():
-            msg = "quantiles must not descend."
-            raise InvalidInputError(msg)
+        wrong: Any = p.ndim != 1 or p.shape != q.shape or not p.size
+        wrong = wrong or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any()
+        refuse_if(wrong, "levels of quantiles must ascend between 0 and 1")
+        refuse_if((np.diff(q) < 0).any(), "quantiles must not descend")
 
     def quantile(self, levels: Floats) -> Floats:
         """Return quantiles."""
         if not self.infinite:
-            return np.interp(levels, self.levels, self.values)
+            return self.within(levels)
         # the next row outwards; what differs by rounding is the same level
         q = np.concatenate([[-np.inf], self.values, [np.inf]])
         down = np.searchsorted(self.levels, levels + 1e-12, side="right")
         up = np.searchsorted(self.levels, levels - 1e-12, side="left") + 1
         return np.asarray(q[np.where(levels < 0.5, down, up)])
+
+    def within(self, levels: Floats) -> Floats:
+        """Return quantiles within what was observed, never infinite."""
+        return np.interp(levels, self.levels, self.values)
 
     @cached_property
     def _with_ends(self) -> tuple[Floats, Floats]:
@@ -297,18 +299,14 @@ class ZDistribution:
     def check(self) -> None:
         """Refuse tables that do not fit the bins."""
         n_tables = len(self.tables)
-        if n_tables != (self.edges.size + 1 if n_tables else self.edges.size):
-            msg = "a distribution must have a table for each bin of the scale."
-            raise InvalidInputError(msg)
-        if len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0:
-            msg = "a distribution must have a number of rows for each table."
-            raise InvalidInputError(msg)
-        if (np.diff(self.edges) <= 0).any():
-            msg = "edges of bins of the scale must ascend."
-            raise InvalidInputError(msg)
-        if self.dim is not None and any(each.values[0] < 0 for each in self.tables):
-            msg = "radii must be at least 0."
-            raise InvalidInputError(msg)
+        wrong: Any = n_tables != (self.edges.size + 1 if n_tables else self.edges.size)
+        refuse_if(wrong, "a distribution must have a table for each bin of the scale")
+        wrong = len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0
+        refuse_if(wrong, "a distribution must have a number of rows for each table")
+        wrong = (np.diff(self.edges) <= 0).any()
+        refuse_if(wrong, "edges of bins of the scale must ascend")
+        wrong = self.dim is not None and any(x.values[0] < 0 for x in self.tables)
+        refuse_if(wrong, "radii must be at least 0")
 
     @property
     def words(self) -> str:
@@ -663,10 +661,11 @@ class Distributions:
             directions = generator.normal(size=(len(self), count, self.z.dim))
             if self.z.tables:
                 directions /= np.linalg.norm(directions, axis=2, keepdims=True)
-                radii = np.sqrt(self.z.dim) * self._draws(p)
+                radii = np.sqrt(self.z.dim) * self._by_table("within", p)
                 directions *= radii[:, :, None]
             return self.location[:, None] + self.scale[:, None, None] * directions
-        found = self.location[:, None] + self.scale[:, None] * self._draws(p)
+        draws = self._by_table("within", p)
+        found = self.location[:, None] + self.scale[:, None] * draws
         return np.clip(found, *self.bounds) if any_bound(self.bounds) else found
 
     # -- vectors -----------------------------------------------------------------------
@@ -742,10 +741,9 @@ class Distributions:
             return np.asarray(self.scale * (apart - size))
         levels = (np.arange(N_RADII) + 0.5) / N_RADII
         score = np.empty(len(self))
-        for k, table in enumerate(self.z.tables):
-            radii = np.sqrt(dim) * np.interp(levels, table.levels, table.values)
+        for table, own in self._parts():
+            radii = np.sqrt(dim) * table.within(levels)
             between_draws = _mean_distance(radii[:, None], radii, dim).mean()
-            own = np.flatnonzero(self._codes == k)
             for rows in np.array_split(own, max(1, own.size // 2**12)):
                 apart = _mean_distance(r[rows, None], radii, dim).mean(axis=1)
                 score[rows] = apart - between_draws / 2
@@ -753,31 +751,24 @@ class Distributions:
 
     # -- parts -------------------------------------------------------------------------
 
-    def _by_table(self, name: str, *values: Floats) -> Floats:
+    def _by_table(self, name: str, values: Floats) -> Floats:
         """Return what a method of each table says of the rows that are its own."""
         if len(self.z.parts) == 1:
-            return np.asarray(getattr(self.z.parts[0], name)(*values))
-        found = np.empty(values[0].shape)
-        for k, part in enumerate(self.z.parts):
-            own = np.flatnonzero(self._codes == k)
-            found[own] = getattr(part, name)(*(each[own] for each in values))
+            return np.asarray(getattr(self.z.parts[0], name)(values))
+        found = np.empty(values.shape)
+        for part, own in self._parts():
+            found[own] = getattr(part, name)(values[own])
         return found
 
-    def _draws(self, p: Floats) -> Floats:
-        """Return quantiles at levels of each row's own, within what was observed."""
-        if not self.z.tables:
-            return np.asarray(special.ndtri(p))
-        found = np.empty(p.shape)
-        for k, table in enumerate(self.z.tables):
-            own = np.flatnonzero(self._codes == k)
-            found[own] = np.interp(p[own], table.levels, table.values)
-        return found
+    def _parts(self) -> Iterator[tuple[Any, Ints]]:
+        """Yield each table, and the rows that are its own."""
+        for k, part in enumerate(self.z.parts):
+            yield part, np.flatnonzero(self._codes == k)
 
     def _integrals(self, at: Floats, sign: float) -> tuple[Floats, Floats, Floats]:
         """Return integrals of the cdf of z, or of −z, up to a number of each row."""
         found = np.empty((3, len(self)))
-        for k, part in enumerate(self.z.parts):
-            own = self._codes == k
+        for part, own in self._parts():
             part = part if sign > 0 else part.reflected()
             found[:, own] = part.integrals(at[own])
         return found[0], found[1], found[2]

@@ -41,6 +41,13 @@ def refuse(words: str) -> NoReturn:
     raise DamagedFileError(words, "damaged")
 
 
+def refuse_if(wrong: Any, words: str) -> None:
+    """Refuse parts that do not fit together, in a method `check`."""
+    if wrong:
+        msg = f"{words}."
+        raise InvalidInputError(msg)
+
+
 # -- kinds -----------------------------------------------------------------------------
 
 

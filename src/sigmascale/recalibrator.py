@@ -28,6 +28,7 @@ from .additive import Additive
 from .boosting import boost
 from .diagnostics import informative, warn_of_oddities
 from .distributions import (
+    MOST_QUANTILES,
     Bounds,
     Distributions,
     QuantileTable,
@@ -66,6 +67,7 @@ from .persistence import (
     optional,
     pair,
     plain,
+    refuse_if,
     stored,
     text,
 )
@@ -147,15 +149,15 @@ class Seen:
 
     def check(self) -> None:
         """Refuse parts that do not fit together."""
-        n, shape = len(self.columns), self.quantiles.shape
-        if shape != (n, len(SHARES)) or self.missing.shape != (n,) or not n:
-            _refuse_parts("quantiles of each column")
-        if (np.diff(self.columns) <= 0).any() or self.columns[0] != 0:
-            _refuse_parts("columns in order")
-        if (np.diff(self.quantiles, axis=1) < 0).any() or self.quantiles[0, 0] <= 0:
-            _refuse_parts("quantiles that do not descend")
-        if self.hashes.ndim != 1 or self.hashes.size > N_HASHES:
-            _refuse_parts(f"{N_HASHES} hashes at most")
+        n, q = len(self.columns), self.quantiles
+        wrong: Any = q.shape != (n, len(SHARES)) or self.missing.shape != (n,) or not n
+        refuse_if(wrong, "each column of fitted rows must have its quantiles")
+        wrong = (np.diff(self.columns) <= 0).any() or self.columns[0] != 0
+        refuse_if(wrong, "columns of fitted rows must be in order")
+        wrong = (np.diff(q, axis=1) < 0).any() or q[0, 0] <= 0
+        refuse_if(wrong, "quantiles of fitted rows must not descend")
+        wrong = self.hashes.ndim != 1 or self.hashes.size > N_HASHES
+        refuse_if(wrong, f"there must be {N_HASHES} hashes at most")
 
     def share_of(self, p: Predictions) -> float:
         """Return about which share of rows with errors were among the fitted ones."""
@@ -203,11 +205,6 @@ class Seen:
                 )
 
 
-def _refuse_parts(what: str) -> None:
-    msg = f"what is kept of fitted rows must have {what}."
-    raise InvalidInputError(msg)
-
-
 def _hashes(p: Predictions, salt: int) -> Ints:
     """Return a hash of uncertainty and error of each row, of 52 bits."""
     found = np.full(p.n_rows, salt, dtype=np.uint64)
@@ -239,6 +236,12 @@ def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
 # -- the recalibrator ------------------------------------------------------------------
 
 BiasKind = Literal["constant", "auto"]
+_FITTED = {  # what a fit learns: as files name it, and as attributes
+    **{"names": "names_", "n_rows": "n_rows_", "n_effective": "n_effective_"},
+    **{"smallest": "_smallest", "scale_map": "scale_", "bias_map": "bias_"},
+    **{"z": "distribution_", "seen": "_seen", "bias_words": "_bias_words"},
+    "cautions": "cautions_",
+}
 
 
 @stored(
@@ -439,7 +442,8 @@ class Recalibrator(BaseEstimator):
         if self.distribution == "empirical" and is_known:
             if held is not None:
                 left = _corrected(held, self.bias_)
-                self.distribution_ = _of_held_out(left, self.scale_.of_rows(left))
+                z = left.e / self.scale_.of_rows(left)
+                self.distribution_ = _one_table(left, z, infinite=True)
             else:
                 self.distribution_ = _learn_distribution(
                     rows, scaling, learned, self.random_state
@@ -674,16 +678,7 @@ class Recalibrator(BaseEstimator):
             "hold_out": float(self.hold_out),
             "bounds": check_bounds(self.bounds),
             "random_state": int(self.random_state),
-            "names": self.names_,
-            "n_rows": self.n_rows_,
-            "n_effective": self.n_effective_,
-            "smallest": self._smallest,
-            "scale_map": self.scale_,
-            "bias_map": self.bias_,
-            "z": self.distribution_,
-            "seen": self._seen,
-            "bias_words": self._bias_words,
-            "cautions": self.cautions_,
+            **{name: getattr(self, own) for name, own in _FITTED.items()},
         }
 
     @classmethod
@@ -707,11 +702,8 @@ class Recalibrator(BaseEstimator):
             random_state=state["random_state"],
         )
         new._saved_method = method
-        new.names_, new.n_rows_ = state["names"], state["n_rows"]
-        new.n_effective_, new._smallest = state["n_effective"], state["smallest"]
-        new.scale_, new.bias_ = state["scale_map"], state["bias_map"]
-        new.distribution_, new._seen = state["z"], state["seen"]
-        new._bias_words, new.cautions_ = state["bias_words"], state["cautions"]
+        for name, own in _FITTED.items():
+            setattr(new, own, state[name])
         return new
 
     def check(self) -> None:
@@ -719,27 +711,18 @@ class Recalibrator(BaseEstimator):
         check_bounds(self.bounds)
         n_columns = len(self.names_)
         maps = [each for each in (self.scale_, self.bias_) if each is not None]
-        if not n_columns or len(set(self.names_)) < n_columns or self.names_[0] != "u":
-            _refuse("it must have columns of different names, u first")
-        if max(max(each.columns) for each in maps) >= n_columns:
-            _refuse("its maps must have none but its columns")
-        if max(self._seen.columns) >= n_columns:
-            _refuse("what is kept of fitted rows must be of its columns")
-        if not self.scale_.log or (self.bias_ is not None and self.bias_.log):
-            _refuse("its scale must be a logarithm, and its bias none")
-        if self._smallest <= 0 or not self.n_rows_ or self.n_effective_ <= 0:
-            _refuse("its rows must have positive uncertainties")
-        if not 0 <= self.hold_out < 1:
-            _refuse("`hold_out` must be a share")
-        if self.distribution_.dim is not None and (
-            self.bias_ or any_bound(check_bounds(self.bounds))
-        ):
-            _refuse("vectors have neither bias nor bounds")
-
-
-def _refuse(what: str) -> None:
-    msg = f"{what}."
-    raise InvalidInputError(msg)
+        wrong = self.names_[:1] != ("u",) or len(set(self.names_)) < n_columns
+        refuse_if(wrong, "it must have columns of different names, u first")
+        used = set().union(self._seen.columns, *(each.columns for each in maps))
+        refuse_if(max(used) >= n_columns, "its maps must have none but its columns")
+        wrong = not self.scale_.log or (self.bias_ is not None and self.bias_.log)
+        refuse_if(wrong, "its scale must be a logarithm, and its bias none")
+        wrong = self._smallest <= 0 or not self.n_rows_ or self.n_effective_ <= 0
+        refuse_if(wrong, "its rows must have positive uncertainties")
+        refuse_if(not 0 <= self.hold_out < 1, "`hold_out` must be a share")
+        signed = self.bias_ is not None or any_bound(check_bounds(self.bounds))
+        wrong = signed and self.distribution_.dim is not None
+        refuse_if(wrong, "vectors have neither bias nor bounds")
 
 
 def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
@@ -772,20 +755,6 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         low, high = np.exp(low), np.exp(high)
         words += ", and multiplied"
     return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
-
-
-# -- rows held out ---------------------------------------------------------------------
-
-
-def _of_held_out(rows: Predictions, scale: Floats) -> ZDistribution:
-    """Return the distribution of rows held out: one table, infinite beyond its ends."""
-    z, n_rows = rows.e / scale, (max(1, int(rows.total)),)
-    none = np.empty(0)
-    if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
-        table = QuantileTable.learn(z, rows.weights, 1001, infinite=True)
-    else:
-        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=True)
-    return ZDistribution((table,), none, n_rows, rows.components)
 
 
 # -- the bias --------------------------------------------------------------------------
@@ -907,8 +876,7 @@ def _learn_distribution(
             FewRowsWarning,
             stacklevel=5,
         )
-        table = QuantileTable.symmetric(np.abs(z), w)
-        return ZDistribution((table,), np.empty(0), (max(1, int(rows.total)),))
+        return _one_table(rows, z)
     numbers = [
         n for n in NUMBERS_OF_TABLES if n == 1 or rows.total >= n * ROWS_PER_TABLE
     ]
@@ -917,6 +885,18 @@ def _learn_distribution(
         losses = {n: _losses(n, z, scale, w, fold) for n in numbers}
         n_bins = simplest(losses, rows)
     return ZDistribution.learn(z, scale, w, n_bins, dim)
+
+
+def _one_table(
+    rows: Predictions, z: Floats, *, infinite: bool = False
+) -> ZDistribution:
+    """Return the distribution of all z-scores together; of rows held out, infinite."""
+    if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
+        table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
+    else:
+        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
+    n_rows = (max(1, int(rows.total)),)
+    return ZDistribution((table,), np.empty(0), n_rows, rows.components)
 
 
 def _losses(n_bins: int, z: Floats, scale: Floats, w: Any, fold: Ints) -> Floats:

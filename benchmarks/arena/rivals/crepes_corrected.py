@@ -20,7 +20,7 @@ def fit(train):
     scaler = StandardScaler().fit(train.X)
     X, unit = scaler.transform(train.X), np.std(train.error) + 1e-300
     y = train.error / unit
-    forest = RandomForestRegressor(200, min_samples_leaf=5, oob_score=True)
+    forest = RandomForestRegressor(100, min_samples_leaf=5, oob_score=True)
     model = WrapRegressor(forest.set_params(random_state=0))
     model.fit(X[one], y[one])
     difficulty = DifficultyEstimator()
