@@ -127,7 +127,9 @@ class Axis:
             return np.array([place.get(each, 0) for each in x.labels])[x.codes]
         if isinstance(x, np.ndarray) and x.dtype.kind == "i":  # coded before
             return x
-        known = np.array([each or "" for each in self.labels])  # of text, in a graph
+        # a graph has text alone: what is missing is "", unless that is a label
+        missing = "\0" if "" in self.labels else ""
+        known = np.array([missing if x is None else x for x in self.labels])
         place = here(np.arange(1, len(known) + 1))
         equal = x[:, None] == here(known)
         return xp.sum(xp.where(equal, place, here(np.int64(0))), axis=1)
@@ -290,6 +292,7 @@ class Base:
             refuse_if(wrong, "a base must have a value for each knot")
             wrong = (np.diff(self.knots) <= 0).any() or (self.values <= 0).any()
             refuse_if(wrong, "knots of a base must ascend, and its values be positive")
+            refuse_if(self.values.max() > 1e150, "a value of a base is out of range")
             return
         wrong = min(self.a, self.least) < 0 or max(self.a, self.b) <= 0
         wrong = wrong or self.b < 0 == self.least  # where b² is subtracted

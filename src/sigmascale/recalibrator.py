@@ -20,6 +20,7 @@ from ._support.checks import (
     check_count,
     is_real,
     refuse_values,
+    rounded,
 )
 from ._support.notices import quiet, row_number, warn
 from ._support.progress import working
@@ -89,6 +90,8 @@ NUMBERS_OF_TABLES, ROWS_PER_TABLE = (1, 2, 5), 200
 ABSURD = 3.0  # times the largest error: no uncertainty should be larger
 DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
 NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers raised u
+TENTHS = np.arange(1, 10) / 10
+WORTH_WORDS, SURE = 0.25, 5.0  # a bias in units of u, and in standard errors
 MANY = 100_000  # rows; fewer take no time, or have a bar of their own
 
 
@@ -450,6 +453,8 @@ class Recalibrator(BaseEstimator):
                 )
         if is_known:
             self.cautions_ = _cautions(rows, learned)
+            if self.bias is None and not rows.is_vector:
+                self.cautions_ += _bias_left(rows, self.scale_.of_rows(rows))
         return self
 
     # -- what was learned, applied -----------------------------------------------------
@@ -867,6 +872,7 @@ def _learn_distribution(
     scale, w = learned.out_of_fold, rows.weights
     if scale is None:
         scale = _scale_out_of_fold(rows, scaling, learned, fold)
+    scale = rounded(scale)  # what is equal in one unit is in all
     z, dim = rows.e / scale, rows.components
     if dim is None and rows.total < LEAST_FOR_SIGN:
         warn(
@@ -967,3 +973,37 @@ def _cautions(rows: Predictions, learned: Learned) -> tuple[str, ...]:
             "Use intervals and quantiles, which hold what they claim."
         )
     return tuple(cautions)
+
+
+def _bias_left(rows: Predictions, scale: Floats) -> tuple[str, ...]:
+    """Return a sentence on the largest bias that no scale mends, if there is one.
+
+    It is the mean of z in a tenth of a column, or of a label, if that is worth words
+    and far from chance, groups together.
+    """
+    z = np.clip(rows.errors / scale, -5, 5)
+    wz = z if rows.weights is None else rows.weights * z
+    worst, where = 0.0, ""
+    for name, x in zip(rows.names, rows.columns, strict=True):
+        codes = x  # of labels
+        if x.dtype.kind == "f":
+            codes = np.searchsorted(np.nanquantile(x, TENTHS), x, side="right")
+        k = int(codes.max()) + 1
+        parts: Any = wz
+        of_part = codes
+        if rows.groups is not None:
+            parts = np.bincount(rows.groups * k + codes, wz)
+            of_part = np.arange(parts.size) % k
+        sums, size = np.bincount(codes, wz, k), np.bincount(codes, rows.weights, k)
+        spread = np.sqrt(np.bincount(of_part, parts**2, k))
+        off = np.where(np.abs(sums) > SURE * spread, sums / np.maximum(size, 1e-300), 0)
+        most = float(off[np.argmax(np.abs(off))])
+        if abs(most) > max(abs(worst), WORTH_WORDS):
+            worst, where = most, name
+    if not where:
+        return ()
+    return (
+        f"Predictions are too {'low' if worst > 0 else 'high'} by up to "
+        f"{abs(worst):.2g} of the new u along {quoted(where)}, which no scale mends: "
+        'bias="auto" may, and validate says where.',
+    )

@@ -286,3 +286,16 @@ def test_the_share_of_truths_below_quantiles_is_their_level():
         below = int(np.sum(new.y_true <= q[:, k]))
         assert binomtest(below, 4000, level).proportion_ci(0.9999).low < level + 0.02
         assert binomtest(below, 4000, level).proportion_ci(0.9999).high > level - 0.02
+
+
+def test_a_bias_that_no_scale_mends_is_told():
+    rng = np.random.default_rng(0)
+    u, kind = rng.gamma(3, 1, 2000), rng.choice(["a", "b", "c"], 2000)
+    z = rng.normal(size=2000)
+    for off, told in ((0.0, False), (1.5, True)):
+        error = u * (z + off * (kind == "b"))
+        p = ss.Predictions(error=error, y_std=u, features={"kind": kind})
+        said = ss.Recalibrator().fit(p).describe()
+        assert ("along 'kind'" in said) == told
+        assert ("too low" in said) == told
+        assert 'bias="auto"' not in ss.Recalibrator(bias="auto").fit(p).describe()

@@ -10,7 +10,6 @@ import pytest
 import sigmascale as ss
 from sigmascale._support.notices import quiet
 from sigmascale.exceptions import InvalidInputError, SharedRowsWarning
-from sigmascale.judging import headline_after
 
 KINDS = ["alloy", "glass", "oxide", "salt", "steel"]
 
@@ -478,7 +477,7 @@ def test_a_validation_is_plain_data(alloy):
 def test_before_and_after_are_told_in_one_line(alloy):
     train = rows(seed=1, factor=lambda u, x: np.where(x["kind"] == "alloy", 2, 1))
     after = ss.validate(ss.Recalibrator().fit(train).apply(alloy.rows))
-    line = headline_after(alloy, after)
+    line = after.compared_with(alloy)
     before_fault, after_fault = re.search(r"([\d.]+) → ([\d.]+) times", line).groups()
     assert float(after_fault) < float(before_fault)
     assert "CRPS" in line

@@ -12,7 +12,6 @@ import pytest
 
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.judging import headline_after
 from sigmascale.report import report_html, write_report
 
 from .conftest import NASTY
@@ -51,7 +50,7 @@ def plain(text):
 def test_the_headline_comes_first_and_then_a_sentence_for_each_question(whole, small):
     for case in (whole, small):
         page, last = case.page, case.after or case.before
-        said = headline_after(case.before, case.after) if case.after else last.headline
+        said = case.after.compared_with(case.before) if case.after else last.headline
         assert parts(page, '<p class="headline[^>]*>(.*?)</p>') == [plain(said)]
         assert page.index('class="headline') < page.index("<svg")
         items = re.findall(r'(?s)<li class="(yes|no|unsure)">(.*?)</li>', page)

@@ -13,7 +13,7 @@ from .._support.text import shorten, visible
 from ..cli.options import Command, Reading, shell
 from ..cli.table import preview
 from ..datasets import make_molecules
-from ..judging import Validation, headline_after
+from ..judging import Validation
 from ..report import pictures
 
 DEMO_ROWS, DEMO = 3000, "molecules.csv"
@@ -141,7 +141,7 @@ def _judged(step: str, before: Validation, after: Validation | None) -> dict[str
             | {"title": each.title, "file": file, "width": width, "height": height}
         )
     return {
-        "headline": before.headline if after is None else headline_after(before, after),
+        "headline": before.headline if after is None else after.compared_with(before),
         "judged": _view(after or before, pictures.shown(before, after)),
         "figures": figures,
     }

@@ -53,7 +53,7 @@ class Check(Columns, Reading):
 
     def run(self) -> Result:
         """Judge a table, and what a recalibrator makes of it."""
-        from ..judging import headline_after, validate
+        from ..judging import validate
         from .table import Table, load_fitted
         from .tables import refuse_input
 
@@ -75,7 +75,7 @@ class Check(Columns, Reading):
         words = [wrapped(*table.about_columns()), ""]
         if after is not None:
             told |= {"recalibrated": self._told(after)}
-            told["headline_after"] = headline_after(before, after)
+            told["headline_after"] = after.compared_with(before)
             words += [wrapped(told["headline_after"]), ""]
             words += [wrapped(f"Before: {before.headline}"), "", "After:"]
         words.append(in_options(final, self))

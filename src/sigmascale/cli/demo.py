@@ -34,7 +34,7 @@ class Demo(Command):
         from .. import plots
         from .._support.notices import quiet
         from ..comparison import compare
-        from ..judging import headline_after, validate
+        from ..judging import validate
         from ..persistence import save
         from ..recalibrator import Recalibrator
         from ..report import write_report
@@ -69,7 +69,7 @@ class Demo(Command):
             name: float(np.expm1(np.sqrt(np.mean(np.log(p.y_std / truth) ** 2))))
             for name, p in models.items()
         }
-        headline = headline_after(before, after)
+        headline = after.compared_with(before)
         told = {"files": files, "comparison": found.to_dict(), "distances": away}
         told |= {"before": before.to_dict(), "after": after.to_dict()}
         words = [

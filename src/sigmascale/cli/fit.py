@@ -66,7 +66,7 @@ class Fit(Columns, Reading):
 
     def run(self) -> Result:
         """Fit a recalibrator to a table, and write it."""
-        from ..judging import headline_after, validate
+        from ..judging import validate
         from ..persistence import dumps, save
         from ..recalibrator import Recalibrator
         from .check import in_options, reported
@@ -117,7 +117,7 @@ class Fit(Columns, Reading):
                 after = validate(recalibrator.apply(held), rng=self.seed)
             told |= {"judged": len(held), "before": before.to_dict()}
             told |= {"after": after.to_dict()}
-            told["headline_after"] = headline_after(before, after)
+            told["headline_after"] = after.compared_with(before)
             words += ["", f"Judged by {len(held):,} rows that were not fitted:"]
             words += [wrapped(told["headline_after"]), "", in_options(after, self)]
             words += reported(self, before, after, recalibrator)

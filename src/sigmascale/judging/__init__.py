@@ -1,13 +1,12 @@
 """How uncertainties are judged: verdicts, the limits behind them, and local scores."""
 
-from .validation import Validation, headline_after, rows_needed, validate
+from .validation import Validation, rows_needed, validate
 from .verdicts import Region, Verdict
 
 __all__ = [
     "Region",
     "Validation",
     "Verdict",
-    "headline_after",
     "rows_needed",
     "validate",
 ]

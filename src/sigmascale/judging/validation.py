@@ -130,6 +130,36 @@ class Validation(Result):
         found = _worst_verdict(self.verdicts)
         return None if found is None else found.worst
 
+    def compared_with(self, before: Validation) -> str:
+        """Return what recalibration has changed, in one line.
+
+        Parameters
+        ----------
+        before : Validation
+            The same rows, as they were.
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.datasets.make_molecules(1000).predictions
+        >>> wide = p.changed(y_std=2 * p.y_std)
+        >>> ss.validate(wide).compared_with(ss.validate(p)).split(",")[0]
+        'Worst fault 2.8 → 5.6 times'
+        """
+        from ..scores import coverage, crps, energy_score
+
+        faults = [times(_largest_fault(each)) for each in (before, self)]
+        score, name, what = crps, "CRPS", "intervals"
+        if self.rows.is_vector:
+            score, name, what = energy_score, "energy score", "balls"
+        with quiet():
+            scores = [f"{score(each.rows):.3g}" for each in (before, self)]
+            held = 100 * coverage(self.rows)
+        return (
+            f"Worst fault {faults[0]} → {faults[1]} times, {name} {scores[0]} → "
+            f"{scores[1]}, 95 % {what} hold {held:.3g} %."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return the verdicts and what they rest on, as plain values."""
         return {
@@ -545,33 +575,6 @@ def closing_of(verdicts: dict[str, Verdict], answers: Answers) -> str:
     unit = answers.unit
     return (
         f"You have {count:,} {unit}; about {max(needed):,} in all would answer {what}."
-    )
-
-
-def headline_after(before: Validation, after: Validation) -> str:
-    """Return what recalibration has changed, in one line.
-
-    Parameters
-    ----------
-    before, after : Validation
-        The same rows, as they were and recalibrated.
-
-    Returns
-    -------
-    str
-    """
-    from ..scores import coverage, crps, energy_score
-
-    faults = [f"{times(_largest_fault(each)):s}" for each in (before, after)]
-    score, name, what = crps, "CRPS", "intervals"
-    if after.rows.is_vector:
-        score, name, what = energy_score, "energy score", "balls"
-    with quiet():
-        scores = [f"{score(each.rows):.3g}" for each in (before, after)]
-        held = 100 * coverage(after.rows)
-    return (
-        f"Worst fault {faults[0]} → {faults[1]} times, {name} {scores[0]} → {scores[1]}"
-        f", 95 % {what} hold {held:.3g} %."
     )
 
 

@@ -18,7 +18,7 @@ from .._support.text import listed, quoted, shorten, visible
 from .._support.version import __version__
 from ..diagnostics import repeats_found
 from ..exceptions import InvalidInputError
-from ..judging import Validation, headline_after
+from ..judging import Validation
 
 # The sign, and the class of the page's style sheet. A word stands beside the sign.
 MARKS = {"yes": ("✓", "yes"), "no": ("✗", "no"), "cannot tell": ("?", "unsure")}
@@ -87,7 +87,7 @@ def report_html(
         title=title,
         version=__version__,
         marks=MARKS,
-        headline=before.headline if after is None else headline_after(before, after),
+        headline=before.headline if after is None else after.compared_with(before),
         before=before,
         after=after,
         last=last,
