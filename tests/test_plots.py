@@ -204,6 +204,11 @@ def test_paired_differences_are_drawn_with_their_intervals(sets):
     assert points(ax, "X")[0, 1] == 1  # what is surely worse
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
     assert labels == ["raked", "half"]
+    for high, face in ((-1e-6, plots.BLUE), (0.001, "none")):  # better; cannot tell
+        each = replace(found.differences["raked"]["crps"], low=-0.2, high=high)
+        ax = plots.comparison(replace(found, differences={"raked": {"crps": each}}))
+        (mark,) = [line for line in ax.lines if line.get_marker() == "o"]
+        assert mark.get_markerfacecolor() == face
     with pytest.raises(InvalidInputError, match="score"):
         plots.comparison(found, "beauty")
 

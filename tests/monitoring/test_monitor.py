@@ -13,7 +13,6 @@ import sigmascale as ss
 from sigmascale import persistence
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
 from sigmascale.monitoring import over_time
-from sigmascale.monitoring.evidence import not_started
 from sigmascale.monitoring.ranks import Units, Urn
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "monitor.py"
@@ -115,11 +114,6 @@ def test_what_rows_pay_is_fair_however_small_the_reference_is():
     error = np.std(paid, axis=0) / np.sqrt(len(paid))
     assert (np.abs(np.mean(paid, axis=0) - 1) < 4 * error).all()
     assert (error < 0.05).all()
-
-
-def test_the_stake_is_divided_over_all_start_times():
-    assert not_started(np.array([0.0]))[0] == 1
-    assert not_started(np.array([1e12]))[0] < 1e-4
 
 
 def test_a_late_change_is_found_too():

@@ -6,15 +6,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._support.progress import working
-from .options import (
-    Reading,
-    Result,
-    Uncertain,
-    argument,
-    option,
-    refuse,
-    wrapped,
-)
+from .options import Reading, Result, Uncertain, option, refuse, saved, tables, wrapped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,10 +27,8 @@ class Apply(Uncertain, Reading):
         "sigmascale apply r.json new.xlsx -o out.xlsx --quantiles 0.05,0.5,0.95",
     )
 
-    recalibrator: str = argument("file made by `sigmascale fit`", "JSON")
-    files: tuple[str, ...] = argument(
-        "a table, in one file or more; - is stdin", "FILE"
-    )
+    recalibrator: str = saved()
+    files: tuple[str, ...] = tables()
     output: str = option("table to write; - is stdout", "FILE", MISSING, short="-o")
     coverage: float = option(
         "share of true values that intervals hold", "SHARE", 0.95, common=True

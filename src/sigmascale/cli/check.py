@@ -17,8 +17,8 @@ from .options import (
     Columns,
     Reading,
     Result,
-    argument,
     option,
+    tables,
     wrapped,
 )
 
@@ -35,9 +35,7 @@ class Check(Columns, Reading):
 
     examples = ("sigmascale check demo-output/test.csv --all-features --report r.html",)
 
-    files: tuple[str, ...] = argument(
-        "a table, in one file or more; - is stdin", "FILE"
-    )
+    files: tuple[str, ...] = tables()
     recalibrator: str | None = option(
         "judge also what this recalibrator makes of it", "JSON", common=True
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .._support.progress import track, working
-from .options import Columns, Reading, Result, argument, option, refuse, wrapped
+from .options import Columns, Reading, Result, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..recalibrator import Recalibrator
@@ -27,9 +27,7 @@ class Compare(Columns, Reading):
         "sigmascale compare new.csv --uncertainty u --versus u_recalibrated",
     )
 
-    files: tuple[str, ...] = argument(
-        "a table, in one file or more; - is stdin", "FILE"
-    )
+    files: tuple[str, ...] = tables()
     versus: tuple[str, ...] = option(
         "another column of uncertainties; repeat it", "COLUMN", (), common=True
     )

@@ -7,16 +7,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
-from .options import (
-    PASSED,
-    Columns,
-    Reading,
-    Result,
-    argument,
-    option,
-    refuse,
-    wrapped,
-)
+from .options import Columns, Reading, Result, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..predictions import Predictions
@@ -36,9 +27,7 @@ class Fit(Columns, Reading):
         "sigmascale fit demo-output/test.csv -o r.json --test-share 0.3",
     )
 
-    files: tuple[str, ...] = argument(
-        "a table, in one file or more; - is stdin", "FILE"
-    )
+    files: tuple[str, ...] = tables()
     output: str = option(
         "file for the recalibrator; - is stdout", "JSON", MISSING, short="-o"
     )
@@ -122,16 +111,18 @@ class Fit(Columns, Reading):
             words += [wrapped(told["headline_after"]), "", in_options(after, self)]
             words += reported(self, before, after, recalibrator)
         told["output"] = self.output
-        result = (PASSED, before, after, recalibrator)
         if self.output == "-":
             to_standard_output(dumps(recalibrator, schema))
-            return Result(told, "", *result)
-        save(recalibrator, self.output, schema)
-        words.append(f"\nSaved: {self.output}. To use it:")
-        if held is None:
-            words.append(f"  sigmascale check TEST.csv --recalibrator {self.output}")
-        words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
-        return Result(told, "\n".join(words), *result)
+            words = []
+        else:
+            save(recalibrator, self.output, schema)
+            words.append(f"\nSaved: {self.output}. To use it:")
+            if held is None:
+                check = f"check TEST.csv --recalibrator {self.output}"
+                words.append(f"  sigmascale {check}")
+            words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
+        text = "\n".join(words)
+        return Result(told, text, before=before, after=after, recalibrator=recalibrator)
 
     def _scaling(self) -> Scaling:
         """Return the scaling that the options describe; refuse others."""

@@ -72,6 +72,16 @@ def argument(words: str, metavar: str, default: Any = MISSING) -> Any:
     return field(default=default, metadata={"help": words, "metavar": metavar})
 
 
+def tables() -> Any:
+    """Return the field of the tables that a command reads."""
+    return argument("a table, in one file or more; - is stdin", "FILE")
+
+
+def saved() -> Any:
+    """Return the field of a recalibrator that was saved."""
+    return argument("file made by `sigmascale fit`", "JSON")
+
+
 @dataclass(frozen=True)
 class Result:
     """What a command found: for machines, for people, for pipelines and for the app."""

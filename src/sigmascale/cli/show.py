@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .options import Command, Result, argument, option, refuse, wrapped
+from .options import Command, Result, argument, option, refuse, saved, wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,7 +15,7 @@ class Show(Command):
 
     examples = ("sigmascale show r.json",)
 
-    recalibrator: str = argument("file made by `sigmascale fit`", "JSON")
+    recalibrator: str = saved()
 
     def run(self) -> Result:
         """Describe it."""
@@ -39,7 +39,7 @@ class Export(Command):
 
     examples = ("sigmascale export r.json -o r.onnx --quantiles 0.05,0.95",)
 
-    recalibrator: str = argument("file made by `sigmascale fit`", "JSON")
+    recalibrator: str = saved()
     output: str | None = option(
         "file to write; JSON with another ending if not given",
         "ONNX",

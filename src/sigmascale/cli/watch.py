@@ -14,9 +14,10 @@ from .options import (
     Columns,
     Reading,
     Result,
-    argument,
     option,
     refuse,
+    saved,
+    tables,
     wrapped,
 )
 
@@ -40,10 +41,8 @@ class Watch(Columns, Reading):
         "sigmascale watch r.json demo-output/test.csv --state monitor.json",
     )
 
-    recalibrator: str = argument("file made by `sigmascale fit`", "JSON")
-    files: tuple[str, ...] = argument(
-        "a table, in one file or more; - is stdin", "FILE"
-    )
+    recalibrator: str = saved()
+    files: tuple[str, ...] = tables()
     calibration: str | None = option(
         "rows that show what is normal, not those fitted", "FILE", common=True
     )
