@@ -8,7 +8,6 @@ values in tests/cli, answers out of step in tests/app.
 import io
 import json
 import zipfile
-from decimal import Decimal
 
 import numpy as np
 import openpyxl
@@ -138,19 +137,6 @@ def test_last_bits_of_features_and_uncertainties_move_nothing():
                 np.testing.assert_allclose(
                     r.predict(q), expected, rtol=1e-9, err_msg=name
                 )
-
-
-def test_decimal_numbers_are_the_numbers_that_they_say():
-    rows = Rows(3)
-    cents = np.round(100 * rows.x).astype(int)
-    expected = rows.made(x=cents / 100)
-    table = pl.DataFrame({"u": rows.u, "E": rows.error, "kind": rows.kind})
-    exact = pl.Series("x", [Decimal(int(x)) / 100 for x in cents], pl.Decimal(12, 2))
-    columns = {"y_std": "u", "error": "E", "features": ["x", "kind"]}
-    p = ss.Predictions.from_frame(table.with_columns(exact), **columns)
-    for name in ("boosted", "raked", "binwise"):
-        found = fitted(name, p).predict(p)
-        np.testing.assert_array_equal(found, fitted(name, expected).predict(expected))
 
 
 # -- units, order and names ------------------------------------------------------------

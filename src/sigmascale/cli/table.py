@@ -91,7 +91,9 @@ class Rows:
             return pl.col(name)
         small = pl.col(name).str.to_lowercase()
         truth = pl.when(small == "true").then(pl.lit("True"))
-        return truth.when(small == "false").then(pl.lit("False")).otherwise(pl.col(name))
+        return (
+            truth.when(small == "false").then(pl.lit("False")).otherwise(pl.col(name))
+        )
 
     def kinds(self, names: Collection[str]) -> dict[str, str]:
         """Return what columns hold: "number" alone, something "mixed", or "text"."""
@@ -143,7 +145,9 @@ class Rows:
         numbers = {schema.uncertainty, *schema.numbers, schema.prediction}
         texts = [x for x in names if self.schema[x] == pl.String]
         texts = [x for x in texts if x not in schema.labels]
-        point = {x: pl.col(x).str.replace(self.decimal, ".", literal=True) for x in texts}
+        point = {
+            x: pl.col(x).str.replace(self.decimal, ".", literal=True) for x in texts
+        }
         kinds: dict[str, Any] = {"whole": pl.Int64, "real": pl.Float64}
         same = {
             f"{kind} {x}": text == text.cast(kinds[kind], strict=False).cast(pl.String)
