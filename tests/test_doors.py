@@ -158,7 +158,9 @@ def test_every_door_gives_every_scaling_the_same_rows(sigmascale):
         fits["boosted"] = ss.Recalibrator().fit(rows)
         for name, r in fits.items():
             close(np.sort(r.predict(rows)), np.sort(expected[name]), (door, name))
-            close(new_column(ss.frames.apply(r, frame)), expected[name], (door, name))
+            applied = ss.frames.apply(r, frame)
+            assert type(applied) is type(frame), door
+            close(new_column(applied), expected[name], (door, name))
     for name in SCALINGS:
         for file in FILES if name == "boosted" else FILES[:4]:
             found = through_commands(file, name, words, sigmascale)

@@ -205,6 +205,11 @@ def test_shuffled_files_have_the_same_exit_codes_and_scores(sigmascale, tmp_path
 LONG = "ä" * 5000
 
 
+class Unspeakable:
+    def __repr__(self):
+        raise RuntimeError
+
+
 def refusals():
     """What is refused because of something endless."""
     u, x = np.ones(60), np.arange(60.0)
@@ -223,6 +228,7 @@ def refusals():
     yield lambda: ss.Recalibrator(ss.LinearScaling(), bias=LONG).fit(p)
     yield lambda: ss.Recalibrator(ss.LinearScaling(), distribution=LONG).fit(p)
     yield lambda: ss.validate(p, tolerance=LONG)
+    yield lambda: ss.validate(p, tolerance=Unspeakable())
     yield lambda: ss.validate(LONG)
     yield lambda: ss.scores.local_zms(p, by=LONG)
     yield lambda: ss.frames.apply(r.fit(p), frame.lazy(), y_std=LONG)

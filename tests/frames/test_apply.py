@@ -127,29 +127,6 @@ def test_decimal_and_whole_numbers_are_those_of_memory(scan):
         np.testing.assert_allclose(found["u_recalibrated"], wanted, rtol=1e-10)
 
 
-def test_vectors_get_a_radius(scan):
-    rng = np.random.default_rng(0)
-    table = make(800)
-    error = rng.normal(size=(800, 3)) * table["u"].to_numpy()[:, None]
-    p = ss.Predictions(
-        np.zeros((800, 3)), table["u"], error=error, features=table.select("x", "kind")
-    )
-    r = ss.Recalibrator(ss.RakedScaling()).fit(p)
-    found = collected(ss.frames.apply(r, scan(table), interval=0.9))
-    wanted = r.apply(p).distributions.radius(0.9)
-    np.testing.assert_allclose(found["u_recalibrated_radius"], wanted, rtol=1e-10)
-
-
-def test_tables_in_memory_come_back_as_they_are():
-    table = make(100)
-    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(make()))
-    wanted = r.predict(rows_of(table))
-    for given in (table, table.to_pandas(), table.to_arrow()):
-        found = ss.frames.apply(r, given)
-        assert type(found) is type(given)
-        np.testing.assert_allclose(np.asarray(found["u_recalibrated"]), wanted)
-
-
 def test_relations_of_another_connection_need_it():
     duckdb = pytest.importorskip("duckdb")
     table = make(100)
