@@ -83,8 +83,21 @@ def frames_of(table):
 
     table.write_parquet("engines.parquet")
     yield "polars", table
-    yield "pandas", table.to_pandas()
+    pandas = table.to_pandas()
+    yield "pandas", pandas
+    kinds = {"kind": "category", "code": "string", "charge": "Int64"}
+    yield "pandas, other types", pandas.astype(kinds)
+    yield "pandas of Arrow", pandas.convert_dtypes(dtype_backend="pyarrow")
     yield "arrow", table.to_arrow()
+    yield (
+        "polars, other types",
+        table.with_columns(
+            pl.col("kind").cast(pl.Categorical),
+            pl.col("charge").cast(pl.Float64),
+            pl.col("day").cast(pl.Datetime),
+            pl.col("w").cast(pl.Decimal(10, 2)),
+        ),
+    )
     yield "polars, lazy", pl.scan_parquet("engines.parquet")
     yield "duckdb", duckdb.read_parquet("engines.parquet")
     yield "dask", dd.read_parquet("engines.parquet")
@@ -145,7 +158,9 @@ def test_every_door_gives_every_scaling_the_same_rows(sigmascale):
         fits["boosted"] = ss.Recalibrator().fit(rows)
         for name, r in fits.items():
             close(np.sort(r.predict(rows)), np.sort(expected[name]), (door, name))
-            close(new_column(ss.frames.apply(r, frame)), expected[name], (door, name))
+            applied = ss.frames.apply(r, frame)
+            assert type(applied) is type(frame), door
+            close(new_column(applied), expected[name], (door, name))
     for name in SCALINGS:
         for file in FILES if name == "boosted" else FILES[:4]:
             found = through_commands(file, name, words, sigmascale)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import SMALLEST, Floats, Ints
+from ._support.checks import SMALLEST, Floats
 from ._support.notices import row_number, warn
 from .exceptions import (
     AbsoluteErrorsWarning,
@@ -83,12 +83,6 @@ def informative(p: Predictions) -> Predictions:
         stacklevel=4,
     )
     return p.changed(error=np.broadcast_to(p.y_std, p.errors.T.shape).T)
-
-
-def _share(x: Floats) -> Ints:
-    """Return about as many rows as are wanted; all of some of the values."""
-    keys = _keys([x])
-    return np.flatnonzero(keys < np.uint64(2**64 * SAMPLE // x.size))
 
 
 def _keys(columns: Iterable[Floats]) -> npt.NDArray[np.uint64]:
@@ -199,7 +193,8 @@ def repeats_found(p: Predictions) -> str:
             share = f"{same / keys.size:.0%}"
             return f"{share} have the error and all numbers of another row"
     for name, x in zip(names, numbers, strict=True):
-        some = x[_share(x)] if x.size > SAMPLE else x
+        # all rows of some of the values
+        some = x[_keys([x]) < min(1.0, SAMPLE / x.size) * 2.0**64]
         distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
         most = MOST_ROWS["u" if name == "u" else "feature"]
         each = counts.mean() if counts.size else 0.0

@@ -26,7 +26,7 @@ from ._support.text import listed, quoted, shorten
 from .exceptions import InvalidInputError, NotANumberError
 from .predictions import Predictions
 from .recalibrator import Recalibrator
-from .schema import RECALIBRATED, Choice, Schema, find
+from .schema import PYTHON, RECALIBRATED, Choice, Schema, find
 
 Frame = nw.LazyFrame[Any]
 
@@ -34,12 +34,7 @@ HASH = "hash of the row"
 HASHED = 12  # columns of numbers, at most
 GOLDEN = 0.6180339887498949  # whose multiples are spread out
 NEW = "new columns"  # a struct of them, before it is taken apart
-PARTS = {  # what a choice of columns calls the arguments of `Predictions`
-    "y_true": "reference",
-    "y_pred": "prediction",
-    "y_std": "uncertainty",
-    "weights": "weight",
-}
+PARTS = {argument: part for part, argument in PYTHON.items()}
 
 
 def sample(

@@ -9,7 +9,7 @@ uncertainty. What lies behind this door trusts what it gets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from html import escape
 from typing import Any, ClassVar, Self
@@ -464,11 +464,9 @@ class Predictions:
         columns = tuple(column[which] for column in self.columns)
         return self.changed(columns=columns, **taken)
 
-    def with_features(self, keys: Sequence[int | str] | None) -> Self:
-        """Return the same rows with some of their features; None stands for all."""
-        if keys is None:
-            return self
-        positions = [0, *self.positions(keys, "features")]
+    def with_features(self, keys: Sequence[int | str]) -> Self:
+        """Return the same rows with some of their features."""
+        positions = [0, *(self.position(key, "features") for key in keys)]
         return self.changed(
             columns=tuple(self.columns[i] for i in positions),
             names=tuple(self.names[i] for i in positions),
@@ -520,16 +518,13 @@ class Predictions:
     @property
     def features(self) -> dict[str, npt.NDArray[Any]]:
         """The features by name: numbers, or labels as text and None."""
-        return dict(self._features)
+        numbers = dict(zip(self.names[1:], self.columns[1:], strict=True))
+        return numbers | self._labels
 
     @cached_property
-    def _features(self) -> dict[str, npt.NDArray[Any]]:
-        return {
-            name: column if labels is None else _read_only(self.labels(name).values())
-            for name, column, labels in zip(
-                self.names[1:], self.columns[1:], self.categories[1:], strict=True
-            )
-        }
+    def _labels(self) -> dict[str, npt.NDArray[Any]]:
+        named = [x for x in self.names if self.is_labelled(x)]
+        return {name: _read_only(self.labels(name).values()) for name in named}
 
     @property
     def errors(self) -> Floats:
@@ -605,15 +600,6 @@ class Predictions:
             f"They have: {listed(self.names)} (0 to {len(self.names) - 1})."
         )
         raise InvalidInputError(msg, "no-column", columns=list(self.names))
-
-    def positions(self, keys: Any, argument: str) -> list[int]:
-        """Return the positions of several columns; None stands for none of them."""
-        if keys is None:
-            return []
-        if isinstance(keys, str) or not isinstance(keys, Iterable):
-            msg = f"`{argument}` must be a list of columns; found {quoted(keys)}."
-            raise InvalidInputError(msg)
-        return [self.position(key, argument) for key in keys]
 
     def is_labelled(self, key: int | str) -> bool:
         """Return whether a column holds labels rather than numbers."""

@@ -31,6 +31,7 @@ from sklearn.utils.validation import (
 )
 
 from ._support.columns import of_quantiles
+from ._support.text import listed, quoted
 from .distributions import Distributions
 from .exceptions import InvalidInputError
 from .predictions import Predictions
@@ -314,30 +315,24 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def _rows(self, X: Any, y_pred: Floats, u: Floats, **others: Any) -> Predictions:
         """Return predictions with the columns of X that the recalibrator may use."""
-        names = getattr(self, "feature_names_in_", None)
+        numbered = [f"x{i}" for i in range(getattr(self, "n_features_in_", 0))]
+        names = list(getattr(self, "feature_names_in_", numbered))
         features: dict[str, Any] = {}
         for key in () if self.features is None else self.features:
-            if isinstance(key, str):
-                known = names is not None and key in names
-            else:
-                known = 0 <= key < getattr(self, "n_features_in_", 0)
-            if not known:
-                listed = "none" if names is None else ", ".join(map(str, names))
+            which = names.index(key) if key in names else key
+            if isinstance(which, str) or not 0 <= which < len(names):
                 msg = (
                     "`features` must hold names or numbers of columns of X (named: "
-                    f"{listed[:80]}); found {key!r}."
+                    f"{listed(names)}); found {quoted(key)}."
                 )
                 raise InvalidInputError(msg)
-            which = key if isinstance(key, str) else int(key)
             if issparse(X):
                 column = np.ravel(X.tocsr()[:, [which]].toarray())
             else:
-                column = _safe_indexing(X, which, axis=1)
-            position = key if isinstance(key, str) or names is None else names[key]
-            name = position if isinstance(position, str) else f"x{position}"
-            features[name] = column
+                column = _safe_indexing(X, int(which), axis=1)
+            features[names[which]] = column
         return Predictions(
-            y_pred, u, features=features or None, min_std=self.min_std_, **others
+            y_pred, u, features=features, min_std=self.min_std_, **others
         )
 
 

@@ -64,7 +64,7 @@ _JOINED = re.compile(r"([a-z]{1,3})(hat|pred|true|std|var|mean|obs|sim)")  # as 
 _WEAK = 0.1  # what a letter, or a variance, counts less in the score of a set
 MOST_SETS = 8  # of columns that fit alike, in an error
 RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
-_PYTHON = {
+PYTHON = {
     "reference": "y_true",
     "prediction": "y_pred",
     "uncertainty": "y_std",
@@ -112,7 +112,7 @@ class Choice:
         if self.options:
             name = _OPTIONS.get(part, part).replace("_", "-")
             return f"--{name} {shlex.quote(value)}" if value else f"--{name}"
-        part = _PYTHON.get(part, part)
+        part = PYTHON.get(part, part)
         return f'{part}="{value}"' if value else f"`{part}`"
 
 

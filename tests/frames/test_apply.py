@@ -1,8 +1,5 @@
 """New columns of lazy frames: what memory says, in every engine, whatever they hold."""
 
-import datetime
-import os
-import shutil
 from decimal import Decimal
 
 import narwhals as nw
@@ -23,36 +20,6 @@ pytestmark = [
         "ignore::sigmascale.exceptions.MissingFeatureWarning",
     ),
 ]
-
-
-@pytest.fixture(
-    scope="module",
-    params=["polars", "duckdb", "dask", pytest.param("spark", marks=pytest.mark.spark)],
-)
-def scan(request, tmp_path_factory):
-    """A function that makes a lazy frame of each engine that is installed."""
-    engine, folder = request.param, tmp_path_factory.mktemp("frames")
-    if engine == "spark":
-        if os.environ.get("SIGMASCALE_SPARK") != "1" or shutil.which("java") is None:
-            pytest.skip("Spark needs Java, and takes half a minute: SIGMASCALE_SPARK=1")
-        sql = pytest.importorskip("pyspark.sql")
-        session = sql.SparkSession.builder.master("local[1]").getOrCreate()
-
-    def lazy(table):
-        path = folder / f"{len(list(folder.iterdir()))}.parquet"
-        table.write_parquet(path, row_group_size=500)
-        if engine == "polars":
-            return pl.scan_parquet(path)
-        if engine == "duckdb":
-            return pytest.importorskip("duckdb").read_parquet(str(path))
-        if engine == "dask":
-            dd = pytest.importorskip("dask.dataframe")
-            return dd.read_parquet(path, split_row_groups=True)
-        return session.read.parquet(str(path))
-
-    yield lazy
-    if engine == "spark":
-        session.stop()
 
 
 def collected(lazy, *columns):
@@ -112,13 +79,8 @@ def test_rows_that_cannot_be_used_are_null_and_missing_features_are_not(scan):
     kept = spoilt[good].with_columns(pl.col("x").fill_nan(None))
     wanted = r.predict(rows_of(kept, error=None))
     np.testing.assert_allclose(found["u_recalibrated"][good], wanted, rtol=1e-12)
-
-
-def test_a_frame_without_any_usable_row_is_null_throughout(scan):
-    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(make()))
-    table = make(50).with_columns(u=pl.lit(-1.0))
-    found = collected(ss.frames.apply(r, scan(table)))
-    assert found["u_recalibrated"].null_count() == 50
+    none = collected(ss.frames.apply(r, scan(table.with_columns(u=pl.lit(-1.0)))))
+    assert none["u_recalibrated"].null_count() == 300
 
 
 def test_other_names_and_columns_that_are_replaced(scan):
@@ -163,57 +125,6 @@ def test_decimal_and_whole_numbers_are_those_of_memory(scan):
         )
         found = collected(ss.frames.apply(r, scan(table)), "u_recalibrated")
         np.testing.assert_allclose(found["u_recalibrated"], wanted, rtol=1e-10)
-
-
-def test_labels_of_every_kind_are_those_of_memory(scan):
-    rng = np.random.default_rng(0)
-    n = 1200
-    which = rng.integers(0, 4, n)
-    day = datetime.date(2024, 5, 1)
-    kinds = {
-        "charge": ([-1, 0, 1, None], pl.Int64),
-        "ionic": ([True, False, None, True], pl.Boolean),
-        "code": (["01", "1", "NA", None], pl.String),
-        "word": (["None", "nan", "", "a,b"], pl.String),
-        "phase": (["gas", "solid", None, "gas"], pl.Categorical),
-        "day": ([day, day + datetime.timedelta(1), None, day], pl.Date),
-    }
-    table = make(n, E=rng.normal(size=n) * (2.0 + which)).with_columns(
-        pl.Series(name, [values[k] for k in which], dtype=kind)
-        for name, (values, kind) in kinds.items()
-    )
-    for by in kinds:
-        rows = rows_of(table, features=[by], labels=[by])
-        r = ss.Recalibrator(ss.BinwiseScaling(by=by, prior_rows=0)).fit(rows)
-        found = collected(ss.frames.apply(r, scan(table)))
-        wanted = r.predict(rows)
-        assert np.unique(np.round(wanted / rows.y_std, 6)).size == len(
-            set(kinds[by][0])
-        )
-        np.testing.assert_allclose(found["u_recalibrated"], wanted, rtol=1e-12)
-
-
-def test_vectors_get_a_radius(scan):
-    rng = np.random.default_rng(0)
-    table = make(800)
-    error = rng.normal(size=(800, 3)) * table["u"].to_numpy()[:, None]
-    p = ss.Predictions(
-        np.zeros((800, 3)), table["u"], error=error, features=table.select("x", "kind")
-    )
-    r = ss.Recalibrator(ss.RakedScaling()).fit(p)
-    found = collected(ss.frames.apply(r, scan(table), interval=0.9))
-    wanted = r.apply(p).distributions.radius(0.9)
-    np.testing.assert_allclose(found["u_recalibrated_radius"], wanted, rtol=1e-10)
-
-
-def test_tables_in_memory_come_back_as_they_are():
-    table = make(100)
-    r = ss.Recalibrator(ss.TemperatureScaling()).fit(rows_of(make()))
-    wanted = r.predict(rows_of(table))
-    for given in (table, table.to_pandas(), table.to_arrow()):
-        found = ss.frames.apply(r, given)
-        assert type(found) is type(given)
-        np.testing.assert_allclose(np.asarray(found["u_recalibrated"]), wanted)
 
 
 def test_relations_of_another_connection_need_it():

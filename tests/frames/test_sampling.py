@@ -1,8 +1,5 @@
 """Samples of lazy frames: the same rows in every engine, in whatever order they are."""
 
-import os
-import shutil
-
 import numpy as np
 import polars as pl
 import pytest
@@ -40,28 +37,6 @@ def data():
     ).with_columns(run_name=pl.format("run {}", "run"))
 
 
-@pytest.fixture(scope="module")
-def path(data, tmp_path_factory):
-    file = tmp_path_factory.mktemp("sample") / "data.parquet"
-    data.write_parquet(file, row_group_size=5_000)
-    return file
-
-
-def scan(engine, path):
-    if engine == "polars":
-        return pl.scan_parquet(path)
-    if engine == "duckdb":
-        return pytest.importorskip("duckdb").read_parquet(str(path))
-    if engine == "dask":
-        dd = pytest.importorskip("dask.dataframe")
-        return dd.read_parquet(path, split_row_groups=True)
-    if os.environ.get("SIGMASCALE_SPARK") != "1" or shutil.which("java") is None:
-        pytest.skip("Spark needs Java, and takes half a minute: SIGMASCALE_SPARK=1")
-    sql = pytest.importorskip("pyspark.sql")
-    session = sql.SparkSession.builder.master("local[1]").getOrCreate()
-    return session.read.parquet(str(path))
-
-
 def assert_equal(found, wanted):
     np.testing.assert_array_equal(found.error, wanted.error)
     assert found.names == wanted.names
@@ -71,20 +46,16 @@ def assert_equal(found, wanted):
         np.testing.assert_array_equal(found.groups, wanted.groups)
 
 
-@pytest.mark.parametrize(
-    "engine", ["duckdb", "dask", pytest.param("spark", marks=pytest.mark.spark)]
-)
-def test_engines_draw_the_same_rows_to_the_last_bit(path, engine):
+def test_engines_draw_the_same_rows_to_the_last_bit(data, scan):
+    lazy = scan(data)
     for groups in (None, "run", "run_name"):
         options = {"n_rows": 3000, "groups": groups, **NAMES}
-        wanted = ss.frames.sample(scan("polars", path), **options)
-        assert_equal(ss.frames.sample(scan(engine, path), **options), wanted)
+        wanted = ss.frames.sample(data.lazy(), **options)
+        assert_equal(ss.frames.sample(lazy, **options), wanted)
 
 
-def test_rows_do_not_depend_on_their_order_nor_on_files_but_on_the_seed(
-    data, path, tmp_path
-):
-    wanted = ss.frames.sample(scan("polars", path), n_rows=3000, **NAMES)
+def test_rows_do_not_depend_on_their_order_nor_on_files_but_on_the_seed(data, tmp_path):
+    wanted = ss.frames.sample(data.lazy(), n_rows=3000, **NAMES)
     parts = data.sample(fraction=1.0, shuffle=True, seed=1)
     for k in range(3):
         parts[k::3].write_parquet(tmp_path / f"part{k}.parquet")

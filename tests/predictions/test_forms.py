@@ -107,22 +107,6 @@ def test_a_vector_has_a_size_and_no_sign():
     np.testing.assert_array_equal(same.error, p.error)
 
 
-def test_one_component_is_a_number_wherever_no_sign_is_needed():
-    one = ss.Predictions(y_std=STD, error=ERROR[:, :1])
-    number = ss.Predictions(y_std=STD, error=ERROR[:, 0])
-    assert one.dim == 1
-    np.testing.assert_allclose(one.z2, number.z2, rtol=1e-15)
-    np.testing.assert_allclose(one.size, number.size, rtol=1e-15)
-    assert not number.is_vector
-
-
-def test_rotations_of_single_vectors_change_nothing():
-    turns = stats.special_ortho_group.rvs(3, size=50, random_state=0)
-    turned = np.einsum("nij,nj->ni", turns, ERROR)
-    p, q = (ss.Predictions(y_std=STD, error=x) for x in (ERROR, turned))
-    np.testing.assert_allclose(q.z2, p.z2, rtol=1e-12)
-
-
 def test_members_of_vectors_have_the_root_of_the_mean_component_variance():
     members = FORCE[:, None] + RNG.normal(size=(50, 12, 3))
     p = ss.Predictions.from_members(members, y_true=FORCE)

@@ -34,7 +34,6 @@ target,mean,var | target,mean,var
 station,obs,fcst,sd | obs,fcst,sd
 temp_obs,temp_fc,u,v,temp_std | temp_obs,temp_fc,temp_std
 observed,forecast,std | observed,forecast,std
-Q_obs,Q_sim,Q_std | Q_obs,Q_sim,Q_std
 measured,predicted,uncertainty,T_K | measured,predicted,uncertainty
 pIC50_exp,pIC50_pred,pIC50_sd | pIC50_exp,pIC50_pred,pIC50_sd
 exp,pred,pred_std | exp,pred,pred_std
@@ -258,18 +257,8 @@ def test_members_quantiles_and_intervals_are_chosen_by_name_or_pattern():
 
 
 def test_all_features_are_numbers_without_another_part():
-    names = [
-        "index",
-        "y_true",
-        "y_pred",
-        "y_std",
-        "y_var",
-        "err",
-        "mass",
-        "kind",
-        "row",
-    ]
-    names += ["charge", "y_std_recalibrated", "y_std_recalibrated_low", "group"]
+    names = ["index", "y_true", "y_pred", "y_std", "y_var", "err", "mass", "kind"]
+    names += ["row", "charge", "group", "y_std_recalibrated", "y_std_recalibrated_low"]
     numeric = set(names) - {"kind"}
     choice = Choice(all_features=True, exclude=("charge",), groups="group")
     found = find(choice, names, numeric, counting=["row"])

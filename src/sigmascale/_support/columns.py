@@ -139,9 +139,9 @@ def _as_time(value: Any) -> datetime.datetime:
         value = datetime.datetime.fromisoformat(value.strip())
     if not isinstance(value, datetime.date) or is_missing(value):
         raise TypeError
-    midnight = datetime.time()
-    is_time = isinstance(value, datetime.datetime)
-    return value if is_time else datetime.datetime.combine(value, midnight)
+    if isinstance(value, datetime.datetime):
+        return value
+    return datetime.datetime.combine(value, datetime.time())
 
 
 def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
