@@ -30,6 +30,7 @@ from ._support.checks import (
     check_numbers,
     check_same_length,
     is_real,
+    need,
     refuse_other_order,
     refuse_values,
     rounded,
@@ -750,9 +751,8 @@ def _check_sizes(u: Floats, error: Floats | None) -> None:
 
 def _lifted(u: Floats, min_std: Any) -> Floats:
     """Return uncertainties that are at least `min_std`, and say how many were not."""
-    if not is_real(min_std) or not 0 < min_std < np.inf:
-        msg = f"`min_std` must be a positive number; found {quoted(min_std)}."
-        raise InvalidInputError(msg)
+    right = is_real(min_std) and 0 < min_std < np.inf
+    need(right, "min_std", "be a positive number", min_std)
     few = int(np.count_nonzero(u < min_std))
     if few:
         warn(

@@ -98,7 +98,8 @@ def test_balls_of_normal_vectors_hold_what_chi_says():
         error=rng.normal(0, 2, (5000, 3)),
     )
     d = ss.Distributions.normal(p)
-    np.testing.assert_allclose(d.radius(0.9), 2 * stats.chi(3).ppf(0.9))
+    for each in (d, ss.Distributions(p.y_pred, p.y_std)):
+        np.testing.assert_allclose(each.radius(0.9), 2 * stats.chi(3).ppf(0.9))
     assert d.contains(p.truth, 0.9).mean() == pytest.approx(0.9, abs=0.015)
     draws = d[:1].sample(20_000)
     assert draws.shape == (1, 20_000, 3)

@@ -248,6 +248,17 @@ def test_raked_scaling_makes_the_bins_of_all_columns_right_at_once():
         np.testing.assert_allclose(means / level, 1, 0.01)  # the largest z² are capped
 
 
+def test_of_very_many_columns_those_that_tell_most_are_raked():
+    rng = np.random.default_rng(4)
+    x = rng.normal(size=(800, 24))
+    factor = np.where(x[:, 23] > 0, 3.0, 1.0)
+    p = ss.Predictions(
+        y_std=np.ones(800), error=factor * rng.normal(size=800), features=x
+    )
+    found = scale_of(ss.RakedScaling(4), p)
+    assert np.median(found[factor == 3]) > 1.8 * np.median(found[factor == 1])
+
+
 def test_boosted_scaling_finds_what_two_columns_do_together():
     rng = np.random.default_rng(6)
     x = rng.uniform(-1, 1, (6000, 3))

@@ -33,6 +33,13 @@ _SHAPES = {1: "(n,)", 2: "(n, d)", 3: "(n, m, d)"}
 # -- parameters ------------------------------------------------------------------------
 
 
+def need(right: bool, name: str, must: str, value: Any, code: str = "") -> None:
+    """Refuse an argument that is not what it must be."""
+    if not right:
+        msg = f"`{shorten(name)}` must {must}; found {quoted(value)}."
+        raise InvalidInputError(msg, code)
+
+
 def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
     """Return a generator; an integer is a seed, None takes fresh entropy."""
     try:
@@ -45,9 +52,8 @@ def rng_from(rng: int | np.random.Generator | None) -> np.random.Generator:
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return `value` as an integer of at least `least`."""
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < least:
-        msg = f"`{name}` must be an integer of at least {least}; found {quoted(value)}."
-        raise InvalidInputError(msg)
+    right = whole and value >= least
+    need(right, name, f"be an integer of at least {least}", value)
     return int(value)
 
 
@@ -58,26 +64,23 @@ def is_real(value: Any) -> bool:
 
 def check_nonnegative(value: Any, name: str) -> float:
     """Return `value` as a finite float of at least 0."""
-    if not is_real(value) or not 0 <= value < np.inf:
-        msg = f"`{name}` must be a finite number of at least 0; found {quoted(value)}."
-        raise InvalidInputError(msg)
+    right = is_real(value) and 0 <= value < np.inf
+    need(right, name, "be a finite number of at least 0", value)
     return float(value)
 
 
 def check_fraction(value: Any, name: str) -> float:
     """Return `value` as a float strictly between 0 and 1."""
-    if not is_real(value) or not 0 < value < 1:
-        msg = f"`{name}` must lie strictly between 0 and 1; found {quoted(value)}."
-        raise InvalidInputError(msg)
+    right = is_real(value) and 0 < value < 1
+    need(right, name, "lie strictly between 0 and 1", value)
     return float(value)
 
 
 def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> str:
     """Return `value` if it is one of `choices`."""
-    if not isinstance(value, str) or value not in choices:
-        known = ", ".join(f'"{choice}"' for choice in choices)
-        msg = f"`{name}` must be one of {known}; found {quoted(value)}."
-        raise InvalidInputError(msg)
+    known = ", ".join(f'"{choice}"' for choice in choices)
+    right = isinstance(value, str) and value in choices
+    need(right, name, f"be one of {known}", value)
     return str(value)
 
 
@@ -150,16 +153,12 @@ def as_array(
             f"({found}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
-    if dimensions is not None and array.ndim not in dimensions:
+    if dimensions is not None:
         shapes = " or ".join(_SHAPES[each] for each in dimensions)
-        msg = f"`{shorten(name)}` must have shape {shapes}; found {array.shape}."
-        raise InvalidInputError(msg, "shape")
-    if not array.size:
-        msg = (
-            f"`{shorten(name)}` must have at least 1 row; found shape {array.shape}. "
-            "Is the file empty?"
-        )
-        raise InvalidInputError(msg, "empty")
+        fits = array.ndim in dimensions
+        need(fits, name, f"have shape {shapes}", array.shape, "shape")
+    must = "have at least 1 row (is the file empty?)"
+    need(array.size > 0, name, must, array.shape, "empty")
     return array
 
 

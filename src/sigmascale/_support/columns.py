@@ -24,12 +24,13 @@ from .checks import (
     check_same_length,
     is_missing,
     is_real,
+    need,
     refuse_values,
     rounded,
 )
 from .labels import Categories, Label
 from .notices import row_number, warn
-from .text import listed, quoted
+from .text import quoted
 
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 TypedColumn = tuple[Column, tuple[Label, ...] | None]  # and the labels, of codes
@@ -148,12 +149,9 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
     """Return the mean and the spread of an ensemble's members."""
     table = check_numbers(members, "members", (2, 3))
     n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
-    if n_members < max(2, lost + 1):
-        msg = (
-            f"`members` must have at least {max(2, lost + 1)} columns, one a "
-            f"member; found shape {table.shape}."
-        )
-        raise InvalidInputError(msg)
+    least = max(2, lost + 1)
+    must = f"have at least {least} columns, one a member"
+    need(n_members >= least, "members", must, n_members)
     if n_members < FEW_MEMBERS:
         off = 100 / np.sqrt(2 * max(1, n_members - 1))
         warn(
@@ -177,25 +175,15 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
 
     p = check_column(levels, "levels")
     table = check_numbers(quantiles, "quantiles", (2,))
-    found = listed(f"{each:g}" for each in p)
-    if not ((p > 0) & (p < 1)).all() or not (np.diff(p) > 0).all():
-        msg = f"`levels` must ascend, between 0 and 1; found {found}."
-        raise InvalidInputError(msg)
-    if table.shape[1] != p.size:
-        msg = (
-            f"`quantiles` must have a column for each of {p.size} levels; found "
-            f"shape {table.shape}."
-        )
-        raise InvalidInputError(msg)
+    ascends = bool(((p > 0) & (p < 1)).all() and (np.diff(p) > 0).all())
+    need(ascends, "levels", "ascend, between 0 and 1", p.tolist())
+    must = f"have a column for each of {p.size} levels"
+    need(table.shape[1] == p.size, "quantiles", must, table.shape[1])
     pairs = [
         (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < EQUAL
     ]
-    if not pairs:
-        msg = (
-            "`levels` must have a symmetric pair, such as 0.05 and 0.95; found "
-            f"{found}."
-        )
-        raise InvalidInputError(msg)
+    must = "have a symmetric pair, such as 0.05 and 0.95"
+    need(bool(pairs), "levels", must, p.tolist())
     high, low = max(pairs)
     # the median, or the quantiles on both sides of it
     after = int(p.searchsorted(0.5 - EQUAL))
