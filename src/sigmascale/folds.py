@@ -12,7 +12,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ._support.checks import Floats, Ints
+from ._support.checks import Floats, Ints, rounded
 from .exceptions import InvalidInputError
 
 if TYPE_CHECKING:
@@ -47,16 +47,18 @@ def canonical_order(p: Predictions, *first: Floats) -> Ints:
     Returns
     -------
     array of int
-        By the size of the error, what is `first`, columns and weights; rows that are
-        the same in all of it, by what their groups hold.
+        By the size of the error, what is `first`, columns and weights, all of which
+        are the same if they differ by rounding alone; rows that are the same in all of
+        it, by what their groups hold.
     """
     last = [] if p.weights is None else [p.weights]
     # what is missing comes last, and is equal to what is missing
     columns = [np.where(x == x, x, np.inf) for x in p.columns[1:]]
-    keys = [p.e2, *first, p.y_std, *columns, *last]
+    keys = [rounded(p.e2)]
     order = np.argsort(keys[0], kind="stable")
     differ = np.diff(keys[0][order]) != 0
     if not differ.all():
+        keys += map(rounded, [*first, p.y_std, *columns, *last])
         order = np.lexsort(keys[::-1])
         ordered = [key[order] for key in keys]
         differ = np.logical_or.reduce([each[1:] != each[:-1] for each in ordered])

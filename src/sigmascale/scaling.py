@@ -21,6 +21,7 @@ from ._support.checks import (
     check_count,
     check_fraction,
     check_nonnegative,
+    rounded,
 )
 from ._support.notices import warn
 from ._support.text import quoted
@@ -510,7 +511,7 @@ class IsotonicScaling(Scaling):
         from sklearn.isotonic import isotonic_regression
 
         k = check_nonnegative(self.prior_rows, "prior_rows")
-        u2, code = np.unique(rows.y_std**2, return_inverse=True)
+        u2, code = np.unique(rounded(rows.y_std**2), return_inverse=True)
         w = np.ones(rows.n_rows) if rows.weights is None else rows.weights
         n: Any = np.bincount(code, w)
         e2 = np.bincount(code, w * rows.e2) / n
@@ -599,7 +600,7 @@ def quantile_axes(
             axes.append(Axis(j, labels=tuple(labels.labels[i] for i in kept)))
             continue
         known = np.flatnonzero(~np.isnan(x))
-        x, w = x[known], some(w, known)
+        x, w = rounded(x[known]), some(w, known)  # one ulp parts no rows
         most = min(n_bins, int(total // least_rows))
         if by_group and rows.groups is not None:
             pairs = np.unique(np.stack([rows.groups[known], x]), axis=1)
