@@ -165,12 +165,9 @@ class Table:
         classes, values = [], self.values
         for k, code in enumerate(self.classes):
             lines = np.moveaxis(values, k, 0).reshape(values.shape[k], -1)
-            _, first, same = np.unique(
-                lines, axis=0, return_index=True, return_inverse=True
-            )
-            rank = np.argsort(np.argsort(first))  # in the order of the codes
-            classes.append(rank[same.ravel()][code])
-            values = np.take(values, np.sort(first), axis=k)
+            same, first = distinct(lines + 0.0)  # no -0, which has other bytes
+            classes.append(same[code])
+            values = np.take(values, first, axis=k)
         return Table(self.axes, tuple(classes), values)
 
     def plus(self, other: Table) -> Table:
@@ -184,14 +181,25 @@ class Table:
                 classes.append(code)
                 shape.append(1)
                 continue
-            both = np.stack([code, other.classes[place[axis]]])
-            pairs, found = np.unique(both, axis=1, return_inverse=True)
-            classes.append(found.ravel())
-            mine = np.take(mine, pairs[0], axis=k)
-            theirs = np.take(theirs, pairs[1], axis=at)
-            shape.append(pairs.shape[1])
+            n_theirs = theirs.shape[at]
+            both = code * n_theirs + other.classes[place[axis]]
+            pairs, found = np.unique(both, return_inverse=True)
+            classes.append(found)
+            mine = np.take(mine, pairs // n_theirs, axis=k)
+            theirs = np.take(theirs, pairs % n_theirs, axis=at)
+            shape.append(pairs.size)
             at += 1
         return Table(self.axes, tuple(classes), mine + theirs.reshape(shape))
+
+
+def distinct(lines: Any) -> tuple[Ints, Ints]:
+    """Return a number for each line, the same of equal ones, and where each is first.
+
+    Numbers are counted as lines come; these are compared by their bytes.
+    """
+    number: dict[bytes, int] = {}
+    same = [number.setdefault(line.tobytes(), len(number)) for line in lines]
+    return np.array(same), np.unique(same, return_index=True)[1]
 
 
 def merged(tables: Iterable[Table]) -> tuple[Table, ...]:

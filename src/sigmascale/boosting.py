@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._support.checks import Bools, Floats, Ints
-from .additive import Axis, Table, merged
+from .additive import Axis, Table, distinct, merged
 from .folds import capped, mean, some
 
 PATIENCE = 20  # trees without improvement before growing stops
@@ -237,9 +237,9 @@ def _tables_of(
         for k in range(len(columns)):
             # codes that lie in the same boxes are one class
             boxes = np.array([box[k] for box, _ in found])
-            distinct, code = np.unique(boxes, axis=1, return_inverse=True)
-            classes.append(code.ravel())
-            inside.append(distinct.astype(np.float64))
+            code, first = distinct(boxes.T)
+            classes.append(code)
+            inside.append(boxes[:, first].astype(np.float64))
         letters = "abcdefgh"[: len(columns)]
         terms = ",".join(f"l{letter}" for letter in letters)
         summed = np.einsum(f"l,{terms}->{letters}", values, *inside, optimize=True)
