@@ -4,6 +4,7 @@ import copy
 import hashlib
 import json
 import random
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -154,6 +155,12 @@ def test_a_changed_file_is_refused_or_means_what_it_says():
         assert np.isfinite(y_std).all()
         assert (y_std > 0).all()
     assert refused > 200
+    for constant, is_refused in ((-700.0, False), (700.5, True)):  # of a logarithm
+        document = copy.deepcopy(documents[0])
+        document["content"]["scale_map"]["constant"] = constant
+        document["sha256"] = signature(document)
+        with pytest.raises(DamagedFileError) if is_refused else nullcontext():
+            loads(json.dumps(document))
 
 
 def test_nothing_in_a_file_is_executed(tmp_path):

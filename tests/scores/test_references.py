@@ -96,8 +96,9 @@ def test_bins_of_zero_errors_make_targets_infinite_with_a_warning_but_never_nan(
     error = np.zeros(60)
     error[:6] = 1
     p = ss.Predictions(y_std=np.arange(1.0, 61), error=error)
-    with pytest.warns(ZeroErrorBinWarning, match="simulated"):
+    with pytest.warns(ZeroErrorBinWarning, match="simulated") as warned:
         found = reference_scores(p, n_draws=20, distribution="empirical", n_bins=20)
+    assert warned[0].filename == __file__
     assert found.mean["S_u"] == np.inf
     assert not np.isnan(list(found.sd.values())).any()
 
