@@ -263,7 +263,7 @@ def decode(kind: Kind, value: Any) -> Any:
         try:
             parts[part] = decode(of_kind, value[part])
         except DamagedFileError as problem:
-            refuse(f"{name}, {part!r}: {problem}")
+            refuse(f"{name}, {quoted(part)}: {problem}")
     make = getattr(kind, "from_state", None)
     found = kind(**parts) if make is None else make(parts)
     if hasattr(found, "check"):

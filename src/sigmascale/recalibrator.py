@@ -184,7 +184,7 @@ class Seen:
                 if position in used and not missing:
                     warn(
                         f"{p.n_rows - column.size} of {p.n_rows} rows have no "
-                        f"{p.names[position]!r}, which was never missing in fit: their "
+                        f"{quoted(p.names[position])}, which was never missing in fit: their "
                         "uncertainties are a guess. Fill it in, or leave these out.",
                         MissingFeatureWarning,
                         stacklevel=4,
@@ -199,7 +199,7 @@ class Seen:
                 first, early, _, late, last = (f"{each:.3g}" for each in quantiles)
                 warn(
                     f"{told} of {p.n_rows} rows ({told / p.n_rows:.0%}) lie outside "
-                    f"the {p.names[position]!r} that was seen in fit: {low:.3g} to "
+                    f"the {quoted(p.names[position])} that was seen in fit: {low:.3g} to "
                     f"{high:.3g} here, {first} to {last} there (90 % of them {early} "
                     f"to {late}). Are units and population the same? What was learned "
                     "does not reach that far.",
@@ -565,7 +565,7 @@ class Recalibrator(BaseEstimator):
             if unseen:
                 warn(
                     f"{unseen} of {rows.n_rows} rows have a label of "
-                    f"{rows.names[axis.column]!r} that was not seen in fit, or too "
+                    f"{quoted(rows.names[axis.column])} that was not seen in fit, or too "
                     "rarely to have a factor; they take the average one.",
                     UnseenCategoryWarning,
                     stacklevel=3,

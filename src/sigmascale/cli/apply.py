@@ -6,6 +6,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any
 
 from .._support.progress import working
+from .._support.text import quoted
 from .options import Reading, Result, Uncertain, option, refuse, saved, tables, wrapped
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class Apply(Uncertain, Reading):
                 new[corrected.lstrip("_")] = f"{about}{RECALIBRATED}"
         if taken := [x for x in new if x in old]:
             refuse(
-                f"there is a column {taken[0]!r} already. Choose another with --name."
+                f"there is a column {quoted(taken[0])} already. Choose another with --name."
             )
         lazy = frames.apply(
             recalibrator,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .._support.text import quoted, shorten
 from ..comparison import TITLES, Comparison
 from ..exceptions import InvalidInputError
 from ..judging.validation import FARTHEST, MARKS, Validation
@@ -150,7 +151,7 @@ def _legend_of_sets(ax: Axes) -> None:
     """Add a legend of before and after beside the label of the axis."""
     handles, names = ax.get_legend_handles_labels()
     entries = dict(zip(names, handles, strict=True))
-    ax.set_xlabel(_FACTOR, loc="left")
+    ax.set_xlabel(_FACTOR, loc="left", fontsize=TEXT)
     look: Look = {"loc": "upper right", "bbox_to_anchor": (1, 0), "borderaxespad": 1.9}
     look |= {"frameon": False, "fontsize": TEXT, "handletextpad": 0, "borderpad": 0.2}
     ax.legend([*entries.values()], [*entries], ncols=2, columnspacing=0.8, **look)
@@ -196,8 +197,8 @@ def local(
     """
     ax = axes_for(ax, v, Validation)
     if name not in v.rows.names or (question or name) not in v.verdicts:
-        known = ", ".join(x for x in v.rows.names if x in v.verdicts)
-        msg = f"`name` must be one of {known}; found {name!r}."
+        known = ", ".join(shorten(x, 30) for x in v.rows.names if x in v.verdicts)
+        msg = f"`name` must be one of {known}; found {quoted(name)}."
         raise InvalidInputError(msg, "no-column")
     is_bias, t = question == "bias", v.tolerance
     within = (1 - t, t - 1) if is_bias else (1 / t, t)
@@ -357,7 +358,9 @@ def monitor(watched: Monitor, *, ax: Axes | None = None, **style: Any) -> Axes:
     for column, (name, look) in enumerate(zip(COLUMNS, looks, strict=True)):
         if logs[:, column].any():
             line = {"linewidth": 1.3, "label": name, **look}
-            ax.plot(rows, 10 ** logs[:, column], **styled(style, line))
+            # a logarithm of 0 is what nothing is known of yet
+            known = np.where(logs[:, column] == 0, np.nan, logs[:, column])
+            ax.plot(rows, 10**known, **styled(style, line))
     ax.axhline(watched.state.limit, color=SOFT, linewidth=1, linestyle="--", zorder=1)
     ax.set_yscale("log")
     if watched.alarm is not None:
