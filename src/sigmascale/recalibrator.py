@@ -184,8 +184,9 @@ class Seen:
                 if position in used and not missing:
                     warn(
                         f"{p.n_rows - column.size} of {p.n_rows} rows have no "
-                        f"{quoted(p.names[position])}, which was never missing in fit: their "
-                        "uncertainties are a guess. Fill it in, or leave these out.",
+                        f"{quoted(p.names[position])}, which was never missing in fit: "
+                        "their uncertainties are a guess. Fill it in, or leave these "
+                        "out.",
                         MissingFeatureWarning,
                         stacklevel=4,
                     )
@@ -199,8 +200,8 @@ class Seen:
                 first, early, _, late, last = (f"{each:.3g}" for each in quantiles)
                 warn(
                     f"{told} of {p.n_rows} rows ({told / p.n_rows:.0%}) lie outside "
-                    f"the {quoted(p.names[position])} that was seen in fit: {low:.3g} to "
-                    f"{high:.3g} here, {first} to {last} there (90 % of them {early} "
+                    f"the {quoted(p.names[position])} that was seen in fit: {low:.3g} "
+                    f"to {high:.3g} here, {first} to {last} there (90 % of them {early} "
                     f"to {late}). Are units and population the same? What was learned "
                     "does not reach that far.",
                     ExtrapolationWarning,
@@ -565,8 +566,8 @@ class Recalibrator(BaseEstimator):
             if unseen:
                 warn(
                     f"{unseen} of {rows.n_rows} rows have a label of "
-                    f"{quoted(rows.names[axis.column])} that was not seen in fit, or too "
-                    "rarely to have a factor; they take the average one.",
+                    f"{quoted(rows.names[axis.column])} that was not seen in fit, or "
+                    "too rarely to have a factor; they take the average one.",
                     UnseenCategoryWarning,
                     stacklevel=3,
                 )

@@ -262,8 +262,8 @@ def _equal_size_axis(
             edges, ties = found[:, 0].copy(), found[:, 1].copy()
     if edges.size + 1 < n_bins:
         warn(
-            f"{n_bins} bins of {quoted(rows.names[column])} were asked for, but its values "
-            f"make {edges.size + 1}; these are used.",
+            f"{n_bins} bins of {quoted(rows.names[column])} were asked for, but its "
+            f"values make {edges.size + 1}; these are used.",
             FewerBinsWarning,
             stacklevel=5,
         )

@@ -104,7 +104,8 @@ class Apply(Uncertain, Reading):
                 new[corrected.lstrip("_")] = f"{about}{RECALIBRATED}"
         if taken := [x for x in new if x in old]:
             refuse(
-                f"there is a column {quoted(taken[0])} already. Choose another with --name."
+                f"there is a column {quoted(taken[0])} already. Choose another with "
+                "--name."
             )
         lazy = frames.apply(
             recalibrator,
