@@ -201,9 +201,9 @@ class Seen:
                 warn(
                     f"{told} of {p.n_rows} rows ({told / p.n_rows:.0%}) lie outside "
                     f"the {quoted(p.names[position])} that was seen in fit: {low:.3g} "
-                    f"to {high:.3g} here, {first} to {last} there (90 % of them {early} "
-                    f"to {late}). Are units and population the same? What was learned "
-                    "does not reach that far.",
+                    f"to {high:.3g} here, {first} to {last} there (90 % of them "
+                    f"{early} to {late}). Are units and population the same? What was "
+                    "learned does not reach that far.",
                     ExtrapolationWarning,
                     stacklevel=4,
                 )
