@@ -623,7 +623,7 @@ class Recalibrator(BaseEstimator):
         Examples
         --------
         >>> import sigmascale as ss
-        >>> p = ss.Predictions(y_std=[1.0, 2.0] * 30, error=[2.0, -4.0] * 30)
+        >>> p = ss.Predictions(y_std=[1, 2, 1, 2] * 15, error=[2, -4, -2, 4] * 15)
         >>> print(ss.Recalibrator(ss.TemperatureScaling()).fit(p).describe())
         Uncertainties are multiplied by one factor, 2.
         Learned by TemperatureScaling from 60 rows.

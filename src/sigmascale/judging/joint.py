@@ -146,21 +146,26 @@ def describe(
     `sign` is 1 where u is too small, and −1 where it is too large. Of all runs of one
     variable, and all pairs of runs of two, those are best whose rows are most surely
     off: by Σ value / √n. A third variable may narrow the best pair down. The shortest
-    description is taken whose rows are about as wrong as those of the others.
+    description is taken whose rows are about as wrong as those of the others. There is
+    none, and no conditions, where rows are too few.
     """
     value = np.where(w > 0, sign * (expected - np.average(expected, weights=w)), 0.0)
     axes = [Axis.of(v, value, w) for v in variables if v.n_bins > 1]
     if len(axes) > MOST_AXES:
-        told = [_best([a], value, w)[0] for a in axes]
+        told = [_best([a], value, w, 0.0)[0] for a in axes]
         axes = [axes[i] for i in np.argsort(told)[::-1][:MOST_AXES]]
-    one = max((_best([a], value, w) for a in axes), key=_score)
-    found = [one[1]]
+    least = max(20.0, float(w.sum()) / 50)
+    found = [max((_best([a], value, w, least) for a in axes), key=_score)]
     if len(axes) > 1:
-        two = max((_best(pair, value, w) for pair in combinations(axes, 2)), key=_score)
-        inside = np.logical_and.reduce([each.holds for each in two[1]])
+        pairs = (_best(pair, value, w, least) for pair in combinations(axes, 2))
+        score, two = max(pairs, key=_score)
+        inside = np.logical_and.reduce([each.holds for each in two])
         within = np.where(inside, w, 0.0)
-        three = max((_best([a], value, within, w) for a in axes), key=_score)
-        found += [two[1], two[1] + three[1]]
+        more, third = max((_best([a], value, within, least) for a in axes), key=_score)
+        found += [(score, two), (more, two + third)]
+    boxes = [runs for score, runs in found if score > -np.inf]
+    if not boxes:
+        return [], np.zeros(w.size, dtype=np.bool_)
 
     def rows_of(runs: list[Run]) -> Bools:
         found: Bools = np.logical_and.reduce([w > 0, *(each.holds for each in runs)])
@@ -171,8 +176,8 @@ def describe(
         mean = np.average(z2[inside], weights=w[inside])
         return sign * float(np.log(max(mean, 1e-300)))
 
-    enough = AS_GOOD * max(map(off, found))
-    chosen = next(runs for runs in found if off(runs) >= enough)
+    enough = AS_GOOD * max(map(off, boxes))
+    chosen = next(runs for runs in boxes if off(runs) >= enough)
     return chosen, rows_of(chosen)
 
 
@@ -180,16 +185,16 @@ def _score(box: Box) -> float:
     return box[0]
 
 
-def _best(
-    axes: Iterable[Axis], value: Floats, w: Floats, whole: Floats | None = None
-) -> Box:
-    """Return the box, of a run of one axis or of two, that is off most surely."""
+def _best(axes: Iterable[Axis], value: Floats, w: Floats, least: float) -> Box:
+    """Return the box, of a run of one axis or of two, that is off most surely.
+
+    Its score is minus infinity if no box has at least so many rows.
+    """
     first, *more = axes
     second = more[0] if more else None
     n, m = first.variable.n_bins, second.variable.n_bins if second else 1
     codes = first.codes * m + (second.codes if second else 0)
     runs = first.runs[:, None], (second.runs if second else np.array([[0, 1]]))[None]
-    least = max(20.0, float((w if whole is None else whole).sum()) / 50)
 
     def sums(x: Floats) -> Floats:  # of all boxes, from those of their corners
         grid = np.zeros((n + 1, m + 1))
@@ -200,7 +205,8 @@ def _best(
         return found
 
     rows = sums(w)
-    score = np.where(rows >= least, sums(w * value) / np.sqrt(rows + 1e-300), -np.inf)
+    score = sums(w * value) / np.sqrt(np.maximum(rows, 1e-9))
+    score = np.where(rows >= least, score, -np.inf)
     i, j = np.unravel_index(np.argmax(score), score.shape)
     chosen = [first.run(*map(int, first.runs[i]))]
     if second:

@@ -505,11 +505,12 @@ class Answers:
             return self.verdict("joint", SIZE, found, words)
         sign = math.copysign(1.0, worst.off)
         runs, inside = describe(j.variables.values(), j.z2, *j.expected, sign)
-        own, where = self._own(inside), " and ".join(each.words for each in runs)
+        own = self._own(inside) if runs else worst
+        where = " and ".join(each.words for each in runs)
         factor, n = _factor(own.off), int(np.count_nonzero(inside))
         words = f"Most wrong where {where} ({n:,} rows): {off_by(factor)}"
         shown = sign * own.off >= abs(worst.off) / 2 and own.state == "broken"
-        if shown and len(words) <= 140:
+        if runs and shown and len(words) <= 140:
             self.blamed_jointly = [each.column for each in runs]
             column = runs[0].column if len(runs) == 1 else None
             limits = _factor(own.low), _factor(own.high)
