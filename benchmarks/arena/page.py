@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from .real import REAL
 from .scoring import LOSSES
 from .standings import Duel, Standings
 
@@ -16,8 +17,11 @@ LEAGUES = {
     "kept": "Predictions stay as they are",
     "corrected": "Predictions may be corrected",
 }
+UNSEEN = [name for name, each in REAL.items() if each.tier == "unseen"]
+SEEN_LATE = f"On the {len(UNSEEN)} that nobody looked at before our rules stood, it"
 KINDS = {
     "On real sets it": pl.col("kind") != "world",
+    SEEN_LATE: pl.col("set").is_in(UNSEEN),
     "In worlds, whose truth is known, it": pl.col("kind") == "world",
 }
 TITLES = {
@@ -65,7 +69,8 @@ def write_page(folder: Path) -> Path:
                 duels = standings.all_duels(ours)
                 own = standings.means("slab_gap")[standings.rivals.index(ours)]
                 said += [intro, _answer(duels), _gap(own, duels)]
-                said += [_league(standings, duels)]
+                if intro != SEEN_LATE:
+                    said.append(_league(standings, duels))
         parts[league] = "\n\n".join(said)
     for name, words in parts.items():
         text = text.replace(f"<!-- {name} -->", words)
