@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from .real import REAL
 from .scoring import LOSSES
 from .standings import Duel, Standings
 
@@ -15,6 +16,13 @@ OURS = {"kept": "sigmascale", "corrected": 'sigmascale, bias="auto"'}
 LEAGUES = {
     "kept": "Predictions stay as they are",
     "corrected": "Predictions may be corrected",
+}
+UNSEEN = [name for name, each in REAL.items() if each.tier == "unseen"]
+SEEN_LATE = f"On the {len(UNSEEN)} that nobody looked at before our rules stood, it"
+KINDS = {
+    "On real sets it": pl.col("kind") != "world",
+    SEEN_LATE: pl.col("set").is_in(UNSEEN),
+    "In worlds, whose truth is known, it": pl.col("kind") == "world",
 }
 TITLES = {
     "crps": "CRPS",
@@ -51,19 +59,19 @@ def write_page(folder: Path) -> Path:
     parts = {"size": _size(table), "rivals": _rivals(there), "failed": _failed(table)}
     absent = [each for each in rivals["rival"] if each not in there["rival"].to_list()]
     parts["absent"] = ", ".join(absent) or "nobody"
-    real = table.filter(pl.col("kind") != "world")
-    worlds = table.filter(pl.col("kind") == "world")
-    for league in LEAGUES:
+    for league, ours in OURS.items():
         names = rivals.filter(pl.col("league") == league)["rival"].to_list()
-        for kind, rows in (("real", real), ("worlds", worlds)):
-            rows = rows.filter(pl.col("rival").is_in(names))
-            if not rows.is_empty() and OURS[league] in rows["rival"].to_list():
+        said = []
+        for intro, of_kind in KINDS.items():
+            rows = table.filter(of_kind, pl.col("rival").is_in(names))
+            if ours in rows["rival"].to_list():
                 standings = Standings.of(rows)
-                duels = standings.all_duels(OURS[league])
-                parts[f"{kind}_{league}"] = _league(standings, duels)
-                parts[f"answer_{kind}_{league}"] = _answer(duels)
-                own = standings.means("slab_gap")[standings.rivals.index(OURS[league])]
-                parts[f"gap_{kind}_{league}"] = _gap(own, duels)
+                duels = standings.all_duels(ours)
+                own = standings.means("slab_gap")[standings.rivals.index(ours)]
+                said += [intro, _answer(duels), _gap(own, duels)]
+                if intro != SEEN_LATE:
+                    said.append(_league(standings, duels))
+        parts[league] = "\n\n".join(said)
     for name, words in parts.items():
         text = text.replace(f"<!-- {name} -->", words)
     page = folder / "arena.md"
