@@ -503,7 +503,7 @@ def next_steps_of(verdicts: dict[str, Verdict], answers: Answers) -> tuple[Step,
         is_cause = _is_bias(_worst_verdict(verdicts), wrong["bias"], answers)
         if of_bias >= WORTH or is_cause:
             what = "Correct the bias"
-            if of_bias >= WORTH:
+            if of_all >= WORTH:
                 what += f", which lowers CRPS by {100 * of_all:.2g} % (out of fold)"
             steps.append(Step(what, f'Recalibrator(bias="{kind}").fit(p)', bias=kind))
         if is_cause:
