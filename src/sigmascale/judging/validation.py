@@ -193,25 +193,17 @@ class Validation(Result):
         return 1.08 * max(x for x in far if x < FARTHEST)
 
     def __str__(self) -> str:
-        """Return the headline, each verdict as a picture and a sentence, and the rest.
-
-        Pictures are lines of characters: the tolerance ░, the limits of all regions ─,
-        and those of the region that the sentence is about ━, with its estimate ●.
-        """
+        """Return the headline, the picture, a sentence a question, and what to do."""
         width = min(12, max(len(name) for name in self.verdicts))
-        indent = " " * (width + 4)
         lines = [fill(self.headline, WIDTH), ""]
-        if self._answered:
-            lines.append(f"{'u times':<{len(indent)}}{self._axis()}")
+        if picture := self._picture(width):
+            lines += [*picture, ""]
         for name, v in self.verdicts.items():
             start = f"{MARKS[v.answer]} {shorten(name, width):<{width}}  "
-            text = fill(
-                v.sentence, WIDTH, initial_indent=indent, subsequent_indent=indent
+            indent = " " * len(start)
+            lines.append(
+                fill(v.sentence, WIDTH, initial_indent=start, subsequent_indent=indent)
             )
-            if v.worst is None:
-                lines.append(start + text.lstrip())
-            else:
-                lines += [start + self._bar(name), text]
         if self.next_steps:
             lines.append("")
         for step in self.next_steps:
@@ -220,9 +212,18 @@ class Validation(Result):
             lines += ["", fill(self.closing, WIDTH)]
         return "\n".join(lines)
 
-    @property
-    def _answered(self) -> bool:
-        return any(v.worst is not None for v in self.verdicts.values())
+    def _picture(self, width: int) -> list[str]:
+        """Return verdicts as lines of characters, as `plots.verdicts` draws them.
+
+        They are the tolerance ░, the limits of all regions ─, and those of the region
+        that the sentence is about ━, with its estimate ●.
+        """
+        lines = [
+            f"{MARKS[v.answer]} {shorten(name, width):<{width}}  {self._bar(name)}"
+            for name, v in self.verdicts.items()
+            if v.worst is not None
+        ]
+        return [f"{'u times':<{width + 4}}{self._axis()}", *lines] if lines else []
 
     def _place(self, factor: float) -> int:
         """Return the character of a line at which a factor stands."""
@@ -262,11 +263,7 @@ class Validation(Result):
 
     def _repr_html_(self) -> str:
         lines = [f"<p><strong>{escape(self.headline)}</strong></p>"]
-        if self._answered:
-            picture = [f"{'u times':<16}{self._axis()}"]
-            for name, v in self.verdicts.items():
-                bar = "" if v.worst is None else self._bar(name)
-                picture.append(f"{MARKS[v.answer]} {shorten(name, 12):<14}{bar}")
+        if picture := self._picture(12):
             lines.append(f"<pre>{escape(chr(10).join(picture))}</pre>")
         rows = [
             (MARKS[v.answer], shorten(name, 30), v.sentence)
