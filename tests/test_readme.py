@@ -36,6 +36,12 @@ def test_the_readme_is_short_and_begins_with_code_and_a_figure():
     assert first.index("pip install") < first.index("import sigmascale")
 
 
+def plain(text):
+    """Return the words; numbers and pictures depend on scikit-learn's release."""
+    lines = [line for line in text.splitlines() if "┊" not in line]
+    return re.sub(r"\d[\d.,]*", "#", " ".join(" ".join(lines).split()))
+
+
 def test_the_commands_run_and_print_what_the_readme_shows(
     sigmascale, tmp_path, monkeypatch
 ):
@@ -52,7 +58,7 @@ def test_the_commands_run_and_print_what_the_readme_shows(
         done = sigmascale(*arguments)
         assert done.code in (0, 1, 4), done.err
         if shown.get(line):
-            assert done.out.rstrip() == shown[line]
+            assert plain(done.out) == plain(shown[line])
             assert len(done.out.splitlines()) <= 40
             assert max(map(len, done.out.splitlines())) <= 80
     assert Path("report.html").exists()
