@@ -328,6 +328,20 @@ class ZDistribution:
         """Return which table is whose."""
         return np.searchsorted(self.edges, scale, side="right")
 
+    def of_rows(self, codes: Ints) -> Iterator[tuple[Any, Ints]]:
+        """Yield each table, and the rows that are its own."""
+        for k, part in enumerate(self.parts):
+            yield part, np.flatnonzero(codes == k)
+
+    def by_table(self, name: str, codes: Ints, values: Floats) -> Floats:
+        """Return what a method of each table says of the rows that are its own."""
+        if len(self.parts) == 1:
+            return np.asarray(getattr(self.parts[0], name)(values))
+        found = np.empty(values.shape)
+        for part, own in self.of_rows(codes):
+            found[own] = getattr(part, name)(values[own])
+        return found
+
     def centre(self, n_rows: int) -> Floats:
         """Return the locations of rows without predictions: 0."""
         return np.zeros(n_rows if self.dim is None else (n_rows, self.dim))
@@ -741,7 +755,7 @@ class Distributions:
             return np.asarray(self.scale * (apart - size))
         levels = (np.arange(N_RADII) + 0.5) / N_RADII
         score = np.empty(len(self))
-        for table, own in self._parts():
+        for table, own in self.z.of_rows(self._codes):
             radii = np.sqrt(dim) * table.within(levels)
             between_draws = _mean_distance(radii[:, None], radii, dim).mean()
             for rows in np.array_split(own, max(1, own.size // 2**12)):
@@ -752,23 +766,12 @@ class Distributions:
     # -- parts -------------------------------------------------------------------------
 
     def _by_table(self, name: str, values: Floats) -> Floats:
-        """Return what a method of each table says of the rows that are its own."""
-        if len(self.z.parts) == 1:
-            return np.asarray(getattr(self.z.parts[0], name)(values))
-        found = np.empty(values.shape)
-        for part, own in self._parts():
-            found[own] = getattr(part, name)(values[own])
-        return found
-
-    def _parts(self) -> Iterator[tuple[Any, Ints]]:
-        """Yield each table, and the rows that are its own."""
-        for k, part in enumerate(self.z.parts):
-            yield part, np.flatnonzero(self._codes == k)
+        return self.z.by_table(name, self._codes, values)
 
     def _integrals(self, at: Floats, sign: float) -> tuple[Floats, Floats, Floats]:
         """Return integrals of the cdf of z, or of −z, up to a number of each row."""
         found = np.empty((3, len(self)))
-        for part, own in self._parts():
+        for part, own in self.z.of_rows(self._codes):
             part = part if sign > 0 else part.reflected()
             found[:, own] = part.integrals(at[own])
         return found[0], found[1], found[2]

@@ -912,8 +912,8 @@ def _losses(n_bins: int, z: Floats, scale: Floats, w: Any, fold: Ints) -> Floats
     for k in np.unique(fold):
         own, rest = np.flatnonzero(fold == k), np.flatnonzero(fold != k)
         found = ZDistribution.learn(z[rest], scale[rest], some(w, rest), n_bins)
-        d = Distributions.of(np.zeros(own.size), scale[own], found)
-        scores[own] = d.crps(z[own] * scale[own])
+        of_z = found.by_table("crps", found.codes(scale[own]), z[own])
+        scores[own] = scale[own] * of_z
     return scores
 
 

@@ -51,4 +51,4 @@ def test_the_way_through_the_default_fit_is_not_long():
     p = rows(600)
     ss.Recalibrator().fit(p)
     functions, _ = walked(lambda: ss.Recalibrator().fit(p))
-    assert len(functions) <= 118
+    assert len(functions) <= 110
