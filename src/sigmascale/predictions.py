@@ -768,6 +768,8 @@ def _typed_features(features: Any, u: Floats) -> dict[str, TypedColumn]:
     """Return features as numbers, or codes of labels, by name."""
     found = {}
     for name, values in _named_columns(features):
+        different = name not in found  # 1 and "1" are the same
+        need(different, "features", "have columns of different names", name)
         column, labels = typed_column(values, name)
         check_same_length("y_std", u, name, column)
         found[name] = column, labels

@@ -483,3 +483,22 @@ def test_odd_columns_are_taken_or_refused_and_never_crash(cells, part):
         assert np.isfinite(p.z2).all()
         repr(p), p._repr_html_()
     assert longest < 500
+
+
+def test_whole_numbers_that_floats_do_not_tell_apart_are_refused():
+    u = np.ones(3)
+    assert ss.Predictions(y_std=u, features={"id": [2**53, 1, -(2**53)]}).n_rows == 3
+    with pytest.raises(InvalidInputError, match=r"`id`.*row 1.*text"):
+        ss.Predictions(y_std=u, features={"id": np.array([0, 2**60, 2**60 + 1])})
+
+
+def test_weights_beside_an_enormous_one_are_as_good_as_none():
+    weights = [1e308, 1.0, 1e-300, 5e307]
+    p = ss.Predictions(y_std=np.ones(4), error=np.ones(4), weights=weights)
+    assert p.n_rows == 2
+    assert np.isfinite(p.weights).all()
+
+
+def test_names_that_are_the_same_as_text_are_refused():
+    with pytest.raises(InvalidInputError, match="different names"):
+        ss.Predictions(y_std=[1.0, 2.0], features={1: [0.0, 1.0], "1": [2.0, 3.0]})

@@ -174,6 +174,10 @@ def rounded(x: Floats) -> Floats:
 def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
     """Return numbers as a new array of float64; what is missing is NaN."""
     if array.dtype.kind in "fiu":
+        if array.dtype.kind != "f":
+            large = (array > EXACT) | (array < -EXACT)  # float64 has some of these only
+            remedy = "Pass what tells rows apart as text, or subtract a constant."
+            refuse_values(large, array, name, "within ±2^53", remedy, "too-large")
         with np.errstate(over="ignore"):  # of long doubles; infinity is refused later
             return array.astype(np.float64)
     if {type(x) for x in array.flat} <= {float, type(None)}:  # NumPy is faster

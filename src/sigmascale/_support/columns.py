@@ -36,6 +36,7 @@ Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 TypedColumn = tuple[Column, tuple[Label, ...] | None]  # and the labels, of codes
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
+NOTHING = 1e-100  # times the largest weight: as good as 0
 
 
 def typed_column(values: Any, name: str) -> TypedColumn:
@@ -86,7 +87,7 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     check_same_length("y_std", rows, "weights", w)
     remedy = "Give these rows the weight 0."
     refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
-    kept = np.flatnonzero(w)
+    kept = np.flatnonzero(w > NOTHING * w.max())
     if not kept.size:
         msg = (
             f"`weights` must have a positive value; all {w.size} are zero. Leave them "
