@@ -86,8 +86,8 @@ def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) 
         deal = rng.permuted(np.tile(np.arange(n_folds), (rounds, 1)), axis=1).ravel()
         fold = np.empty(size.size, dtype=np.int64)
         # sizes whose last bits differ, as those in another unit do, are equal
-        rounded = np.round(np.log(np.maximum(size, 1e-300)), 9)
-        fold[np.argsort(rounded, kind="stable")] = deal[: size.size]
+        nearly = np.round(np.log(np.maximum(size, 1e-300)), 9)
+        fold[np.argsort(nearly, kind="stable")] = deal[: size.size]
         return fold
     code = in_order_of_appearance(p.groups)
     count, filled = np.bincount(code), np.zeros(n_folds)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from operator import itemgetter
 
 import numpy as np
 
@@ -155,13 +156,15 @@ def describe(
         told = [_best([a], value, w, 0.0)[0] for a in axes]
         axes = [axes[i] for i in np.argsort(told)[::-1][:MOST_AXES]]
     least = max(20.0, float(w.sum()) / 50)
-    found = [max((_best([a], value, w, least) for a in axes), key=_score)]
+    found = [max((_best([a], value, w, least) for a in axes), key=itemgetter(0))]
     if len(axes) > 1:
         pairs = (_best(pair, value, w, least) for pair in combinations(axes, 2))
-        score, two = max(pairs, key=_score)
+        score, two = max(pairs, key=itemgetter(0))
         inside = np.logical_and.reduce([each.holds for each in two])
         within = np.where(inside, w, 0.0)
-        more, third = max((_best([a], value, within, least) for a in axes), key=_score)
+        more, third = max(
+            (_best([a], value, within, least) for a in axes), key=itemgetter(0)
+        )
         found += [(score, two), (more, two + third)]
     boxes = [runs for score, runs in found if score > -np.inf]
     if not boxes:
@@ -179,10 +182,6 @@ def describe(
     enough = AS_GOOD * max(map(off, boxes))
     chosen = next(runs for runs in boxes if off(runs) >= enough)
     return chosen, rows_of(chosen)
-
-
-def _score(box: Box) -> float:
-    return box[0]
 
 
 def _best(axes: Iterable[Axis], value: Floats, w: Floats, least: float) -> Box:

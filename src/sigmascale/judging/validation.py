@@ -14,7 +14,7 @@ import numpy as np
 
 from .._support.checks import check_count, check_fraction, is_real, rng_from
 from .._support.notices import quiet, row_number, warn
-from .._support.render import Cells, Result, html_table
+from .._support.render import WIDTH, Cells, Result, html_table
 from .._support.text import quoted, shorten
 from ..diagnostics import warn_of_dominant, warn_of_oddities
 from ..exceptions import InvalidInputError, SharedRowsWarning
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from ..scores import Scorecard
 
 MARKS = {"yes": "✓", "no": "✗", "cannot tell": "?"}
-WIDTH, BAR = 80, 60  # characters of a line, and of a picture in it
+BAR = 60  # characters of a picture in a line
 FARTHEST = 8.0  # factors beyond it are at the edge of pictures
 INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval(0.95)"
 WORTH, MOST_TRIED = 0.005, 5000  # a gain in CRPS worth words, and rows that tell it

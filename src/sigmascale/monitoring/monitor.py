@@ -615,10 +615,10 @@ class Monitor:
 
     def check(self) -> None:
         """Refuse parts of a file that no monitor has."""
-        if self._history.shape[1:] != (2 + len(COLUMNS),) or not (
-            0 < self._confidence < 1
-        ):
-            kinds.refuse("the history must have 7 columns, and confidence be a share.")
+        wrong = self._history.shape[1:] != (2 + len(COLUMNS),)
+        kinds.refuse_if(wrong, "a history must have a column for each kind of evidence")
+        wrong = not 0 < self._confidence < 1
+        kinds.refuse_if(wrong, "confidence must lie between 0 and 1")
 
 
 def _rounded(value: float) -> float:
