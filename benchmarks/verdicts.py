@@ -330,19 +330,23 @@ def named(total: int, seed: int) -> list[str]:
     return [f"- {key}: {value} of {total}" for key, value in count.items()]
 
 
+def fine_stations(rng: np.random.Generator) -> ss.Predictions:
+    """Return 400 stations of 15 rows, half of them with u 2.6 times too large."""
+    station = np.repeat([f"s{k}" for k in range(400)], 15)
+    wrong = np.repeat(rng.random(400) < 0.5, 15)
+    u = rng.gamma(3, 1, 6000)
+    return ss.Predictions(
+        error=u * rng.normal(size=6000),
+        y_std=u * np.where(wrong, 2.6, 1),
+        features={"station": station},
+    )
+
+
 def stations(total: int, seed: int) -> list[str]:
     """Count the answers about stations that are too fine to judge."""
     count: collections.Counter[str] = collections.Counter()
     for i in range(total):
-        rng = np.random.default_rng([seed, i])
-        station = np.repeat([f"s{k}" for k in range(400)], 15)
-        wrong = np.repeat(rng.random(400) < 0.5, 15)
-        u = rng.gamma(3, 1, 6000)
-        p = ss.Predictions(
-            error=u * rng.normal(size=6000),
-            y_std=u * np.where(wrong, 2.6, 1),
-            features={"station": station},
-        )
+        p = fine_stations(np.random.default_rng([seed, i]))
         found = ss.validate(p, rng=i).verdicts["station"]
         count[f"{found.answer}: {found.sentence}"] += 1
     return [f"- {key}: {value} of {total}" for key, value in count.items()]

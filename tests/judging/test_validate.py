@@ -3,6 +3,8 @@
 import json
 import math
 import re
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import sigmascale as ss
 from sigmascale._support.notices import quiet
 from sigmascale.exceptions import InvalidInputError, SharedRowsWarning
 
+STUDY = Path(__file__).parents[2] / "benchmarks" / "verdicts.py"
 KINDS = ["alloy", "glass", "oxide", "salt", "steel"]
 
 
@@ -229,15 +232,7 @@ def _again(p, rng):
 
 
 def test_labels_too_fine_to_judge_are_never_a_yes():
-    rng = np.random.default_rng(0)
-    station = np.repeat([f"s{i}" for i in range(400)], 15)
-    wrong = np.repeat(rng.random(400) < 0.5, 15)
-    u = rng.gamma(3, 1, 6000)
-    p = ss.Predictions(
-        error=u * rng.normal(size=6000),
-        y_std=u * np.where(wrong, 2.6, 1),
-        features={"station": station},
-    )
+    p = runpy.run_path(str(STUDY))["fine_stations"](np.random.default_rng(0))
     for tolerance in (1.25, 5.0):
         found = ss.validate(p, tolerance=tolerance).verdicts["station"]
         assert found.answer == "cannot tell"
