@@ -17,6 +17,7 @@ import numpy as np
 
 from ._support.checks import Floats, Ints
 from ._support.labels import Categories, Label, in_label_order
+from ._support.weighting import WeightLine
 from .persistence import (
     flag,
     floats,
@@ -244,15 +245,14 @@ def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
     """
     order = np.argsort(x, kind="stable")
     ordered = x[order]
+    k = np.arange(1, n_bins)
     if weights is None:
-        at = -(-np.arange(1, n_bins) * x.size // n_bins) - 1
+        last = -(-k * x.size // n_bins) - 1  # the last row of bin k, in whole numbers
     else:
-        ends = np.cumsum(weights[order])
-        # what is reached but for a rounding of weights is reached
-        wanted = (np.arange(1, n_bins) / n_bins - 1e-6) * ends[-1]
-        at = np.searchsorted(ends, wanted, side="left")
-    found = np.unique(ordered[np.clip(at, 0, x.size - 1)])
-    return between(ordered, found[found > ordered[0]])
+        line = WeightLine(weights[order])
+        last = line.reaching(k / n_bins * line.total)
+    values = np.unique(ordered[last])
+    return between(ordered, values[values > ordered[0]])
 
 
 def between(ordered: Floats, values: Floats) -> Floats:

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import Floats, Ints, check_column, check_count, check_same_length
+from ._support.hashing import hash_of_positions
 from ._support.labels import Label, object_array
 from ._support.notices import warn
 from .exceptions import FewerBinsWarning
-from .folds import canonical_order
+from .ordering import canonical_order
 from .predictions import Predictions
 
 MOST_BINS, ROWS_OF_A_BIN = 100, 30  # if nobody asks for a number of bins
 _ROUNDING = 1e-9  # by which sums of weights may differ, relatively
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 
 
 def cut_positions(n_rows: int | float, n_bins: int) -> npt.NDArray[Any]:
@@ -231,16 +231,8 @@ def rank_order(x: Floats, ties: Floats | None, size: Floats, u: Floats) -> Ints:
     if ties is not None:
         new |= ties[rows][1:] != ties[rows][:-1]
     run = np.append(0, np.cumsum(new))
-    order[places] = rows[np.lexsort((_hashed(places), run))]
+    order[places] = rows[np.lexsort((hash_of_positions(places), run))]
     return order
-
-
-def _hashed(positions: Ints) -> npt.NDArray[np.uint64]:
-    """Return numbers in random order, which never change (splitmix64's finaliser)."""
-    x = positions.astype(np.uint64) * _GOLDEN
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB), (31, 1)):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(factor)
-    return x
 
 
 def _snapped(cuts: Floats, starts: Floats) -> Floats:

@@ -8,13 +8,11 @@ which are the same are in it together, in whatever order they come.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from ._support.checks import SMALLEST, Floats
+from ._support.hashing import hash_of_rows
 from ._support.notices import row_number, warn
 from .exceptions import (
     AbsoluteErrorsWarning,
@@ -31,7 +29,6 @@ from .predictions import Predictions
 SAMPLE = 10_000  # values to look at; of more, those that fall into a share
 LEAST_ROWS = 100  # fewer show nothing
 DOMINATED = 20  # rows, of which one may outweigh all others
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 
 Finding = tuple[str, type[Warning]]
 
@@ -83,14 +80,6 @@ def informative(p: Predictions) -> Predictions:
         stacklevel=4,
     )
     return p.changed(error=np.broadcast_to(p.y_std, p.errors.T.shape).T)
-
-
-def _keys(columns: Iterable[Floats]) -> npt.NDArray[np.uint64]:
-    """Return a hash of the numbers of each row; 0 and -0 have the same."""
-    keys: Any = np.uint64(0)
-    for column in columns:
-        keys = (keys ^ (column + 0.0).view(np.uint64)) * _GOLDEN
-    return np.asarray(keys)
 
 
 # -- slips -----------------------------------------------------------------------------
@@ -185,7 +174,7 @@ def repeats_found(p: Predictions) -> str:
     numbers = [p.columns[p.position(name)] for name in names]
     if p.error is not None:
         wrong = p.e2 > 0
-        keys = _keys([*(x[wrong] for x in numbers), p.e2[wrong]])
+        keys = hash_of_rows([*(x[wrong] for x in numbers), p.e2[wrong]])
         counts = np.unique(keys, return_counts=True)[1]
         same = int(counts[counts > 1].sum())
         many = same >= max(LEAST_DISTINCT, DUPLICATES * keys.size)
@@ -194,7 +183,7 @@ def repeats_found(p: Predictions) -> str:
             return f"{share} have the error and all numbers of another row"
     for name, x in zip(names, numbers, strict=True):
         # all rows of some of the values
-        some = x[_keys([x]) < min(1.0, SAMPLE / x.size) * 2.0**64]
+        some = x[hash_of_rows([x]) < min(1.0, SAMPLE / x.size) * 2.0**64]
         distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
         most = MOST_ROWS["u" if name == "u" else "feature"]
         each = counts.mean() if counts.size else 0.0

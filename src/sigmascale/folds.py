@@ -1,8 +1,7 @@
-"""Order, folds and comparisons of rows that a fit has not seen.
+"""Folds: rows that a fit has not seen, and what can be told by them.
 
 Nothing here depends on the order in which rows came, on the names of their groups or on
-the unit of their errors: rows are put in an order of their own by what they hold, and
-losses are compared relative to their size.
+the unit of their errors.
 """
 
 from __future__ import annotations
@@ -12,65 +11,16 @@ from zlib import crc32
 
 import numpy as np
 
-from ._support.checks import Floats, Ints, rounded
+from ._support.checks import Floats, Ints
 from .exceptions import InvalidInputError
+from .ordering import canonical_order, in_order_of_appearance
 
 if TYPE_CHECKING:
     from .predictions import Predictions
 
 N_FOLDS = 5
 SAME = 1e-9  # share of a mean loss; what differs by less is the same
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2**64 over the golden ratio
 _Name = TypeVar("_Name")
-
-
-def mean(x: Floats, weights: Floats | None) -> float:
-    """Return a mean, weighted if there are weights."""
-    return float(x.mean() if weights is None else weights @ x / weights.sum())
-
-
-def some(weights: Floats | None, which: Ints) -> Floats | None:
-    """Return the weights of some rows, if there are any."""
-    return None if weights is None else weights[which]
-
-
-def canonical_order(p: Predictions, *first: Floats) -> Ints:
-    """Return an order of rows with errors that does not depend on how they came.
-
-    Parameters
-    ----------
-    p : Predictions
-        Rows with errors.
-    *first : array of shape (n,)
-        What else tells rows apart, such as the sign of their errors.
-
-    Returns
-    -------
-    array of int
-        By the size of the error, what is `first`, columns and weights, all of which
-        are the same if they differ by rounding alone; rows that are the same in all of
-        it, by what their groups hold.
-    """
-    last = [] if p.weights is None else [p.weights]
-    # what is missing comes last, and is equal to what is missing
-    columns = [np.where(x == x, x, np.inf) for x in p.columns[1:]]
-    keys = [rounded(p.e2)]
-    order = np.argsort(keys[0], kind="stable")
-    differ = np.diff(keys[0][order]) != 0
-    if not differ.all():
-        keys += map(rounded, [*first, p.y_std, *columns, *last])
-        order = np.lexsort(keys[::-1])
-        ordered = [key[order] for key in keys]
-        differ = np.logical_or.reduce([each[1:] != each[:-1] for each in ordered])
-    if p.groups is None or differ.all():
-        return order
-    rank = np.empty(p.n_rows, dtype=np.uint64)
-    rank[order] = np.append(0, np.cumsum(differ))
-    # a sum of whole numbers, which is the same in whatever order rows are added
-    holds = np.zeros(int(p.groups.max()) + 1, dtype=np.uint64)
-    mixed = rank * _GOLDEN
-    np.add.at(holds, p.groups, (mixed ^ (mixed >> np.uint64(32))) * _GOLDEN)
-    return np.lexsort((holds[p.groups], rank))
 
 
 def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) -> Ints:
@@ -82,75 +32,32 @@ def make_folds(size: Floats, p: Predictions, seed: int, n_folds: int = N_FOLDS) 
     """
     rng = np.random.default_rng(seed)
     if p.groups is None:
-        rounds = -(-size.size // n_folds)
-        deal = rng.permuted(np.tile(np.arange(n_folds), (rounds, 1)), axis=1).ravel()
-        fold = np.empty(size.size, dtype=np.int64)
-        # sizes whose last bits differ, as those in another unit do, are equal
-        nearly = np.round(np.log(np.maximum(size, 1e-300)), 9)
-        fold[np.argsort(nearly, kind="stable")] = deal[: size.size]
-        return fold
-    code = in_order_of_appearance(p.groups)
-    count, filled = np.bincount(code), np.zeros(n_folds)
-    order = rng.permutation(count.size)
-    of_group = np.empty(count.size, dtype=np.int64)
-    for group in order[np.argsort(-count[order], kind="stable")]:
-        of_group[group] = np.argmin(filled)
-        filled[of_group[group]] += count[group]
-    return of_group[code]
+        return _dealt_rows(size, n_folds, rng)
+    group = in_order_of_appearance(p.groups)
+    return _dealt_groups(np.bincount(group), n_folds, rng)[group]
 
 
-def in_order_of_appearance(groups: Ints) -> Ints:
-    """Return the number of each row's group, counted as they come."""
-    _, first, code = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[code]
+def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:
+    """Return folds of rows: of each five that follow in size, one to each fold."""
+    n_rounds = -(-size.size // n_folds)
+    dealt = rng.permuted(np.tile(np.arange(n_folds), (n_rounds, 1)), axis=1).ravel()
+    # sizes whose last bits differ, as those in another unit do, are equal
+    nearly = np.round(np.log(np.maximum(size, 1e-300)), 9)
+    fold = np.empty(size.size, dtype=np.int64)
+    fold[np.argsort(nearly, kind="stable")] = dealt[: size.size]
+    return fold
 
 
-def largest_counted(z2: Floats, weights: Floats | None) -> float:
-    """Return up to which value a z² counts, so that no row decides alone.
-
-    It is so many times the mean of what counts: at least 20 (normal errors stay below
-    2 ln n, about 20 for 20,000 rows), and sqrt(n) / 2 for larger sets, where single
-    rows matter less. Where nearly all errors are exactly 0 the others are no outliers.
-    """
-    ratio, level = largest_ratio(z2, weights), mean(z2, weights)
-    while (counted := mean(np.minimum(z2, ratio * level), weights)) < 0.999 * level:
-        level = counted
-    return ratio * level
-
-
-def largest_ratio(z2: Floats, weights: Floats | None) -> float:
-    """Return the largest ratio of a z² to their mean that counts in full."""
-    n = float(z2.size if weights is None else weights.sum())
-    other = float(np.count_nonzero(z2) if weights is None else weights[z2 != 0].sum())
-    return max(20.0, 0.5 * float(np.sqrt(n)), 2 * n / max(1.0, other))
-
-
-def capped(r: Floats, cap: float) -> Floats:
-    """Return r up to `cap`, which grows as its logarithm beyond."""
-    return np.minimum(r, cap) + cap * np.log(np.maximum(r, cap) / cap)
-
-
-def standard_error(d: Floats, p: Predictions) -> float:
-    """Return the standard error of a mean over rows, or over rows in groups."""
-    if p.groups is None and p.weights is None:
-        return float(d.std() / np.sqrt(d.size))
-    centred = d - p.mean(d)
-    sums: Any = centred if p.weights is None else p.weights * centred
-    if p.groups is not None:
-        sums = np.bincount(p.groups, sums)
-    few = sums.size / max(1, sums.size - 1)  # of few groups the sum is too small
-    return float(np.sqrt(few * np.sum(sums**2)) / p.total)
-
-
-def simplest(losses: dict[_Name, Floats], p: Predictions) -> _Name:
-    """Return the first of the losses within one standard error of the best."""
-    best = min(losses, key=lambda name: p.mean(losses[name]))
-    least = SAME * p.mean(np.abs(losses[best]))
-    for name, loss in losses.items():
-        d = loss - losses[best]
-        if p.mean(d) <= max(standard_error(d, p), least):
-            return name
-    return best  # pragma: no cover - which is within its own standard error
+def _dealt_groups(n_rows: Ints, n_folds: int, rng: np.random.Generator) -> Ints:
+    """Return folds of groups: the largest first, each to the emptiest fold."""
+    shuffled = rng.permutation(n_rows.size)
+    largest_first = shuffled[np.argsort(-n_rows[shuffled], kind="stable")]
+    fold = np.empty(n_rows.size, dtype=np.int64)
+    filled = np.zeros(n_folds)
+    for group in largest_first:
+        fold[group] = np.argmin(filled)
+        filled[fold[group]] += n_rows[group]
+    return fold
 
 
 def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
@@ -160,19 +67,53 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
     else the same ranks would be held out of every set.
     """
     order = canonical_order(p, p.e)
-    code = np.arange(p.n_rows)
+    unit = np.arange(p.n_rows)  # what is held out together
     if p.groups is not None:
-        code = in_order_of_appearance(p.groups[order])
-    sizes = np.bincount(code)
+        unit = in_order_of_appearance(p.groups[order])
+    sizes = np.bincount(unit)
     if sizes.size < 2:
         msg = "At least 2 rows, or groups, must be there to hold some out; found 1."
         raise InvalidInputError(msg)
     key = crc32(np.sort(np.round(p.z2, 3)).tobytes())
     drawn = np.random.default_rng([seed, key]).permutation(sizes.size)
-    # until the share is reached as nearly as it can be
-    ends = np.cumsum(sizes[drawn]) - 0.5 * sizes[drawn]
-    n_held = max(1, int(np.searchsorted(ends, share * p.n_rows)))
+    # until the share is reached as nearly as it can be, and one unit stays at least
+    middles = np.cumsum(sizes[drawn]) - 0.5 * sizes[drawn]
+    n_held = max(1, int(np.searchsorted(middles, share * p.n_rows)))
     is_held = np.zeros(sizes.size, dtype=np.bool_)
     is_held[drawn[: min(n_held, sizes.size - 1)]] = True
-    out = np.sort(order[is_held[code]])
-    return np.setdiff1d(np.arange(p.n_rows), out), out
+    held_out = np.sort(order[is_held[unit]])
+    return np.setdiff1d(np.arange(p.n_rows), held_out), held_out
+
+
+# -- comparisons of losses of rows out of fold -----------------------------------------
+
+
+def simplest(losses: dict[_Name, Floats], p: Predictions) -> _Name:
+    """Return the first of the losses within one standard error of the best.
+
+    Parameters
+    ----------
+    losses : dict of array of shape (n,)
+        The loss of each row, by the name of what was tried; simple ones come first.
+    p : Predictions
+        The rows, whose groups and weights count.
+    """
+    best = min(losses, key=lambda name: p.mean(losses[name]))
+    same = SAME * p.mean(np.abs(losses[best]))
+    for name, loss in losses.items():
+        excess = loss - losses[best]
+        if p.mean(excess) <= max(standard_error(excess, p), same):
+            return name
+    return best  # pragma: no cover - which is within its own standard error
+
+
+def standard_error(values: Floats, p: Predictions) -> float:
+    """Return the standard error of a mean over rows, or over rows in groups."""
+    if p.groups is None and p.weights is None:
+        return float(values.std() / np.sqrt(values.size))
+    off = values - p.mean(values)
+    sums: Any = off if p.weights is None else p.weights * off
+    if p.groups is not None:
+        sums = np.bincount(p.groups, sums)
+    few = sums.size / max(1, sums.size - 1)  # of few groups the sum is too small
+    return float(np.sqrt(few * np.sum(sums**2)) / p.total)

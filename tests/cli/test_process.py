@@ -14,7 +14,6 @@ import polars as pl
 import pytest
 
 import sigmascale as package
-from sigmascale.cli.options import parse
 
 COMMAND = [sys.executable, "-m", "sigmascale"]
 ROOT = Path(package.__file__).parent
@@ -32,34 +31,7 @@ def in_folder(tmp_path, monkeypatch, sigmascale):
     assert sigmascale(*fit).code == 0
 
 
-# -- how much of the library a command goes through ------------------------------------
-
-
-def modules_of(words):
-    """Return the modules of ours whose functions a second call goes through."""
-    parse(words).run()
-    seen = set()
-
-    def note(frame, event, _):
-        if event == "call" and not frame.f_code.co_name.startswith("<"):
-            seen.add(frame.f_code.co_filename)
-
-    sys.setprofile(note)
-    try:
-        parse(words).run()
-    finally:
-        sys.setprofile(None)
-    return {x for x in map(Path, seen) if x.is_relative_to(ROOT)}
-
-
-@pytest.mark.parametrize(
-    ("words", "most"),
-    [(["check", "a.csv"], 22), (["apply", "r.json", "a.csv", "-o", "o.csv"], 17)],
-)
-def test_a_command_goes_through_few_modules(words, most):
-    seen = modules_of(words)
-    assert len(seen) <= most, sorted(x.name for x in seen)
-    assert sum(x.parent.name == "cli" for x in seen) <= 5
+# -- what a command loads --------------------------------------------------------------
 
 
 def test_help_loads_nothing_slow():

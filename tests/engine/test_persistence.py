@@ -8,6 +8,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import sigmascale as ss
 from sigmascale.exceptions import DamagedFileError, InvalidInputError
@@ -85,7 +86,7 @@ def test_what_is_no_file_of_ours_is_refused_in_a_sentence(tmp_path):
 
 
 def test_unfitted_recalibrators_are_not_saved(tmp_path):
-    with pytest.raises(Exception, match="fit"):
+    with pytest.raises(NotFittedError, match="fit"):
         ss.Recalibrator().save(tmp_path / "r.json")
     assert not list(tmp_path.iterdir())
 

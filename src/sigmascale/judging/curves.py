@@ -23,6 +23,7 @@ from .._support.checks import (
     check_fraction,
 )
 from .._support.render import Cells, Result
+from .._support.weighting import WeightLine
 from ..bins import bins_of, cut, cut_positions
 from ..distributions import Distributions
 from ..predictions import Predictions, check_predictions
@@ -548,10 +549,10 @@ def confidence_curve(
 
     def curve(size: Floats, order: Ints) -> Floats:
         """Return the statistic of the first rows of an order, as fewer are kept."""
-        ends = np.cumsum(weights[order])
-        kept = np.searchsorted(ends, (1 - pruned) * ends[-1] - 1e-9 * ends[-1])
+        line = WeightLine(weights[order])
+        kept = line.reaching((1 - pruned) * line.total)
         values = size[order] if shown == "mae" else size[order] ** 2
-        means = np.cumsum(weights[order] * values)[kept] / ends[kept]
+        means = np.cumsum(weights[order] * values)[kept] / line.ends[kept]
         return np.asarray(means if shown == "mae" else np.sqrt(means))
 
     # in one bin, rows are sorted by u, and equal ones shuffled by a fixed rule

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import optimize, special
 
 from .._support.checks import Floats
+from .._support.weighting import WeightLine
 
 LEAST_DF, MOST_DF = 0.1, 1000.0  # Student's t with more is normal
 POINTS = 1000  # quantiles that stand for more rows, where the tails are looked at
@@ -153,15 +154,12 @@ class Tails:
 def _representative(x: Floats, weights: Floats | None) -> Floats:
     """Return values that stand for all of them: quantiles at equal steps."""
     n = min(x.size, POINTS)
+    if weights is None and x.size == n:
+        return x
     if weights is None:
-        if x.size == n:
-            return x
-        at = ((np.arange(n) + 0.5) * (x.size / n)).astype(np.int64)
-        found: Floats = np.sort(x)[at]
-        return found
+        rows = ((np.arange(n) + 0.5) * (x.size / n)).astype(np.int64)
+        return np.asarray(np.sort(x)[rows])
     order = np.argsort(x, kind="stable")
-    ends = np.cumsum(weights[order])
-    # what is reached but for a rounding of weights is reached
-    at = np.searchsorted(ends, ((np.arange(n) + 0.5) / n - 1e-6) * ends[-1])
-    representative: Floats = x[order[np.minimum(at, x.size - 1)]]
-    return representative
+    line = WeightLine(weights[order])
+    middles = (np.arange(n) + 0.5) / n * line.total
+    return np.asarray(x[order[line.reaching(middles)]])

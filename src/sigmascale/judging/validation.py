@@ -18,7 +18,8 @@ from .._support.render import WIDTH, Cells, Result, html_table
 from .._support.text import quoted, shorten
 from ..diagnostics import warn_of_dominant, warn_of_oddities
 from ..exceptions import InvalidInputError, SharedRowsWarning
-from ..folds import canonical_order, divided, in_order_of_appearance
+from ..folds import divided
+from ..ordering import in_canonical_order
 from ..predictions import Predictions, check_predictions
 from .judge import Judge
 from .scan import by_unit, shuffles
@@ -343,7 +344,7 @@ def validate(
     factor, level = check_tolerance(tolerance), check_fraction(confidence, "confidence")
     generator = rng_from(rng)
     _warn(p)
-    answers = Answers(Judge(_in_order(p), factor, level, generator))
+    answers = Answers(Judge(in_canonical_order(p), factor, level, generator))
     verdicts = answers.all()
     return Validation(
         headline=headline_of(verdicts, answers),
@@ -365,16 +366,6 @@ def check_tolerance(tolerance: Any) -> float:
         )
         raise InvalidInputError(msg)
     return float(tolerance)
-
-
-def _in_order(p: Predictions) -> Predictions:
-    """Return rows in an order of their own, and groups in the order of their rows."""
-    order = canonical_order(p, p.e)
-    places = order if p.places is None else p.places[order]
-    rows = p.take(order).changed(places=places)
-    if rows.groups is None:
-        return rows
-    return rows.changed(groups=in_order_of_appearance(rows.groups))
 
 
 def _warn(p: Predictions) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from .._support.checks import Bools, Floats, Ints
 from .._support.labels import label_text
 from .._support.text import shorten
+from .._support.weighting import WeightLine
 from ..predictions import Predictions
 from .intervals import sums_of
 
@@ -62,17 +63,15 @@ class Variable:
         total = float(w.sum())
         least = min(FEWEST_BINS, total // 5)
         n_bins = max(2, int(np.clip(total / ROWS_OF_A_BIN, least, MOST_BINS)))
-        parts = np.arange(1, n_bins) * (total / n_bins)
+        starts = np.arange(1, n_bins) * (total / n_bins)
         if (w == 1).all():
             ordered = np.sort(x)
-            at = parts.astype(np.int64)
+            first_rows = starts.astype(np.int64)
         else:
             order = np.argsort(x[used], kind="stable")
             ordered = x[used][order]
-            # what is reached but for a rounding of weights is reached
-            ends = np.cumsum(w[used][order])
-            at = np.searchsorted(ends, parts + 1e-6 * total, side="right")
-        limits = np.unique(ordered[np.minimum(at, ordered.size - 1)])
+            first_rows = WeightLine(w[used][order]).after(starts)
+        limits = np.unique(ordered[np.minimum(first_rows, ordered.size - 1)])
         # no bin is empty: limits are values, and the smallest one may start the first
         limits = limits[limits > ordered[0]]
         codes = np.searchsorted(limits, x, side="right")

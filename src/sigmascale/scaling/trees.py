@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ._support.checks import Bools, Floats, Ints
-from .additive import Axis, Table, distinct, merged
-from .folds import capped, mean, some
+from .._support.checks import Bools, Floats, Ints
+from .._support.weighting import mean_of, weights_of
+from ..additive import Axis, Table, distinct, merged
+from .caps import slowly_beyond
 
 PATIENCE = 20  # trees without improvement before growing stops
 STEP = 30  # trees that are grown at a time
@@ -116,11 +117,12 @@ def boost(
                 for each, of_fold in zip(boosters, said, strict=True):
                     out[each.out] = of_fold
                 lost = losses(out)
-                if mean(lost, weights) < mean(best_lost, weights):
+                if mean_of(lost, weights) < mean_of(best_lost, weights):
                     best, best_out, best_lost = n_trees, out, lost
         gain = start - best_lost
-        spread = np.sqrt(mean((gain - mean(gain, weights)) ** 2, weights))
-        if not best or mean(gain, weights) < STANDARD_ERRORS * spread / np.sqrt(total):
+        mean_gain = mean_of(gain, weights)
+        spread = np.sqrt(mean_of((gain - mean_gain) ** 2, weights))
+        if not best or mean_gain < STANDARD_ERRORS * spread / np.sqrt(total):
             return Boosted((), 0.0, none, 0)
         tables, constant = _tables_of(boosters, best)
         _compare(boosters, best, tables, constant, codes)
@@ -145,8 +147,8 @@ def _gamma_losses(
 
     def losses(out: Floats) -> Floats:
         r = y * np.exp(-out)
-        level = mean(np.minimum(r, cap), weights)
-        return np.asarray(capped(r / level, cap) + out + np.log(level))
+        level = mean_of(np.minimum(r, cap), weights)
+        return np.asarray(slowly_beyond(r / level, cap) + out + np.log(level))
 
     return losses
 
@@ -173,11 +175,11 @@ class _Booster:
 
         self.out, seen = np.flatnonzero(is_out), np.flatnonzero(~is_out)
         self.is_log = options["loss"] == "gamma"
-        w = some(weights, seen)
+        w = weights_of(weights, seen)
         # in 32 bits, which is what trees add up: the last bits depend on the unit
         counted = np.clip(y, -cap, cap).astype(np.float32).astype(np.float64)
         if self.is_log:
-            counted /= mean(counted[seen], w)
+            counted /= mean_of(counted[seen], w)
         middle = float(self.is_log)  # the mean, which is 1 of ratios
         prior = options["l2_regularization"]
         self.ranks = [

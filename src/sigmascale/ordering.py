@@ -1,0 +1,85 @@
+"""An order of rows that depends on what they hold alone, not on how they came.
+
+Rows are put in this order once, where they are fitted or judged. From there on sums add
+up in the same way, and folds and draws are the same, however a table was sorted and
+whatever its groups are called; nobody behind that door need think of it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._support.checks import Bools, Floats, Ints, rounded
+from ._support.hashing import hash_of_positions
+
+if TYPE_CHECKING:
+    from .predictions import Predictions
+
+
+def in_canonical_order(p: Predictions) -> Predictions:
+    """Return rows in canonical order, and groups in the order of their rows.
+
+    They know where they were in the table that was passed: see `places`.
+    """
+    order = canonical_order(p, p.e)
+    rows = p.take(order)
+    groups = None if rows.groups is None else in_order_of_appearance(rows.groups)
+    places = order if p.places is None else p.places[order]
+    return rows.changed(places=places, groups=groups)
+
+
+def canonical_order(p: Predictions, *first: Floats) -> Ints:
+    """Return an order of rows with errors that does not depend on how they came.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with errors.
+    *first : array of shape (n,)
+        What else tells rows apart, such as the sign of their errors.
+
+    Returns
+    -------
+    array of int
+        By the size of the error, what is `first`, columns and weights, all of which
+        are the same if they differ by rounding alone; rows that are the same in all of
+        it, by what their groups hold.
+    """
+    # the size of the error tells nearly all rows apart: other keys are often not needed
+    size = rounded(p.e2)
+    order = np.argsort(size, kind="stable")
+    differ = _changes(size[order])
+    if not differ.all():
+        # what is missing comes last, and is equal to what is missing
+        features = [np.where(np.isnan(x), np.inf, x) for x in p.columns[1:]]
+        weights = [] if p.weights is None else [p.weights]
+        others = [rounded(key) for key in (*first, p.y_std, *features, *weights)]
+        keys = [size, *others]
+        order = np.lexsort(keys[::-1])
+        differ = np.logical_or.reduce([_changes(key[order]) for key in keys])
+    if p.groups is None or differ.all():
+        return order
+    return _equal_rows_by_group(p.groups, order, differ)
+
+
+def _changes(values: Floats) -> Bools:
+    """Return where a value differs from the one before it, but for the first."""
+    return np.asarray(values[1:] != values[:-1])
+
+
+def _equal_rows_by_group(groups: Ints, order: Ints, differ: Bools) -> Ints:
+    """Return an order in which rows that are the same follow what their groups hold."""
+    rank = np.empty(groups.size, dtype=np.int64)
+    rank[order] = np.append(0, np.cumsum(differ))  # rows that are the same have one
+    # a sum of whole numbers, which is the same in whatever order rows are added
+    held_by_group = np.zeros(int(groups.max()) + 1, dtype=np.uint64)
+    np.add.at(held_by_group, groups, hash_of_positions(rank))
+    return np.lexsort((held_by_group[groups], rank))
+
+
+def in_order_of_appearance(groups: Ints) -> Ints:
+    """Return the number of each row's group, counted as they come."""
+    _, first, code = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[code]

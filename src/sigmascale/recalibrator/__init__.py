@@ -1,0 +1,8 @@
+"""Recalibration: bias, scale and distribution of errors, one after the other."""
+
+from __future__ import annotations
+
+from .bias import BiasKind
+from .estimator import Recalibrator, scale_words
+
+__all__ = ["BiasKind", "Recalibrator", "scale_words"]

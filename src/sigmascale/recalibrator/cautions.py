@@ -1,0 +1,105 @@
+"""What to be careful about after a fit, in sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats
+from .._support.notices import row_number, warn
+from .._support.text import listed, quoted
+from ..exceptions import AbsurdScaleWarning
+from ..predictions import Predictions
+
+ABSURD = 3.0  # times the largest error: no uncertainty should be larger
+DECISIVE = 0.5  # share of the sum of z² that a few rows have if they decide
+LEAST_ROWS = 100  # that tell whether outliers have raised u
+NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers raised u
+TENTHS = np.arange(1, 10) / 10
+WORTH_WORDS, SURE = 0.25, 5.0  # a bias in units of u, and in standard errors
+LARGEST_Z = 5.0  # that counts in a mean of z
+
+
+def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:
+    """Return what is odd about a scale, the recalibrated uncertainty of each row."""
+    size = np.sqrt(rows.e2)
+    n_absurd = int(np.count_nonzero(scale > ABSURD * size.max()))
+    if n_absurd:
+        caution = _absurd(rows, n_absurd)
+        warn(caution, AbsurdScaleWarning, stacklevel=5)
+        return (caution,)
+    if rows.n_rows >= LEAST_ROWS and float(np.quantile(size / scale, 0.95)) < NARROW:
+        return (_raised_by_outliers(rows, scale),)
+    return ()
+
+
+def _absurd(rows: Predictions, n_absurd: int) -> str:
+    """Return which rows make uncertainties that are larger than any error."""
+    parts = rows.z2 if rows.weights is None else rows.weights * rows.z2
+    largest_first = np.argsort(-parts, kind="stable")
+    share = np.cumsum(parts[largest_first]) / parts.sum()
+    count = 1 + int(np.searchsorted(share, DECISIVE))
+    places = largest_first if rows.places is None else rows.places[largest_first]
+    which = listed([str(row_number(place)) for place in places[:count]], 5)
+    return (
+        f"{n_absurd} of {rows.n_rows} recalibrated uncertainties exceed {ABSURD:g} "
+        f"times the largest error: {count} row{'s' if count > 1 else ''} (row "
+        f"{which}) with a tiny uncertainty and a large error make half of <Z²>, "
+        "which the scale sets right. Use quantiles and intervals, which do not "
+        "depend on it, or look at these rows."
+    )
+
+
+def _raised_by_outliers(rows: Predictions, scale: Floats) -> str:
+    """Return by how much u was changed for the sake of a few large errors."""
+    factor = float(np.exp(rows.mean(np.log(scale / rows.y_std))))
+    before = float(np.quantile(rows.size, 0.95))
+    how = "raised" if factor > 1 else "changed"
+    return (
+        f"A few large errors decide on u, which was {how} {factor:.2g} times for "
+        f"their sake, while ±{before:.2g} of the old u hold 95 % of the errors. "
+        "Use intervals and quantiles, which hold what they claim."
+    )
+
+
+def caution_of_bias(rows: Predictions, scale: Floats) -> tuple[str, ...]:
+    """Return a sentence on the largest bias that no scale mends, if there is one.
+
+    It is the mean of z in a tenth of a column, or of a label, if that is worth words
+    and far from chance, groups together.
+    """
+    z = np.clip(rows.errors / scale, -LARGEST_Z, LARGEST_Z)
+    largest, column_of_largest = 0.0, ""
+    for name, column in zip(rows.names, rows.columns, strict=True):
+        bias = _largest_bias(rows, z, column)
+        if abs(bias) > max(abs(largest), WORTH_WORDS):
+            largest, column_of_largest = bias, name
+    if not column_of_largest:
+        return ()
+    return (
+        f"Predictions are too {'low' if largest > 0 else 'high'} by up to "
+        f"{abs(largest):.2g} of the new u along {quoted(column_of_largest)}, which no "
+        'scale mends: bias="auto" may, and validate says where.',
+    )
+
+
+def _largest_bias(rows: Predictions, z: Floats, column: Any) -> float:
+    """Return the largest mean of z, of a tenth or a label, that is no chance; or 0."""
+    code = column  # of labels
+    if column.dtype.kind == "f":
+        code = np.searchsorted(np.nanquantile(column, TENTHS), column, side="right")
+    n_codes = int(code.max()) + 1
+    weighted_z = z if rows.weights is None else rows.weights * z
+    sums = np.bincount(code, weighted_z, n_codes)
+    n = np.bincount(code, rows.weights, n_codes)
+    # the spread of a sum over independent units: rows, or the rows of a group
+    units: Any = weighted_z
+    code_of_unit = code
+    if rows.groups is not None:
+        units = np.bincount(rows.groups * n_codes + code, weighted_z)
+        code_of_unit = np.arange(units.size) % n_codes
+    spread = np.sqrt(np.bincount(code_of_unit, units**2, n_codes))
+    is_sure = np.abs(sums) > SURE * spread
+    bias = np.where(is_sure, sums / np.maximum(n, 1e-300), 0.0)
+    return float(bias[np.argmax(np.abs(bias))])

@@ -1,0 +1,110 @@
+"""The distribution of z-scores, learned from rows that the scale has not seen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats, Ints, rounded
+from .._support.notices import quiet, warn
+from .._support.weighting import weights_of
+from ..additive import Additive
+from ..diagnostics import informative
+from ..distributions import MOST_QUANTILES, QuantileTable, ZDistribution
+from ..exceptions import FewRowsWarning
+from ..folds import make_folds, simplest
+from ..predictions import Predictions
+from ..scaling.base import Learned, Scaling
+
+LEAST_FOR_SIGN = 40  # rows; with fewer, the distribution is that of ±|z|
+NUMBERS_OF_TABLES, ROWS_PER_TABLE = (1, 2, 5), 200
+
+
+def of_rows_held_out(rows: Predictions, scale: Additive) -> ZDistribution:
+    """Return the distribution whose intervals are those of split conformal prediction.
+
+    `rows` were held out: neither bias nor scale was learned from them.
+    """
+    return _one_table(rows, rows.e / scale.of_rows(rows), infinite=True)
+
+
+def of_rows_out_of_fold(
+    rows: Predictions, scaling: Scaling, learned: Learned, seed: int
+) -> ZDistribution:
+    """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
+    fold = make_folds(rows.size, rows, seed)
+    scale = learned.out_of_fold
+    if scale is None:
+        scale = _scale_out_of_fold(rows, scaling, learned, fold)
+    scale = rounded(scale)  # what is equal in one unit is in all
+    z = rows.e / scale
+    if not rows.is_vector and rows.total < LEAST_FOR_SIGN:
+        warn(
+            f"{rows.n_rows} rows tell little of the distribution of errors: it is "
+            f"taken to be that of ±|z|. From {LEAST_FOR_SIGN} rows on it is learned "
+            "with its sign.",
+            FewRowsWarning,
+            stacklevel=5,
+        )
+        return _one_table(rows, z)
+    n_bins = _number_of_tables(rows, z, scale, fold)
+    return ZDistribution.learn(z, scale, rows.weights, n_bins, rows.components)
+
+
+def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -> int:
+    """Return the fewest bins of the scale whose CRPS is about the best, out of fold."""
+    numbers = [n for n in NUMBERS_OF_TABLES if rows.total >= n * ROWS_PER_TABLE]
+    if len(numbers) < 2 or np.unique(fold).size < 2:
+        return 1
+    losses = {n: _crps_out_of_fold(n, z, scale, rows.weights, fold) for n in numbers}
+    return simplest(losses, rows)
+
+
+def _crps_out_of_fold(
+    n_bins: int, z: Floats, scale: Floats, weights: Any, fold: Ints
+) -> Floats:
+    """Return the CRPS of each row by the tables of other folds."""
+    crps = np.empty(z.size)
+    for k in np.unique(fold):
+        seen, unseen = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        tables = ZDistribution.learn(
+            z[seen], scale[seen], weights_of(weights, seen), n_bins
+        )
+        of_z = tables.by_table("crps", tables.codes(scale[unseen]), z[unseen])
+        crps[unseen] = scale[unseen] * of_z
+    return crps
+
+
+def _one_table(
+    rows: Predictions, z: Floats, *, infinite: bool = False
+) -> ZDistribution:
+    """Return the distribution of all z-scores together."""
+    if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
+        table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
+    else:
+        table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
+    n_rows = (max(1, int(rows.total)),)
+    return ZDistribution((table,), np.empty(0), n_rows, rows.components)
+
+
+def _scale_out_of_fold(
+    rows: Predictions, scaling: Scaling, learned: Learned, fold: Ints
+) -> Floats:
+    """Return the scale of each row by a fit without its fold, at the level of all rows.
+
+    A single enormous error makes the level of the folds that have seen it another one.
+    """
+    scale_of_all = learned.map.of_rows(rows)
+    level = rows.mean(np.log(scale_of_all))
+    scale = np.empty(rows.n_rows)
+    for k in np.unique(fold):
+        is_out, seen = fold == k, np.flatnonzero(fold != k)
+        scale_of_fold = scale_of_all
+        if seen.size:
+            with quiet():
+                seen_rows = informative(rows.take(seen))
+                scale_of_fold = scaling.learn(seen_rows).map.of_rows(rows)
+        level_of_fold = rows.mean(np.log(scale_of_fold))
+        scale[is_out] = scale_of_fold[is_out] * np.exp(level - level_of_fold)
+    return scale

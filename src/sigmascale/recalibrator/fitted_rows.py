@@ -1,0 +1,166 @@
+"""What a fit keeps of its rows, to compare others with: ranges, and a few hashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats, Ints
+from .._support.hashing import hash_of_rows
+from .._support.notices import warn
+from .._support.text import quoted
+from ..exceptions import ExtrapolationWarning, MissingFeatureWarning
+from ..persistence import floats, index, integers, many, refuse_if, stored
+from ..predictions import Predictions
+
+SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
+N_HASHES = 64  # of rows that are kept
+DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothing
+# Of new rows from the same source, 2 of n + 1 are expected outside the range of n, and
+# hardly any far outside: as far again from the median as the end of the range.
+FAR, OUTSIDE = 10, 20  # of n + 1 rows, so many more than expected that it is told
+LEAST_SHARE, FEW = 0.05, 10  # outside, however many there were in the fit
+
+
+@stored(
+    columns=many(index), quantiles=floats, missing=integers, hashes=integers, salt=index
+)
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What is kept of fitted rows: ranges, and hashes that recognise a few of them.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        The columns of numbers; 0 is the uncertainty.
+    quantiles : array of shape (n_columns, 5)
+        Their smallest and largest values, and quantiles in between.
+    missing : array of int
+        Rows in which they are missing.
+    hashes : array of int
+        At most 64 of the smallest hashes of u and error, salted: no values; none if
+        many rows are the same.
+    salt : int
+        What makes hashes of the same row differ from set to set.
+    """
+
+    columns: tuple[int, ...]
+    quantiles: Floats
+    missing: Ints
+    hashes: Ints
+    salt: int
+
+    @classmethod
+    def of(cls, p: Predictions) -> Seen:
+        """Return what is kept of rows with errors."""
+        columns, quantiles, missing = [], [], []
+        for position, column in enumerate(p.columns):
+            if p.categories[position] is not None:
+                continue
+            known = column[~np.isnan(column)]
+            if known.size:
+                columns.append(position)
+                quantiles.append(np.quantile(known, SHARES, method="nearest"))
+                missing.append(column.size - known.size)
+        salt = int(np.bitwise_xor.reduce(_hashes(p, salt=0)))
+        hashes = np.unique(_hashes(p, salt))
+        are_distinct = hashes.size > DISTINCT * p.n_rows
+        return cls(
+            columns=tuple(columns),
+            quantiles=np.array(quantiles),
+            missing=np.array(missing),
+            hashes=hashes[:N_HASHES] if are_distinct else hashes[:0],
+            salt=salt,
+        )
+
+    def check(self) -> None:
+        """Refuse parts that do not fit together."""
+        n, q = len(self.columns), self.quantiles
+        wrong: Any = q.shape != (n, len(SHARES)) or self.missing.shape != (n,) or not n
+        refuse_if(wrong, "each column of fitted rows must have its quantiles")
+        wrong = (np.diff(self.columns) <= 0).any() or self.columns[0] != 0
+        refuse_if(wrong, "columns of fitted rows must be in order")
+        wrong = (np.diff(q, axis=1) < 0).any() or q[0, 0] <= 0
+        refuse_if(wrong, "quantiles of fitted rows must not descend")
+        wrong = self.hashes.ndim != 1 or self.hashes.size > N_HASHES
+        refuse_if(wrong, f"there must be {N_HASHES} hashes at most")
+
+    def share_of(self, p: Predictions) -> float:
+        """Return about which share of rows with errors were among the fitted ones.
+
+        Of both sets the rows with the smallest hashes are compared: a sample that is
+        the same for rows that are.
+        """
+        if not self.hashes.size or p.error is None:
+            return 0.0
+        hashes = _hashes(p, self.salt)
+        sampled = hashes[hashes <= self.hashes[-1]]
+        return float(np.isin(sampled, self.hashes).mean()) if sampled.size else 0.0
+
+    def warn_of_others(self, p: Predictions, n_fit: int, used: set[int]) -> None:
+        """Warn of rows far outside, and of gaps in columns that had none."""
+        for position, quantiles, n_missing in zip(
+            self.columns, self.quantiles, self.missing, strict=True
+        ):
+            if p.categories[position] is not None:
+                continue
+            column, name = p.columns[position], quoted(p.names[position])
+            low, high = column.min(), column.max()
+            if np.isnan(low):
+                known = column[~np.isnan(column)]
+                if position in used and not n_missing:
+                    _warn_of_gaps(name, column.size - known.size, column.size)
+                if not known.size:
+                    continue
+                column, low, high = known, known.min(), known.max()
+            if low < quantiles[0] or high > quantiles[-1]:
+                n_told = _outside(column, quantiles, n_fit, ratios=position == 0)
+                if n_told:
+                    _warn_of_range(name, n_told, p.n_rows, (low, high), quantiles)
+
+
+def _hashes(p: Predictions, salt: int) -> Ints:
+    """Return a hash of uncertainty and error of each row, of 52 bits."""
+    return (hash_of_rows([p.y_std, p.e2], salt) >> np.uint64(12)).astype(np.int64)
+
+
+def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
+    """Return how many rows are outside a range, if that is worth telling; or else 0."""
+    low, _, median, _, high = quantiles
+    outside = x[(x < low) | (x > high)]
+    n_outside = outside.size
+    if ratios:  # uncertainties differ by factors
+        low, median, high = np.log(low), np.log(median), np.log(high)
+        outside = np.log(outside)
+    with np.errstate(over="ignore", invalid="ignore"):  # near the largest numbers
+        is_far = (outside > 2 * high - median) | (outside < 2 * low - median)
+    expected = x.size / (n_fit + 1)
+    many = max(OUTSIDE * expected, LEAST_SHARE * x.size, FEW)
+    is_worth_telling = np.count_nonzero(is_far) > FAR * expected or n_outside > many
+    return n_outside if is_worth_telling else 0
+
+
+def _warn_of_gaps(name: str, n_gaps: int, n_rows: int) -> None:
+    warn(
+        f"{n_gaps} of {n_rows} rows have no {name}, which was never missing in fit: "
+        "their uncertainties are a guess. Fill it in, or leave these out.",
+        MissingFeatureWarning,
+        stacklevel=5,
+    )
+
+
+def _warn_of_range(
+    name: str, n_outside: int, n_rows: int, here: tuple[float, float], there: Floats
+) -> None:
+    low, high = here
+    first, early, _, late, last = (f"{quantile:.3g}" for quantile in there)
+    warn(
+        f"{n_outside} of {n_rows} rows ({n_outside / n_rows:.0%}) lie outside the "
+        f"{name} that was seen in fit: {low:.3g} to {high:.3g} here, {first} to {last} "
+        f"there (90 % of them {early} to {late}). Are units and population the same? "
+        "What was learned does not reach that far.",
+        ExtrapolationWarning,
+        stacklevel=5,
+    )

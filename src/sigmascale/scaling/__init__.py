@@ -1,0 +1,37 @@
+"""Scalings: what learns the scale of errors, each in the same form of plain data.
+
+A scaling has a method `learn`, which takes Predictions with errors and returns what was
+learned as an :class:`sigmascale.additive.Additive`. One of your own needs nothing else:
+:class:`sigmascale.Recalibrator` applies, saves and exports what it has learned.
+"""
+
+from __future__ import annotations
+
+from .base import Learned, Scaling
+from .binwise import BinwiseScaling, TemperatureScaling
+from .boosted import BoostedScaling
+from .isotonic import IsotonicScaling
+from .linear import LinearScaling
+from .raked import RakedScaling
+
+__all__ = [
+    "SCALINGS",
+    "BinwiseScaling",
+    "BoostedScaling",
+    "IsotonicScaling",
+    "Learned",
+    "LinearScaling",
+    "RakedScaling",
+    "Scaling",
+    "TemperatureScaling",
+]
+
+SCALINGS: dict[str, type[Scaling]] = {
+    "boosted": BoostedScaling,
+    "raked": RakedScaling,
+    "linear": LinearScaling,
+    "isotonic": IsotonicScaling,
+    "binwise": BinwiseScaling,
+    "temperature": TemperatureScaling,
+}
+"""All scalings by the names that the command line and files have for them."""
