@@ -31,9 +31,9 @@ from sigmascale import Predictions
 from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
 from sigmascale.additive import Table
-from sigmascale.bins import bins_of, cut_positions, rank_order
 from sigmascale.scaling import BinwiseScaling, Learned, Scaling
 from sigmascale.scores import nll
+from sigmascale.scores.bins import bins_of, cut_positions, rank_order
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
 GLOBAL_SHARE = 2 / 3  # of the evaluations go to the global search
@@ -89,7 +89,7 @@ class OptimisedScaling(Scaling):
         learned = BinwiseScaling(self.n_bins, by=self.by, prior_rows=0).learn(rows)
         scale = learned.map
         if self.loss == "nll":
-            self.loss_ = self.start_loss_ = nll(rows.changed(y_std=scale.of_rows(rows)))
+            self.loss_ = self.start_loss_ = nll(rows.with_y_std(scale.of_rows(rows)))
             return learned
         (table,) = scale.tables
         codes = scale.axes[0].codes(rows.columns)
@@ -174,7 +174,7 @@ class ScaledLoss:
         # Rows by (factor bin, u), the order that scaling keeps. Equal u are shuffled by
         # their errors, so that the order in which rows came does not matter.
         u = rows.y_std
-        order = rank_order(u, None, rows.e2, u)
+        order = rank_order(u, None, rows.squared_error, u)
         order = order[np.argsort(codes[order], kind="stable")]
         codes = codes[order]
         self.n_factors = n_factors

@@ -185,7 +185,7 @@ def _sign(study: Study) -> Iterator[Sequence[str]]:
         ("s = v^(-1/2), the text", 1 / factor),
         ("s = v^(+1/2), the code and ours", factor),
     ):
-        scaled = zms(training.changed(y_std=s * training.y_std))
+        scaled = zms(training.with_y_std(s * training.y_std))
         yield text, f"{s:.3f}", f"{scaled:.3f}"
 
 

@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from sigmascale import BinwiseScaling, IsotonicScaling, Predictions
 from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
-from sigmascale.judging.references import Squares, simulate_scores, stream_from
 from sigmascale.plots import BLUE, GREEN, ORANGE, SOFT, VERMILION
+from sigmascale.scores.references import Squares, simulate_scores, stream_from
 
 from .study import Measured, measure_set
 
@@ -67,7 +67,7 @@ def scan_bins(
         each = measure_set(test, seed, u=u, ties=test.y_std)
         found.append(each)
         normal, rng = Squares("normal", test.dim), stream_from(seed)
-        rows = test.changed(y_std=u)
+        rows = test.with_y_std(u)
         references.append(simulate_scores(rows, each.bins, normal, n_draws, rng))
     u = IsotonicScaling().learn(training).map.of_rows(test)
     local = [each.local for each in found]

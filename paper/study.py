@@ -18,16 +18,16 @@ import numpy as np
 import sigmascale as ss
 from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
-from sigmascale.bins import Bins, cut
 from sigmascale.datasets import QM9, Molecules, make_molecules
-from sigmascale.judging.intervals import wilson_limits
-from sigmascale.judging.local import MIN_ROWS, IntervalSettings, LocalZMS, local_zms_of
 from sigmascale.scores import (
     ReferenceScores,
     Scorecard,
     reference_scores,
-    scorecard_of,
 )
+from sigmascale.scores.bins import Bins, cut
+from sigmascale.scores.intervals import wilson_limits
+from sigmascale.scores.local import MIN_ROWS, IntervalSettings, LocalZMS, local_zms_of
+from sigmascale.scores.scorecard import scorecard_of
 
 from .losses import OptimisedScaling
 
@@ -196,7 +196,7 @@ def measure_set(
     ties: Floats | None = None,
 ) -> Measured:
     """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
-    judged = p if u is None else p.changed(y_std=u)
+    judged = p if u is None else p.with_y_std(u)
     bins = cut(judged, SCORE_BINS, ties=ties, min_size=MIN_ROWS)
     local = local_zms_of(judged, bins, INTERVALS, np.random.default_rng(seed))
     return Measured(bins, scorecard_of(judged, bins, SCORE_BINS), local)
@@ -265,7 +265,7 @@ def _perfect_fractions(test: ss.Predictions, seed: int, n_draws: int = 20) -> Va
     valid = dict.fromkeys(test.names, 0.0)
     for _ in range(n_draws):
         error = rng.standard_normal(test.n_rows) * test.y_std
-        local = measure_set(test.changed(error=error), seed).local
+        local = measure_set(test._with(error=error), seed).local
         for x, result in local.items():
             valid[x] += result.valid.sum() / n_draws
     n_bins = local["u"].valid.size
@@ -381,7 +381,7 @@ def run_beyond(data: StudyData, *, seed: int = 0) -> Beyond:
         name: evaluate(data.test, u, before, seed) for name, u in uncertainties.items()
     }
     verdicts = {
-        name: ss.validate(data.test.changed(y_std=u), rng=seed).headline
+        name: ss.validate(data.test.with_y_std(u), rng=seed).headline
         for name, u in uncertainties.items()
     }
     return Beyond(data, scores, uncertainties, verdicts, seed)

@@ -102,7 +102,7 @@ def test_whole_weights_are_no_repeats():
     w = rows.rng.integers(1, 4, rows.u.size)
     p = rows.made(weights=w)
     assert len(p) == rows.u.size
-    assert p.total == pytest.approx(w.sum() ** 2 / (w @ w))
+    assert p.n_effective == pytest.approx(w.sum() ** 2 / (w @ w))
     for name in SCALINGS:
         r, other = (fitted(name, rows.made(weights=k * w)) for k in (1, 1 / 7))
         np.testing.assert_allclose(other.predict(p), r.predict(p), rtol=1e-9)

@@ -193,7 +193,7 @@ def test_a_variable_without_regions_says_so(judged):
 
 def test_paired_differences_are_drawn_with_their_intervals(sets):
     p, q = sets
-    found = ss.compare({"raw": p, "raked": q, "half": p.changed(y_std=p.y_std / 3)})
+    found = ss.compare({"raw": p, "raked": q, "half": p.with_y_std(p.y_std / 3)})
     for score in (None, "nll"):
         ax = plots.comparison(found, score)
         for row, name in enumerate(("raked", "half")):
@@ -215,7 +215,7 @@ def test_paired_differences_are_drawn_with_their_intervals(sets):
 
 def test_the_evidence_over_time_is_that_of_the_monitor(sets):
     p, _ = sets
-    monitor = ss.Monitor(p).update(p).update(p.changed(y_std=p.y_std / 2))
+    monitor = ss.Monitor(p).update(p).update(p.with_y_std(p.y_std / 2))
     ax = plots.monitor(monitor)
     by_name = {line.get_label(): line for line in ax.lines}
     rows, evidence = by_name["too small"].get_data()

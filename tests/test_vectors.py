@@ -149,8 +149,8 @@ def test_vectors_of_one_component_have_the_scores_of_numbers():
     for name in ("zms", "nll", "calibration_error", "ence", "uce", "coverage"):
         one, other = (getattr(scores, name)(each) for each in (p, column))
         assert other == pytest.approx(one, rel=1e-12)
-    crps = ss.Distributions.normal(p).crps(p.truth)
-    energy = ss.Distributions.normal(column).energy_score(column.truth)
+    crps = ss.Distributions.normal(p).crps(p.target)
+    energy = ss.Distributions.normal(column).energy_score(column.target)
     np.testing.assert_allclose(energy, crps, rtol=1e-12)
     for by in ("u", *p.names[1:]):
         one, other = (scores.local_zms(each, by=by) for each in (p, column))

@@ -2,7 +2,6 @@
 
 from . import datasets, exceptions, export, frames, plots, report, scores
 from ._support.version import __version__
-from .comparison import compare
 from .distributions import Distributions
 from .judging import Validation, rows_needed, validate
 from .monitoring import Monitor
@@ -19,6 +18,7 @@ from .scaling import (
     Scaling,
     TemperatureScaling,
 )
+from .scores.comparison import compare
 
 __all__ = [
     "BinwiseScaling",

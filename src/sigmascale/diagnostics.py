@@ -61,7 +61,7 @@ def warn_of_dominant(p: Predictions, stacklevel: int = 2) -> None:
     if p.n_rows >= DOMINATED and parts[row] > 0.5 * total:
         place = row_number(row if p.places is None else p.places[row])
         warn(
-            f"One error of {p.n_rows} (row {place}, {p.size[row]:.3g} u) makes up "
+            f"One error of {p.n_rows} (row {place}, {p.abs_z[row]:.3g} u) makes up "
             f"{parts[row] / total:.0%} of the sum of z²: what is said of the others is "
             "little. Look at that row, and drop it if it is a blunder.",
             DominantErrorWarning,
@@ -71,7 +71,7 @@ def warn_of_dominant(p: Predictions, stacklevel: int = 2) -> None:
 
 def informative(p: Predictions) -> Predictions:
     """Return rows to learn from: errors that are all 0 are told, and replaced by u."""
-    if float(p.e2.max()) > 0:
+    if float(p.squared_error.max()) > 0:
         return p
     warn(
         f"All {p.n_rows} errors are 0: nothing can be learned from them, and "
@@ -79,7 +79,7 @@ def informative(p: Predictions) -> Predictions:
         DegenerateFitWarning,
         stacklevel=4,
     )
-    return p.changed(error=np.broadcast_to(p.y_std, p.errors.T.shape).T)
+    return p._with(error=np.broadcast_to(p.y_std, p.errors.T.shape).T)
 
 
 # -- slips -----------------------------------------------------------------------------
@@ -94,7 +94,7 @@ NATS = 10.0  # of likelihood by which errors follow the root of u rather than u
 def slips_found(p: Predictions) -> list[Finding]:
     """Return what looks like something else than errors and uncertainties."""
     found: list[Finding] = []
-    if p.n_rows < LEAST_ROWS or not p.e2.any():
+    if p.n_rows < LEAST_ROWS or not p.squared_error.any():
         return found
     u, typical = p.y_std, float(np.median(p.y_std))
     if not p.is_vector:
@@ -115,7 +115,7 @@ def slips_found(p: Predictions) -> list[Finding]:
             )
             found.append((words, AbsoluteErrorsWarning))
     # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
-    factors = float(np.median(p.size)) / 0.6745, float(np.sqrt(p.z2.mean()))
+    factors = float(np.median(p.abs_z)) / 0.6745, float(np.sqrt(p.z2.mean()))
     if not found and (min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT):
         factor = factors[0] or factors[1]
         off = f"{max(factor, 1 / factor):.3g} times too "
@@ -131,7 +131,7 @@ def slips_found(p: Predictions) -> list[Finding]:
             "one says nothing of which rows to trust."
         )
         found.append((words, ConstantUncertaintyWarning))
-    elif _looks_like_a_variance(p.e2, u):
+    elif _looks_like_a_variance(p.squared_error, u):
         words = "The uncertainties look like variances: pass their square root."
         found.append((words, VarianceNotUncertaintyWarning))
     return found
@@ -173,12 +173,12 @@ def repeats_found(p: Predictions) -> str:
     names = [n for n, x in zip(p.names, p.columns, strict=True) if x.dtype.kind == "f"]
     numbers = [p.columns[p.position(name)] for name in names]
     if p.error is not None:
-        wrong = p.e2 > 0
-        keys = hash_of_rows([*(x[wrong] for x in numbers), p.e2[wrong]])
+        wrong = p.squared_error > 0
+        keys = hash_of_rows([*(x[wrong] for x in numbers), p.squared_error[wrong]])
         counts = np.unique(keys, return_counts=True)[1]
         same = int(counts[counts > 1].sum())
         many = same >= max(LEAST_DISTINCT, DUPLICATES * keys.size)
-        if many and _is_continuous(p.e2[wrong]):
+        if many and _is_continuous(p.squared_error[wrong]):
             share = f"{same / keys.size:.0%}"
             return f"{share} have the error and all numbers of another row"
     for name, x in zip(names, numbers, strict=True):

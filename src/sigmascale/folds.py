@@ -66,7 +66,7 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
     Rows come in the order of their errors, so that what they hold seeds the draw, too:
     else the same ranks would be held out of every set.
     """
-    order = canonical_order(p, p.e)
+    order = canonical_order(p, p.signed_error)
     unit = np.arange(p.n_rows)  # what is held out together
     if p.groups is not None:
         unit = in_order_of_appearance(p.groups[order])
@@ -116,4 +116,4 @@ def standard_error(values: Floats, p: Predictions) -> float:
     if p.groups is not None:
         sums = np.bincount(p.groups, sums)
     few = sums.size / max(1, sums.size - 1)  # of few groups the sum is too small
-    return float(np.sqrt(few * np.sum(sums**2)) / p.total)
+    return float(np.sqrt(few * np.sum(sums**2)) / p.n_effective)

@@ -23,11 +23,11 @@ def in_canonical_order(p: Predictions) -> Predictions:
 
     They know where they were in the table that was passed: see `places`.
     """
-    order = canonical_order(p, p.e)
+    order = canonical_order(p, p.signed_error)
     rows = p.take(order)
     groups = None if rows.groups is None else in_order_of_appearance(rows.groups)
     places = order if p.places is None else p.places[order]
-    return rows.changed(places=places, groups=groups)
+    return rows._with(places=places, groups=groups)
 
 
 def canonical_order(p: Predictions, *first: Floats) -> Ints:
@@ -48,7 +48,7 @@ def canonical_order(p: Predictions, *first: Floats) -> Ints:
         it, by what their groups hold.
     """
     # the size of the error tells nearly all rows apart: other keys are often not needed
-    size = rounded(p.e2)
+    size = rounded(p.squared_error)
     order = np.argsort(size, kind="stable")
     differ = _changes(size[order])
     if not differ.all():

@@ -41,14 +41,13 @@ from ._support.columns import (
     check_time,
     effective_weights,
     group_codes,
-    of_members,
-    of_quantiles,
     typed_column,
 )
 from ._support.labels import Categories, Label
 from ._support.notices import rows_at, warn
 from ._support.text import listed, quoted, shorten
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
+from .forms import of_members, of_quantiles, read_atoms
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 # Questions and scores that are not of a feature.
@@ -184,8 +183,8 @@ class Predictions:
             **checked,
         )
         if kept is not None and kept.size < u.size:
-            rows = rows.changed(places=np.arange(u.size)).take(kept)
-        self.__dict__.update(vars(rows if w is None else rows.changed(weights=w)))
+            rows = rows._with(places=np.arange(u.size)).take(kept)
+        self.__dict__.update(vars(rows if w is None else rows._with(weights=w)))
 
     # -- other ways to make them -------------------------------------------------------
 
@@ -418,8 +417,6 @@ class Predictions:
         Predictions: 6 rows of 3 components, true values known; 2 groups; features:
         species
         """
-        from .atoms import read_atoms
-
         found = read_atoms(
             structures,
             reference=reference,
@@ -443,7 +440,30 @@ class Predictions:
         new.__dict__.update(kept | frozen, columns=columns)
         return new
 
-    def changed(self, *, y_std: Floats | None = None, **fields: Any) -> Self:
+    def with_y_std(self, y_std: Any) -> Self:
+        """Return the same rows with other uncertainties, and no distributions.
+
+        Parameters
+        ----------
+        y_std : array-like of shape (n,)
+            Standard uncertainties, positive.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import sigmascale as ss
+        >>> p = ss.Predictions([1.0, 2.0], [0.1, 0.2], y_true=[1.1, 1.8])
+        >>> p.with_y_std(2 * p.y_std).z.round(2)
+        array([ 0.5, -0.5])
+        """
+        u = _check_shapes(y_std, {"the predictions": self.y_std})
+        _check_sizes(u, self.error)
+        return self._with(y_std=u, distributions=None)
+
+    def _with(self, *, y_std: Floats | None = None, **fields: Any) -> Self:
         """Return the same with some of the fields replaced; errors follow `y_pred`."""
         kept = {name: self.__dict__[name] for name in self._FIELDS}
         if y_std is not None:
@@ -463,12 +483,12 @@ class Predictions:
             present = np.bincount(taken["groups"]) > 0
             taken["groups"] = (np.cumsum(present) - 1)[taken["groups"]]
         columns = tuple(column[which] for column in self.columns)
-        return self.changed(columns=columns, **taken)
+        return self._with(columns=columns, **taken)
 
     def with_features(self, keys: Sequence[int | str]) -> Self:
         """Return the same rows with some of their features."""
         positions = [0, *(self.position(key, "features") for key in keys)]
-        return self.changed(
+        return self._with(
             columns=tuple(self.columns[i] for i in positions),
             names=tuple(self.names[i] for i in positions),
             categories=tuple(self.categories[i] for i in positions),
@@ -536,12 +556,14 @@ class Predictions:
         return self.error
 
     @property
-    def e(self) -> Floats:
-        """The errors; of vectors, which have no sign, the root of `e2`."""
-        return _read_only(np.sqrt(self.e2)) if self.is_vector else self.errors
+    def signed_error(self) -> Floats:
+        """The errors; of vectors, which have no sign, the root mean square."""
+        return (
+            _read_only(np.sqrt(self.squared_error)) if self.is_vector else self.errors
+        )
 
     @cached_property
-    def e2(self) -> Floats:
+    def squared_error(self) -> Floats:
         """The squares of the errors; of vectors, the mean over their components.
 
         Vectors that a rotation, or a symmetry, makes equally long have the same one.
@@ -561,23 +583,23 @@ class Predictions:
     def z2(self) -> Floats:
         """The squares of the z-scores; of vectors ‖E‖² / (d u²). Their mean is 1."""
         if self.is_vector:
-            return _read_only(self.e2 / self.y_std**2)
+            return _read_only(self.squared_error / self.y_std**2)
         return _read_only(self.z**2)
 
     @cached_property
-    def size(self) -> Floats:
+    def abs_z(self) -> Floats:
         """The sizes of the z-scores, ‖E‖ / (u √d)."""
         return _read_only(np.sqrt(self.z2) if self.is_vector else np.abs(self.z))
 
     @property
-    def truth(self) -> Floats:
+    def target(self) -> Floats:
         """What a distribution is of: true values, or errors without predictions."""
         if self.y_true is not None:
             return self.y_true
         return self.errors if self.y_pred is None else self.y_pred + self.errors
 
     @property
-    def total(self) -> int | float:
+    def n_effective(self) -> int | float:
         """The number of rows; of weighted ones the effective number, (Σw)² / Σw²."""
         return self.n_rows if self.weights is None else float(self.weights.sum())
 
@@ -640,7 +662,7 @@ class Predictions:
         if self.groups is not None:
             words += f"; {int(self.groups.max()) + 1} groups"
         if self.weights is not None:
-            words += f"; weighted, as many as {self.total:.4g} in effect"
+            words += f"; weighted, as many as {self.n_effective:.4g} in effect"
         if len(self.names) > 1:
             words += f"; features: {listed(self.names[1:])}"
         return f"Predictions: {words}"
@@ -651,7 +673,7 @@ class Predictions:
 
 _NO_SIGN = (
     "Vectors have no sign: this needs errors that are numbers. Of vectors, take `z2` "
-    "or `size`, or one component with its own uncertainty."
+    "or `abs_z`, or one component with its own uncertainty."
 )
 
 

@@ -30,10 +30,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ._support.columns import of_quantiles
 from ._support.text import listed, quoted
 from .distributions import Distributions
 from .exceptions import InvalidInputError
+from .forms import of_quantiles
 from .predictions import Predictions
 from .recalibrator import Recalibrator
 

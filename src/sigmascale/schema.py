@@ -28,7 +28,6 @@ from ._support.checks import (
     check_fraction,
     refuse_values,
 )
-from ._support.columns import of_members, of_quantiles
 from ._support.labels import Categories
 from ._support.notices import warn
 from ._support.text import listed, quoted, shorten
@@ -38,6 +37,7 @@ from .exceptions import (
     IndexColumnWarning,
     InvalidInputError,
 )
+from .forms import of_members, of_quantiles
 from .predictions import Predictions
 
 # Words of each part, in small letters; of two in a name, the upper part wins.

@@ -749,7 +749,7 @@ def test_columns_and_recalibrators_are_compared_on_the_same_rows(run, fit, sigma
     p = predictions(FRAME[300:], ())
     told = run("compare", "b.csv", *PAIR, "--uncertainty", "u", "--versus", "u2")[1]
     found = ss.compare(
-        {"u": p, "u2": p.changed(y_std=2 * p.y_std, columns=(2 * p.y_std,))}
+        {"u": p, "u2": p._with(y_std=2 * p.y_std, columns=(2 * p.y_std,))}
     )
     assert told["comparison"]["scores"] == found.to_dict()["scores"]
     told = run("compare", "b.csv", *saved)[1]

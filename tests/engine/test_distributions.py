@@ -100,7 +100,7 @@ def test_balls_of_normal_vectors_hold_what_chi_says():
     d = ss.Distributions.normal(p)
     for each in (d, ss.Distributions(p.y_pred, p.y_std)):
         np.testing.assert_allclose(each.radius(0.9), 2 * stats.chi(3).ppf(0.9))
-    assert d.contains(p.truth, 0.9).mean() == pytest.approx(0.9, abs=0.015)
+    assert d.contains(p.target, 0.9).mean() == pytest.approx(0.9, abs=0.015)
     draws = d[:1].sample(20_000)
     assert draws.shape == (1, 20_000, 3)
     inside = np.linalg.norm(draws[0] - p.y_pred[0], axis=1) <= d.radius(0.9)[0]

@@ -79,7 +79,7 @@ def test_units_do_not_matter():
 def test_scales_are_right_on_average_and_better_than_raw_for_other_rows():
     p, new = rows(3000), rows(3000, seed=1)
     for name, scaling in every().items():
-        z2 = new.e2 / scale_of(scaling, p, new) ** 2
+        z2 = new.squared_error / scale_of(scaling, p, new) ** 2
         assert 0.85 < z2.mean() < 1.2, name
 
 
@@ -157,7 +157,9 @@ def test_scales_out_of_fold_belong_to_their_rows():
         learned = SCALINGS[name]().learn(p)
         ratio = np.log(learned.out_of_fold / learned.map.of_rows(p))
         assert 0 < np.abs(ratio).max() < 1.5, name
-        assert np.mean(p.e2 / learned.out_of_fold**2) == pytest.approx(1, abs=0.05)
+        assert np.mean(p.squared_error / learned.out_of_fold**2) == pytest.approx(
+            1, abs=0.05
+        )
 
 
 # -- what each of them learns ----------------------------------------------------------
@@ -173,12 +175,14 @@ def test_binwise_scaling_makes_every_bin_right():
     p = rows(1000)
     found = scale_of(ss.BinwiseScaling(20, prior_rows=0), p)
     z2 = np.sort(p.y_std).searchsorted(p.y_std) // 50
-    of_bins = np.bincount(z2, p.e2 / found**2) / 50
+    of_bins = np.bincount(z2, p.squared_error / found**2) / 50
     np.testing.assert_allclose(of_bins, 1, 1e-10)
     by_kind = scale_of(ss.BinwiseScaling(by="kind", prior_rows=0), p)
     for kind in ("alloy", "oxide", "salt"):
         own = p.features["kind"] == kind
-        assert np.mean(p.e2[own] / by_kind[own] ** 2) == pytest.approx(1, rel=1e-10)
+        assert np.mean(p.squared_error[own] / by_kind[own] ** 2) == pytest.approx(
+            1, rel=1e-10
+        )
 
 
 def test_bins_of_few_rows_are_filled_up_with_average_ones():
@@ -232,7 +236,7 @@ def test_isotonic_scaling_is_that_of_scikit_learn_without_prior_rows():
     p = rows(500)
     found = scale_of(ss.IsotonicScaling(prior_rows=0), p)
     order = np.argsort(p.y_std)
-    expected = isotonic_regression(p.e2[order])
+    expected = isotonic_regression(p.squared_error[order])
     expected = np.maximum(expected, expected[expected > 0].min())
     np.testing.assert_allclose(found[order] ** 2, expected, 1e-10)
     assert (np.diff(scale_of(ss.IsotonicScaling(), p)[order]) >= 0).all()
@@ -241,7 +245,7 @@ def test_isotonic_scaling_is_that_of_scikit_learn_without_prior_rows():
 def test_raked_scaling_makes_the_bins_of_all_columns_right_at_once():
     p = rows(4000)
     learned = ss.RakedScaling(5, prior_rows=0).learn(p)
-    z2 = p.e2 / learned.map.of_rows(p) ** 2
+    z2 = p.squared_error / learned.map.of_rows(p) ** 2
     level = z2.mean()
     for axis in learned.map.axes:
         columns = [*p.columns[:2], p.labels("kind")]
@@ -319,7 +323,7 @@ class MedianScaling(ss.Scaling):
     """Multiply all uncertainties by one robust factor."""
 
     def learn(self, rows):
-        factor = np.median(rows.size) / 0.6745
+        factor = np.median(rows.abs_z) / 0.6745
         return Learned(Additive(constant=float(np.log(factor))))
 
 

@@ -98,7 +98,7 @@ def rows(qm9, sets, maps, groups):
         by_u, by_x1 = p.y_std, rank(p.features["X1"], p.y_std)
 
         def scaled(which, p=p):
-            return p.changed(y_std=maps[which].of_rows(p))
+            return p.with_y_std(maps[which].of_rows(p))
 
         found[f"{name}_unscaled"] = Row(p, by_u)
         corrected = "_lexfix" if name == "test" else ""
@@ -112,7 +112,7 @@ def rows(qm9, sets, maps, groups):
     for name, molecules in (("train", qm9.calibration), ("test", qm9.test)):
         kept = np.flatnonzero(np.isin(molecules.group, known))
         u = scale.of_rows(with_groups(molecules).take(kept))
-        p = sets[name].take(kept).changed(y_std=u)
+        p = sets[name].take(kept).with_y_std(u)
         found[f"OxNy_{name}_fixed"] = Row(p, kept.astype(float))
     return found
 

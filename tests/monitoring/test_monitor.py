@@ -331,7 +331,7 @@ def test_a_recalibrator_recalibrates_and_says_what_is_normal(molecules, tmp_path
     assert monitor.alarm is alone.alarm is None
     alone.save(tmp_path / "monitor.json")
     loaded = ss.load(tmp_path / "monitor.json")
-    doubled = new.changed(error=2 * new.errors)
+    doubled = new._with(error=2 * new.errors)
     for each in (alone, loaded):
         assert each.update(doubled).alarm.kind == "too small"
     assert loaded.alarm == alone.alarm
@@ -348,7 +348,7 @@ def test_a_bias_that_the_recalibrator_corrects_is_no_change():
     r = ss.Recalibrator(ss.TemperatureScaling(), bias="constant").fit(known)
     monitor = ss.Monitor(r)
     assert monitor.update(new).alarm is None
-    assert monitor.update(new.changed(error=error[1] - u[1])).alarm.kind == "biased"
+    assert monitor.update(new._with(error=error[1] - u[1])).alarm.kind == "biased"
 
 
 def test_a_normal_distribution_leaves_it_to_the_first_rows(molecules):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import sigmascale as ss
 from paper.losses import OptimisedScaling, ScaledLoss, minimise
-from sigmascale.bins import rank_order
+from sigmascale.scores.bins import rank_order
 
 SCORES = {"consistency": "S_con", "adaptivity": "S_ada", "total": "S_tot"}
 
@@ -28,7 +28,7 @@ def by_definition(log_factors, p, codes, features, *, by_uncertainty, n_score_bi
     scaled = np.exp(log_factors)[codes] * p.y_std
     z2 = (p.error / scaled) ** 2
     # Only where scaled u are equal: by factor bin, then shuffled as in all scores.
-    shuffled = np.argsort(rank_order(p.y_std, None, p.e2, p.y_std))
+    shuffled = np.argsort(rank_order(p.y_std, None, p.squared_error, p.y_std))
     keys = (shuffled, codes, scaled)
     with np.errstate(divide="ignore"):
         loss = abs(np.log(z2.mean()))
@@ -83,7 +83,7 @@ def test_optimisation_lowers_the_loss_which_is_the_score_of_the_fitted_set(molec
             u = scaling.learn(molecules).map.of_rows(molecules)
             assert scaling.loss_ < scaling.start_loss_
             for scaled, expected in ((start, scaling.start_loss_), (u, scaling.loss_)):
-                card = ss.scores.scorecard(molecules.changed(y_std=scaled))
+                card = ss.scores.scorecard(molecules.with_y_std(scaled))
                 assert card[name] == pytest.approx(expected, rel=1e-12)
 
 
@@ -93,7 +93,7 @@ def test_the_closed_solution_minimises_the_log_likelihood(molecules):
     u, codes = scale.of_rows(molecules), scale.axes[0].codes(molecules.columns) - 1
 
     def loss(change):
-        return ss.scores.nll(molecules.changed(y_std=np.exp(change)[codes] * u))
+        return ss.scores.nll(molecules.with_y_std(np.exp(change)[codes] * u))
 
     assert scaling.loss_ == pytest.approx(loss(np.zeros(3)), abs=1e-12)
     found = minimise(loss, np.zeros(3), seed=0, max_evaluations=600)

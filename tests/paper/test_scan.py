@@ -21,7 +21,7 @@ def test_every_point_is_that_of_a_direct_computation(halves, by):
     scan = scan_bins(*halves, (3, 10), seed=0, n_draws=10, by=by)
     scalings = [ss.BinwiseScaling(n, by=by, prior_rows=0) for n in (3, 10)]
     for i, scaling in enumerate([*scalings, ss.IsotonicScaling()]):
-        q = test.changed(y_std=scaling.learn(training).map.of_rows(test))
+        q = test.with_y_std(scaling.learn(training).map.of_rows(test))
         found = ss.scores.scorecard(q, n_bins=study.SCORE_BINS, ties=test.y_std)
         expected = found.to_dict()
         if i == 2:

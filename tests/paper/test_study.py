@@ -186,7 +186,7 @@ def test_figures_have_the_panels_and_lines_of_the_paper():
     assert [ax.get_xlabel() for ax in local] == list(figures.WORDS.values())
     nll, isotonic = second.axes[0].lines[:2]
     assert nll.get_xdata().tolist() == [2, 42, 82]
-    authors = data.test.changed(y_std=data.isotonic)
+    authors = data.test.with_y_std(data.isotonic)
     assert set(isotonic.get_ydata()) == {scores.nll(authors)}
 
 

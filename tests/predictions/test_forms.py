@@ -93,8 +93,8 @@ def test_a_vector_has_a_size_and_no_sign():
     assert (p.is_vector, p.dim) == (True, 3)
     expected = (p.error**2).sum(axis=1) / (3 * STD**2)
     np.testing.assert_allclose(p.z2, expected)
-    np.testing.assert_allclose(p.size, np.sqrt(expected))
-    np.testing.assert_allclose(p.e2, expected * STD**2)
+    np.testing.assert_allclose(p.abs_z, np.sqrt(expected))
+    np.testing.assert_allclose(p.squared_error, expected * STD**2)
     assert "of 3 components" in repr(p)
     p._repr_html_()
     with pytest.raises(InvalidInputError, match="no sign") as found:

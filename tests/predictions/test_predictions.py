@@ -60,7 +60,7 @@ def test_what_was_given_comes_back():
     np.testing.assert_array_equal(p.error, Y_TRUE - Y_PRED)
     np.testing.assert_array_equal(p.z, (Y_TRUE - Y_PRED) / Y_STD)
     np.testing.assert_array_equal(p.z2, p.z**2)
-    np.testing.assert_array_equal(p.size, np.abs(p.z))
+    np.testing.assert_array_equal(p.abs_z, np.abs(p.z))
     assert p.features["kind"].tolist() == ["gas", None, "alloy"] * 4
     assert p.features["flag"].tolist() == ["True", "False"] * 6
     assert p.features["id"].tolist() == FEATURES["id"].tolist()
@@ -78,9 +78,9 @@ def test_errors_may_take_the_place_of_truth_and_prediction():
     assert p.y_pred is None
     assert p.y_true is None
     np.testing.assert_array_equal(p.z, made().z)
-    np.testing.assert_array_equal(p.truth, p.error)
+    np.testing.assert_array_equal(p.target, p.error)
     both = ss.Predictions(Y_PRED, Y_STD, error=Y_TRUE - Y_PRED)
-    np.testing.assert_allclose(both.truth, Y_TRUE)
+    np.testing.assert_allclose(both.target, Y_TRUE)
     assert ss.Predictions(Y_PRED, Y_STD).error is None
 
 
@@ -95,8 +95,8 @@ def test_nothing_changes_behind_their_back():
         array[:] = 7
     np.testing.assert_array_equal(p.error / p.y_std, expected)
     np.testing.assert_array_equal(p.features["x"], Y_STD)
-    kept = [p.y_true, p.y_pred, p.y_std, p.error, p.z, p.z2, p.size, p.weights, p.time]
-    for array in (*kept, p.e2, p.groups, *p.columns, *p.features.values()):
+    kept = [p.y_true, p.y_pred, p.y_std, p.error, p.z, p.z2, p.abs_z, p.weights, p.time]
+    for array in (*kept, p.squared_error, p.groups, *p.columns, *p.features.values()):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
     with pytest.raises(AttributeError, match="never change"):
@@ -110,7 +110,7 @@ def test_nothing_changes_behind_their_back():
 
 def test_errors_follow_predictions_that_are_changed():
     for p in (made(), ss.Predictions(Y_PRED, Y_STD, error=Y_TRUE - Y_PRED)):
-        q = p.changed(y_pred=Y_PRED + 1.0, y_std=2 * Y_STD)
+        q = p._with(y_pred=Y_PRED + 1.0, y_std=2 * Y_STD)
         np.testing.assert_allclose(q.error, p.error - 1, atol=1e-12)
         np.testing.assert_allclose(q.z, (p.error - 1) / (2 * Y_STD), atol=1e-12)
         np.testing.assert_array_equal(p.y_pred, Y_PRED)
@@ -349,14 +349,14 @@ def test_weights_are_importance_weights_in_their_effective_number():
     assert len(p) == 3
     assert p.places.tolist() == [0, 1, 2]
     np.testing.assert_allclose(p.weights, w[:3] * 6 / 14)
-    assert p.total == pytest.approx(36 / 14)
+    assert p.n_effective == pytest.approx(36 / 14)
     assert p.mean(p.z2) == pytest.approx((1 + 8 + 27) / 6)
     for scale in (1e-300, 1e-7, 3.0, 1e300):
         other = ss.Predictions(y_std=np.ones(4), weights=scale * w)
         np.testing.assert_allclose(other.weights, p.weights, rtol=1e-12)
     alike = ss.Predictions(y_std=np.ones(4), weights=np.full(4, 7.0))
     assert alike.weights is None
-    assert alike.total == 4
+    assert alike.n_effective == 4
     with pytest.raises(InvalidInputError, match="row 2"):
         ss.Predictions(y_std=[1.0, 1.0, 0.0], weights=[0, 1, 2])
 
@@ -427,7 +427,7 @@ def test_times_that_cannot_be_ordered_are_refused_with_their_row():
 
 
 def test_the_distributions_follow_the_rows():
-    p = made().changed(distributions=np.arange(N))
+    p = made()._with(distributions=np.arange(N))
     assert p.take(np.array([5, 1])).distributions.tolist() == [5, 1]
 
 

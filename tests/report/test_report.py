@@ -118,7 +118,12 @@ def test_size_groups_weights_features_and_times_are_told():
     p = predictions(600, **more)
     page = report_html(ss.validate(p))
     (facts,) = parts(page, "<h1>(.*?)</h1>")
-    for each in ("600 rows", "300 groups", f"{p.total:,.0f} rows in effect", "mass"):
+    for each in (
+        "600 rows",
+        "300 groups",
+        f"{p.n_effective:,.0f} rows in effect",
+        "mass",
+    ):
         assert each in facts
     assert "Over time: " in page
 
@@ -135,7 +140,7 @@ def test_cautions_are_those_that_apply(whole, small):
         assert each not in cautions(whole.page)
     # worse than before, by a recalibrator that knows a column that was not judged
     rows = whole.before.rows.with_features(["mass"])
-    before, after = ss.validate(rows), ss.validate(rows.changed(y_std=5 * rows.y_std))
+    before, after = ss.validate(rows), ss.validate(rows.with_y_std(5 * rows.y_std))
     assert "was not told" in cautions(report_html(before, after))
     told = cautions(report_html(before, after, recalibrator=whole.recalibrator))
     assert "likelihood is worse" in told

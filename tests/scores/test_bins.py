@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sigmascale as ss
-from sigmascale.bins import cut, cut_positions, rank_order
+from sigmascale.scores.bins import cut, cut_positions, rank_order
 
 
 @given(st.integers(1, 10**7), st.integers(1, 300))
@@ -49,7 +49,7 @@ def test_the_order_in_which_rows_come_does_not_change_the_bins(rows, random):
         p = ss.Predictions(
             y_std=u + 1, error=e, features={"x": x}, groups=t, weights=t + 1
         )
-        n_bins = max(1, min(5, int(p.total + 1e-6)))
+        n_bins = max(1, min(5, int(p.n_effective + 1e-6)))
         return np.concatenate([b.sums(p.z2) for b in cut(p, n_bins).values()])
 
     shuffled = list(rows)
@@ -92,7 +92,7 @@ def test_bins_of_weighted_rows_have_equal_weights(seed):
     p = ss.Predictions(y_std=u, error=u, weights=w)
     bins = cut(p, 7)["u"]
     weights = bins.sums(np.ones(500))
-    assert weights.sum() == pytest.approx(p.total)
+    assert weights.sum() == pytest.approx(p.n_effective)
     assert np.ptp(weights[:-1]) <= 1 + 1e-9
     by_row = np.bincount(bins.order, bins.weights)
     np.testing.assert_allclose(by_row, p.weights, rtol=1e-9)

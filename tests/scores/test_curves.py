@@ -70,7 +70,7 @@ def test_repeats_of_a_row_are_not_new_rows_and_weights_widen_the_band():
     rows = np.repeat(np.arange(200), 5)
     alone = scores.calibration_curve(p)
     for q in (
-        p.take(rows).changed(groups=rows),
+        p.take(rows)._with(groups=rows),
         ss.Predictions(
             y_std=p.y_std[rows],
             error=p.error[rows],
@@ -118,7 +118,7 @@ def test_curves_of_vectors_count_balls():
     np.testing.assert_allclose(curve.observed, inside.mean(axis=0), atol=1e-12)
     assert curve.is_within
     assert scores.pit_histogram(p).is_within
-    assert not scores.calibration_curve(p.changed(y_std=1.3 * u)).is_within
+    assert not scores.calibration_curve(p.with_y_std(1.3 * u)).is_within
 
 
 # --- reliability diagram --------------------------------------------------------------
@@ -139,7 +139,7 @@ def test_the_reliability_diagram_is_computed_bin_by_bin():
 def test_what_is_attainable_is_what_calibrated_sets_attain():
     p = make(2000)
     right, wrong = (
-        scores.reliability_diagram(each) for each in (p, p.changed(y_std=3 * p.y_std))
+        scores.reliability_diagram(each) for each in (p, p.with_y_std(3 * p.y_std))
     )
     expected = np.sqrt(stats.chi2(100).ppf([0.025, 0.975]) / 100)
     for limit, ratio in zip(
@@ -185,7 +185,7 @@ def test_the_reference_is_the_error_that_right_uncertainties_promise():
         curve.error <= curve.reference_high
     )
     assert inside[:90].mean() > 0.8
-    twice = scores.confidence_curve(p.changed(y_std=2 * p.y_std), n_draws=200)
+    twice = scores.confidence_curve(p.with_y_std(2 * p.y_std), n_draws=200)
     np.testing.assert_allclose(twice.error, curve.error)
     np.testing.assert_allclose(twice.reference, 2 * curve.reference)
 

@@ -133,7 +133,7 @@ def test_the_order_of_rows_and_their_unit_change_nothing_and_the_seed_the_bootst
 
 
 def _times(p, factor):
-    return p.changed(y_std=factor * p.y_std, error=factor * p.error)
+    return p._with(y_std=factor * p.y_std, error=factor * p.error)
 
 
 def test_labels_make_one_bin_each_and_rare_ones_are_left_out_with_a_warning():
@@ -159,7 +159,7 @@ def test_labels_make_one_bin_each_and_rare_ones_are_left_out_with_a_warning():
 
 def test_groups_of_one_row_have_limits_of_rows_and_copies_tell_nothing_more():
     p = draw(600)
-    alone = p.changed(groups=np.random.default_rng(0).permutation(600))
+    alone = p._with(groups=np.random.default_rng(0).permutation(600))
     for method in METHODS:
         rows, groups = (
             local_zms(each, n_bins=5, method=method, n_resamples=5000)
@@ -197,7 +197,7 @@ def test_by_default_bins_have_30_groups_and_those_with_under_5_are_left_out():
 
 def test_what_has_no_interval_is_refused():
     p = draw(100)
-    for rows in (p.take(np.arange(1)), p.changed(groups=np.zeros(100, dtype=int))):
+    for rows in (p.take(np.arange(1)), p._with(groups=np.zeros(100, dtype=int))):
         with pytest.raises(InvalidInputError, match="at least 2"):
             local_zms(rows, n_bins=1)
     with pytest.warns(FewerBinsWarning, match="21 bins"):

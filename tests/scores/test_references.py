@@ -28,7 +28,7 @@ def test_every_draw_is_scored_as_the_scorecard_would_score_it():
         z = stream.standard_normal((3, 200))
         found = reference_scores(p, n_draws=3, n_bins=6, rng=7)
         for k in range(3):
-            drawn = p.changed(error=z[k] * p.y_std)
+            drawn = p._with(error=z[k] * p.y_std)
             # bins are those of the rows; with other errors, ties are told apart as well
             card = ss.scores.scorecard(drawn, n_bins=6).to_dict()
             for name, values in found.draws.items():
@@ -108,8 +108,8 @@ def test_what_cannot_be_simulated_is_refused():
     for p, arguments, match in (
         (alone, {"distribution": "empirical"}, "y_true"),
         (alone, {"distribution": "student_t"}, "distribution"),
-        (alone.changed(groups=np.arange(50) // 5), {}, "y_true"),
-        (known.changed(error=np.zeros(50)), {"distribution": "empirical"}, "not be 0"),
+        (alone._with(groups=np.arange(50) // 5), {}, "y_true"),
+        (known._with(error=np.zeros(50)), {"distribution": "empirical"}, "not be 0"),
     ):
         with pytest.raises(InvalidInputError, match=match):
             reference_scores(p, **arguments)

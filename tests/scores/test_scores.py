@@ -140,7 +140,7 @@ def test_ties_order_the_rows_with_equal_values_and_u_does_by_default():
         rows = np.lexsort((second, x))
         means = [part.mean() for part in np.array_split(z2[rows], 40)]
         expected = np.mean(np.abs(np.log(means)))
-        given = kept if ties is not None else kept.changed(y_std=u + 1e-9 * order)
+        given = kept if ties is not None else kept.with_y_std(u + 1e-9 * order)
         found = scores.local_calibration_error(given, by="x", n_bins=40, ties=ties)
         assert found == pytest.approx(expected, rel=1e-5)
 
@@ -182,7 +182,7 @@ def test_equal_weights_change_nothing_and_others_count_by_their_ratios():
     assert found == pytest.approx(again, rel=1e-9)
     assert found["ZMS"] == pytest.approx(np.average(p.z2, weights=w))
     assert found["CRPS"] == pytest.approx(
-        np.average(ss.Distributions.normal(p).crps(p.truth), weights=w)
+        np.average(ss.Distributions.normal(p).crps(p.target), weights=w)
     )
     # of labels, bins have the weight of their rows
     kind = p.features["kind"]
@@ -240,7 +240,7 @@ def test_where_a_sign_is_needed_vectors_are_refused():
 def test_distributions_that_rows_have_are_what_is_judged():
     p = make(400)
     shifted = ss.Distributions(np.full(400, 0.5), 2 * p.y_std)
-    q = p.changed(distributions=shifted)
+    q = p._with(distributions=shifted)
     same = ss.Predictions(y_std=2 * p.y_std, error=p.error - 0.5)
     for score in (scores.crps, scores.coverage, scores.interval_score):
         assert score(q) == pytest.approx(score(same), rel=1e-12)

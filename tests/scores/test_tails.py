@@ -113,9 +113,9 @@ def test_repeats_tell_no_more_than_rows_and_units_do_not_matter():
         tails(each, n_resamples=2000)
         for each in (
             p,
-            p.take(rows).changed(groups=rows),
+            p.take(rows)._with(groups=rows),
             p.take(rows),
-            p.changed(y_std=1e-60 * p.y_std, error=1e-60 * p.error),
+            p._with(y_std=1e-60 * p.y_std, error=1e-60 * p.error),
         )
     )
     for name in ("rce", "zms", "share"):

@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.progress import working
 from .._support.text import quoted
-from .options import Reading, Result, Uncertain, option, refuse, saved, tables, wrapped
+from .options import (
+    CommandResult,
+    Reading,
+    Uncertain,
+    option,
+    refuse,
+    saved,
+    tables,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     import polars as pl
 
     from ..recalibrator import Recalibrator
-    from .table import Table
+    from .table import InputTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +50,9 @@ class Apply(Uncertain, Reading):
         "the new column, and how others begin", "COLUMN", common=True
     )
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Write the table with new columns."""
-        from .table import Table, load_fitted
+        from .table import InputTable, load_fitted
         from .tables import refuse_input, write, written_kind
 
         refuse_input(self.output, (*self.files, self.recalibrator))
@@ -52,7 +61,7 @@ class Apply(Uncertain, Reading):
         if wrong := [x for x in levels if not 0 < x < 1]:
             refuse(f"shares and levels must lie between 0 and 1; found {wrong[0]:g}.")
         recalibrator, was = load_fitted(self.recalibrator)
-        table = Table.open(self.files, self, was, errors=False, gaps=None)
+        table = InputTable.open(self.files, self, was, errors=False, gaps=None)
         with table.told(), working("recalibrating"):
             recalibrator.apply(table.first().predictions())  # says what is odd
             lazy, new = self._recalibrated(table, recalibrator)
@@ -73,10 +82,10 @@ class Apply(Uncertain, Reading):
             f"{'errors' if of == 'error' else 'true values'} are to lie between "
             f"{new[1]} and {new[2]}."
         )
-        return Result(told, wrapped(words), recalibrator=recalibrator)
+        return CommandResult(told, wrapped(words), recalibrator=recalibrator)
 
     def _recalibrated(
-        self, table: Table, recalibrator: Recalibrator
+        self, table: InputTable, recalibrator: Recalibrator
     ) -> tuple[pl.LazyFrame, list[str]]:
         """Return the frame with new columns, and their names."""
         import polars as pl

@@ -15,8 +15,8 @@ from .options import (
     PASSED,
     WIDTH,
     Columns,
+    CommandResult,
     Reading,
-    Result,
     option,
     tables,
     wrapped,
@@ -49,10 +49,10 @@ class Check(Columns, Reading):
     )
     seed: int = option("seed of all random numbers", "N", 0)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Judge a table, and what a recalibrator makes of it."""
         from ..judging import validate
-        from .table import Table, load_fitted
+        from .table import InputTable, load_fitted
         from .tables import refuse_input
 
         if self.report is not None:
@@ -60,7 +60,7 @@ class Check(Columns, Reading):
         recalibrator = was = after = None
         if self.recalibrator is not None:
             recalibrator, was = load_fitted(self.recalibrator)
-        table = Table.open(self.files, self, was)
+        table = InputTable.open(self.files, self, was)
         how: dict[str, Any] = {"tolerance": self.tolerance, "rng": self.seed}
         how["confidence"] = self.confidence
         p = table.predictions()
@@ -86,7 +86,7 @@ class Check(Columns, Reading):
             words += ["", wrapped(f"Over time: {state.words}")]
         words += reported(self, before, after, recalibrator)
         code = self._code(final.answer)
-        return Result(told, "\n".join(words), code, before, after, recalibrator)
+        return CommandResult(told, "\n".join(words), code, before, after, recalibrator)
 
     def _told(self, found: Validation) -> dict[str, Any]:
         """Return verdicts for machines, which get all scores, too."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .._support.progress import track, working
-from .options import Columns, Reading, Result, option, refuse, tables, wrapped
+from .options import Columns, CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..recalibrator import Recalibrator
     from ..schema import Schema
-    from .table import Table
+    from .table import InputTable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,10 +43,10 @@ class Compare(Columns, Reading):
     confidence: float = option("of the intervals of differences", "SHARE", 0.95)
     seed: int = option("seed of all random numbers", "N", 0)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Compare what the options name."""
-        from ..comparison import compare
-        from .table import Table, load_fitted
+        from ..scores.comparison import compare
+        from .table import InputTable, load_fitted
 
         if not (self.versus or self.recalibrators or self.calibration):
             refuse(
@@ -58,7 +58,7 @@ class Compare(Columns, Reading):
             fitted[file], schema = load_fitted(file)
             was = schema if was is None else _union(was, schema, file)
         if self.calibration is not None:
-            known = Table.open([self.calibration], self, was)
+            known = InputTable.open([self.calibration], self, was)
             was = known.schema
             fitted |= self._every(known)
         said: dict[str, Any] = {"exclude": (*self.exclude, *self.versus)}
@@ -66,7 +66,7 @@ class Compare(Columns, Reading):
             said["exclude"] = self.exclude
         if self.calibration is not None:  # features are those of that table
             said |= {"features": (), "labels": (), "exclude": (), "all_features": False}
-        table = Table.open(self.files, self, was, also=self.versus, **said)
+        table = InputTable.open(self.files, self, was, also=self.versus, **said)
         if table.is_large and self.versus:
             refuse(f"--versus needs all rows in memory: pass --most {table.n_rows}.")
         p = table.predictions()
@@ -80,9 +80,9 @@ class Compare(Columns, Reading):
             found = compare(models, confidence=self.confidence)
         told = {"data": table.to_dict(), "comparison": found.to_dict()}
         words = [wrapped(*table.about_columns()), "", str(found)]
-        return Result(told, "\n".join(words))
+        return CommandResult(told, "\n".join(words))
 
-    def _every(self, known: Table) -> dict[str, Recalibrator]:
+    def _every(self, known: InputTable) -> dict[str, Recalibrator]:
         """Return every recalibrator, fitted on a table."""
         from ..recalibrator import Recalibrator
         from ..scaling import SCALINGS

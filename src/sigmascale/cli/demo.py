@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from .._support.files import whole_file
 from .._support.progress import track, working
-from .options import PASSED, Command, Result, option, refuse, wrapped
+from .options import PASSED, Command, CommandResult, option, refuse, wrapped
 
 if TYPE_CHECKING:
     from ..predictions import Predictions
@@ -27,19 +27,19 @@ class Demo(Command):
     rows: int = option("molecules to make up", "N", 20_000, common=True)
     seed: int = option("seed of all random numbers", "N", 0, common=True)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Make data, recalibrate them in every way, and judge it."""
         import numpy as np
 
         from .. import plots
         from .._support.notices import quiet
-        from ..comparison import compare
         from ..judging import validate
         from ..persistence import save
         from ..recalibrator import Recalibrator
         from ..report import write_report
         from ..scaling import SCALINGS
         from ..schema import Schema
+        from ..scores.comparison import compare
 
         if self.rows < LEAST:
             refuse(f"--rows must be at least {LEAST}; found {self.rows}.")
@@ -88,7 +88,7 @@ class Demo(Command):
             *(f"  {file}" for file in files),
         ]
         result = (before, after, fitted[SHOWN])
-        return Result(told, "\n".join(words), PASSED, *result)
+        return CommandResult(told, "\n".join(words), PASSED, *result)
 
     def _halves(self, files: list[str]) -> tuple[Predictions, Predictions, Any]:
         """Write two halves; return their predictions, and the truth of the second."""

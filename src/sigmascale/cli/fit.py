@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
-from .options import Columns, Reading, Result, option, refuse, tables, wrapped
+from .options import Columns, CommandResult, Reading, option, refuse, tables, wrapped
 
 if TYPE_CHECKING:
     from ..predictions import Predictions
@@ -53,13 +53,13 @@ class Fit(Columns, Reading):
     )
     seed: int = option("seed of all random numbers", "N", 0)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Fit a recalibrator to a table, and write it."""
         from ..judging import validate
         from ..persistence import dumps, save
         from ..recalibrator import Recalibrator
         from .check import in_options, reported
-        from .table import Table
+        from .table import InputTable
         from .tables import refuse_input, to_standard_output
 
         refuse_input(self.output, self.files, ".json")
@@ -71,7 +71,7 @@ class Fit(Columns, Reading):
                 )
         binned = [x for x in self.by if x != "u"]
         features = tuple(dict.fromkeys((*self.features, *binned)))
-        table = Table.open(self.files, self, gaps=None, features=features)
+        table = InputTable.open(self.files, self, gaps=None, features=features)
         p = table.predictions()
         held = None
         if self.test_share is not None:
@@ -122,7 +122,9 @@ class Fit(Columns, Reading):
                 words.append(f"  sigmascale {check}")
             words.append(f"  sigmascale apply {self.output} NEW.csv -o OUT.csv")
         text = "\n".join(words)
-        return Result(told, text, before=before, after=after, recalibrator=recalibrator)
+        return CommandResult(
+            told, text, before=before, after=after, recalibrator=recalibrator
+        )
 
     def _scaling(self) -> Scaling:
         """Return the scaling that the options describe; refuse others."""

@@ -83,7 +83,7 @@ def saved() -> Any:
 
 
 @dataclass(frozen=True)
-class Result:
+class CommandResult:
     """What a command found: for machines, for people, for pipelines and for the app."""
 
     told: dict[str, Any]
@@ -133,7 +133,7 @@ class Command:
     json: bool = option("print JSON, for machines", default=False, common=True)
     quiet: bool = option("print no words", default=False, short="-q", common=True)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Do it."""
         raise NotImplementedError
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .options import Command, Result, argument, option, refuse, saved, wrapped
+from .options import Command, CommandResult, argument, option, refuse, saved, wrapped
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,7 +17,7 @@ class Show(Command):
 
     recalibrator: str = saved()
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Describe it."""
         from ..persistence import load_with_extra
         from ..schema import Schema
@@ -30,7 +30,7 @@ class Show(Command):
         if told["schema"] is not None:
             columns = str(Schema.from_dict(told["schema"]))
         words = wrapped(f"{self.recalibrator}: {told['words']}", f"Columns: {columns}.")
-        return Result(told, words, recalibrator=found)
+        return CommandResult(told, words, recalibrator=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Export(Command):
         "add quantiles at these levels: 0.05,0.5,0.95", "LEVELS", (), common=True
     )
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Write it."""
         from ..export import to_onnx
         from ..persistence import load
@@ -65,7 +65,7 @@ class Export(Command):
         to_onnx(found, output, quantiles=self.quantiles, interval=self.coverage)
         told = {"output": output, "columns": list(found.names_)}
         words = f"Written: {output} (inputs: {', '.join(found.names_)})."
-        return Result(told, wrapped(words), recalibrator=found)
+        return CommandResult(told, wrapped(words), recalibrator=found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ class App(Command):
     )
     largest: int = option("largest file, in MiB", "N", 2048)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Serve the page until it is closed."""
         if not 0 <= self.port <= 65_535 or self.largest < 1:
             refuse("--port must be 0 to 65535, and --largest at least 1.")
@@ -100,4 +100,4 @@ class App(Command):
             "largest": self.largest * 2**20,
         }
         serve(file, open_browser=not self.no_browser, **how)
-        return Result({})
+        return CommandResult({})

@@ -44,7 +44,7 @@ LOOKED_AT = 1000  # rows that tell which columns may hold numbers
 REMEDY = "(leave such rows out with --where, or raise them with --min-std)"
 
 
-class Rows:
+class TypedColumns:
     """A frame whose columns are numbers or text, as somebody asks for them."""
 
     def __init__(self, frame: pl.LazyFrame, decimal: str) -> None:
@@ -205,12 +205,12 @@ class Rows:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Table:
+class InputTable:
     """Files as one table, what its columns are, and how many rows can be used."""
 
     files: tuple[str, ...]
     command: Reading
-    rows: Rows
+    rows: TypedColumns
     schema: Schema
     kinds: set[str]
     n_read: int = 0
@@ -230,7 +230,7 @@ class Table:
         gaps: Collection[str] | None = (),
         also: Sequence[str] = (),
         **changed: Any,
-    ) -> Table:
+    ) -> InputTable:
         """Read files, find their columns, or those that `was` says, and check rows.
 
         Features of `gaps`, or all of them if that is None, may be missing. There may
@@ -239,7 +239,7 @@ class Table:
         files = tuple(files)
         with about(files), working("reading the table"):
             frame, kinds = read(files, command.separator, command.most)
-            rows = Rows(frame, command.decimal)
+            rows = TypedColumns(frame, command.decimal)
             choice = chosen(command, **changed)
             if was is None:
                 schema = rows.find(choice)
@@ -250,7 +250,7 @@ class Table:
             rows, n_read = _with_made(rows, schema), 0
             if command.where is not None:
                 n_read = frame.select(pl.len()).collect(engine="streaming").item()
-                rows = Rows(rows.where(command.where), command.decimal)
+                rows = TypedColumns(rows.where(command.where), command.decimal)
             found = cls(
                 files=files,
                 command=command,
@@ -291,7 +291,7 @@ class Table:
 
     # -- checks ------------------------------------------------------------------------
 
-    def _checked(self, gaps: Collection[str] | None) -> Table:
+    def _checked(self, gaps: Collection[str] | None) -> InputTable:
         """Refuse values that cannot be used, and missing ones, or leave these out."""
         schema, used = self.schema, self._used()
         bad = self._bad()
@@ -374,7 +374,7 @@ class Table:
         lost: pl.Expr,
         counts: dict[str, int],
         optional: Collection[str],
-    ) -> Table:
+    ) -> InputTable:
         """Return the rows in which nothing is missing that must be there."""
         frame, judged = self.rows.frame, bool(self.schema.error)
         shown = ", ".join(
@@ -409,7 +409,7 @@ class Table:
         if dropped:
             frame = frame.filter(~lost)
         gaps = {x: n for x, n in counts.items() if n and x in optional}
-        rows = Rows(frame, self.command.decimal)
+        rows = TypedColumns(frame, self.command.decimal)
         counted: dict[str, Any] = {"n_rows": left, "n_read": self.n_read or n_rows}
         return replace(self, rows=rows, dropped=dropped, gaps=gaps, **counted)
 
@@ -430,7 +430,7 @@ class Table:
             if not self.is_large:
                 p = schema.read(frame.collect())
                 known = p.places is not None  # of rows without weight
-                return p if known else p.changed(places=np.arange(len(p)))
+                return p if known else p._with(places=np.arange(len(p)))
             import narwhals as nw
 
             from ..frames import draw
@@ -438,20 +438,22 @@ class Table:
             seed = getattr(self.command, "seed", 0)
             return draw(nw.from_native(frame), schema, self.command.most, seed)
 
-    def batches(self) -> Iterator[Table]:
+    def batches(self) -> Iterator[InputTable]:
         """Yield tables that memory holds, in the order of the rows."""
         most, decimal = self.command.most, self.command.decimal
         if self.is_large and self.schema.groups is not None:
             refuse(f"--groups needs all rows in memory: pass --most {self.n_rows}.")
         for start in range(0, self.n_rows, most):
-            rows = Rows(self.rows.frame.slice(start, most), decimal)
+            rows = TypedColumns(self.rows.frame.slice(start, most), decimal)
             yield replace(self, rows=rows, n_rows=min(most, self.n_rows - start))
 
-    def first(self) -> Table:
+    def first(self) -> InputTable:
         """Return the first rows whose uncertainties can be used, without errors."""
         n_rows = min(self.n_rows, self.command.most, FIRST)
         usable = pl.lit(self.schema.min_std is not None) | (self.uncertainty > 0)
-        rows = Rows(self.rows.frame.filter(usable).head(n_rows), self.command.decimal)
+        rows = TypedColumns(
+            self.rows.frame.filter(usable).head(n_rows), self.command.decimal
+        )
         schema = replace(self.schema, error=(), prediction=None)
         return replace(self, rows=rows, schema=schema, n_rows=n_rows)
 
@@ -516,7 +518,7 @@ def chosen(command: Any, **changed: Any) -> Choice:
     return Choice(**said | {"options": True} | changed)
 
 
-def _with_made(rows: Rows, schema: Schema) -> Rows:
+def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
     """Return rows with prediction and uncertainty, where these are made of others."""
     if not schema.made_of:
         return rows
@@ -536,7 +538,7 @@ def _with_made(rows: Rows, schema: Schema) -> Rows:
     sources = [rows.number(x).alias(x) for x in schema.made_of]
     both = pl.struct(sources).map_batches(values, kind, is_elementwise=True)
     made = [both.struct.field(x) for x in schema.made]
-    return Rows(rows.frame.with_columns(made), rows.decimal)
+    return TypedColumns(rows.frame.with_columns(made), rows.decimal)
 
 
 def load_fitted(file: str) -> tuple[Recalibrator, Schema]:
@@ -560,7 +562,7 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
     """Return what is in files, for people who choose columns: rows, kinds, guesses."""
     with about(files), working("reading the table"):
         frame, _ = read(files, command.separator, command.most)
-        rows = Rows(frame, command.decimal)
+        rows = TypedColumns(frame, command.decimal)
         names, kinds = rows.names, rows.kinds(rows.names)
         numeric = {x for x, kind in kinds.items() if kind == "number"}
         guessed, unclear = parts.guess(names, numeric, rows.counting())

@@ -12,8 +12,8 @@ from .options import (
     FAILED,
     PASSED,
     Columns,
+    CommandResult,
     Reading,
-    Result,
     option,
     refuse,
     saved,
@@ -54,12 +54,12 @@ class Watch(Columns, Reading):
     )
     plot: str | None = option("draw the evidence over time", "PICTURE", common=True)
 
-    def run(self) -> Result:
+    def run(self) -> CommandResult:
         """Take the rows in turn."""
         from .._support.notices import quiet
         from ..monitoring import Monitor
         from ..persistence import load_with_extra, save
-        from .table import Table, load_fitted
+        from .table import InputTable, load_fitted
         from .tables import refuse_input
 
         for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
@@ -81,11 +81,11 @@ class Watch(Columns, Reading):
         else:
             reference = None
             if self.calibration is not None:
-                reference = Table.open([self.calibration], self, was).predictions()
+                reference = InputTable.open([self.calibration], self, was).predictions()
             begun["confidence"] = begun["confidence"] or 0.95
             share = begun["confidence"]
             monitor = Monitor(recalibrator, reference=reference, confidence=share)
-        table = Table.open(self.files, self, was)
+        table = InputTable.open(self.files, self, was)
         for batch in table.batches():
             p = batch.predictions()
             with batch.told(), quiet():  # a caution is told in the end
@@ -98,7 +98,7 @@ class Watch(Columns, Reading):
         told = {"data": table.to_dict(), **state.to_dict()}
         words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
         code = {"yes": FAILED, "no": PASSED, "cannot tell": CANNOT_TELL}[state.answer]
-        return Result(told, words, code, recalibrator=recalibrator)
+        return CommandResult(told, words, code, recalibrator=recalibrator)
 
     def _begun(self) -> dict[str, Any]:
         """Return what a state belongs to; None is what may be as it was."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from .._support.checks import Bools, Floats, Ints
 from ..predictions import Predictions
-from .intervals import some_of, sums_of
+from ..scores.intervals import some_of, sums_of
 from .scan import by_unit
 from .variables import Variable, label_words
 

@@ -32,11 +32,11 @@ from .._support.checks import Bools, Floats, Ints
 from .._support.notices import quiet
 from ..distributions import Distributions
 from ..predictions import Predictions
+from ..scores.intervals import Mean, renumbered, size_interval, sums_of
+from ..scores.student import StudentProfile
 from . import scan
-from .intervals import Mean, renumbered, size_interval, sums_of
 from .joint import learn_jointly
 from .scan import BIAS, COVERAGE, SIZE, Family, Values
-from .student import Tails
 from .variables import Variable
 
 State = Literal["kept", "broken", "open"]
@@ -144,10 +144,10 @@ class Judge:
         with quiet():  # of levels beyond the rows of a table
             given = rows.distributions or Distributions.normal(rows)
             if rows.is_vector:
-                off: Floats = np.sqrt(rows.e2 * rows.dim)
+                off: Floats = np.sqrt(rows.squared_error * rows.dim)
                 return off / np.maximum(given.radius(COVERED), 1e-300)
             low, high = given.interval(COVERED).T
-        off = np.abs(rows.truth - (low + high) / 2)
+        off = np.abs(rows.target - (low + high) / 2)
         found: Floats = 2 * off / np.maximum(high - low, 1e-300)
         return found
 
@@ -199,7 +199,7 @@ class Judge:
     @cached_property
     def is_heavy(self) -> bool:
         """Whether rare large errors, seen or not, decide about the mean of z²."""
-        tails = Tails.of(self.z2, self.units, self.rows.weights)
+        tails = StudentProfile.of(self.z2, self.units, self.rows.weights)
         slow = tails is not None and tails.best < HEAVY
         return slow or self.tail > self.bound(SIZE) / 2
 
@@ -362,8 +362,8 @@ class Judge:
         units = [x / max(float(np.abs(x).mean()), 1e-300) for x in (here, rest)]
         if stats.ks_2samp(*units, method="asymp").pvalue <= ALIKE:
             return 0.0
-        known = Tails.of(rest**2, rest.size)
-        own = Tails.of(here**2, here.size)
+        known = StudentProfile.of(rest**2, rest.size)
+        own = StudentProfile.of(here**2, here.size)
         if known is None or own is None:
             return 0.0
         least = known.heaviest

@@ -143,7 +143,7 @@ class Validation(Result):
         --------
         >>> import sigmascale as ss
         >>> p = ss.datasets.make_molecules(1000).predictions
-        >>> wide = p.changed(y_std=2 * p.y_std)
+        >>> wide = p.with_y_std(2 * p.y_std)
         >>> ss.validate(wide).compared_with(ss.validate(p)).split(",")[0]
         'Worst fault 2.8 → 5.6 times'
         """
@@ -655,6 +655,6 @@ def _right(p: Predictions, rng: np.random.Generator) -> Predictions:
     z = z - np.average(z, axis=0, weights=p.weights)
     mean = np.average(z**2 if z.ndim == 1 else (z**2).mean(1), weights=p.weights)
     z = z[shuffles(p.n_rows, p.groups, 1, rng)[:, 0]] / math.sqrt(max(mean, 1e-300))
-    return p.changed(
+    return p._with(
         error=(z.T * p.y_std).T, y_true=None, y_pred=None, distributions=None
     )

@@ -18,7 +18,7 @@ from .._support.labels import label_text
 from .._support.text import shorten
 from .._support.weighting import WeightLine
 from ..predictions import Predictions
-from .intervals import sums_of
+from ..scores.intervals import sums_of
 
 FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 150  # of a number; the latter if many
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region

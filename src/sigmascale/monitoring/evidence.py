@@ -148,7 +148,7 @@ class Evidence:
     evidence=Evidence,
 )
 @dataclass
-class Watch:
+class Watched:
     """What is watched: all rows, or the regions of a feature.
 
     Regions are tenths and pairs of neighbours, or labels. Each part is compared with
@@ -179,8 +179,8 @@ class Watch:
     @classmethod
     def begin(
         cls, units: Units, share: float, enough: int, name: str | None = None
-    ) -> Watch | None:
-        """Watch all rows, or the regions of a feature unless it has but one value.
+    ) -> Watched | None:
+        """Watched all rows, or the regions of a feature unless it has but one value.
 
         Parameters
         ----------

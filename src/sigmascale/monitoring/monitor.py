@@ -1,4 +1,4 @@
-"""Watch errors and uncertainties as they arrive, and say when they have changed."""
+"""Watched errors and uncertainties as they arrive, and say when they have changed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .._support.render import as_plain
 from ..exceptions import InvalidInputError
 from ..predictions import Predictions, check_predictions
 from ..recalibrator import Recalibrator
-from .evidence import Path, Watch
+from .evidence import Path, Watched
 from .ranks import LEAST, Units
 
 _PIECE = 2000  # units that are worked on at once, which bounds the memory needed
@@ -249,13 +249,13 @@ class Neighbours:
     times=kinds.one_of("none", "numbers", "dates"),
     watched=kinds.optional(kinds.by_name(kinds.one_of("numbers", "labels"))),
     first=kinds.optional(Units),
-    overall=kinds.optional(Watch),
-    regions=kinds.optional(kinds.many(Watch)),
+    overall=kinds.optional(Watched),
+    regions=kinds.optional(kinds.many(Watched)),
     history=kinds.floats,
     alarm=kinds.optional(Alarm),
 )
 class Monitor:
-    """Watch whether errors still go with their uncertainties as they used to.
+    """Watched whether errors still go with their uncertainties as they used to.
 
     Batches of rows arrive through :meth:`update`. At any time, `alarm` is None, or says
     that uncertainties have become too small or too large, for all rows or in a region
@@ -359,8 +359,8 @@ class Monitor:
         self._watched: dict[str, str] | None = None  # features: "numbers" or "labels"
         # the first of the stream, which are still to say what is normal, or where
         self._first: Units | None = None
-        self._overall: Watch | None = None  # all rows; None until something is normal
-        self._regions: tuple[Watch, ...] | None = None  # None until they are known
+        self._overall: Watched | None = None  # all rows; None until something is normal
+        self._regions: tuple[Watched, ...] | None = None  # None until they are known
         self._reference, self._stream = Neighbours(), Neighbours()
         self._log_evidence = 0.0
         self._history: Floats = np.empty((0, 2 + len(COLUMNS)))
@@ -466,7 +466,7 @@ class Monitor:
         row = self._n_rows + np.arange(len(p))
         rows = Units(
             {
-                "size": p.size,
+                "size": p.abs_z,
                 **({} if p.is_vector else {"z": p.z}),
                 "tie": np.random.Generator(bits).random(len(p)),
                 "counted": np.ones(len(p), dtype=np.int64),
@@ -509,16 +509,16 @@ class Monitor:
         ties = np.random.default_rng([self._seed, 1]).random(z.size)
         columns = {"size": np.abs(z), "tie": ties, "counted": zeros + 1, "end": zeros}
         normal = Units(columns | ({"z": z} if found.dim is None else {}))
-        self._overall = Watch.begin(normal, 1 - _FOR_REGIONS, _FIRST)
+        self._overall = Watched.begin(normal, 1 - _FOR_REGIONS, _FIRST)
 
     def _begin(self, normal: Units) -> None:
         """Learn what is normal, and where the regions of features are."""
         names = self._watched or {}
         if self._overall is None:
             share = 1 - _FOR_REGIONS if names else 1.0
-            self._overall = Watch.begin(normal, share, self._burn_in)
+            self._overall = Watched.begin(normal, share, self._burn_in)
         share = _FOR_REGIONS / max(1, len(names))
-        found = [Watch.begin(normal, share, LEAST, name) for name in names]
+        found = [Watched.begin(normal, share, LEAST, name) for name in names]
         self._regions = tuple(each for each in found if each is not None)
 
     # -- evidence ----------------------------------------------------------------------
@@ -554,7 +554,7 @@ class Monitor:
         shown[-1] |= last
         self._history = np.vstack([self._history, points[shown]])
 
-    def _raise(self, watches: list[Watch], last: Floats, units: Units) -> None:
+    def _raise(self, watches: list[Watched], last: Floats, units: Units) -> None:
         """Raise the alarm of the kind that the rows since its start speak for most."""
         gained = [each.evidence.gained.max(axis=1) for each in watches]
         inside = [each.max() for each in gained[1:]]

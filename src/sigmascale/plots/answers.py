@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.text import quoted, shorten
-from ..comparison import TITLES, Comparison
 from ..exceptions import InvalidInputError
 from ..judging.validation import FARTHEST, MARKS, Validation
 from ..judging.verdicts import Region, as_factor
 from ..monitoring.monitor import COLUMNS, Monitor
 from ..predictions import Predictions
+from ..scores.comparison import TITLES, Comparison
 from .canvas import (
     AFTER,
     BEFORE,
@@ -293,7 +293,7 @@ def comparison(
     --------
     >>> import sigmascale as ss
     >>> p = ss.datasets.load_diabetes().test
-    >>> wide = p.changed(y_std=2 * p.y_std)
+    >>> wide = p.with_y_std(2 * p.y_std)
     >>> ax = ss.plots.comparison(ss.compare({"raw": p, "wide": wide}))
     >>> ax.get_xlabel()
     'CRPS minus that of raw'

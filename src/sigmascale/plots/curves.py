@@ -81,7 +81,7 @@ def errors(
     'error E'
     """
     ax = axes_for(ax, p, Predictions)
-    u, e = check_predictions(p).y_std, p.e
+    u, e = check_predictions(p).y_std, p.signed_error
     # wide enough for nearly all rows and, unless u is far too large, for the lines
     small, large = np.quantile(u, (0.005, 0.995))
     left, right = 0.95 * max(u.min(), small / 3), 1.05 * min(u.max(), 3 * large)
@@ -102,7 +102,7 @@ def errors(
         log_ticks(ax, "x", left, right)
     ax.set(xlim=(left, right), ylim=(0 if p.is_vector else -reach, reach))
     ax.set(xlabel="uncertainty u", ylabel="size of E" if p.is_vector else "error E")
-    notes = [f"{100 * p.mean(p.size > 2):.3g} % beyond 2u"]
+    notes = [f"{100 * p.mean(p.abs_z > 2):.3g} % beyond 2u"]
     if rows.size < e.size:
         notes.append(f"{rows.size:,} of {e.size:,} rows shown")
     if inside.size < rows.size:
@@ -153,7 +153,7 @@ def intervals(
         raise InvalidInputError(msg, "no-predictions")
     distributions = p.distributions or Distributions.normal(p)
     low, high = distributions.interval(check_fraction(coverage, "coverage")).T
-    truth = p.truth
+    truth = p.target
     held = (low <= truth) & (truth <= high)
     rows = _some(p.n_rows, max_points)
     good = styled(style, {**_DOTS, "color": BLUE, "markersize": 3, "label": "holds"})

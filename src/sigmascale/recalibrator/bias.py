@@ -66,8 +66,8 @@ def corrected(rows: Predictions, bias: Additive | None) -> Predictions:
         return rows
     by = bias.of_rows(rows)
     if rows.y_pred is not None:
-        return rows.changed(y_pred=rows.y_pred + by)
-    return rows if rows.error is None else rows.changed(error=rows.error - by)
+        return rows._with(y_pred=rows.y_pred + by)
+    return rows if rows.error is None else rows._with(error=rows.error - by)
 
 
 def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
@@ -76,7 +76,7 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     It is learned in units of the scale sqrt(a² u² + b²) that errors have on the whole:
     as the mean of z, or as boosted trees on z.
     """
-    if kind == "auto" and rows.total < LEAST_FOR_BIAS:
+    if kind == "auto" and rows.n_effective < LEAST_FOR_BIAS:
         words = f"The bias is left alone: {rows.n_rows} rows do not tell it."
         return LearnedBias(None, words, rows)
     base = linear_base(rows, subtract=False)
@@ -103,7 +103,7 @@ def learn_bias(rows: Predictions, kind: BiasKind, seed: int) -> LearnedBias:
     if name != "none":
         words += _gain_words(losses["none"], losses[name], rows)
     left = rows.errors - scale * chosen.out_of_fold
-    unbiased = rows.changed(y_pred=None, y_true=None, error=left)
+    unbiased = rows._with(y_pred=None, y_true=None, error=left)
     return LearnedBias(chosen.map, words, unbiased)
 
 

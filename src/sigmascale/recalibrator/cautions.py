@@ -23,7 +23,7 @@ LARGEST_Z = 5.0  # that counts in a mean of z
 
 def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:
     """Return what is odd about a scale, the recalibrated uncertainty of each row."""
-    size = np.sqrt(rows.e2)
+    size = np.sqrt(rows.squared_error)
     n_absurd = int(np.count_nonzero(scale > ABSURD * size.max()))
     if n_absurd:
         caution = _absurd(rows, n_absurd)
@@ -54,7 +54,7 @@ def _absurd(rows: Predictions, n_absurd: int) -> str:
 def _raised_by_outliers(rows: Predictions, scale: Floats) -> str:
     """Return by how much u was changed for the sake of a few large errors."""
     factor = float(np.exp(rows.mean(np.log(scale / rows.y_std))))
-    before = float(np.quantile(rows.size, 0.95))
+    before = float(np.quantile(rows.abs_z, 0.95))
     how = "raised" if factor > 1 else "changed"
     return (
         f"A few large errors decide on u, which was {how} {factor:.2g} times for "

@@ -26,20 +26,20 @@ def of_rows_held_out(rows: Predictions, scale: Additive) -> ZDistribution:
 
     `rows` were held out: neither bias nor scale was learned from them.
     """
-    return _one_table(rows, rows.e / scale.of_rows(rows), infinite=True)
+    return _one_table(rows, rows.signed_error / scale.of_rows(rows), infinite=True)
 
 
 def of_rows_out_of_fold(
     rows: Predictions, scaling: Scaling, learned: Learned, seed: int
 ) -> ZDistribution:
     """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
-    fold = make_folds(rows.size, rows, seed)
+    fold = make_folds(rows.abs_z, rows, seed)
     scale = learned.out_of_fold
     if scale is None:
         scale = _scale_out_of_fold(rows, scaling, learned, fold)
     scale = rounded(scale)  # what is equal in one unit is in all
-    z = rows.e / scale
-    if not rows.is_vector and rows.total < LEAST_FOR_SIGN:
+    z = rows.signed_error / scale
+    if not rows.is_vector and rows.n_effective < LEAST_FOR_SIGN:
         warn(
             f"{rows.n_rows} rows tell little of the distribution of errors: it is "
             f"taken to be that of ±|z|. From {LEAST_FOR_SIGN} rows on it is learned "
@@ -54,7 +54,7 @@ def of_rows_out_of_fold(
 
 def _number_of_tables(rows: Predictions, z: Floats, scale: Floats, fold: Ints) -> int:
     """Return the fewest bins of the scale whose CRPS is about the best, out of fold."""
-    numbers = [n for n in NUMBERS_OF_TABLES if rows.total >= n * ROWS_PER_TABLE]
+    numbers = [n for n in NUMBERS_OF_TABLES if rows.n_effective >= n * ROWS_PER_TABLE]
     if len(numbers) < 2 or np.unique(fold).size < 2:
         return 1
     losses = {n: _crps_out_of_fold(n, z, scale, rows.weights, fold) for n in numbers}
@@ -80,11 +80,11 @@ def _one_table(
     rows: Predictions, z: Floats, *, infinite: bool = False
 ) -> ZDistribution:
     """Return the distribution of all z-scores together."""
-    if rows.is_vector or rows.total >= LEAST_FOR_SIGN:
+    if rows.is_vector or rows.n_effective >= LEAST_FOR_SIGN:
         table = QuantileTable.learn(z, rows.weights, MOST_QUANTILES, infinite=infinite)
     else:
         table = QuantileTable.symmetric(np.abs(z), rows.weights, infinite=infinite)
-    n_rows = (max(1, int(rows.total)),)
+    n_rows = (max(1, int(rows.n_effective)),)
     return ZDistribution((table,), np.empty(0), n_rows, rows.components)
 
 

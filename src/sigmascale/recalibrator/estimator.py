@@ -168,7 +168,7 @@ class Recalibrator(BaseEstimator):
     >>> new = ss.datasets.make_molecules(2000, seed=2).predictions
     >>> q = ss.Recalibrator().fit(p).apply(new)
     >>> low, high = q.distributions.interval(0.9).T
-    >>> round(float(((low <= q.truth) & (q.truth <= high)).mean()), 2)
+    >>> round(float(((low <= q.target) & (q.target <= high)).mean()), 2)
     0.9
     """
 
@@ -215,7 +215,7 @@ class Recalibrator(BaseEstimator):
         scaling = self._checked(rows)
         warn_of_oddities(rows)
         self._remember(rows)
-        is_known = bool(rows.e2.any())  # errors that are all 0 tell nothing
+        is_known = bool(rows.squared_error.any())  # errors that are all 0 tell nothing
         rows = in_canonical_order(informative(rows))
         progress = working(f"fitting {type(scaling).__name__}")
         with progress if rows.n_rows >= MANY else nullcontext():
@@ -228,7 +228,7 @@ class Recalibrator(BaseEstimator):
         self._smallest = float(rows.y_std.min())
         self.names_ = rows.names
         self.n_rows_ = rows.n_rows
-        self.n_effective_ = float(rows.total)
+        self.n_effective_ = float(rows.n_effective)
         self.bias_ = None
         self._bias_words = ""
         self.cautions_ = ()
@@ -360,7 +360,7 @@ class Recalibrator(BaseEstimator):
             bounds,
             fitted_share=self._seen.share_of(rows),
         )
-        return unbiased.changed(
+        return unbiased._with(
             columns=(scale, *p.columns[1:]),
             names=p.names,
             categories=p.categories,
@@ -396,7 +396,7 @@ class Recalibrator(BaseEstimator):
         # features of an array have numbers for names: X1, X2, ...
         numbered = ("u", *(f"X{j}" for j in range(1, len(self.names_))))
         if rows.names == numbered:
-            return rows.changed(names=self.names_)
+            return rows._with(names=self.names_)
         if set(self.names_) <= set(rows.names):
             return rows.with_features(self.names_[1:])
         needed, given = self.names_[1:], rows.names[1:]

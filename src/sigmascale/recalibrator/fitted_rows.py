@@ -123,7 +123,9 @@ class Seen:
 
 def _hashes(p: Predictions, salt: int) -> Ints:
     """Return a hash of uncertainty and error of each row, of 52 bits."""
-    return (hash_of_rows([p.y_std, p.e2], salt) >> np.uint64(12)).astype(np.int64)
+    return (hash_of_rows([p.y_std, p.squared_error], salt) >> np.uint64(12)).astype(
+        np.int64
+    )
 
 
 def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:

@@ -204,7 +204,7 @@ def _facts(last: Validation) -> str:
     if rows.groups is not None:
         parts.append(f"{int(rows.groups.max()) + 1:,} groups")
     if rows.weights is not None:
-        parts.append(f"weighted ({rows.total:,.0f} rows in effect)")
+        parts.append(f"weighted ({rows.n_effective:,.0f} rows in effect)")
     parts.append(f"features: {listed(rows.names[1:], 6) or 'none'}")
     parts.append(f"tolerance {last.tolerance:g}")
     return " · ".join(parts)

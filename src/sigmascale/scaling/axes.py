@@ -44,7 +44,7 @@ def equal_size_axis(
     """
     if rows.is_labelled(column):
         return Axis(column, labels=rows.labels(column).compact().labels)
-    starts = _starts_of_bins(rows.total, n_bins)
+    starts = _starts_of_bins(rows.n_effective, n_bins)
     if parts_ties and column != U:
         axis = _axis_of_pairs(rows, column, starts)
     else:
@@ -120,7 +120,7 @@ def quantile_axes(
         Let values of each group count once, and give a bin two at least: a column that
         tells groups apart then does not give each group a bin of its own.
     """
-    n_most = min(n_bins, int(rows.total // least_rows))
+    n_most = min(n_bins, int(rows.n_effective // least_rows))
     axes = []
     for column in range(len(rows.columns)):
         if rows.is_labelled(column):

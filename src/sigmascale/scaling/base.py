@@ -42,7 +42,7 @@ class Scaling(BaseEstimator):
     >>> class MedianScaling(ss.Scaling):
     ...     def learn(self, rows):
     ...         return Learned(
-    ...             Additive(constant=float(np.log(np.median(rows.size) / 0.6745)))
+    ...             Additive(constant=float(np.log(np.median(rows.abs_z) / 0.6745)))
     ...         )
     >>> p = ss.datasets.make_molecules(300, seed=1).predictions
     >>> ss.Recalibrator(MedianScaling()).fit(p).predict(p).shape

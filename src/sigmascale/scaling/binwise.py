@@ -142,13 +142,13 @@ class BinwiseScaling(Scaling):
 
     def _warn_of_thin_bins(self, rows: Predictions, n: Floats, prior_rows: int) -> None:
         """Warn if the average outweighs the own rows of bins, on the whole."""
-        if rows.total >= prior_rows / 2 * np.count_nonzero(n):
+        if rows.n_effective >= prior_rows / 2 * np.count_nonzero(n):
             return
         warn(
             f"{rows.n_rows} rows in {n.size - 1} bins are fewer than "
             f"{prior_rows / 2:g} a bin: the average factor outweighs that of a bin's "
-            "own rows. Use at "
-            f"most {max(1, int(rows.total // prior_rows))} bins, or prior_rows=0 to "
+            "own rows. Use at most "
+            f"{max(1, int(rows.n_effective // prior_rows))} bins, or prior_rows=0 to "
             "give every bin its own factor.",
             FewerBinsWarning,
             stacklevel=5,
@@ -165,7 +165,7 @@ def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Float
     shape = tuple(axis.n_codes for axis in axes)
     n_cells = int(np.prod(shape))
     n, sum_z2 = np.zeros(n_cells), np.zeros(n_cells)
-    rows = rows.changed(groups=None, distributions=None)  # which are not needed
+    rows = rows._with(groups=None, distributions=None)  # which are not needed
     for start in range(0, rows.n_rows, IN_CACHE):
         part = rows.take(slice(start, start + IN_CACHE))
         cell: Any = np.zeros(part.n_rows, dtype=np.int64)

@@ -104,7 +104,7 @@ class BoostedScaling(Scaling):
         # what the line leaves of the squared z-scores, as ratios of mean 1
         base = linear_base(rows, subtract=False)
         start = base(rows.y_std)
-        z2 = (np.sqrt(rows.e2) / start) ** 2
+        z2 = (np.sqrt(rows.squared_error) / start) ** 2
         ratio = (z2 / mean_of(z2, weights) + LEAST_RATIO) / (1 + LEAST_RATIO)
 
         # the logarithm of their mean, as a function of all columns

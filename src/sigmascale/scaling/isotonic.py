@@ -76,7 +76,7 @@ class IsotonicScaling(Scaling):
         u2, point = np.unique(rounded(rows.y_std**2), return_inverse=True)
         weights = ones_if_none(rows.weights, rows.n_rows)
         n: Any = np.bincount(point, weights)
-        e2 = np.bincount(point, weights * rows.e2) / n
+        e2 = np.bincount(point, weights * rows.squared_error) / n
         variance = isotonic_regression(e2, sample_weight=n)
         if prior_rows:
             variance = self._shrunk(u2, e2, n, variance, prior_rows)

@@ -61,13 +61,13 @@ def linear_base(rows: Predictions, *, subtract: bool) -> Base:
     is searched, c = ±b² / a²: the best of many values, and the root of the slope next
     to it.
     """
-    u2, e2, weights = rows.y_std**2, rows.e2, rows.weights
+    u2, e2, weights = rows.y_std**2, rows.squared_error, rows.weights
     # in units in which both have the mean 1, so that no square leaves the range
     u2_unit, e2_unit = mean_of(u2, weights), mean_of(e2, weights)
     u2, e2 = u2 / u2_unit, e2 / e2_unit
     least = LEAST_SHARE * _small(u2, weights)
     likelihood = _LineLikelihood(u2, e2, weights, least)
-    c = _best_offset(likelihood, rows.total, subtract=subtract)
+    c = _best_offset(likelihood, rows.n_effective, subtract=subtract)
     if c == np.inf:  # a value alone, whatever u is
         return Base(0.0, float(np.sqrt(e2_unit)))
     a = float(np.sqrt(likelihood.slope_for(c) * (e2_unit / u2_unit)))

@@ -90,7 +90,7 @@ class RakedScaling(Scaling):
         # what the factors multiply, and the squared z-scores that it leaves
         base = linear_base(rows, subtract=False) if on_line else Base()
         start = base(rows.y_std)
-        z2 = (np.sqrt(rows.e2) / start) ** 2
+        z2 = (np.sqrt(rows.squared_error) / start) ** 2
         if on_line:
             cap = largest_counted(z2, weights)
         else:

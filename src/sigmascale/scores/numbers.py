@@ -9,78 +9,17 @@ are welcome wherever no sign is needed.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from ._support.checks import Floats, check_fraction
-from ._support.notices import quiet, warn
-from ._support.render import Cells, Result
+from .._support.checks import Floats, check_fraction
+from .._support.notices import warn
+from ..exceptions import ZeroErrorBinWarning
+from ..predictions import Predictions, check_predictions
 from .bins import Bins, bins_of, check_ties, cut
-from .exceptions import ZeroErrorBinWarning
-from .judging.curves import (
-    CalibrationCurve,
-    ConfidenceCurve,
-    Curve,
-    PITHistogram,
-    ReliabilityDiagram,
-    calibration_curve,
-    claimed,
-    confidence_curve,
-    pit_histogram,
-    reliability_diagram,
-)
-from .judging.local import (
-    LocalZMS,
-    local_zms,
-)
-from .judging.references import (
-    ReferenceScores,
-    Squares,
-    named_scores,
-    nll_of,
-    reference_scores,
-    simulate_scores,
-    stream_from,
-)
-from .judging.tails import Tails, tails
-from .predictions import Predictions, check_predictions
-
-__all__ = [
-    "CalibrationCurve",
-    "ConfidenceCurve",
-    "LocalZMS",
-    "PITHistogram",
-    "ReferenceScores",
-    "ReliabilityDiagram",
-    "Scorecard",
-    "Tails",
-    "calibration_curve",
-    "calibration_error",
-    "confidence_curve",
-    "coverage",
-    "crps",
-    "ence",
-    "energy_score",
-    "interval_score",
-    "local_calibration_error",
-    "local_zms",
-    "miscalibration_area",
-    "nll",
-    "pit_histogram",
-    "reference_scores",
-    "reliability_diagram",
-    "scorecard",
-    "sharpness",
-    "tails",
-    "uce",
-    "zms",
-]
-
-COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that a scorecard looks at
-MOST_DRAWS, DRAWN_ROWS = 200, 10_000_000  # of the targets beside a scorecard
-
+from .curves import Curve, calibration_curve
+from .losses import energy_scores, interval_scores, is_held, normal_nll
 
 # -- scores of all rows ----------------------------------------------------------------
 
@@ -124,7 +63,7 @@ def nll(p: Predictions) -> float:
     1.4189
     """
     p = check_predictions(p)
-    return float(nll_of(p.mean(p.z2), 2 * p.mean(np.log(p.y_std)), p.dim))
+    return p.mean(normal_nll(p))
 
 
 def calibration_error(p: Predictions) -> float:
@@ -200,8 +139,7 @@ def crps(p: Predictions) -> float:
     0.8432
     """
     p = check_predictions(p, vectors=False)
-    distributions, truth = claimed(p)
-    return p.mean(distributions.crps(truth))
+    return p.mean(energy_scores(p))
 
 
 def energy_score(p: Predictions) -> float:
@@ -228,9 +166,7 @@ def energy_score(p: Predictions) -> float:
     0.721
     """
     p = check_predictions(p)
-    distributions, truth = claimed(p)
-    one = distributions.energy_score if p.is_vector else distributions.crps
-    return p.mean(one(truth))
+    return p.mean(energy_scores(p))
 
 
 def coverage(p: Predictions, *, level: float = 0.95) -> float:
@@ -260,16 +196,7 @@ def coverage(p: Predictions, *, level: float = 0.95) -> float:
     0.75
     """
     p = check_predictions(p)
-    return _coverage(p, check_fraction(level, "level"))
-
-
-def _coverage(p: Predictions, level: float) -> float:
-    distributions, truth = claimed(p)
-    if p.is_vector:
-        return p.mean(distributions.contains(truth, level))
-    with quiet():  # of levels beyond the rows
-        low, high = distributions.interval(level).T
-    return p.mean((low <= truth) & (truth <= high))
+    return p.mean(is_held(p, check_fraction(level, "level")))
 
 
 def interval_score(p: Predictions, *, level: float = 0.95) -> float:
@@ -299,10 +226,7 @@ def interval_score(p: Predictions, *, level: float = 0.95) -> float:
     16.84
     """
     p, level = check_predictions(p, vectors=False), check_fraction(level, "level")
-    distributions, truth = claimed(p)
-    low, high = distributions.interval(level).T
-    outside = np.maximum(low - truth, 0) + np.maximum(truth - high, 0)
-    return p.mean(high - low + 2 / (1 - level) * outside)
+    return p.mean(interval_scores(p, level))
 
 
 def miscalibration_area(
@@ -446,7 +370,7 @@ def uce(
 
 
 @dataclass(frozen=True)
-class _Local:
+class LocalScores:
     """The local scores of one variable, from the means of its bins."""
 
     zms: Floats
@@ -454,27 +378,33 @@ class _Local:
     variance: Floats
 
     @classmethod
-    def of(cls, p: Predictions, bins: Bins) -> _Local:
-        return cls(bins.means(p.z2), bins.means(p.e2), bins.means(p.y_std**2))
+    def of(cls, p: Predictions, bins: Bins) -> LocalScores:
+        """Return the scores of one variable, cut into bins."""
+        return cls(
+            bins.means(p.z2), bins.means(p.squared_error), bins.means(p.y_std**2)
+        )
 
     @property
     def s(self) -> float:
+        """S_x, the mean of abs(ln <Z²>) over bins."""
         return _mean_log(self.zms)
 
     @property
     def ence(self) -> float:
+        """The expected normalised calibration error."""
         return float(np.mean(np.abs(1 - np.sqrt(self.mse / self.variance))))
 
     @property
     def uce(self) -> float:
+        """The uncertainty calibration error."""
         return float(np.mean(np.abs(self.variance - self.mse)))
 
 
-def _local(p: Predictions, by: str | int, n_bins: Any, ties: Any) -> _Local:
+def _local(p: Predictions, by: str | int, n_bins: Any, ties: Any) -> LocalScores:
     p = check_predictions(p, complete=True)
-    count = bins_of(n_bins, p.total)
+    count = bins_of(n_bins, p.n_effective)
     (bins,) = cut(p, count, by=by, ties=check_ties(ties, p)).values()
-    return _Local.of(p, bins)
+    return LocalScores.of(p, bins)
 
 
 def _mean_log(zms: Floats) -> float:
@@ -489,124 +419,3 @@ def _mean_log(zms: Floats) -> float:
         )
         return float("inf")
     return float(np.mean(np.abs(np.log(zms))))
-
-
-# -- all of them -----------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Scorecard(Result):
-    """All scores of one set; ``card["S_tot"]`` and ``card.to_dict()`` name them.
-
-    Attributes
-    ----------
-    n_rows, n_bins : int
-        Size of the set, and the number of bins asked for.
-    nll, zms : float
-        Average scores.
-    s, ence, uce : dict of str to float
-        Local scores by variable; "u" is the uncertainty.
-    crps : float
-        The mean CRPS of the distributions; of vectors, the energy score.
-    coverage : dict of float to float
-        The share of truths within central intervals, by what these claim to hold.
-    """
-
-    n_rows: int
-    n_bins: int
-    nll: float
-    zms: float
-    s: dict[str, float]
-    ence: dict[str, float]
-    uce: dict[str, float]
-    crps: float
-    coverage: dict[float, float]
-    _judged: tuple[Predictions, dict[str, Bins]]
-
-    @cached_property
-    def reference(self) -> ReferenceScores:
-        """What perfectly calibrated normal errors would score: the targets."""
-        p, bins = self._judged
-        n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWS))
-        squares = Squares("normal", p.dim)
-        return simulate_scores(p, bins, squares, n_draws, stream_from(0))
-
-    def to_dict(self) -> dict[str, float]:
-        """Return every score by its name; S_ada only where there are features."""
-        named = named_scores(self.nll, self.zms, self.s, self.ence, self.uce)
-        named["CRPS"] = self.crps
-        named |= {f"within_{100 * c:g}": share for c, share in self.coverage.items()}
-        return {name: float(value) for name, value in named.items()}
-
-    def __getitem__(self, name: str) -> float:
-        """Return one score by its name."""
-        return self.to_dict()[name]
-
-    def _cells(self) -> Cells:
-        targets = self.reference.mean | {
-            f"within_{100 * c:g}": c for c in self.coverage
-        }
-        rows = [
-            (name, f"{value:.4g}", f"{targets[name]:.4g}" if name in targets else "")
-            for name, value in self.to_dict().items()
-        ]
-        return ("score", "value", "if right"), rows
-
-
-def scorecard(
-    p: Predictions, *, n_bins: int | None = None, ties: Any = None
-) -> Scorecard:
-    """Return NLL, S_cal, CRPS, and S_x, ENCE_x, UCE_x for u and every feature.
-
-    Scores are numbers without intervals. They are the same whether rows belong together
-    or not; what such scores should be depends on it, see :func:`reference_scores`. The
-    table shows, beside each score, what normal errors with right u would score.
-
-    Parameters
-    ----------
-    p : Predictions
-        Rows with known errors, without missing features. A column of labels is scored
-        by label.
-    n_bins : int, optional
-        Number of equal-size bins of each numeric variable. By default they have 30
-        rows or more, and there are at most 100.
-    ties : array-like of shape (n,), optional
-        Orders the rows with equal values of a variable. By default the uncertainty.
-        The order of ties alone can move a score as much as many a ranking's margin.
-
-    Returns
-    -------
-    Scorecard
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import sigmascale as ss
-    >>> rng = np.random.default_rng(0)
-    >>> u, mass = rng.uniform(1, 2, 10_000), rng.uniform(size=10_000)
-    >>> error = rng.normal(scale=u)
-    >>> p = ss.Predictions(y_std=u, error=error, features={"mass": mass})
-    >>> card = ss.scores.scorecard(p)
-    >>> round(card["S_mass"], 2), round(card["S_tot"], 2)
-    (0.11, 0.22)
-    """
-    p = check_predictions(p, complete=True)
-    count = bins_of(n_bins, p.total)
-    return scorecard_of(p, cut(p, count, ties=check_ties(ties, p)), count)
-
-
-def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecard:
-    """Return the scores of checked rows from bins, of which `n_bins` were asked."""
-    local = {name: _Local.of(p, each) for name, each in bins.items()}
-    return Scorecard(
-        n_rows=p.n_rows,
-        n_bins=n_bins,
-        nll=nll(p),
-        zms=p.mean(p.z2),
-        s={name: each.s for name, each in local.items()},
-        ence={name: each.ence for name, each in local.items()},
-        uce={name: each.uce for name, each in local.items()},
-        crps=energy_score(p),
-        coverage={level: _coverage(p, level) for level in COVERAGES},
-        _judged=(p, bins),
-    )

@@ -23,9 +23,9 @@ from .._support.checks import (
 )
 from .._support.notices import warn
 from .._support.render import Cells, Result
-from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from ..predictions import Predictions, check_predictions
+from .bins import Bins, bins_of, check_ties, cut
 from .intervals import within_groups
 
 Distribution = Literal["normal", "empirical"]
@@ -154,7 +154,7 @@ def reference_scores(
     0.16
     """
     p = check_predictions(p, errors=False, complete=True)
-    count, n_draws = bins_of(n_bins, p.total), check_count(n_draws, "n_draws")
+    count, n_draws = bins_of(n_bins, p.n_effective), check_count(n_draws, "n_draws")
     check_choice(distribution, "distribution", get_args(Distribution))
     bins = cut(p, count, ties=check_ties(ties, p))
     squares = Squares.of(distribution, p)

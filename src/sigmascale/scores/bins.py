@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import Floats, Ints, check_column, check_count, check_same_length
-from ._support.hashing import hash_of_positions
-from ._support.labels import Label, object_array
-from ._support.notices import warn
-from .exceptions import FewerBinsWarning
-from .ordering import canonical_order
-from .predictions import Predictions
+from .._support.checks import Floats, Ints, check_column, check_count, check_same_length
+from .._support.hashing import hash_of_positions
+from .._support.labels import Label, object_array
+from .._support.notices import warn
+from ..exceptions import FewerBinsWarning
+from ..ordering import canonical_order
+from ..predictions import Predictions
 
 MOST_BINS, ROWS_OF_A_BIN = 100, 30  # if nobody asks for a number of bins
 _ROUNDING = 1e-9  # by which sums of weights may differ, relatively
@@ -172,7 +172,7 @@ def cut(
     """
     positions = range(len(p.names)) if by is None else [p.position(by)]
     if not all(p.categories[j] is not None for j in positions):
-        n_bins = feasible_bins(p.total, n_bins, min_size)  # one warning for all
+        n_bins = feasible_bins(p.n_effective, n_bins, min_size)  # one warning for all
     if p.error is None or (p.groups is None and p.weights is None):
         return {p.names[j]: _cut_column(p, j, n_bins, ties) for j in positions}
     # rows that are alike may differ in group or weight: their order must not matter
@@ -188,7 +188,7 @@ def cut(
 def _cut_column(p: Predictions, j: int, n_bins: int, ties: Floats | None) -> Bins:
     name, x, labels = p.names[j], p.columns[j], p.categories[j]
     u = p.y_std
-    size = u if p.error is None else p.e2  # any numbers tell rows apart
+    size = u if p.error is None else p.squared_error  # any numbers tell rows apart
     ties = u if ties is None and j > 0 else ties
     if labels is not None:
         keys = (size, u) if ties is u or ties is None else (u, size, ties)
@@ -197,7 +197,7 @@ def _cut_column(p: Predictions, j: int, n_bins: int, ties: Floats | None) -> Bin
         weights = None if p.weights is None else p.weights[order]
         return Bins(name, x, order, sizes, weights, labels)
     order = rank_order(x, ties, size, u)
-    cuts = cut_positions(p.total, n_bins)
+    cuts = cut_positions(p.n_effective, n_bins)
     if p.weights is None:
         return Bins(name, x, order, np.diff(cuts, append=p.n_rows))
     # bins of equal weight: limits part rows

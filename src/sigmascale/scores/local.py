@@ -27,9 +27,9 @@ from .._support.checks import (
 from .._support.labels import label_text
 from .._support.notices import warn
 from .._support.render import Cells, Result
-from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import FewerBinsWarning, InvalidInputError
 from ..predictions import Predictions, check_predictions
+from .bins import Bins, bins_of, check_ties, cut
 from .intervals import abc_limits, mean_interval, renumbered, wilson_limits
 
 Method = Literal["bca", "moments"]
@@ -170,7 +170,9 @@ def local_zms(
     """
     p = check_predictions(p, complete=True)
     groups = p.groups
-    n_units = p.total if groups is None else min(p.total, int(groups.max()) + 1)
+    n_units = (
+        p.n_effective if groups is None else min(p.n_effective, int(groups.max()) + 1)
+    )
     settings = IntervalSettings.checked(method, confidence, n_resamples)
     order = check_ties(ties, p)
     bins = cut(p, bins_of(n_bins, n_units), by=by, ties=order, min_size=MIN_ROWS)

@@ -16,7 +16,7 @@ from scipy import special, stats
 
 from .._support.checks import Bools, Floats, Ints
 from .._support.render import Cells, Result
-from .student import RULED_OUT, Tails
+from .student import RULED_OUT, StudentProfile
 
 TRIMMED = 0.95  # the quantile at which a lower limit is taken, too
 CHOSEN = 4.0  # by which rows rule out less, times minus the logarithm of their share
@@ -251,7 +251,7 @@ def size_interval(
     high = np.inf
     # rows that were chosen for the size of their errors rule out less
     most = RULED_OUT - CHOSEN * np.log(share)
-    if (tails := Tails.of(z2, n, weights)) is not None:
+    if (tails := StudentProfile.of(z2, n, weights)) is not None:
         high = tails.upper(confidence, most, least_df)
     low = max(0.0, least, own.low)
     return Size(own.value, low, max(own.high, high), own.high)

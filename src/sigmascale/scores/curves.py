@@ -24,11 +24,11 @@ from .._support.checks import (
 )
 from .._support.render import Cells, Result
 from .._support.weighting import WeightLine
-from ..bins import bins_of, cut, cut_positions
-from ..distributions import Distributions
 from ..predictions import Predictions, check_predictions
+from .bins import bins_of, cut, cut_positions
 from .intervals import within_groups
 from .local import MIN_ROWS, IntervalSettings, mean_limits
+from .losses import claimed
 from .references import Squares, simulated_squares, stream_from
 
 Curve = Literal["interval", "quantile"]
@@ -37,12 +37,6 @@ Statistic = Literal["rmse", "mae"]
 SIMULATED = 2000  # calibration curves of calibrated sets, behind the band
 MOST_BINS = 20  # of a picture that nobody asked for more
 DRAWN = 20_000_000  # rows of simulated sets behind what is attainable, at most
-
-
-def claimed(p: Predictions) -> tuple[Distributions, Floats]:
-    """Return the distributions that rows claim, and the truths; u alone is normal."""
-    found = Distributions.normal(p) if p.distributions is None else p.distributions
-    return found, p.truth
 
 
 def depths_of(p: Predictions, kind: Curve) -> Floats:
@@ -192,7 +186,7 @@ def calibration_curve(
     depths = depths_of(p, counted)
     first = np.searchsorted(levels, depths)
     counts = np.bincount(first, p.weights, minlength=levels.size)[: levels.size]
-    observed = np.cumsum(counts) / p.total
+    observed = np.cumsum(counts) / p.n_effective
     low, high = _band(rows_in_effect(p, depths), levels.size, confidence)
     return CalibrationCurve(levels, observed, low, high, counted, confidence)
 
@@ -306,7 +300,7 @@ def pit_histogram(
     tail = (1 - confidence) / 2 / count  # all bins at once, by Bonferroni
     return PITHistogram(
         edges=edges,
-        density=counts * (count / p.total),
+        density=counts * (count / p.n_effective),
         low=float(stats.binom.ppf(tail, n, 1 / count)) * count / n,
         high=float(stats.binom.isf(tail, n, 1 / count)) * count / n,
         n_rows=p.n_rows,
@@ -406,13 +400,13 @@ def reliability_diagram(
     """
     p = check_predictions(p)
     confidence, generator = check_fraction(confidence, "confidence"), stream_from(rng)
-    count = bins_of(n_bins, p.total)
+    count = bins_of(n_bins, p.n_effective)
     count = min(count, MOST_BINS) if n_bins is None else count
     (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
     u2 = p.y_std**2
     closed = IntervalSettings("moments", confidence)
-    low, high = mean_limits(p.e2, bins, p.groups, closed, generator)
-    rmse, rmv = np.sqrt(bins.means(p.e2)), np.sqrt(bins.means(u2))
+    low, high = mean_limits(p.squared_error, bins, p.groups, closed, generator)
+    rmse, rmv = np.sqrt(bins.means(p.squared_error)), np.sqrt(bins.means(u2))
     draw = simulated_squares(p, Squares.of("empirical", p), generator)
     sets = range(int(np.clip(DRAWN // p.n_rows, 50, 500)))
     simulated = np.sqrt([bins.means(draw(1)[0] * u2) for _ in sets])
@@ -556,7 +550,10 @@ def confidence_curve(
         return np.asarray(means if shown == "mae" else np.sqrt(means))
 
     # in one bin, rows are sorted by u, and equal ones shuffled by a fixed rule
-    by_u, size = cut(p.changed(weights=None), 1, by=0)["u"].order, np.sqrt(p.e2)
+    by_u, size = (
+        cut(p._with(weights=None), 1, by=0)["u"].order,
+        np.sqrt(p.squared_error),
+    )
     squares = Squares("normal", p.dim)
     simulated = np.array(
         [

@@ -86,7 +86,7 @@ def best_scale2(z2: Floats, shares: Floats, df: Floats, exact: float) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Tails:
+class StudentProfile:
     """How well each Student's t describes some z-scores, light and heavy ones.
 
     Attributes
@@ -106,7 +106,7 @@ class Tails:
     @classmethod
     def of(
         cls, z2: Floats, n_effective: float, weights: Floats | None = None
-    ) -> Tails | None:
+    ) -> StudentProfile | None:
         """Compare all; None if nearly all errors are exactly 0, which tell nothing."""
         x = _representative(z2, weights)
         nonzero = float(np.count_nonzero(x)) / x.size
@@ -141,8 +141,8 @@ class Tails:
         """Return the upper limit of the mean of z² by all that lose at most so much.
 
         Of each, the logarithm of the variance is known to ± q sqrt(2 (1 + 3 / ν) / n),
-        as its scale is. Tails with fewer than the `least` degrees of freedom are ruled
-        out by something else.
+        as its scale is. Tails with fewer than the `least` degrees of freedom
+        are ruled out by something else.
         """
         possible = (self.loss <= most) & (least <= DF)
         possible[np.argmin(self.loss)] = True

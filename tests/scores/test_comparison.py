@@ -11,7 +11,7 @@ from scipy import stats
 import sigmascale as ss
 from sigmascale.exceptions import InvalidInputError
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "paired.py"
+SCRIPT = Path(__file__).parents[2] / "benchmarks" / "paired.py"
 spec = importlib.util.spec_from_file_location("paired_study", SCRIPT)
 study = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(study)
@@ -27,7 +27,7 @@ def made(n=400, seed=0, **others):
 def sets():
     data = ss.datasets.load_diabetes()
     r = ss.Recalibrator(ss.LinearScaling()).fit(data.calibration)
-    wide = data.test.changed(y_std=2 * data.test.y_std)
+    wide = data.test.with_y_std(2 * data.test.y_std)
     return {"raw": data.test, "linear": r.apply(data.test), "wide": wide}
 
 
@@ -59,7 +59,7 @@ def test_differences_are_those_of_scores_and_their_intervals_those_of_a_paired_t
 
 def test_the_best_is_named_with_those_that_cannot_be_told_from_it():
     p = made(4000)
-    near, far = (p.changed(y_std=f * p.y_std) for f in (1.01, 3.0))
+    near, far = (p.with_y_std(f * p.y_std) for f in (1.01, 3.0))
     found = ss.compare({"right": p, "near": near, "far": far})
     assert found.best in ("right", "near")
     assert set(found.alike) == {"right", "near"} - {found.best}
@@ -74,7 +74,7 @@ def test_the_best_is_named_with_those_that_cannot_be_told_from_it():
 
 def test_the_same_predictions_cannot_be_told_apart():
     p = made()
-    found = ss.compare({"one": p, "other": p.changed(y_std=p.y_std * (1 + 1e-15))})
+    found = ss.compare({"one": p, "other": p.with_y_std(p.y_std * (1 + 1e-15))})
     assert found.answer("other") == "cannot tell"
     assert len(found.alike) == 1
 
@@ -85,7 +85,7 @@ def test_vectors_are_compared_by_their_energy_score_in_any_orientation():
     results = []
     for error in (e, e @ turn):
         p = ss.Predictions(error=error, y_std=np.ones(500))
-        found = ss.compare({"right": p, "wide": p.changed(y_std=1.5 * p.y_std)})
+        found = ss.compare({"right": p, "wide": p.with_y_std(1.5 * p.y_std)})
         assert found.main == "energy_score"
         expected = ss.scores.energy_score(p)
         assert found.scores["right"]["energy_score"] == pytest.approx(expected)
@@ -98,7 +98,7 @@ def test_d_1_vectors_have_the_numbers_of_scalars():
     p = made()
     line = ss.Predictions(p.y_pred[:, None], p.y_std, y_true=p.y_true[:, None])
     one, other = (
-        ss.compare({"a": x, "b": x.changed(y_std=2 * x.y_std)}) for x in (p, line)
+        ss.compare({"a": x, "b": x.with_y_std(2 * x.y_std)}) for x in (p, line)
     )
     for name in ("a", "b"):
         values, expected = list(other.scores[name].values()), one.scores[name]
@@ -111,11 +111,11 @@ def test_groups_and_weights_are_those_of_whoever_has_them():
     rng = np.random.default_rng(1)
     groups, weights = np.repeat(np.arange(80), 5), rng.uniform(0.5, 2, 400)
     plain, known = made(), made(groups=groups, weights=weights)
-    found = ss.compare({"a": plain, "b": known.changed(y_std=1.3 * plain.y_std)})
+    found = ss.compare({"a": plain, "b": known.with_y_std(1.3 * plain.y_std)})
     assert found.units == "groups"
     assert found.scores["a"]["crps"] == pytest.approx(ss.scores.crps(known))
     order = rng.permutation(400)
-    sets = {"a": known, "b": known.changed(y_std=1.3 * known.y_std)}
+    sets = {"a": known, "b": known.with_y_std(1.3 * known.y_std)}
     again = ss.compare({name: x.take(order) for name, x in sets.items()})
     one, other = (x.differences["b"]["crps"] for x in (ss.compare(sets), again))
     assert (one.low, one.high) == pytest.approx((other.low, other.high), rel=1e-9)
@@ -149,7 +149,7 @@ def test_it_is_shown_as_text_html_and_plain_values(sets):
 
 def test_other_rows_are_refused_with_what_differs():
     p, other = made(), made(seed=1)
-    short, vector = p.take(np.arange(10)), made().changed(error=np.ones((400, 2)))
+    short, vector = p.take(np.arange(10)), made()._with(error=np.ones((400, 2)))
     groups = (made(groups=np.arange(400) // k) for k in (2, 4))
     for match, given in {
         "two or more": {"a": p},

@@ -1,8 +1,8 @@
-"""Predictions of forces and energies, read from structures of ASE.
+"""Other forms of uncertainty: members, quantiles, structures; as mean and spread.
 
-Arrays are looked for where files and calculators leave them: `atoms.arrays` has one row
-an atom, `atoms.info` and the results of a calculator have members first, as MACE's
-`forces_comm` of shape (m, n, 3).
+Arrays of structures are looked for where files and calculators leave them:
+`atoms.arrays` has one row an atom, `atoms.info` and the results of a calculator have
+members first, as MACE's `forces_comm` of shape (m, n, 3).
 """
 
 from __future__ import annotations
@@ -13,12 +13,75 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import as_floats
-from ._support.columns import of_members
+from ._support.checks import (
+    Floats,
+    as_floats,
+    check_column,
+    check_count,
+    check_numbers,
+    need,
+    rounded,
+)
+from ._support.notices import warn
 from ._support.text import listed, quoted
-from .exceptions import InvalidInputError
+from .exceptions import FewMembersWarning, InvalidInputError
 
 Array = npt.NDArray[Any]
+FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
+EQUAL = 1e-9  # of two levels
+
+# -- members and quantiles ------------------------------------------------------------
+
+
+def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
+    """Return the mean and the spread of an ensemble's members."""
+    table = check_numbers(members, "members", (2, 3))
+    n_members, lost = table.shape[1], check_count(ddof, "ddof", least=0)
+    least = max(2, lost + 1)
+    must = f"have at least {least} columns, one a member"
+    need(n_members >= least, "members", must, n_members)
+    if n_members < FEW_MEMBERS:
+        off = 100 / np.sqrt(2 * max(1, n_members - 1))
+        warn(
+            f"The spread of {n_members} members is off by some {off:.0f} % by "
+            "chance, row by row, and what they share it does not show at all: "
+            "recalibrate it.",
+            FewMembersWarning,
+            stacklevel=3,
+        )
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        apart = table - table[:, :1]  # equal members have a spread of exactly 0
+        spread = apart.std(axis=1, ddof=lost)
+        if spread.ndim == 2:
+            spread = rounded(np.sqrt((spread**2).mean(axis=1)))
+        return table.mean(axis=1), spread
+
+
+def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
+    """Return the middle of quantiles, and their width in units of a normal one."""
+    from scipy.special import ndtri
+
+    p = check_column(levels, "levels")
+    table = check_numbers(quantiles, "quantiles", (2,))
+    ascends = bool(((p > 0) & (p < 1)).all() and (np.diff(p) > 0).all())
+    need(ascends, "levels", "ascend, between 0 and 1", p.tolist())
+    must = f"have a column for each of {p.size} levels"
+    need(table.shape[1] == p.size, "quantiles", must, table.shape[1])
+    pairs = [
+        (i, j) for i in range(p.size) for j in range(i) if abs(p[i] + p[j] - 1) < EQUAL
+    ]
+    must = "have a symmetric pair, such as 0.05 and 0.95"
+    need(bool(pairs), "levels", must, p.tolist())
+    high, low = max(pairs)
+    # the median, or the quantiles on both sides of it
+    after = int(p.searchsorted(0.5 - EQUAL))
+    before = after if abs(p[after] - 0.5) < EQUAL else after - 1
+    with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
+        u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
+        return table[:, [before, after]].mean(axis=1), u
+
+
+# -- structures ----------------------------------------------------------------------
 
 
 def read_atoms(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import optimize, stats
 
-from sigmascale.judging.intervals import (
+from sigmascale.scores.intervals import (
     Estimate,
     Mean,
     abc_limits,
@@ -12,7 +12,7 @@ from sigmascale.judging.intervals import (
     size_interval,
     within_groups,
 )
-from sigmascale.judging.student import fit_student
+from sigmascale.scores.student import fit_student
 
 
 def pareto_groups(rng, n_groups):

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ._support.checks import Floats, check_fraction
-from ._support.notices import quiet
-from ._support.render import WIDTH, Cells, Result, html_table, text_table
-from ._support.text import listed, quoted, shorten
-from .distributions import Distributions
-from .exceptions import InvalidInputError
-from .judging.intervals import Estimate, mean_interval
-from .predictions import Predictions, check_predictions
+from .._support.checks import Floats, check_fraction
+from .._support.notices import quiet
+from .._support.render import WIDTH, Cells, Result, html_table, text_table
+from .._support.text import listed, quoted, shorten
+from ..exceptions import InvalidInputError
+from ..predictions import Predictions, check_predictions
+from .intervals import Estimate, mean_interval
+from .losses import energy_scores, interval_scores, is_held, normal_nll
 
 COVERAGE = 0.95  # of the intervals that are scored
 TITLES = {
@@ -215,22 +215,14 @@ def compare(
 
 def _losses(p: Predictions) -> dict[str, Floats]:
     """Return the scores of each row."""
-    distributions: Distributions = p.distributions or Distributions.normal(p)
-    normal = p.dim * (p.z2 + 2 * np.log(p.y_std) + np.log(2 * np.pi)) / 2
-    if p.is_vector:
-        return {
-            "energy_score": distributions.energy_score(p.truth),
-            "nll": normal,
-            "coverage": distributions.contains(p.truth, COVERAGE).astype(np.float64),
-        }
-    low, high = distributions.interval(COVERAGE).T
-    below, above = np.maximum(low - p.truth, 0), np.maximum(p.truth - high, 0)
-    return {
-        "crps": distributions.crps(p.truth),
-        "nll": normal,
-        "interval_score": high - low + 2 / (1 - COVERAGE) * (below + above),
-        "coverage": ((below == 0) & (above == 0)).astype(np.float64),
+    losses = {
+        "energy_score" if p.is_vector else "crps": energy_scores(p),
+        "nll": normal_nll(p),
     }
+    if not p.is_vector:
+        losses["interval_score"] = interval_scores(p, COVERAGE)
+    losses["coverage"] = is_held(p, COVERAGE).astype(np.float64)
+    return losses
 
 
 def _same_rows(predictions: Any) -> dict[str, Predictions]:
@@ -256,7 +248,7 @@ def _same_rows(predictions: Any) -> dict[str, Predictions]:
     for field in ("groups", "weights"):
         given = [getattr(p, field) for p in rows.values()]
         known[field] = next((each for each in given if each is not None), None)
-    return {name: p.changed(**known) for name, p in rows.items()}
+    return {name: p._with(**known) for name, p in rows.items()}
 
 
 def _difference(first: Predictions, p: Predictions) -> str:
@@ -264,8 +256,8 @@ def _difference(first: Predictions, p: Predictions) -> str:
     if p.errors.shape != first.errors.shape:
         return f"shapes, {first.errors.shape} and {p.errors.shape}"
     if p.y_pred is not None and first.y_pred is not None:
-        near = _SAME * float(np.abs(first.truth).max())
-        if np.abs(p.truth - first.truth).max() > near:
+        near = _SAME * float(np.abs(first.target).max())
+        if np.abs(p.target - first.target).max() > near:
             return "true values"
     for field in ("groups", "weights"):
         one, other = getattr(first, field), getattr(p, field)

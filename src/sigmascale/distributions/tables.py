@@ -1,0 +1,375 @@
+"""The distribution of z = (error − bias) / scale: normal, or tables of quantiles.
+
+It is normal, or *empirical*: a table of quantiles of z-scores that no fit has seen,
+linear between them, in a few bins of the scale. Of n rows, the i-th z-score stands for
+the level i / (n + 1). Everything about a table is exact: mean, spread, cumulative
+distribution, ranked score. Of vectors the table holds radii, |error| / (scale √d).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from .._support.checks import (
+    Floats,
+    Ints,
+)
+from .._support.notices import warn
+from ..additive import quantile_edges
+from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
+from ..persistence import flag, floats, index, many, optional, refuse_if, stored
+
+MOST_QUANTILES = 1001  # of all tables of a distribution together
+
+
+class Normal:
+    """The standard normal distribution, with the methods of a table."""
+
+    mean, second_moment, mean_difference = 0.0, 1.0, 1 / math.sqrt(math.pi)
+
+    def quantile(self, levels: Floats) -> Floats:
+        """Return quantiles."""
+        return np.asarray(special.ndtri(levels))
+
+    def cdf(self, x: Floats) -> Floats:
+        """Return the probability of what is at most x."""
+        return np.asarray(special.ndtr(x))
+
+    within, below = quantile, cdf
+
+    def crps(self, x: Floats) -> Floats:
+        """Return continuous ranked probability scores."""
+        # 2 Φ(x) − 1 is erf(x / √2), which does not cancel near 0
+        spread = x * special.erf(x / np.sqrt(2)) + 2 * _density(x)
+        return np.asarray(spread - self.mean_difference)
+
+    def integrals(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return integrals up to x: of the cdf, of that, and of the cdf's square."""
+        p, density = special.ndtr(x), _density(x)
+        first = x * p + density
+        second = ((x * x + 1) * p + x * density) / 2
+        both = special.ndtr(x * np.sqrt(2)) / np.sqrt(np.pi)
+        return first, second, x * p**2 + 2 * density * p - both
+
+    def reflected(self) -> Normal:
+        """Return the distribution of −z."""
+        return self
+
+
+def _density(x: Floats) -> Floats:
+    return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
+
+
+@stored(levels=floats, values=floats, infinite=flag)
+@dataclass(frozen=True, eq=False)
+class QuantileTable:
+    """A distribution by some of its quantiles, linear between them.
+
+    Attributes
+    ----------
+    levels : array of shape (k,)
+        Probabilities, ascending.
+    values : array of shape (k,)
+        The quantiles.
+    infinite : bool
+        Whether quantiles are steps outwards, and infinite beyond the outermost levels:
+        those of rows held out, of which intervals have a guarantee. If not, they are
+        those of the outermost levels there.
+    """
+
+    levels: Floats
+    values: Floats
+    infinite: bool = False
+
+    @classmethod
+    def learn(
+        cls, z: Floats, weights: Floats | None, most: int, *, infinite: bool = False
+    ) -> QuantileTable:
+        """Return the table of z-scores; of more than `most`, of so many quantiles.
+
+        Each row has room for its weight among the sorted ones, and stands for the
+        middle of it: of equal rows the i-th of n for i / (n + 1).
+        """
+        order = np.argsort(z, kind="stable")
+        values = z[order]
+        if weights is None:
+            levels = np.arange(1.0, z.size + 1) / (z.size + 1)
+        else:
+            ends = np.cumsum(weights[order])
+            levels = (ends - weights[order] / 2 + 0.5) / (ends[-1] + 1)
+        if z.size > most:  # closer in the tails, where a line would say least
+            part = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
+            wanted = levels[0] + (levels[-1] - levels[0]) * part
+            new = cls(levels, values, infinite)
+            values, levels = new.quantile(wanted), wanted
+        return cls(levels, values, infinite)
+
+    @classmethod
+    def symmetric(
+        cls, size: Floats, weights: Floats | None, *, infinite: bool = False
+    ) -> QuantileTable:
+        """Return the table of ±z, of sizes of z: few rows do not tell the sign apart.
+
+        The i-th of n sizes stands for the coverage i / (n + 1) of an interval ±z.
+        """
+        half = cls.learn(size, weights, MOST_QUANTILES)
+        levels = np.concatenate([(1 - half.levels[::-1]) / 2, (1 + half.levels) / 2])
+        values = np.concatenate([-half.values[::-1], half.values])
+        return cls(levels, values, infinite)
+
+    def check(self) -> None:
+        """Refuse what are no quantiles."""
+        p, q = self.levels, self.values
+        wrong: Any = p.ndim != 1 or p.shape != q.shape or not p.size
+        wrong = wrong or p[0] <= 0 or p[-1] >= 1 or (np.diff(p) <= 0).any()
+        refuse_if(wrong, "levels of quantiles must ascend between 0 and 1")
+        refuse_if((np.diff(q) < 0).any(), "quantiles must not descend")
+
+    def quantile(self, levels: Floats) -> Floats:
+        """Return quantiles."""
+        if not self.infinite:
+            return self.within(levels)
+        # the next row outwards; what differs by rounding is the same level
+        q = np.concatenate([[-np.inf], self.values, [np.inf]])
+        down = np.searchsorted(self.levels, levels + 1e-12, side="right")
+        up = np.searchsorted(self.levels, levels - 1e-12, side="left") + 1
+        return np.asarray(q[np.where(levels < 0.5, down, up)])
+
+    def within(self, levels: Floats) -> Floats:
+        """Return quantiles within what was observed, never infinite."""
+        return np.interp(levels, self.levels, self.values)
+
+    @cached_property
+    def _with_ends(self) -> tuple[Floats, Floats]:
+        """Levels from 0 to 1, and the values there."""
+        q = self.values
+        return np.concatenate([[0.0], self.levels, [1.0]]), q[[0, *range(q.size), -1]]
+
+    @cached_property
+    def mean(self) -> float:
+        """The mean."""
+        p, q = self._with_ends
+        return float(np.diff(p) @ (q[1:] + q[:-1]) / 2)
+
+    @cached_property
+    def second_moment(self) -> float:
+        """The mean square."""
+        p, q = self._with_ends
+        a, b = q[:-1] - self.mean, q[1:] - self.mean
+        return float(np.diff(p) @ (a * a + a * b + b * b) / 3) + self.mean**2
+
+    @cached_property
+    def mean_difference(self) -> float:
+        """The mean of (X − X')⁺ of two draws: the integral of (2p − 1) Q(p)."""
+        p, q = self._with_ends
+        inner = (p[1:] + p[:-1] - 1) * (q[1:] + q[:-1]) / 2
+        return float(np.diff(p) @ (inner + np.diff(p) * np.diff(q) / 6))
+
+    @cached_property
+    def _areas(self) -> Floats:
+        """The area below the cumulative distribution, up to each value."""
+        heights = (self.levels[1:] + self.levels[:-1]) / 2
+        return np.append(0.0, np.cumsum(np.diff(self.values) * heights))
+
+    def _segment(self, x: Floats, side: Any) -> tuple[Ints, Floats]:
+        """Return the last value up to x, or -1, and the level there or beyond it."""
+        p, q = self.levels, self.values
+        at = np.searchsorted(q, x, side=side) - 1
+        left = np.clip(at, 0, max(0, q.size - 2))
+        right = np.minimum(left + 1, q.size - 1)
+        width = q[right] - q[left]
+        share = np.divide(x - q[left], width, out=np.zeros(x.shape), where=width > 0)
+        return at, p[left] + np.clip(share, 0, 1) * (p[right] - p[left])
+
+    def cdf(self, x: Floats, side: str = "right") -> Floats:
+        """Return the probability of what is at most x."""
+        at, level = self._segment(x, side)
+        return np.where(at < 0, 0.0, np.where(at >= self.values.size - 1, 1.0, level))
+
+    def below(self, x: Floats) -> Floats:
+        """Return the probability of what is less than x."""
+        return self.cdf(x, "left")
+
+    def crps(self, x: Floats) -> Floats:
+        """Return continuous ranked probability scores.
+
+        It is E abs(X − x) − E abs(X − X') / 2, and E abs(X − x) follows from the area
+        below the cumulative distribution, up to x.
+        """
+        area, *_ = self._area(x)
+        return np.asarray(2 * area + (self.mean - x) - self.mean_difference)
+
+    def _area(self, x: Floats) -> tuple[Floats, Ints, Floats, Floats]:
+        """Return the integral of the cdf up to x, and what it was found from."""
+        at, level = self._segment(x, "right")
+        first, inside = np.maximum(at, 0), at < self.values.size - 1
+        # beyond the last value the cdf is 1 from there on
+        height = np.where(inside, (self.levels[first] + level) / 2, 1.0)
+        width = np.where(at < 0, 0.0, x - self.values[first])
+        area = np.where(at < 0, 0.0, self._areas[first] + width * height)
+        return area, first, width, np.where(inside, level, 1.0)
+
+    def integrals(self, x: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return integrals up to x: of the cdf, of that, and of the cdf's square."""
+        p, step = self.levels, np.diff(self.values)
+        a, b = p[:-1], p[1:]
+        squares = np.append(0.0, np.cumsum(step * (a * a + a * b + b * b) / 3))
+        inner = self._areas[:-1] * step + step**2 * (2 * a + b) / 6
+        seconds = np.append(0.0, np.cumsum(inner))
+        area, first, width, level = self._area(x)
+        low = np.where(first < p.size - 1, p[first], 1.0)
+        second = seconds[first] + self._areas[first] * width
+        second = second + width**2 * (2 * low + level) / 6
+        square = squares[first] + width * (low**2 + low * level + level**2) / 3
+        return area, second, square
+
+    def reflected(self) -> QuantileTable:
+        """Return the distribution of −z."""
+        return QuantileTable(1 - self.levels[::-1], -self.values[::-1], self.infinite)
+
+
+@stored(
+    tables=many(QuantileTable), edges=floats, n_rows=many(index), dim=optional(index)
+)
+@dataclass(frozen=True, eq=False)
+class ZDistribution:
+    """The distribution of z: normal, or one table for each bin of the scale.
+
+    Attributes
+    ----------
+    tables : tuple of QuantileTable
+        One for each bin; none stands for a normal distribution.
+    edges : array
+        Where bins of the scale are cut.
+    n_rows : tuple of int
+        Rows behind each table.
+    dim : int or None
+        Of vectors, the number of their components; tables then are those of radii.
+    """
+
+    tables: tuple[QuantileTable, ...] = ()
+    edges: Floats = field(default_factory=lambda: np.empty(0))
+    n_rows: tuple[int, ...] = ()
+    dim: int | None = None
+
+    @classmethod
+    def learn(
+        cls,
+        z: Floats,
+        scale: Floats,
+        weights: Floats | None,
+        n_bins: int,
+        dim: int | None = None,
+    ) -> ZDistribution:
+        """Return the tables of z-scores, by bins of about equally many rows."""
+        edges = quantile_edges(scale, weights, n_bins)
+        code = np.searchsorted(edges, scale, side="right")
+        tables, sizes = [], []
+        for k in range(edges.size + 1):
+            own = np.flatnonzero(code == k)
+            w = None if weights is None else weights[own]
+            tables.append(QuantileTable.learn(z[own], w, MOST_QUANTILES // n_bins))
+            sizes.append(max(1, int(own.size if w is None else w.sum())))
+        return cls(tuple(tables), edges, tuple(sizes), dim)
+
+    def check(self) -> None:
+        """Refuse tables that do not fit the bins."""
+        n_tables = len(self.tables)
+        wrong: Any = n_tables != (self.edges.size + 1 if n_tables else self.edges.size)
+        refuse_if(wrong, "a distribution must have a table for each bin of the scale")
+        wrong = len(self.n_rows) != n_tables or self.edges.ndim != 1 or self.dim == 0
+        refuse_if(wrong, "a distribution must have a number of rows for each table")
+        wrong = (np.diff(self.edges) <= 0).any()
+        refuse_if(wrong, "edges of bins of the scale must ascend")
+        wrong = self.dim is not None and any(x.values[0] < 0 for x in self.tables)
+        refuse_if(wrong, "radii must be at least 0")
+
+    @property
+    def words(self) -> str:
+        """What it is, in words."""
+        if not self.tables:
+            return "normal"
+        what = "z-scores" if self.dim is None else "radii"
+        rows = "rows held out" if self.tables[0].infinite else "rows out of fold"
+        many = len(self.tables)
+        where = f", in {many} bins of the uncertainty" if many > 1 else ""
+        return f"empirical: the {what} of {sum(self.n_rows)} {rows}{where}"
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The tables, or the normal distribution."""
+        return self.tables or (Normal(),)
+
+    def codes(self, scale: Floats) -> Ints:
+        """Return which table is whose."""
+        return np.searchsorted(self.edges, scale, side="right")
+
+    def of_rows(self, codes: Ints) -> Iterator[tuple[Any, Ints]]:
+        """Yield each table, and the rows that are its own."""
+        for k, part in enumerate(self.parts):
+            yield part, np.flatnonzero(codes == k)
+
+    def by_table(self, name: str, codes: Ints, values: Floats) -> Floats:
+        """Return what a method of each table says of the rows that are its own."""
+        if len(self.parts) == 1:
+            return np.asarray(getattr(self.parts[0], name)(values))
+        found = np.empty(values.shape)
+        for part, own in self.of_rows(codes):
+            found[own] = getattr(part, name)(values[own])
+        return found
+
+    def centre(self, n_rows: int) -> Floats:
+        """Return the locations of rows without predictions: 0."""
+        return np.zeros(n_rows if self.dim is None else (n_rows, self.dim))
+
+    def quantiles(self, levels: Floats) -> Floats:
+        """Return quantiles of z, or of radii, a row for each table.
+
+        Parameters
+        ----------
+        levels : array of shape (k,)
+            Probabilities.
+
+        Returns
+        -------
+        array of shape (n_tables, k)
+        """
+        if self.dim is not None and not self.tables:
+            radii = np.sqrt(special.chdtri(self.dim, 1 - levels) / self.dim)
+            return np.asarray(radii)[None]
+        self._warn_of_few(levels)
+        return np.array([each.quantile(levels) for each in self.parts])
+
+    def _warn_of_few(self, levels: Floats) -> None:
+        """Say which levels lie beyond what rows can tell, and how many could."""
+        if not self.tables or not levels.size:
+            return
+        low = min(float(each.levels[-1]) for each in self.tables)
+        high = max(float(each.levels[0]) for each in self.tables)
+        beyond = levels[(levels > low + 1e-12) | (levels < high - 1e-12)]
+        if self.dim is not None:
+            beyond = beyond[beyond > 0.5]
+        if not beyond.size:
+            return
+        tail = float(np.minimum(beyond, 1 - beyond).min())
+        # of ±z, half as many do
+        first = min(self.tables, key=lambda each: each.levels.size)
+        share = (1 - first.levels[-1]) * (min(self.n_rows) + 1)
+        needed = math.ceil(round(min(share, 1.0) / tail, 6)) - 1
+        infinite = self.tables[0].infinite
+        what = "they are infinite" if infinite else "the outermost is taken for them"
+        more = "hold out more" if infinite else "fit with more"
+        warn(
+            f"Quantiles at the level {tail:.3g}, or {1 - tail:.6g}, lie beyond what "
+            f"{min(self.n_rows)} rows can tell: {what}. They need {needed} rows; "
+            f"{more}, or ask for less.",
+            InfiniteIntervalWarning if infinite else FewRowsWarning,
+            stacklevel=4,
+        )

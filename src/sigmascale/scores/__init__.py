@@ -1,0 +1,67 @@
+"""Scores: numbers and curves that say how far uncertainties are from honest.
+
+Each function takes :class:`~sigmascale.Predictions`. Local scores cut the set into
+equal-size bins of a variable, the uncertainty itself (*consistency*) or an input
+feature (*adaptivity*), and average over the bins. Weights of the rows count; vectors
+are welcome wherever no sign is needed.
+"""
+
+from .curves import (
+    CalibrationCurve,
+    ConfidenceCurve,
+    PITHistogram,
+    ReliabilityDiagram,
+    calibration_curve,
+    confidence_curve,
+    pit_histogram,
+    reliability_diagram,
+)
+from .local import LocalZMS, local_zms
+from .numbers import (
+    calibration_error,
+    coverage,
+    crps,
+    ence,
+    energy_score,
+    interval_score,
+    local_calibration_error,
+    miscalibration_area,
+    nll,
+    sharpness,
+    uce,
+    zms,
+)
+from .references import ReferenceScores, reference_scores
+from .scorecard import Scorecard, scorecard
+from .tails import Tails, tails
+
+__all__ = [
+    "CalibrationCurve",
+    "ConfidenceCurve",
+    "LocalZMS",
+    "PITHistogram",
+    "ReferenceScores",
+    "ReliabilityDiagram",
+    "Scorecard",
+    "Tails",
+    "calibration_curve",
+    "calibration_error",
+    "confidence_curve",
+    "coverage",
+    "crps",
+    "ence",
+    "energy_score",
+    "interval_score",
+    "local_calibration_error",
+    "local_zms",
+    "miscalibration_area",
+    "nll",
+    "pit_histogram",
+    "reference_scores",
+    "reliability_diagram",
+    "scorecard",
+    "sharpness",
+    "tails",
+    "uce",
+    "zms",
+]

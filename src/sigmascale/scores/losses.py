@@ -1,0 +1,60 @@
+"""Losses by row: each is written once, for scores, comparisons and verdicts.
+
+Rows that have distributions are judged by these, others by normal ones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._support.checks import Bools, Floats
+from .._support.notices import quiet
+from ..distributions import Distributions
+from ..predictions import Predictions
+
+
+def claimed(p: Predictions) -> tuple[Distributions, Floats]:
+    """Return the distributions that rows claim, and the truths; u alone is normal."""
+    distributions = p.distributions
+    if distributions is None:
+        distributions = Distributions.normal(p)
+    return distributions, p.target
+
+
+def claimed_intervals(p: Predictions, level: float) -> Floats:
+    """Return the limits of central intervals; of levels beyond the rows, infinite."""
+    distributions, _ = claimed(p)
+    with quiet():  # the limits say so themselves
+        return np.asarray(distributions.interval(level))
+
+
+def normal_nll(p: Predictions) -> Floats:
+    """Return the negative log-likelihood of normal errors in d dimensions.
+
+    It is d/2 × (z² + ln u² + ln 2π).
+    """
+    return np.asarray(p.dim * (p.z2 + 2 * np.log(p.y_std) + np.log(2 * np.pi)) / 2)
+
+
+def energy_scores(p: Predictions) -> Floats:
+    """Return the CRPS, or the energy score of vectors."""
+    distributions, target = claimed(p)
+    if p.is_vector:
+        return np.asarray(distributions.energy_score(target))
+    return np.asarray(distributions.crps(target))
+
+
+def is_held(p: Predictions, level: float) -> Bools:
+    """Return whether central intervals, or balls, hold the truth; limits belong."""
+    if p.is_vector:
+        distributions, target = claimed(p)
+        return np.asarray(distributions.contains(target, level))
+    low, high = claimed_intervals(p, level).T
+    return np.asarray((low <= p.target) & (p.target <= high))
+
+
+def interval_scores(p: Predictions, level: float) -> Floats:
+    """Return the interval scores: widths, and 2 / (1 − level) × what lies outside."""
+    low, high = claimed_intervals(p, level).T
+    outside = np.maximum(low - p.target, 0) + np.maximum(p.target - high, 0)
+    return np.asarray(high - low + 2 / (1 - level) * outside)

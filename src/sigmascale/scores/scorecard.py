@@ -1,0 +1,144 @@
+"""The scorecard: all scores of one set, beside what right uncertainties would score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from .._support.render import Cells, Result
+from ..predictions import Predictions, check_predictions
+from .bins import Bins, bins_of, check_ties, cut
+from .losses import energy_scores, is_held, normal_nll
+from .numbers import LocalScores
+from .references import (
+    ReferenceScores,
+    Squares,
+    named_scores,
+    simulate_scores,
+    stream_from,
+)
+
+COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that a scorecard looks at
+MOST_DRAWS = 200  # of the targets beside a scorecard
+DRAWN_ROWS = 10_000_000  # of them, in all draws
+
+
+@dataclass(frozen=True)
+class Scorecard(Result):
+    """All scores of one set; ``card["S_tot"]`` and ``card.to_dict()`` name them.
+
+    Attributes
+    ----------
+    n_rows, n_bins : int
+        Size of the set, and the number of bins asked for.
+    nll, zms : float
+        Average scores.
+    s, ence, uce : dict of str to float
+        Local scores by variable; "u" is the uncertainty.
+    crps : float
+        The mean CRPS of the distributions; of vectors, the energy score.
+    coverage : dict of float to float
+        The share of truths within central intervals, by what these claim to hold.
+    """
+
+    n_rows: int
+    n_bins: int
+    nll: float
+    zms: float
+    s: dict[str, float]
+    ence: dict[str, float]
+    uce: dict[str, float]
+    crps: float
+    coverage: dict[float, float]
+    _judged: tuple[Predictions, dict[str, Bins]]
+
+    @cached_property
+    def reference(self) -> ReferenceScores:
+        """What perfectly calibrated normal errors would score: the targets."""
+        p, bins = self._judged
+        n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWS))
+        squares = Squares("normal", p.dim)
+        return simulate_scores(p, bins, squares, n_draws, stream_from(0))
+
+    def to_dict(self) -> dict[str, float]:
+        """Return every score by its name; S_ada only where there are features."""
+        named = named_scores(self.nll, self.zms, self.s, self.ence, self.uce)
+        named["CRPS"] = self.crps
+        named |= {f"within_{100 * c:g}": share for c, share in self.coverage.items()}
+        return {name: float(value) for name, value in named.items()}
+
+    def __getitem__(self, name: str) -> float:
+        """Return one score by its name."""
+        return self.to_dict()[name]
+
+    def _cells(self) -> Cells:
+        targets = self.reference.mean | {
+            f"within_{100 * c:g}": c for c in self.coverage
+        }
+        rows = [
+            (name, f"{value:.4g}", f"{targets[name]:.4g}" if name in targets else "")
+            for name, value in self.to_dict().items()
+        ]
+        return ("score", "value", "if right"), rows
+
+
+def scorecard(
+    p: Predictions, *, n_bins: int | None = None, ties: Any = None
+) -> Scorecard:
+    """Return NLL, S_cal, CRPS, and S_x, ENCE_x, UCE_x for u and every feature.
+
+    Scores are numbers without intervals. They are the same whether rows belong together
+    or not; what such scores should be depends on it, see :func:`reference_scores`. The
+    table shows, beside each score, what normal errors with right u would score.
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors, without missing features. A column of labels is scored
+        by label.
+    n_bins : int, optional
+        Number of equal-size bins of each numeric variable. By default they have 30
+        rows or more, and there are at most 100.
+    ties : array-like of shape (n,), optional
+        Orders the rows with equal values of a variable. By default the uncertainty.
+        The order of ties alone can move a score as much as many a ranking's margin.
+
+    Returns
+    -------
+    Scorecard
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u, mass = rng.uniform(1, 2, 10_000), rng.uniform(size=10_000)
+    >>> error = rng.normal(scale=u)
+    >>> p = ss.Predictions(y_std=u, error=error, features={"mass": mass})
+    >>> card = ss.scores.scorecard(p)
+    >>> round(card["S_mass"], 2), round(card["S_tot"], 2)
+    (0.11, 0.22)
+    """
+    p = check_predictions(p, complete=True)
+    count = bins_of(n_bins, p.n_effective)
+    return scorecard_of(p, cut(p, count, ties=check_ties(ties, p)), count)
+
+
+def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecard:
+    """Return the scores of checked rows from bins, of which `n_bins` were asked."""
+    local = {name: LocalScores.of(p, each) for name, each in bins.items()}
+    return Scorecard(
+        n_rows=p.n_rows,
+        n_bins=n_bins,
+        nll=p.mean(normal_nll(p)),
+        zms=p.mean(p.z2),
+        s={name: each.s for name, each in local.items()},
+        ence={name: each.ence for name, each in local.items()},
+        uce={name: each.uce for name, each in local.items()},
+        crps=p.mean(energy_scores(p)),
+        coverage={level: p.mean(is_held(p, level)) for level in COVERAGES},
+        _judged=(p, bins),
+    )
