@@ -26,7 +26,8 @@ from ._support.text import listed, quoted, shorten
 from .exceptions import InvalidInputError, NotANumberError
 from .predictions import Predictions
 from .recalibrator import Recalibrator
-from .schema import PYTHON, RECALIBRATED, Choice, Schema, find
+from .schema import RECALIBRATED, Choice, Schema, find
+from .schema.choose import PYTHON
 
 Frame = nw.LazyFrame[Any]
 

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from .. import schema as parts
 from .._support.notices import rows_at, warn
 from .._support.progress import working
 from .._support.text import listed, quoted
 from ..exceptions import ColumnError, InvalidInputError, MissingFeatureWarning
 from ..predictions import Predictions
-from ..schema import Choice, Schema
+from ..schema import Choice, Schema, counts, find, guess, known, remembered
 from .options import Reading, Uncertain, refuse
 from .tables import (
     FAILURES,
@@ -124,17 +123,17 @@ class TypedColumns:
         plain = replace(choice, features=(), labels=(), exclude=(), all_features=False)
         some = {x for x, kind in kinds.items() if kind != "text"}
         try:
-            known = parts.find(plain, self.names, some).columns
+            told = find(plain, self.names, some).columns
         except ColumnError as problem:
             try:  # by names alone: then it is told that a column holds no numbers
-                known = parts.find(plain, self.names, self.names).columns
+                told = find(plain, self.names, self.names).columns
             except ColumnError:
                 raise problem from None
         mixed = {x for x in choice.features if kinds.get(x) == "mixed"}
         numbers = {x for x, kind in kinds.items() if kind == "number"}
-        numbers.update(known, mixed)
+        numbers.update(told, mixed)
         counting = self.counting() if choice.all_features else ()
-        return parts.find(choice, self.names, numbers, counting)
+        return find(choice, self.names, numbers, counting)
 
     def typed(self, names: Sequence[str], schema: Schema) -> list[pl.Expr]:
         """Return columns for a format that has types.
@@ -167,7 +166,7 @@ class TypedColumns:
         head = self.frame.head(LOOKED_AT).collect()
         may = [x for x in head if x.dtype == pl.String or x.dtype.is_integer()]
         whole = [x.cast(pl.Int64, strict=False) for x in may]
-        return [x.name for x in whole if parts.counts(x) and x.name != PLACE]
+        return [x.name for x in whole if counts(x) and x.name != PLACE]
 
     def where(self, condition: str) -> pl.LazyFrame:
         """Return the rows that meet a condition in SQL; a missing value meets none."""
@@ -177,7 +176,7 @@ class TypedColumns:
         except (*FAILURES, UnicodeError) as problem:
             raise self._no_condition(condition, problem) from problem
         for name in used:
-            parts.known(name, self.names, "--where")
+            known(name, self.names, "--where")
         kinds = self.kinds(used)
         numbers = [x for x in used if kinds[x] == "number"]
         kept = {x: f"{PLACE} {i}" for i, x in enumerate(used)}
@@ -244,9 +243,9 @@ class InputTable:
             if was is None:
                 schema = rows.find(choice)
             else:
-                schema = parts.remembered(was, choice, rows.names, errors=errors)
+                schema = remembered(was, choice, rows.names, errors=errors)
             for name in also:
-                parts.known(name, rows.names, "--versus")
+                known(name, rows.names, "--versus")
             rows, n_read = _with_made(rows, schema), 0
             if command.where is not None:
                 n_read = frame.select(pl.len()).collect(engine="streaming").item()
@@ -429,8 +428,8 @@ class InputTable:
         with self.told():
             if not self.is_large:
                 p = schema.read(frame.collect())
-                known = p.places is not None  # of rows without weight
-                return p if known else p._with(places=np.arange(len(p)))
+                has_places = p.places is not None  # of rows without weight
+                return p if has_places else p._with(places=np.arange(len(p)))
             import narwhals as nw
 
             from ..frames import draw
@@ -511,10 +510,9 @@ class InputTable:
 
 def chosen(command: Any, **changed: Any) -> Choice:
     """Return what the options of a command say of the columns."""
-    known = {x.name for x in fields(Choice)}
-    said = {
-        x.name: getattr(command, x.name) for x in fields(command) if x.name in known
-    }
+    parts = {part.name for part in fields(Choice)}
+    options = [x.name for x in fields(command) if x.name in parts]
+    said = {name: getattr(command, name) for name in options}
     return Choice(**said | {"options": True} | changed)
 
 
@@ -530,7 +528,7 @@ def _with_made(rows: TypedColumns, schema: Schema) -> TypedColumns:
         there = np.isfinite(table).all(axis=1)
         both = np.full((2, len(table)), np.nan)
         if there.any():
-            both[:, there] = schema.values(table[there])
+            both[:, there] = schema.made_values(table[there])
         made = zip(schema.made, both, strict=True)
         return pl.DataFrame({x: y for x, y in made}, nan_to_null=True).to_struct()
 
@@ -565,7 +563,7 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         rows = TypedColumns(frame, command.decimal)
         names, kinds = rows.names, rows.kinds(rows.names)
         numeric = {x for x, kind in kinds.items() if kind == "number"}
-        guessed, unclear = parts.guess(names, numeric, rows.counting())
+        guessed, unclear = guess(names, numeric, rows.counting())
         gaps = [rows.number(x) if x in numeric else pl.col(x) for x in names]
         counts = [x.is_null().sum().alias(f"gap {i}") for i, x in enumerate(gaps)]
         texts = [x for x in names if rows.schema[x] == pl.String and x not in numeric]

@@ -1,0 +1,219 @@
+"""What was found: the columns that are used, kept beside a recalibrator, and read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from .._support.checks import as_array, as_frame, check_column, refuse_values
+from .._support.labels import Categories
+from .._support.text import listed, shorten
+from ..exceptions import DamagedFileError, InvalidInputError
+from ..forms import of_members, of_quantiles
+from ..predictions import Predictions
+
+_NOT_KEPT = ("left_out", "guessed")  # how columns were found, which no file needs
+_LISTS = ("levels", "numbers", "labels", "error", "made_of")
+_NO_NAMES = ("levels", "is_variance", "min_std")
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The columns of a table that are used, by the part that they play.
+
+    Attributes
+    ----------
+    uncertainty : str
+        The column of uncertainties, or of variances; or what is made of others.
+    is_variance : bool
+        Whether these are variances.
+    numbers, labels : tuple of str
+        The features: columns of numbers, and columns of labels.
+    error : tuple of str
+        The column of errors, or those of reference and prediction; none if errors are
+        not known.
+    prediction : str or None
+        The column of predictions, if there is one.
+    groups, weight, time : str or None
+        The columns of groups, weights and times.
+    made_of, levels : tuple of str, tuple of float
+        Members of an ensemble, or quantiles and their levels, that prediction and
+        uncertainty are made of.
+    min_std : float or None
+        What uncertainties below it are lifted to.
+    left_out : tuple of str
+        Columns of numbers that are no features by their names, or only count rows.
+    guessed : tuple of str
+        Columns that nobody has named.
+    """
+
+    uncertainty: str
+    is_variance: bool = False
+    numbers: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    error: tuple[str, ...] = ()
+    prediction: str | None = None
+    groups: str | None = None
+    weight: str | None = None
+    time: str | None = None
+    made_of: tuple[str, ...] = ()
+    levels: tuple[float, ...] = ()
+    min_std: float | None = None
+    left_out: tuple[str, ...] = ()
+    guessed: tuple[str, ...] = ()
+
+    # -- what follows ------------------------------------------------------------------
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """All features, as they follow the uncertainty."""
+        return (*self.numbers, *self.labels)
+
+    @property
+    def made(self) -> tuple[str, str]:
+        """What a prediction and an uncertainty that are made of others are called."""
+        if self.levels:
+            return "quantiles_middle", "quantiles_std"
+        return "members_mean", "members_std"
+
+    def made_values(self, table: Any) -> tuple[Any, Any]:
+        """Return the prediction and the uncertainty of rows of `made_of`."""
+        return of_quantiles(self.levels, table) if self.levels else of_members(table)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that a table must have, each once."""
+        one_each = (self.prediction, self.groups, self.weight, self.time)
+        used = [*self.made_of, self.uncertainty, *self.features, *self.error]
+        used += [name for name in one_each if name]
+        made = self.made if self.made_of else ()
+        return tuple(name for name in dict.fromkeys(used) if name not in made)
+
+    # -- rows --------------------------------------------------------------------------
+
+    def read(self, frame: Any) -> Predictions:
+        """Return the predictions of a data frame in memory."""
+        table = as_table(frame)
+
+        def column(name: str | None) -> Any:
+            return None if name is None else table[name].to_native()
+
+        y_pred, y_std = self._predicted(column)
+        features = {name: column(name) for name in self.numbers}
+        for name in self.labels:
+            features[name] = Categories.of(as_array(column(name), name))
+        known = column(self.error[0]) if self.error else None
+        is_truth = len(self.error) == 2
+        return Predictions(
+            y_pred,
+            y_std,
+            y_true=known if is_truth else None,
+            error=None if is_truth else known,
+            features=features,
+            groups=column(self.groups),
+            weights=column(self.weight),
+            time=column(self.time),
+            min_std=self.min_std,
+        )
+
+    def _predicted(self, column: Callable[[str | None], Any]) -> tuple[Any, Any]:
+        """Return predictions and uncertainties, of what they are made of."""
+        if self.made_of:
+            parts = [check_column(column(name), name) for name in self.made_of]
+            middle, y_std = self.made_values(np.column_stack(parts))
+            is_made = self.prediction == self.made[0]
+            return (middle if is_made else column(self.prediction)), y_std
+        if not self.is_variance:
+            return column(self.prediction), column(self.uncertainty)
+        variance = check_column(column(self.uncertainty), self.uncertainty)
+        must, remedy = "at least 0, as variances are", "Drop or repair these rows."
+        negative = variance < 0
+        refuse_values(negative, variance, self.uncertainty, must, remedy, "negative")
+        return column(self.prediction), np.sqrt(variance)
+
+    # -- kept in files -----------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what a file keeps, as JSON knows it."""
+        kept = {}
+        for name in _kept_names():
+            value = getattr(self, name)
+            kept[name] = list(value) if isinstance(value, tuple) else value
+        return kept
+
+    @classmethod
+    def from_dict(cls, kept: Any) -> Schema:
+        """Return the schema that :meth:`to_dict` wrote; refuse anything else."""
+        if not _is_right(kept):
+            msg = "the names of columns in the recalibrator's file are damaged."
+            raise DamagedFileError(msg, "schema")
+        return cls(**kept | {name: tuple(kept[name]) for name in _LISTS})
+
+    # -- in words ----------------------------------------------------------------------
+
+    def __str__(self) -> str:
+        """Return what is taken from a table, in words.
+
+        >>> str(Schema("s2", True, ("mass",), error=("R", "V")))
+        'error R - V; uncertainty sqrt(s2); features: mass'
+        """
+        words = []
+        if self.error:
+            words.append(f"error {' - '.join(map(shorten, self.error))}")
+        words.append(f"uncertainty {self._uncertainty_in_words()}")
+        named = {"groups": self.groups, "weight": self.weight, "time": self.time}
+        words += [f"{part} {shorten(name)}" for part, name in named.items() if name]
+        features = ", ".join(map(shorten, self.features)) or "none"
+        return f"{'; '.join(words)}; features: {features}"
+
+    def _uncertainty_in_words(self) -> str:
+        name = shorten(self.uncertainty)
+        if self.made_of:
+            kind = "quantiles" if self.levels else "members"
+            return f"{name} (of {len(self.made_of)} {kind}: {listed(self.made_of)})"
+        return f"sqrt({name})" if self.is_variance else name
+
+
+def _kept_names() -> list[str]:
+    """Return the fields that a file keeps."""
+    names = [field.name for field in fields(Schema)]
+    return [name for name in names if name not in _NOT_KEPT]
+
+
+def _is_right(kept: Any) -> bool:
+    """Return whether what a file holds has all fields, and each its type."""
+    if not isinstance(kept, dict) or kept.keys() != set(_kept_names()):
+        return False
+    if not all(isinstance(kept[name], list | tuple) for name in _LISTS):
+        return False
+    columns = [kept[name] for name in kept if name not in (*_LISTS, *_NO_NAMES)]
+    for name in _LISTS[1:]:
+        columns += kept[name]
+    are_names = all(isinstance(column, str | None) for column in columns)
+    return are_names and isinstance(kept["is_variance"], bool)
+
+
+# -- data frames in memory -------------------------------------------------------------
+
+
+def as_table(frame: Any) -> nw.DataFrame[Any]:
+    """Return a data frame of any library."""
+    table = as_frame(frame, "frame")
+    if table is None:
+        msg = (
+            "`frame` must be a data frame of pandas, Polars or PyArrow; found "
+            f"{type(frame).__name__}."
+        )
+        raise InvalidInputError(msg)
+    return table
+
+
+def counts(column: Any) -> bool:
+    """Return whether whole numbers are 0, 1, 2, ... or 1, 2, 3, ... and no more."""
+    if len(column) < 3 or column.is_null().any():
+        return False
+    return column[0] in (0, 1) and bool((np.diff(column.to_numpy()) == 1).all())
