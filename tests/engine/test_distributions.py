@@ -33,29 +33,6 @@ def test_the_i_th_of_n_scores_stands_for_the_level_i_over_n_plus_1():
     np.testing.assert_allclose(table().quantile(np.arange(1, 6) / 6), Z)
 
 
-def test_crps_is_the_integral_of_the_pinball_loss():
-    y = np.array([-4.0, 1.7, 9.0])
-    for d in (of_table(), of_table(bounds=(0.0, None)), of_table(bounds=(0.0, 3.0))):
-        np.testing.assert_allclose(
-            d.crps(np.clip(y, 0, 3)), by_integration(d, np.clip(y, 0, 3)), 1e-4
-        )
-
-
-def test_mean_and_spread_are_those_of_many_draws():
-    for d in (of_table(), of_table(bounds=(0.0, None))):
-        draws = d.sample(400_000, rng=1)
-        np.testing.assert_allclose(d.mean, draws.mean(axis=1), atol=0.02)
-        np.testing.assert_allclose(d.std, draws.std(axis=1), rtol=0.01)
-
-
-def test_cdf_and_pit_invert_quantiles():
-    d = of_table()
-    for p in (0.2, 0.5, 0.77):
-        y = d.quantile([p])[:, 0]
-        np.testing.assert_allclose(d.cdf(y), p)
-        np.testing.assert_allclose(d.pit(y), p)
-
-
 def test_a_bare_uncertainty_is_a_normal_distribution():
     p = ss.Predictions([1.0, 2.0], [0.5, 2.0], y_true=[1.5, 0.0])
     d = ss.Distributions.normal(p)

@@ -45,37 +45,6 @@ def every():
 # -- what all of them promise ----------------------------------------------------------
 
 
-def test_the_order_of_rows_and_the_names_of_groups_do_not_matter():
-    rng = np.random.default_rng(1)
-    groups = np.repeat(np.arange(200), 3)
-    p = rows(groups=groups)
-    order = rng.permutation(len(p))
-    other = ss.Predictions(
-        y_std=p.y_std[order],
-        error=p.error[order],
-        features={name: x[order] for name, x in p.features.items()},
-        groups=[f"g{(k * 37) % 1009}" for k in groups[order]],
-    )
-    for name, scaling in every().items():
-        of_p, of_other = (
-            ss.Recalibrator(scaling, distribution="normal").fit(q).predict(q)
-            for q in (p, other)
-        )
-        np.testing.assert_allclose(of_other, of_p[order], 1e-9, err_msg=name)
-
-
-def test_units_do_not_matter():
-    p = rows()
-    for unit in (1e-10, 1e10):
-        q = ss.Predictions(
-            y_std=unit * p.y_std, error=unit * p.error, features=p.features
-        )
-        for name, scaling in every().items():
-            np.testing.assert_allclose(
-                scale_of(scaling, q), unit * scale_of(scaling, p), 1e-7, err_msg=name
-            )
-
-
 def test_scales_are_right_on_average_and_better_than_raw_for_other_rows():
     p, new = rows(3000), rows(3000, seed=1)
     for name, scaling in every().items():
@@ -93,33 +62,6 @@ def test_scales_are_positive_and_finite_wherever_new_rows_are():
         found = scale_of(scaling, p, new)
         assert np.isfinite(found).all(), name
         assert (found > 0).all(), name
-
-
-def test_weights_count_by_their_ratios_and_rows_without_weight_not_at_all():
-    rng = np.random.default_rng(2)
-    p = rows(400)
-    w = rng.lognormal(0, 1, 400)
-    w[:50] = 0
-
-    def weighted(w):
-        return ss.Predictions(
-            y_std=p.y_std, error=p.error, features=p.features, weights=w
-        )
-
-    part = ss.Predictions(
-        y_std=p.y_std[50:],
-        error=p.error[50:],
-        features={name: x[50:] for name, x in p.features.items()},
-        weights=w[50:],
-    )
-    equal = weighted(np.full(400, 7.0))
-    for name, scaling in every().items():
-        found = scale_of(scaling, weighted(w), p)
-        np.testing.assert_allclose(scale_of(scaling, weighted(3 * w), p), found, 1e-9)
-        np.testing.assert_allclose(scale_of(scaling, part, p), found, 1e-12)
-        np.testing.assert_array_equal(
-            scale_of(scaling, equal, p), scale_of(scaling, p), err_msg=name
-        )
 
 
 def test_few_rows_equal_uncertainties_and_zero_errors_do_no_harm():
