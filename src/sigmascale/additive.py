@@ -269,17 +269,24 @@ def between(ordered: Floats, values: Floats) -> Floats:
     a=number,
     b=number,
     least=number,
+    power=number,
+    span=pair(number),
     knots=optional(floats),
     values=optional(floats),
 )
 @dataclass(frozen=True, eq=False)
 class Base:
-    """What the factors multiply: sqrt(a² u² ± b²), or an interpolation in u².
+    """What the factors multiply: sqrt(a² u² ± b²) (u/u₀)^p, or an interpolation in u².
 
     Attributes
     ----------
     a, b, least : float
         The root of max(a² u² + sign(b) b², least²).
+    power : float
+        The power p; 0 is the root alone.
+    span : pair of float
+        What u is clipped to before it is raised to the power: the smallest, u₀, and the
+        largest that were seen. Beyond them the base is a multiple of the root.
     knots, values : array or None
         In place of these, the root of the line through values at knots of u², constant
         beyond the outermost.
@@ -288,6 +295,8 @@ class Base:
     a: float = 1.0
     b: float = 0.0
     least: float = 0.0
+    power: float = 0.0
+    span: tuple[float, float] = (1.0, 1.0)
     knots: Floats | None = None
     values: Floats | None = None
 
@@ -305,14 +314,33 @@ class Base:
         wrong = min(self.a, self.least) < 0 or max(self.a, self.b) <= 0
         wrong = wrong or self.b < 0 == self.least  # where b² is subtracted
         refuse_if(wrong, "a base must be positive")
+        lowest, highest = self.span
+        refuse_if(not 0 < lowest <= highest, "the span of a base must ascend from 0")
+        with np.errstate(divide="ignore"):
+            log_factor = self.power * (np.log(highest) - np.log(lowest))
+        refuse_if(abs(log_factor) > 700, "the power of a base is out of range")
 
     def __call__(self, u: Array, xp: Any = np, here: Here = np.asarray) -> Array:
         """Return the base of uncertainties in an array of any library."""
-        if self.knots is None or self.values is None:
-            if not self.b:
-                return self.a * u
-            v = (self.a * u) ** 2 + float(np.copysign(self.b**2, self.b))
-            return xp.sqrt(xp.clip(v, self.least**2, float(_FLOAT.max)))
+        if self.knots is not None:
+            return self._interpolated(u, xp, here)
+        root = self._root(u, xp)
+        if not self.power:
+            return root
+        inside = xp.clip(u, *self.span)
+        return root * (inside / self.span[0]) ** self.power
+
+    def _root(self, u: Array, xp: Any) -> Array:
+        """Return sqrt(a² u² ± b²)."""
+        if not self.b:
+            return self.a * u
+        v = (self.a * u) ** 2 + float(np.copysign(self.b**2, self.b))
+        return xp.sqrt(xp.clip(v, self.least**2, float(_FLOAT.max)))
+
+    def _interpolated(self, u: Array, xp: Any, here: Here) -> Array:
+        """Return the root of the line through values at knots of u²."""
+        assert self.knots is not None
+        assert self.values is not None
         if len(self.knots) == 1:
             return 0 * u + float(np.sqrt(self.values[0]))
         x = xp.clip(u * u, float(self.knots[0]), float(self.knots[-1]))

@@ -6,13 +6,24 @@ import numpy as np
 import pytest
 
 import sigmascale as ss
+from sigmascale.additive import Additive, Base
 from sigmascale.exceptions import InvalidInputError
-from sigmascale.scaling import SCALINGS
+from sigmascale.scaling import SCALINGS, Learned
+
+
+class PowerOfU(ss.Scaling):
+    """A line times a power of u, as the default starts from where rows gain by it."""
+
+    def learn(self, rows):
+        span = float(rows.y_std.min()), float(rows.y_std.max())
+        return Learned(Additive(Base(a=1.2, b=0.3, power=-0.4, span=span)))
+
 
 KINDS = {
     **{name: kind() for name, kind in SCALINGS.items()},
     "bins of ties": ss.BinwiseScaling(20, by="X2"),
     "cells": ss.BinwiseScaling((8, 5), by=("u", "X1")),
+    "power": PowerOfU(),
 }
 
 

@@ -218,6 +218,31 @@ def test_boosted_scaling_finds_what_two_columns_do_together():
     assert np.sqrt(np.mean(np.log(factor) ** 2)) > 0.69
 
 
+def test_the_largest_uncertainties_are_right_where_errors_follow_a_power_of_u():
+    rng = np.random.default_rng(12)
+    u, new_u = rng.lognormal(0, 0.7, (2, 20_000))
+    p = ss.Predictions(y_std=u, error=rng.normal(scale=u**1.6))
+    new = ss.Predictions(y_std=new_u, error=rng.normal(scale=new_u**1.6))
+    r = ss.Recalibrator().fit(p)
+    assert "(u/u₀)^p" in r.describe()
+    z2 = r.apply(new).z2
+    assert z2[np.argsort(new_u)[-200:]].mean() == pytest.approx(1, abs=0.3)
+    # far beyond all rows, it is a multiple of the line
+    farther = r.predict(10 * u.max() * np.array([[1.0], [2.0]]))
+    assert farther[1] / farther[0] == pytest.approx(2, rel=1e-3)
+
+
+def test_the_line_stays_where_errors_follow_it_or_a_few_of_them_decide():
+    rng = np.random.default_rng(13)
+    u = rng.lognormal(0, 0.7, 5000)
+    error = rng.normal(scale=np.hypot(u, 0.3))
+    outliers = error.copy()
+    outliers[np.argsort(u)[-3:]] *= 50
+    for each in (error, outliers):
+        learned = ss.BoostedScaling().learn(ss.Predictions(y_std=u, error=each))
+        assert learned.map.base.power == 0
+
+
 def test_boosted_scaling_learns_nothing_where_there_is_nothing():
     rng = np.random.default_rng(7)
     u = rng.lognormal(size=500)

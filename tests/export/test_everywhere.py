@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import sigmascale as ss
-from sigmascale.additive import Additive, Axis, Table
+from sigmascale.additive import Additive, Axis, Base, Table
 from sigmascale.exceptions import InvalidInputError
 from sigmascale.scaling import SCALINGS, Learned
 
@@ -41,6 +41,14 @@ class ByQuadrant(ss.Scaling):
         n, total = (np.bincount(flat, w, np.prod(shape)) for w in (None, rows.z2))
         values = 0.5 * np.log((total + 1) / (n + 1)).reshape(shape)
         return Learned(Additive(axes=axes, tables=(Table.of((0, 1), values),)))
+
+
+class PowerOfU(ss.Scaling):
+    """A line times a power of u, as the default starts from where rows gain by it."""
+
+    def learn(self, rows):
+        span = float(rows.y_std.min()), float(rows.y_std.max())
+        return Learned(Additive(Base(a=1.2, b=0.3, power=-0.4, span=span)))
 
 
 def table_of(n, seed):
@@ -81,6 +89,7 @@ KINDS = {
     "cells": ss.BinwiseScaling((8, 5), by=("u", "shells")),
     "cells of labels": ss.BinwiseScaling((5, 5), by=("u", "phase")),
     "one's own": ByQuadrant(),
+    "power": PowerOfU(),
 }
 OPTIONS = {
     "boosted": {"bias": "auto", "bounds": (0, None)},

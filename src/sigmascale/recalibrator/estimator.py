@@ -24,7 +24,7 @@ from .._support.checks import (
 from .._support.notices import warn
 from .._support.progress import working
 from .._support.text import listed, quoted
-from ..additive import Additive
+from ..additive import Additive, Base
 from ..diagnostics import informative, warn_of_oddities
 from ..distributions import (
     Bounds,
@@ -613,16 +613,10 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
     'Uncertainties are multiplied by one factor, 2'
     """
     base, level = scale.base, float(np.exp(scale.constant))
-    if base.knots is not None:
-        words = f"Every u² is replaced by an isotonic fit of {len(base.knots)} knots"
-    elif base.b:
-        sign = "+" if base.b > 0 else "−"
-        a, b = level * base.a, level * abs(base.b)
-        words = f"Every u is replaced by sqrt(a² u² {sign} b²), "
-        words += f"a = {a:.4g} and b = {b:.4g}"
-    else:
-        words = "Uncertainties are multiplied"
-    by_one_factor = base.knots is None and not base.b
+    by_one_factor = base.knots is None and not base.b and not base.power
+    words = (
+        "Uncertainties are multiplied" if by_one_factor else _base_words(base, level)
+    )
     if not scale.tables:
         return (
             f"{words} by one factor, {level * base.a:.3g}" if by_one_factor else words
@@ -637,3 +631,19 @@ def scale_words(scale: Additive, names: tuple[str, ...]) -> str:
         words += ", and multiplied"
     columns = listed([names[j] for j in sorted({axis.column for axis in scale.axes})])
     return f"{words} by factors of {columns}, between {low:.3g} and {high:.3g}"
+
+
+def _base_words(base: Base, level: float) -> str:
+    """Return what takes the place of u: a formula, and its numbers."""
+    if base.knots is not None:
+        return f"Every u² is replaced by an isotonic fit of {len(base.knots)} knots"
+    formula, numbers = "a u", [f"a = {level * base.a:.4g}"]
+    if base.b:
+        sign = "+" if base.b > 0 else "−"
+        formula = f"sqrt(a² u² {sign} b²)"
+        numbers.append(f"b = {level * abs(base.b):.4g}")
+    if base.power:
+        formula += " (u/u₀)^p"
+        numbers.append(f"p = {base.power:.3g}")
+        numbers.append(f"u₀ = {base.span[0]:.3g}")
+    return f"Every u is replaced by {formula}, {listed(numbers)}"

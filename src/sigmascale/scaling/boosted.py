@@ -24,6 +24,7 @@ from .axes import codes_of, quantile_axes
 from .base import Learned, Scaling
 from .caps import largest_counted
 from .linear import linear_base
+from .power import line_or_power
 from .trees import Boosted, boost
 
 LEAST_RATIO = 0.01  # share of the mean z² that a row has at least: no factor is 0
@@ -34,8 +35,10 @@ MOST_DEPTH = 3  # each leaf is then a box of three columns at most
 class BoostedScaling(Scaling):
     """Multiply uncertainties by a smooth learned factor s(u, features).
 
-    What :class:`LinearScaling` leaves of the squared z-scores is boosted with small
-    trees under the gamma deviance (log link), by scikit-learn's histogram trees. Five
+    The start is the line of :class:`LinearScaling`, times a power of u where rows out
+    of fold gain from it: where large uncertainties tell more than they say, or less.
+    What it leaves of the squared z-scores is boosted with small trees under the gamma
+    deviance (log link), by scikit-learn's histogram trees. Five
     boosters each learn from all folds but one. Their number of trees minimises the loss
     on the rows they have not seen, the factor is the geometric mean of theirs, and the
     average is set on rows out of fold.
@@ -101,16 +104,21 @@ class BoostedScaling(Scaling):
         n_bins = options.pop("n_bins")
         weights = rows.weights
 
-        # what the line leaves of the squared z-scores, as ratios of mean 1
-        base = linear_base(rows, subtract=False)
+        # a line, or a line times a power of u
+        line = linear_base(rows, subtract=False)
+        z2_of_line = (np.sqrt(rows.squared_error) / line(rows.y_std)) ** 2
+        sizes = _ratios(z2_of_line, weights)
+        fold = make_folds(sizes, rows, options["random_state"], N_FOLDS)
+        base = line_or_power(rows, line, z2_of_line, fold)
+
+        # what it leaves of the squared z-scores, as ratios of mean 1
         start = base(rows.y_std)
         z2 = (np.sqrt(rows.squared_error) / start) ** 2
-        ratio = (z2 / mean_of(z2, weights) + LEAST_RATIO) / (1 + LEAST_RATIO)
+        ratio = _ratios(z2, weights)
 
         # the logarithm of their mean, as a function of all columns
         axes = quantile_axes(rows, n_bins, least_rows=1, most_labels=self.MOST_LABELS)
         codes = np.column_stack(codes_of(axes, rows))
-        fold = make_folds(ratio, rows, options["random_state"], N_FOLDS)
         cap = largest_counted(ratio, weights)
         boosted = boost(
             axes, codes, ratio, fold, weights, loss="gamma", cap=cap, **options
@@ -143,6 +151,11 @@ class BoostedScaling(Scaling):
             )
             raise InvalidInputError(msg)
         return options
+
+
+def _ratios(z2: Floats, weights: Floats | None) -> Floats:
+    """Return z² over their mean, and none that is 0."""
+    return (z2 / mean_of(z2, weights) + LEAST_RATIO) / (1 + LEAST_RATIO)
 
 
 def _right_for_labels(

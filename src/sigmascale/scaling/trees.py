@@ -137,6 +137,40 @@ def _threads() -> Any:
     return ThreadpoolController()
 
 
+@cache
+def _growing_booster() -> Any:
+    """Return scikit-learn's booster, which goes on where it stopped.
+
+    Its warm start puts all rows into bins once more, and adds up all earlier trees for
+    them: a fit in steps then takes the square of the number of steps. Here the bins and
+    the sums are kept. Both methods are private to scikit-learn; the comparison at the
+    end of each fit tells whether they are what they were.
+    """
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    class GrowingBooster(HistGradientBoostingRegressor):
+        _bin_mapper: Any
+        _kept_bins: Any = None
+        _kept_mapper: Any = None
+        _kept_sums: Any = None
+
+        def _bin_data(self, X: Any, *args: Any, **options: Any) -> Any:
+            if self._kept_bins is None:
+                self._kept_bins = super()._bin_data(X, *args, **options)
+                self._kept_mapper = self._bin_mapper
+            self._bin_mapper = self._kept_mapper  # `fit` has made another one
+            return self._kept_bins
+
+        def _raw_predict(self, X: Any, n_threads: int | None = None) -> Any:
+            if self._kept_bins is None or X is not self._kept_bins:
+                return super()._raw_predict(X, n_threads)
+            if self._kept_sums is None:
+                self._kept_sums = super()._raw_predict(X, n_threads)
+            return self._kept_sums  # to which `fit` adds each new tree in place
+
+    return GrowingBooster
+
+
 def _gamma_losses(
     y: Floats, cap: float, weights: Floats | None
 ) -> Callable[[Floats], Floats]:
@@ -171,9 +205,8 @@ class _Booster:
         cap: float,
         options: dict[str, Any],
     ) -> None:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        self.out, seen = np.flatnonzero(is_out), np.flatnonzero(~is_out)
+        self.out = np.flatnonzero(is_out)
+        seen = np.flatnonzero(~is_out)
         self.is_log = options["loss"] == "gamma"
         w = weights_of(weights, seen)
         # in 32 bits, which is what trees add up: the last bits depend on the unit
@@ -187,17 +220,34 @@ class _Booster:
             for j, axis in enumerate(axes)
         ]
         X = self.columns(codes)
-        self._learned, self._X_out = (X[seen], counted[seen], w), X[self.out]
-        self.model = HistGradientBoostingRegressor(**options)
+        self._seen = X[seen], counted[seen], w
+        self._X_out = X[self.out]
+        self._raw_out = np.empty(0)  # the sum of trees so far, for rows out of fold
+        self.model = _growing_booster()(**options)
 
     def columns(self, codes: Ints) -> Floats:
         """Return codes as numbers that trees split."""
         return np.column_stack([rank[codes[:, j]] for j, rank in enumerate(self.ranks)])
 
     def grown(self, n_trees: int, more: int) -> Iterator[Floats]:
-        """Grow more trees; yield what each adds to what is said of rows out of fold."""
-        self.model.set_params(max_iter=n_trees + more).fit(*self._learned)
-        return islice(self.staged(self._X_out), n_trees, None)
+        """Grow more trees; yield the sum of trees for rows out of fold after each."""
+        model = self.model
+        if not n_trees:  # the first fit cuts the bins that all others keep
+            model.set_params(max_iter=1).fit(*self._seen)
+            bins_out = model._bin_mapper.transform(self._X_out)
+            self._X_out = np.ascontiguousarray(bins_out)
+            self._raw_out = np.full(self.out.size, self.start)
+        model.set_params(max_iter=n_trees + more).fit(*self._seen)
+        missing_bin = model._bin_mapper.missing_values_bin_idx_
+        for (tree,) in model._predictors[n_trees:]:
+            of_tree = tree.predict_binned(self._X_out, missing_bin, n_threads=1)
+            self._raw_out = self._raw_out + of_tree
+            yield self._raw_out
+
+    @property
+    def start(self) -> float:
+        """What is said of every row before the first tree."""
+        return float(np.ravel(self.model._baseline_prediction)[0])
 
     def staged(self, X: Floats) -> Iterator[Floats]:
         """Yield what 1, 2, ... trees say of rows."""
@@ -228,7 +278,7 @@ def _tables_of(
     """Return the mean of boosters as tables, and a constant."""
     leaves: _Leaves = {(): []}
     for each in boosters:
-        leaves[()].append(([], float(np.ravel(each.model._baseline_prediction)[0])))
+        leaves[()].append(([], each.start))
         for (tree,) in each.model._predictors[:n_trees]:
             _add_leaves(leaves, tree.nodes, 0, {}, each.ranks)
     constant = sum(value for _, value in leaves.pop(())) / len(boosters)
