@@ -486,6 +486,11 @@ class Recalibrator(BaseEstimator):
         """At most 64 salted hashes of fitted rows."""
         return self._seen.hashes
 
+    @property
+    def fitted_rows_(self) -> Seen:
+        """What is kept of fitted rows, to compare others with."""
+        return self._seen
+
     # -- in words ----------------------------------------------------------------------
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""What a fit keeps of its rows, to compare others with: ranges, and a few hashes."""
+"""What a fit keeps of its rows: ranges, labels and a few hashes to compare by."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from .._support.checks import Floats, Ints
+from .._support.checks import Floats, Ints, rounded
 from .._support.hashing import hash_of_rows
+from .._support.labels import Label
 from .._support.notices import warn
 from .._support.text import quoted
 from ..exceptions import ExtrapolationWarning, MissingFeatureWarning
-from ..persistence import floats, index, integers, many, refuse_if, stored
+from ..persistence import (
+    floats,
+    index,
+    integers,
+    label,
+    many,
+    refuse_if,
+    stored,
+)
 from ..predictions import Predictions
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
@@ -22,10 +31,18 @@ DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothi
 # hardly any far outside: as far again from the median as the end of the range.
 FAR, OUTSIDE = 10, 20  # of n + 1 rows, so many more than expected that it is told
 LEAST_SHARE, FEW = 0.05, 10  # outside, however many there were in the fit
+MOST_LABELS = 100  # of a column that are kept
+LEAST_GROUPS = 10  # fewer do not tell how groups vary
 
 
 @stored(
-    columns=many(index), quantiles=floats, missing=integers, hashes=integers, salt=index
+    columns=many(index),
+    quantiles=floats,
+    missing=integers,
+    labels=many(many(label)),
+    level_of_groups=floats,
+    hashes=integers,
+    salt=index,
 )
 @dataclass(frozen=True, eq=False)
 class Seen:
@@ -39,6 +56,11 @@ class Seen:
         Their smallest and largest values, and quantiles in between.
     missing : array of int
         Rows in which they are missing.
+    labels : tuple of tuple
+        The labels of each column; none of a column of numbers, or of very many labels.
+    level_of_groups : array of shape (3,) or (0,)
+        Of groups, such as the atoms of a structure: the mean of their mean ln u, its
+        standard deviation, and their median number of rows; none of few groups.
     hashes : array of int
         At most 64 of the smallest hashes of u and error, salted: no values; none if
         many rows are the same.
@@ -49,6 +71,8 @@ class Seen:
     columns: tuple[int, ...]
     quantiles: Floats
     missing: Ints
+    labels: tuple[tuple[Label, ...], ...]
+    level_of_groups: Floats
     hashes: Ints
     salt: int
 
@@ -71,6 +95,8 @@ class Seen:
             columns=tuple(columns),
             quantiles=np.array(quantiles),
             missing=np.array(missing),
+            labels=tuple(_labels(p, position) for position in range(len(p.columns))),
+            level_of_groups=_level_of_groups(p),
             hashes=hashes[:N_HASHES] if are_distinct else hashes[:0],
             salt=salt,
         )
@@ -84,6 +110,9 @@ class Seen:
         refuse_if(wrong, "columns of fitted rows must be in order")
         wrong = (np.diff(q, axis=1) < 0).any() or q[0, 0] <= 0
         refuse_if(wrong, "quantiles of fitted rows must not descend")
+        wrong = self.level_of_groups.shape not in ((0,), (3,))
+        wrong = wrong or (self.level_of_groups[1:] <= 0).any()
+        refuse_if(wrong, "groups must have a mean, a spread and a size")
         wrong = self.hashes.ndim != 1 or self.hashes.size > N_HASHES
         refuse_if(wrong, f"there must be {N_HASHES} hashes at most")
 
@@ -119,6 +148,29 @@ class Seen:
                 n_told = _outside(column, quantiles, n_fit, ratios=position == 0)
                 if n_told:
                     _warn_of_range(name, n_told, p.n_rows, (low, high), quantiles)
+
+
+def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
+    """Return the labels of a column, if these are not very many."""
+    categories = p.categories[position]
+    if categories is None:
+        return ()
+    present = np.unique(p.columns[position].astype(np.int64))
+    if present.size > MOST_LABELS:
+        return ()
+    return tuple(categories[code] for code in present)
+
+
+def _level_of_groups(p: Predictions) -> Floats:
+    """Return how large u is in groups, how much that varies, and their usual size."""
+    if p.groups is None:
+        return np.empty(0)
+    sizes = np.bincount(p.groups)
+    means = rounded(np.bincount(p.groups, np.log(p.y_std)) / sizes)
+    if means.size < LEAST_GROUPS or not means.std():
+        return np.empty(0)
+    level = [means.mean(), means.std(ddof=1), np.median(sizes)]
+    return rounded(np.array(level))
 
 
 def _hashes(p: Predictions, salt: int) -> Ints:
