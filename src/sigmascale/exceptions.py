@@ -49,6 +49,24 @@ class NotANumberError(InvalidInputError, TypeError):
     """A column of numbers holds something else."""
 
 
+class MemberError(RuntimeError):
+    """A member of a committee failed, or its forces are not finite."""
+
+
+class RunStoppedError(RuntimeError):
+    """A run was stopped: a radius exceeds its threshold, or u is unlike what was known.
+
+    Attributes
+    ----------
+    event : sigmascale.atoms.Event
+        What happened, and when.
+    """
+
+    def __init__(self, event: Any) -> None:
+        super().__init__(event.words)
+        self.event = event
+
+
 class FewerBinsWarning(UserWarning):
     """The data do not carry as many bins as were asked for; fewer were made."""
 

@@ -16,13 +16,20 @@ from typing import Any
 import numpy as np
 
 _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
+_gathered: ContextVar[list[tuple[str, type[Warning]]] | None]
+_gathered = ContextVar("gathered", default=None)
 _place: ContextVar[Callable[[Any], int]] = ContextVar("place", default=int)
 
 
 def warn(message: str, category: type[Warning], stacklevel: int = 1) -> None:
-    """Warn as `warnings.warn` does, unless this thread is to keep quiet."""
-    if not _is_quiet.get():
+    """Warn as `warnings.warn` does, unless this thread keeps quiet or gathers."""
+    if _is_quiet.get():
+        return
+    gathering = _gathered.get()
+    if gathering is None:
         warnings.warn(message, category, stacklevel=stacklevel + 1)
+    else:
+        gathering.append((message, category))
 
 
 @contextmanager
@@ -38,6 +45,23 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         _is_quiet.reset(token)
+
+
+@contextmanager
+def gathered() -> Iterator[list[tuple[str, type[Warning]]]]:
+    """Gather this library's warnings in place of giving them.
+
+    >>> with gathered() as told:
+    ...     warn("this is kept", UserWarning)
+    >>> told
+    [('this is kept', <class 'UserWarning'>)]
+    """
+    told: list[tuple[str, type[Warning]]] = []
+    token = _gathered.set(told)
+    try:
+        yield told
+    finally:
+        _gathered.reset(token)
 
 
 def row_number(row: Any) -> int:
