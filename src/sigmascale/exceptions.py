@@ -107,6 +107,10 @@ class InfiniteIntervalWarning(UserWarning):
     """Too few held-out rows for the coverage asked for: limits are infinite."""
 
 
+class ManyPartsWarning(UserWarning):
+    """Intervals shall hold in parts of many columns, which makes them much wider."""
+
+
 class RepeatedRowsWarning(UserWarning):
     """Rows are repeats, or not independent, and no groups say which belong together."""
 

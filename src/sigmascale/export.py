@@ -70,14 +70,14 @@ def to_onnx(
         raise ImportError(msg) from problem
     check_is_fitted(recalibrator)
     scale_map, bias_map = recalibrator.scale_, recalibrator.bias_
-    maps = [scale_map] if bias_map is None else [scale_map, bias_map]
+    parts = recalibrator.parts_
     names = recalibrator.names_
     if Y_PRED in names:
         msg = f'No feature can be named "{Y_PRED}", as predictions are. Rename it.'
         raise InvalidInputError(msg)
     columns: list[Any] = [None] * len(names)  # arguments of the graph, if needed
-    for k in sorted(set().union(*(each.columns for each in maps))):
-        text = any(k in each.labelled for each in maps)
+    for k in sorted(recalibrator.columns_):
+        text = k in recalibrator.labelled_
         columns[k] = ndx.argument(shape=("n",), dtype=ndx.utf8 if text else ndx.float64)
     inputs = {names[k]: x for k, x in enumerate(columns) if x is not None}
 
@@ -97,17 +97,36 @@ def to_onnx(
         if bias_map is not None:
             centre = centre + bias_map.evaluate(columns, ndx, ndx.asarray)
             outputs[f"{Y_PRED}_recalibrated"] = centre
-    # which table of the distribution is whose, and what it says
+    # which table of the distribution is whose, and how far each part stretches it
     code = ndx.searchsorted(ndx.asarray(z.edges), scale, side="right")
+    code_of_part = []
+    if parts is not None:
+        for axis in parts.axes:
+            code_of_part.append(axis.codes(columns, ndx, ndx.asarray))
+
+    def quantile_of_z(level: float) -> Any:
+        if parts is None:
+            by_table = z.quantiles(np.array([level]))[:, 0]
+            return ndx.take(ndx.asarray(by_table), code, axis=0)
+        total: Any = None
+        for lookup in parts.lookups(z, level):
+            rank: Any = None
+            for of_codes, of_row in zip(lookup.ranks, code_of_part, strict=True):
+                own = ndx.take(ndx.asarray(of_codes), of_row, axis=0)
+                rank = own if rank is None else ndx.where(own > rank, own, rank)
+            at = code * lookup.quantiles.shape[1] + rank
+            found = ndx.take(ndx.asarray(np.ravel(lookup.quantiles)), at, axis=0)
+            found = found if lookup.share == 1 else lookup.share * found
+            total = found if total is None else total + found
+        return total
+
     bounds = check_bounds(recalibrator.bounds)
     for name, level in levels.items():
-        by_table = z.quantiles(np.array([level]))[:, 0]
-        found = centre + scale * ndx.take(ndx.asarray(by_table), code, axis=0)
+        found = centre + scale * quantile_of_z(float(level))
         outputs[name] = ndx.clip(found, *bounds) if any_bound(bounds) else found
     if interval is not None and z.dim is not None:
-        radii = np.sqrt(z.dim) * z.quantiles(np.array([check_coverage(interval)]))[:, 0]
-        radius = scale * ndx.take(ndx.asarray(radii), code, axis=0)
-        outputs[f"{new}_radius"] = radius
+        radius = quantile_of_z(check_coverage(interval))
+        outputs[f"{new}_radius"] = scale * float(np.sqrt(z.dim)) * radius
     model = ndx.build(inputs, outputs)
     with whole_file(Path(path)) as part:
         part.write_bytes(model.SerializeToString())

@@ -159,12 +159,9 @@ def apply(
             f"{listed(names[1:])} in this order; found {len(given)}."
         )
         raise InvalidInputError(msg)
-    maps = [recalibrator.scale_]
-    if recalibrator.bias_ is not None:
-        maps.append(recalibrator.bias_)
-    needed = set().union(*(each.columns for each in maps))
+    needed = recalibrator.columns_
     columns = (names[0] if y_std is None else y_std, *given)
-    labelled = set().union(*(each.labelled for each in maps))
+    labelled = recalibrator.labelled_
     lazy = _as_lazy(frame)
     batches = _Batches(
         recalibrator,

@@ -18,6 +18,7 @@ from sigmascale.scaling import SCALINGS
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.InfiniteIntervalWarning",
     "ignore::sigmascale.exceptions.FewerBinsWarning",
+    "ignore::sigmascale.exceptions.UnseenCategoryWarning",  # of files that were changed
     "ignore:.*:RuntimeWarning",
 )
 
@@ -38,6 +39,8 @@ def recalibrators():
     yield ss.Recalibrator(ss.BinwiseScaling(by=("u", "kind")), bias="constant")
     yield ss.Recalibrator(bias="auto", hold_out=0.3, bounds=(-1e3, None))
     yield ss.Recalibrator(distribution="normal")
+    yield ss.Recalibrator(ss.LinearScaling(), parts=["kind", "u"])
+    yield ss.Recalibrator(ss.LinearScaling(), parts=["kind", "x"], hold_out=0.5)
 
 
 def test_what_was_saved_says_the_same(tmp_path):

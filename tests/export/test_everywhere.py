@@ -90,8 +90,12 @@ KINDS = {
     "cells of labels": ss.BinwiseScaling((5, 5), by=("u", "phase")),
     "one's own": ByQuadrant(),
     "power": PowerOfU(),
+    "parts out of fold": ss.RakedScaling(),
+    "parts held out": ss.LinearScaling(),
 }
 OPTIONS = {
+    "parts out of fold": {"parts": ["phase", "u", "mass"], "bias": "constant"},
+    "parts held out": {"parts": ["u", "shells"], "hold_out": 0.3},
     "boosted": {"bias": "auto", "bounds": (0, None)},
     "raked": {"bias": "constant", "bounds": (0, 9)},
     "linear": {"hold_out": 0.3},
@@ -226,8 +230,13 @@ def test_vectors_are_exported_with_a_radius(tmp_path):
     error = rng.standard_t(4, size=(900, 3)) * u[:, None] ** 1.2
     x = rng.normal(size=900)
     p = ss.Predictions(np.zeros((900, 3)), u, error=error, features={"x": x})
-    for distribution in ("empirical", "normal"):
-        r = ss.Recalibrator(ss.RakedScaling(), distribution=distribution).fit(p)
+    for options in (
+        {"distribution": "empirical"},
+        {"distribution": "normal"},
+        {"parts": ["x", "u"]},
+        {"parts": ["x"], "hold_out": 0.5},
+    ):
+        r = ss.Recalibrator(ss.RakedScaling(), **options).fit(p)
         ss.export.to_onnx(r, tmp_path / "r.onnx", interval=0.9)
         session = ort.InferenceSession(tmp_path / "r.onnx")
         _, radius = session.run(None, {"u": u, "x": x})

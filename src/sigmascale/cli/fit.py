@@ -51,6 +51,9 @@ class Fit(Columns, Reading):
     hold_out: float = option(
         "take it from this share, held out: split conformal", "SHARE", 0.0
     )
+    parts: tuple[str, ...] = option(
+        "hold what is claimed in its labels, or fifths", "COLUMN", (), name="part"
+    )
     seed: int = option("seed of all random numbers", "N", 0)
 
     def run(self) -> CommandResult:
@@ -69,8 +72,8 @@ class Fit(Columns, Reading):
                 refuse(
                     "--report is about rows that were not fitted: pass --test-share."
                 )
-        binned = [x for x in self.by if x != "u"]
-        features = tuple(dict.fromkeys((*self.features, *binned)))
+        others = [column for column in (*self.by, *self.parts) if column != "u"]
+        features = tuple(dict.fromkeys((*self.features, *others)))
         table = InputTable.open(self.files, self, gaps=None, features=features)
         p = table.predictions()
         held = None
@@ -82,6 +85,7 @@ class Fit(Columns, Reading):
             bias=self.bias,
             distribution=self.distribution,
             hold_out=self.hold_out,
+            parts=list(self.parts) or None,
             random_state=self.seed,
         )
         with table.told(), working("fitting"):

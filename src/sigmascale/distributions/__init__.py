@@ -1,5 +1,6 @@
 """Predictive distributions: those of z, which a fit learns, and those of rows."""
 
+from .parts import Parts, rows_needed_for
 from .rows import (
     Bounds,
     Distributions,
@@ -14,10 +15,12 @@ __all__ = [
     "MOST_QUANTILES",
     "Bounds",
     "Distributions",
+    "Parts",
     "QuantileTable",
     "ZDistribution",
     "any_bound",
     "check_bounds",
     "check_coverage",
     "check_levels",
+    "rows_needed_for",
 ]

@@ -6,7 +6,6 @@ uniform.
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -91,6 +90,7 @@ class Distributions:
         self.z = ZDistribution(dim=dim) if z is None else z
         self.bounds = check_bounds(bounds)
         self.fitted_share = 0.0
+        self.codes: Ints = self.z.codes(self.scale)  # which table is whose
 
     @classmethod
     def of(
@@ -100,11 +100,16 @@ class Distributions:
         z: ZDistribution,
         bounds: Bounds = (None, None),
         fitted_share: float = 0.0,
+        codes: Ints | None = None,
     ) -> Distributions:
         """Return distributions of what is known to be right."""
         new = cls.__new__(cls)
-        new.location, new.scale, new.z = location, scale, z
-        new.bounds, new.fitted_share = bounds, fitted_share
+        new.location = location
+        new.scale = scale
+        new.z = z
+        new.bounds = bounds
+        new.fitted_share = fitted_share
+        new.codes = z.codes(scale) if codes is None else codes
         return new
 
     @classmethod
@@ -127,12 +132,14 @@ class Distributions:
     def __getitem__(self, rows: Any) -> Distributions:
         """Return the distributions of some rows."""
         which = np.atleast_1d(np.arange(len(self))[rows])
-        location, scale = self.location[which], self.scale[which]
-        return Distributions.of(location, scale, self.z, self.bounds, self.fitted_share)
-
-    @cached_property
-    def _codes(self) -> Ints:
-        return self.z.codes(self.scale)
+        return Distributions.of(
+            self.location[which],
+            self.scale[which],
+            self.z,
+            self.bounds,
+            self.fitted_share,
+            self.codes[which],
+        )
 
     # -- in words ----------------------------------------------------------------------
 
@@ -178,8 +185,8 @@ class Distributions:
         """Return mean and standard deviation of each row, within bounds."""
         if self.z.dim is not None and not self.z.tables:
             return self.location, self.scale
-        first = np.array([each.mean for each in self.z.parts])[self._codes]
-        square = np.array([each.second_moment for each in self.z.parts])[self._codes]
+        first = np.array([each.mean for each in self.z.parts])[self.codes]
+        square = np.array([each.second_moment for each in self.z.parts])[self.codes]
         if self.z.dim is not None:
             return self.location, self.scale * np.sqrt(square)
         for sign, bound in ((1.0, self.bounds[0]), (-1.0, self.bounds[1])):
@@ -207,7 +214,7 @@ class Distributions:
         """
         self._needs_sign("quantile", "radius")
         p = check_levels(levels)
-        z = self.z.quantiles(np.atleast_1d(p))[self._codes]
+        z = self.z.quantiles(np.atleast_1d(p))[self.codes]
         found = self.location[:, None] + self.scale[:, None] * z
         found = np.clip(found, *self.bounds) if any_bound(self.bounds) else found
         return np.asarray(found if p.ndim else found[:, 0])
@@ -343,7 +350,7 @@ class Distributions:
         """
         dim = self._needs_vectors("radius", "interval")
         share = check_coverage(coverage)
-        radii = self.z.quantiles(np.array([share]))[self._codes, 0]
+        radii = self.z.quantiles(np.array([share]))[self.codes, 0]
         return np.asarray(self.scale * np.sqrt(dim) * radii)
 
     def contains(self, y: Any, coverage: float = 0.9) -> Any:
@@ -393,7 +400,7 @@ class Distributions:
             return np.asarray(self.scale * (apart - size))
         levels = (np.arange(N_RADII) + 0.5) / N_RADII
         score = np.empty(len(self))
-        for table, own in self.z.of_rows(self._codes):
+        for table, own in self.z.of_rows(self.codes):
             radii = np.sqrt(dim) * table.within(levels)
             between_draws = _mean_distance(radii[:, None], radii, dim).mean()
             for rows in np.array_split(own, max(1, own.size // 2**12)):
@@ -404,12 +411,12 @@ class Distributions:
     # -- parts -------------------------------------------------------------------------
 
     def _by_table(self, name: str, values: Floats) -> Floats:
-        return self.z.by_table(name, self._codes, values)
+        return self.z.by_table(name, self.codes, values)
 
     def _integrals(self, at: Floats, sign: float) -> tuple[Floats, Floats, Floats]:
         """Return integrals of the cdf of z, or of −z, up to a number of each row."""
         found = np.empty((3, len(self)))
-        for part, own in self.z.of_rows(self._codes):
+        for part, own in self.z.of_rows(self.codes):
             part = part if sign > 0 else part.reflected()
             found[:, own] = part.integrals(at[own])
         return found[0], found[1], found[2]

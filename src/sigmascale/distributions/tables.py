@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from .._support.checks import (
-    Floats,
-    Ints,
-)
+from .._support.checks import Floats, Ints
 from .._support.notices import warn
+from .._support.weighting import weights_of
 from ..additive import quantile_edges
 from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
@@ -67,6 +65,17 @@ def _density(x: Floats) -> Floats:
     return np.asarray(np.exp(-(x**2) / 2) / np.sqrt(2 * np.pi))
 
 
+def levels_of_rows(n_rows: int, weights: Floats | None) -> Floats:
+    """Return the levels that sorted rows stand for: of n, the i-th for i / (n + 1).
+
+    A weighted row has room for its weight, and stands for the middle of it.
+    """
+    if weights is None:
+        return np.arange(1.0, n_rows + 1) / (n_rows + 1)
+    ends = np.cumsum(weights)
+    return np.asarray((ends - weights / 2 + 0.5) / (ends[-1] + 1))
+
+
 @stored(levels=floats, values=floats, infinite=flag)
 @dataclass(frozen=True, eq=False)
 class QuantileTable:
@@ -99,11 +108,7 @@ class QuantileTable:
         """
         order = np.argsort(z, kind="stable")
         values = z[order]
-        if weights is None:
-            levels = np.arange(1.0, z.size + 1) / (z.size + 1)
-        else:
-            ends = np.cumsum(weights[order])
-            levels = (ends - weights[order] / 2 + 0.5) / (ends[-1] + 1)
+        levels = levels_of_rows(z.size, weights_of(weights, order))
         if z.size > most:  # closer in the tails, where a line would say least
             part = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
             wanted = levels[0] + (levels[-1] - levels[0]) * part
@@ -137,10 +142,16 @@ class QuantileTable:
         if not self.infinite:
             return self.within(levels)
         # the next row outwards; what differs by rounding is the same level
-        q = np.concatenate([[-np.inf], self.values, [np.inf]])
+        values = np.append(-np.inf, self.values)
         down = np.searchsorted(self.levels, levels + 1e-12, side="right")
-        up = np.searchsorted(self.levels, levels - 1e-12, side="left") + 1
-        return np.asarray(q[np.where(levels < 0.5, down, up)])
+        return np.where(levels < 0.5, values[down], self.upwards(levels))
+
+    def upwards(self, levels: Floats) -> Floats:
+        """Return quantiles of what has one side, as radii have: outwards is upwards."""
+        if not self.infinite:
+            return self.within(levels)
+        up = np.searchsorted(self.levels, levels - 1e-12, side="left")
+        return np.asarray(np.append(self.values, np.inf)[up])
 
     def within(self, levels: Floats) -> Floats:
         """Return quantiles within what was observed, never infinite."""
@@ -313,8 +324,9 @@ class ZDistribution:
 
     def of_rows(self, codes: Ints) -> Iterator[tuple[Any, Ints]]:
         """Yield each table, and the rows that are its own."""
-        for k, part in enumerate(self.parts):
-            yield part, np.flatnonzero(codes == k)
+        order = np.argsort(codes, kind="stable")
+        ends = np.searchsorted(codes[order], np.arange(1, len(self.parts)))
+        yield from zip(self.parts, np.split(order, ends), strict=True)
 
     def by_table(self, name: str, codes: Ints, values: Floats) -> Floats:
         """Return what a method of each table says of the rows that are its own."""
@@ -345,7 +357,9 @@ class ZDistribution:
             radii = np.sqrt(special.chdtri(self.dim, 1 - levels) / self.dim)
             return np.asarray(radii)[None]
         self._warn_of_few(levels)
-        return np.array([each.quantile(levels) for each in self.parts])
+        if self.dim is not None:
+            return np.array([table.upwards(levels) for table in self.tables])
+        return np.array([part.quantile(levels) for part in self.parts])
 
     def _warn_of_few(self, levels: Floats) -> None:
         """Say which levels lie beyond what rows can tell, and how many could."""

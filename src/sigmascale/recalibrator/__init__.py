@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .bias import BiasKind
-from .estimator import Recalibrator, scale_words
+from .estimator import Recalibrator
+from .words import scale_words
 
 __all__ = ["BiasKind", "Recalibrator", "scale_words"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,36 @@ def of_rows_held_out(rows: Predictions, scale: Additive) -> ZDistribution:
     return _one_table(rows, rows.signed_error / scale.of_rows(rows), infinite=True)
 
 
-def of_rows_out_of_fold(
+@dataclass(frozen=True, eq=False)
+class OutOfFold:
+    """What fits without a row's own fold say of it.
+
+    Attributes
+    ----------
+    scale : array of shape (n,)
+        The scale of each row.
+    fold : array of shape (n,)
+        The fold of each row.
+    """
+
+    scale: Floats
+    fold: Ints
+
+
+def scale_out_of_fold(
     rows: Predictions, scaling: Scaling, learned: Learned, seed: int
-) -> ZDistribution:
-    """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
+) -> OutOfFold:
+    """Return the scale of each row by a fit that has not seen it."""
     fold = make_folds(rows.abs_z, rows, seed)
     scale = learned.out_of_fold
     if scale is None:
-        scale = _scale_out_of_fold(rows, scaling, learned, fold)
-    scale = rounded(scale)  # what is equal in one unit is in all
+        scale = _scale_by_folds(rows, scaling, learned, fold)
+    return OutOfFold(rounded(scale), fold)  # what is equal in one unit is in all
+
+
+def of_rows_out_of_fold(rows: Predictions, out_of_fold: OutOfFold) -> ZDistribution:
+    """Return the distribution of z-scores of rows out of fold, in bins of the scale."""
+    scale = out_of_fold.scale
     z = rows.signed_error / scale
     if not rows.is_vector and rows.n_effective < LEAST_FOR_SIGN:
         warn(
@@ -48,7 +70,7 @@ def of_rows_out_of_fold(
             stacklevel=5,
         )
         return _one_table(rows, z)
-    n_bins = _number_of_tables(rows, z, scale, fold)
+    n_bins = _number_of_tables(rows, z, scale, out_of_fold.fold)
     return ZDistribution.learn(z, scale, rows.weights, n_bins, rows.components)
 
 
@@ -88,7 +110,7 @@ def _one_table(
     return ZDistribution((table,), np.empty(0), n_rows, rows.components)
 
 
-def _scale_out_of_fold(
+def _scale_by_folds(
     rows: Predictions, scaling: Scaling, learned: Learned, fold: Ints
 ) -> Floats:
     """Return the scale of each row by a fit without its fold, at the level of all rows.

@@ -1,0 +1,131 @@
+"""A fit, step by step: bias, scale and distribution of errors, and then the parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from ..additive import Additive
+from ..distributions import Parts, ZDistribution
+from ..folds import divided
+from ..predictions import Predictions
+from ..scaling.base import Learned, Scaling
+from .bias import BiasKind, corrected, learn_bias
+from .cautions import caution_of_bias, cautions_of_scale
+from .distribution import of_rows_held_out, of_rows_out_of_fold, scale_out_of_fold
+from .parts import axes_of_parts, warn_of_small_parts
+
+
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """What is to be learned, as the parameters of a recalibrator say it.
+
+    Attributes
+    ----------
+    scaling : Scaling
+        What learns the scale.
+    bias : str or None
+        Whether a bias is learned.
+    distribution : str
+        "empirical" or "normal".
+    hold_out : float
+        Share of the rows from which nothing but the distribution is learned.
+    parts : tuple of int
+        Columns that make the parts in which intervals hold what they claim.
+    random_state : int
+        Seed.
+    """
+
+    scaling: Scaling
+    bias: BiasKind | None
+    distribution: Literal["empirical", "normal"]
+    hold_out: float
+    parts: tuple[int, ...]
+    random_state: int
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """What was learned.
+
+    Attributes
+    ----------
+    scale, bias : Additive
+        The maps; the bias is None where it is left alone.
+    distribution : ZDistribution
+        The distribution of z.
+    parts : Parts or None
+        How far it is stretched in each part.
+    bias_words : str
+        What was done about the bias.
+    cautions : tuple of str
+        What to be careful about.
+    """
+
+    scale: Additive
+    bias: Additive | None
+    distribution: ZDistribution
+    parts: Parts | None
+    bias_words: str
+    cautions: tuple[str, ...]
+
+
+def learn(rows: Predictions, choices: Choices, *, is_known: bool) -> Fitted:
+    """Return what rows in canonical order tell.
+
+    Where errors are not known, because they were all 0, the scale is all that is
+    learned.
+    """
+    held_out = None
+    if choices.hold_out:
+        seen, unseen = divided(rows, choices.hold_out, choices.random_state)
+        held_out = rows.take(unseen)
+        rows = rows.take(seen)
+
+    bias = None
+    bias_words = ""
+    if choices.bias is not None and is_known:
+        learned_bias = learn_bias(rows, choices.bias, choices.random_state)
+        bias = learned_bias.map
+        bias_words = learned_bias.words
+        rows = learned_bias.corrected
+
+    learned = choices.scaling.learn(rows)
+    if held_out is not None:
+        held_out = corrected(held_out, bias)
+
+    distribution = ZDistribution(dim=rows.components)  # normal
+    parts = None
+    if is_known and choices.distribution == "empirical":
+        distribution, parts = _distribution(rows, held_out, learned, choices)
+
+    cautions: tuple[str, ...] = ()
+    if is_known:
+        scale = learned.map.of_rows(rows)
+        cautions = cautions_of_scale(rows, scale)
+        if choices.bias is None and not rows.is_vector:
+            cautions += caution_of_bias(rows, scale)
+    return Fitted(learned.map, bias, distribution, parts, bias_words, cautions)
+
+
+def _distribution(
+    rows: Predictions, held_out: Predictions | None, learned: Learned, choices: Choices
+) -> tuple[ZDistribution, Parts | None]:
+    """Return the distribution of z, and how far it is stretched in each part."""
+    if held_out is not None and not choices.parts:
+        return of_rows_held_out(held_out, learned.map), None
+
+    out_of_fold = scale_out_of_fold(
+        rows, choices.scaling, learned, choices.random_state
+    )
+    distribution = of_rows_out_of_fold(rows, out_of_fold)
+    if not choices.parts:
+        return distribution, None
+
+    # rows held out tell the parts, if there are any, and else rows out of fold
+    told = rows if held_out is None else held_out
+    scale = out_of_fold.scale if held_out is None else learned.map.of_rows(held_out)
+    axes = axes_of_parts(rows, choices.parts, told.n_effective)
+    parts = Parts.learn(axes, told, scale, distribution, held_out=held_out is not None)
+    warn_of_small_parts(parts, rows.names)
+    return distribution, parts

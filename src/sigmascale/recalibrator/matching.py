@@ -1,0 +1,132 @@
+"""New rows, brought into the form of the fitted ones; what is unlike these is told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import Floats, check_column, refuse_values
+from .._support.notices import warn
+from .._support.text import listed, quoted
+from ..additive import Additive, Axis
+from ..exceptions import (
+    InvalidInputError,
+    UnseenCategoryWarning,
+    ZeroUncertaintyWarning,
+)
+from ..predictions import Predictions
+
+# -- rows ------------------------------------------------------------------------------
+
+
+def with_columns_of_fit(rows: Predictions, names: tuple[str, ...]) -> Predictions:
+    """Return rows with the features of `fit`, in its order."""
+    if rows.names == names:
+        return rows
+    # features of an array have numbers for names: X1, X2, ...
+    numbered = ("u", *(f"X{j}" for j in range(1, len(names))))
+    if rows.names == numbered:
+        return rows._with(names=names)
+    if set(names) <= set(rows.names):
+        return rows.with_features(names[1:])
+    needed = names[1:]
+    given = rows.names[1:]
+    msg = (
+        f"Predictions must have the features of fit: {listed(needed)}; found "
+        f"{listed(given) if given else 'none'}."
+    )
+    raise InvalidInputError(msg, "features", columns=list(needed))
+
+
+def check_components(rows: Predictions, fitted: int | None) -> None:
+    """Refuse numbers where vectors were fitted, and the other way round."""
+    if rows.y_pred is None and rows.error is None:  # neither is known
+        return
+    given = rows.components
+    if given != fitted:
+        msg = (
+            f"The recalibrator was fitted to {_kind_words(fitted)}; found "
+            f"{_kind_words(given)}."
+        )
+        raise InvalidInputError(msg, "vectors")
+
+
+def _kind_words(n_components: int | None) -> str:
+    if n_components is None:
+        return "numbers"
+    return f"vectors of {n_components} components"
+
+
+def warn_of_unseen_labels(rows: Predictions, axes: Iterable[Axis], what: str) -> None:
+    """Warn of labels that an axis does not know, and of what they get instead."""
+    for axis in {axis.column: axis for axis in axes}.values():
+        if axis.labels is None:
+            continue
+        labels = rows.labels(axis.column)
+        is_known = np.array([label in axis.labels for label in labels.labels])
+        n_unseen = int(np.count_nonzero(~is_known[labels.codes]))
+        if n_unseen:
+            warn(
+                f"{n_unseen} of {rows.n_rows} rows have a label of "
+                f"{quoted(rows.names[axis.column])} that was not seen in fit, {what}.",
+                UnseenCategoryWarning,
+                stacklevel=4,
+            )
+
+
+# -- arrays ----------------------------------------------------------------------------
+
+
+def checked_array(
+    X: Any, names: tuple[str, ...], scale: Additive, smallest: float
+) -> Any:
+    """Return an array with as many columns as `fit` had, and positive u.
+
+    Uncertainties of exactly 0 are lifted to the smallest one seen in fit.
+    """
+    n_columns = len(names)
+    n_given = 1 if X.ndim == 1 else X.shape[-1]
+    if X.ndim not in (1, 2) or n_given != n_columns:
+        msg = (
+            f"An array must have {n_columns} columns, u first: "
+            f"{listed(names)}; found shape {tuple(X.shape)}."
+        )
+        raise InvalidInputError(msg)
+    if scale.labelled:
+        labelled = [names[j] for j in sorted(scale.labelled)]
+        msg = f"Columns of labels ({listed(labelled)}) need Predictions, not an array."
+        raise InvalidInputError(msg)
+    if isinstance(X, np.ndarray):
+        return _lifted_numpy(X.reshape(len(X), n_columns), smallest)
+    return _lifted_elsewhere(X, smallest)
+
+
+def _lifted_numpy(X: Any, smallest: float) -> Floats:
+    """Return a table whose zeros of u are lifted, with a warning."""
+    table: Floats = X.astype(np.float64)
+    u = check_column(table[:, 0], "u")
+    remedy = "Drop or repair these rows."
+    refuse_values(u < 0, u, "u", "positive", remedy, "not-positive")
+    n_zeros = int(np.count_nonzero(u == 0))
+    if n_zeros:
+        warn(
+            f"{n_zeros} of {u.size} uncertainties are exactly 0; they were lifted "
+            f"to {smallest:g}, the smallest one seen in fit.",
+            ZeroUncertaintyWarning,
+            stacklevel=4,
+        )
+        table[:, 0] = np.where(u == 0, smallest, u)
+    return table
+
+
+def _lifted_elsewhere(X: Any, smallest: float) -> Any:
+    """Return an array of another library, where it is; its values are not read."""
+    import array_api_compat as api
+
+    xp = api.array_namespace(X)
+    u = X if X.ndim == 1 else X[:, 0]
+    least = xp.asarray(smallest, dtype=X.dtype, device=api.device(X))
+    u = xp.where(u == 0, least, u)
+    return u if X.ndim == 1 else xp.concat([u[:, None], X[:, 1:]], axis=1)
