@@ -108,6 +108,18 @@ def test_whole_weights_are_no_repeats():
         np.testing.assert_allclose(other.predict(p), r.predict(p), rtol=1e-9)
 
 
+def test_a_fit_to_weights_of_any_spread_can_be_loaded(tmp_path):
+    rows = Rows(3)
+    for decades in (8, 16, 40, 300):  # as Boltzmann weights may have
+        weights = 10.0 ** rows.rng.uniform(-decades, 0, rows.u.size)
+        p = rows.made(weights=weights)
+        for name in SCALINGS:
+            r = fitted(name, p)
+            r.save(tmp_path / "r.json")
+            again = ss.load(tmp_path / "r.json")
+            np.testing.assert_array_equal(again.predict(p), r.predict(p), name)
+
+
 # -- last bits -------------------------------------------------------------------------
 
 
@@ -158,6 +170,36 @@ def test_the_unit_matters_to_no_quantile_and_to_no_verdict():
                 np.testing.assert_allclose(
                     found / unit, expected, rtol=1e-9, atol=1e-9, err_msg=name
                 )
+
+
+@pytest.mark.parametrize("decimals", range(4))
+def test_unit_zero_and_sign_matter_to_no_u_where_values_are_on_a_grid(decimals):
+    rng = np.random.default_rng(decimals)
+    n, step = 200, 10.0**-decimals
+    y = np.round(rng.normal(5, 3, n), decimals)
+    u = np.round(rng.lognormal(0.3, 0.5, n), decimals) + step
+    truth = np.round(y + u * (0.3 + 1.3 * rng.normal(size=n)), decimals)
+    features = {"x": np.round(rng.normal(size=n), 1)}
+    groups = rng.integers(0, n // 3, n)
+
+    def u_new(scaling, options, factor=1.0, zero=0.0, sign=1.0):
+        unit = factor * sign
+        p = ss.Predictions(
+            unit * (y + zero),
+            factor * u,
+            y_true=unit * (truth + zero),
+            features=features,
+            groups=groups if options["hold_out"] else None,
+        )
+        return ss.Recalibrator(scaling(), **options).fit(p).predict(p) / factor
+
+    for name, scaling in SCALINGS.items():
+        for bias, hold_out in (("auto", 0.0), ("constant", 0.3)):
+            options = {"bias": bias, "hold_out": hold_out}
+            expected = u_new(scaling, options)
+            for other in ({"factor": 1e-10, "sign": -1.0}, {"zero": 1000.0}):
+                found = u_new(scaling, options, **other)
+                np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=name)
 
 
 def test_the_order_of_rows_and_the_names_of_groups_matter_to_nothing():

@@ -40,6 +40,7 @@ Here = Callable[[Any], Array]  # brings a constant of NumPy to where the columns
 
 UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
 CHUNK = 2**14  # rows at a time in NumPy, so that what is computed stays in the cache
+HALF = 0.5 + 1e-6  # of the way from a value to the next: rounding decides on no place
 _FLOAT = np.finfo(np.float64)
 
 
@@ -258,10 +259,11 @@ def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
 def between(ordered: Floats, values: Floats) -> Floats:
     """Return the middle between each of some values and the one before it.
 
-    Values are some of the `ordered` ones, and none of them is the first.
+    Values are some of the `ordered` ones, and none of them is the first. A new value
+    that lies right in the middle, as on a grid, lies below it in any unit.
     """
     before = ordered[np.searchsorted(ordered, values) - 1]
-    middle = before + (values - before) / 2
+    middle = before + (values - before) * HALF
     return np.where(middle > before, middle, values)
 
 

@@ -11,7 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
-from ._support.checks import Floats, Ints
+from ._support.checks import Floats, Ints, for_order
 from .exceptions import InvalidInputError
 from .ordering import canonical_order, in_order_of_appearance
 
@@ -41,10 +41,8 @@ def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:
     """Return folds of rows: of each five that follow in size, one to each fold."""
     n_rounds = -(-size.size // n_folds)
     dealt = rng.permuted(np.tile(np.arange(n_folds), (n_rounds, 1)), axis=1).ravel()
-    # sizes whose last bits differ, as those in another unit do, are equal
-    nearly = np.round(np.log(np.maximum(size, 1e-300)), 9)
     fold = np.empty(size.size, dtype=np.int64)
-    fold[np.argsort(nearly, kind="stable")] = dealt[: size.size]
+    fold[np.argsort(for_order(size), kind="stable")] = dealt[: size.size]
     return fold
 
 
@@ -64,9 +62,10 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
     """Return which rows stay, and which are held out: about a share, whole groups.
 
     Rows come in the order of their errors, so that what they hold seeds the draw, too:
-    else the same ranks would be held out of every set.
+    else the same ranks would be held out of every set. Means of z-scores seed it, which
+    do not depend on the last bits of any row.
     """
-    order = canonical_order(p, p.signed_error)
+    order = canonical_order(p)
     unit = np.arange(p.n_rows)  # what is held out together
     if p.groups is not None:
         unit = in_order_of_appearance(p.groups[order])
@@ -74,8 +73,9 @@ def divided(p: Predictions, share: float, seed: int) -> tuple[Ints, Ints]:
     if sizes.size < 2:
         msg = "At least 2 rows, or groups, must be there to hold some out; found 1."
         raise InvalidInputError(msg)
-    key = crc32(np.sort(np.round(p.z2, 3)).tobytes())
-    drawn = np.random.default_rng([seed, key]).permutation(sizes.size)
+    means = for_order(np.array([p.abs_z.mean(), p.z2.mean()]))
+    rng = np.random.default_rng([seed, crc32(means.tobytes())])
+    drawn = rng.permutation(sizes.size)
     # until the share is reached as nearly as it can be, and one unit stays at least
     middles = np.cumsum(sizes[drawn]) - 0.5 * sizes[drawn]
     n_held = max(1, int(np.searchsorted(middles, share * p.n_rows)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ._support.checks import Bools, Floats, Ints, rounded
+from ._support.checks import Bools, Floats, Ints, for_order
 from ._support.hashing import hash_of_positions
 
 if TYPE_CHECKING:
@@ -23,45 +23,56 @@ def in_canonical_order(p: Predictions) -> Predictions:
 
     They know where they were in the table that was passed: see `places`.
     """
-    order = canonical_order(p, p.signed_error)
+    order = canonical_order(p)
     rows = p.take(order)
     groups = None if rows.groups is None else in_order_of_appearance(rows.groups)
     places = order if p.places is None else p.places[order]
     return rows._with(places=places, groups=groups)
 
 
-def canonical_order(p: Predictions, *first: Floats) -> Ints:
+def canonical_order(p: Predictions) -> Ints:
     """Return an order of rows with errors that does not depend on how they came.
+
+    Nor does it depend on the unit, the zero or the sign of what is predicted.
 
     Parameters
     ----------
     p : Predictions
         Rows with errors.
-    *first : array of shape (n,)
-        What else tells rows apart, such as the sign of their errors.
 
     Returns
     -------
     array of int
-        By the size of the error, what is `first`, columns and weights, all of which
-        are the same if they differ by rounding alone; rows that are the same in all of
-        it, by what their groups hold.
+        By the size of the error, columns, weights and the sign of the error, all of
+        which are the same if they differ by rounding alone; rows that are the same in
+        all of it, by what their groups hold.
     """
     # the size of the error tells nearly all rows apart: other keys are often not needed
-    size = rounded(p.squared_error)
+    size = for_order(p.squared_error)
     order = np.argsort(size, kind="stable")
     differ = _changes(size[order])
     if not differ.all():
         # what is missing comes last, and is equal to what is missing
         features = [np.where(np.isnan(x), np.inf, x) for x in p.columns[1:]]
         weights = [] if p.weights is None else [p.weights]
-        others = [rounded(key) for key in (*first, p.y_std, *features, *weights)]
-        keys = [size, *others]
+        others = [for_order(key) for key in (p.y_std, *features, *weights)]
+        keys = [size, *others, _sides(p.signed_error)]
         order = np.lexsort(keys[::-1])
         differ = np.logical_or.reduce([_changes(key[order]) for key in keys])
     if p.groups is None or differ.all():
         return order
     return _equal_rows_by_group(p.groups, order, differ)
+
+
+def _sides(error: Floats) -> Floats:
+    """Return the sign of each error; that of their sum is positive.
+
+    So it stays where the sign of all errors changes. The sum is one of whole numbers,
+    and the same in whatever order rows are added.
+    """
+    largest = float(np.abs(error).max()) or 1.0
+    total = np.rint(error / largest * 2.0**30).astype(np.int64).sum()
+    return np.sign(error) if total >= 0 else -np.sign(error)
 
 
 def _changes(values: Floats) -> Bools:
