@@ -30,7 +30,7 @@ from .text import quoted
 
 Column = npt.NDArray[Any]  # numbers as float64, or codes of labels as int64
 TypedColumn = tuple[Column, tuple[Label, ...] | None]  # and the labels, of codes
-NOTHING = 1e-100  # times the largest weight: as good as 0
+NOTHING = 1e-14  # of the sum of all weights: too little to tell levels apart
 
 
 def typed_column(values: Any, name: str) -> TypedColumn:
@@ -81,7 +81,8 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     check_same_length("y_std", rows, "weights", w)
     remedy = "Give these rows the weight 0."
     refuse_values(w < 0, w, "weights", "at least 0", remedy, "negative")
-    kept = np.flatnonzero(w > NOTHING * w.max())
+    unit = w.max() or 1.0  # so that no sum and no square overflows
+    kept = np.flatnonzero(w / unit > NOTHING * np.sum(w / unit))
     if not kept.size:
         msg = (
             f"`weights` must have a positive value; all {w.size} are zero. Leave them "
@@ -91,7 +92,6 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     w = w[kept]
     if w.min() == w.max():
         return kept, None
-    unit = w.max()  # so that no square overflows
     factor = np.sum(w / unit) / np.sum((w / unit) ** 2) / unit
     return kept, w if abs(factor - 1) < 1e-12 else w * factor
 
