@@ -31,9 +31,9 @@ from sigmascale import Predictions
 from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
 from sigmascale.additive import Table
+from sigmascale.bins import bins_of, cut_positions, rank_order
 from sigmascale.scaling import BinwiseScaling, Learned, Scaling
 from sigmascale.scores import nll
-from sigmascale.scores.bins import bins_of, cut_positions, rank_order
 
 LOSSES = ("nll", "consistency", "adaptivity", "total")
 GLOBAL_SHARE = 2 / 3  # of the evaluations go to the global search

@@ -18,13 +18,13 @@ import numpy as np
 import sigmascale as ss
 from sigmascale._support.checks import Floats, Ints
 from sigmascale._support.progress import track
+from sigmascale.bins import Bins, cut
 from sigmascale.datasets import QM9, Molecules, make_molecules
 from sigmascale.scores import (
     ReferenceScores,
     Scorecard,
     reference_scores,
 )
-from sigmascale.scores.bins import Bins, cut
 from sigmascale.scores.intervals import wilson_limits
 from sigmascale.scores.local import MIN_ROWS, IntervalSettings, LocalZMS, local_zms_of
 from sigmascale.scores.scorecard import scorecard_of

@@ -408,6 +408,7 @@ def test_bins_bias_distribution_and_rows_held_out_can_be_chosen(run):
     [
         (("--scaling", "nonsense"), "--scaling.*boosted.*nonsense"),
         (("--bins", "3", "--scaling", "linear"), "--bins.*binwise"),
+        (("--loss", "total", "--scaling", "linear"), "--loss.*binwise"),
         (("--scaling", "linear", "--by", "mass"), "--by.*binwise"),
         (("--by", "x"), "'x'"),
         (("--test-share", "1.5"), "--test-share.*1.5"),

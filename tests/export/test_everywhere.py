@@ -87,6 +87,7 @@ KINDS = {
     "bins of ties": ss.BinwiseScaling(20, by="shells"),
     "labels": ss.BinwiseScaling(by="phase"),
     "cells": ss.BinwiseScaling((8, 5), by=("u", "shells")),
+    "a loss of the paper": ss.BinwiseScaling(6, by="shells", loss="adaptivity"),
     "cells of labels": ss.BinwiseScaling((5, 5), by=("u", "phase")),
     "one's own": ByQuadrant(),
     "power": PowerOfU(),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import sigmascale as ss
 from paper.losses import OptimisedScaling, ScaledLoss, minimise
-from sigmascale.scores.bins import rank_order
+from sigmascale.bins import rank_order
 
 SCORES = {"consistency": "S_con", "adaptivity": "S_ada", "total": "S_tot"}
 

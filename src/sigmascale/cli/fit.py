@@ -45,6 +45,9 @@ class Fit(Columns, Reading):
     )
     by: tuple[str, ...] = option("column to bin by, or u; for binwise", "COLUMN", ())
     bins: int | None = option("number of bins; for binwise", "N")
+    loss: Literal["nll", "consistency", "adaptivity", "total"] | None = option(
+        "what factors minimise; for binwise", "LOSS"
+    )
     distribution: Literal["empirical", "normal"] = option(
         "of the errors: empirical, or normal", "KIND", "empirical"
     )
@@ -141,11 +144,11 @@ class Fit(Columns, Reading):
             )
         made = SCALINGS[self.scaling]
         by = self.by if len(self.by) > 1 else next(iter(self.by), None)
-        given = {"n_bins": self.bins, "by": by}
+        given = {"n_bins": self.bins, "by": by, "loss": self.loss}
         given = {name: value for name, value in given.items() if value is not None}
         own = inspect.signature(made).parameters
         if unknown := [x for x in given if x not in own]:
-            option = {"n_bins": "--bins", "by": "--by"}[unknown[0]]
+            option = {"n_bins": "--bins"}.get(unknown[0], f"--{unknown[0]}")
             refuse(f"{option} is not for --scaling {self.scaling}, but for binwise.")
         return made(**given)
 

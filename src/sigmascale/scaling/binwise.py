@@ -1,13 +1,17 @@
-"""One factor for all rows, or one for each bin of one or two columns."""
+"""One factor for all rows, or one for each bin of one or two columns.
+
+The factor that is best by the likelihood has a closed form, sqrt(<Z²>) of the bin;
+those that are best by another loss of the paper are searched for from there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from .._support.checks import Floats, check_count
+from .._support.checks import Floats, Ints, check_choice, check_count
 from .._support.notices import warn
 from .._support.text import quoted
 from .._support.weighting import ones_if_none
@@ -16,8 +20,10 @@ from ..exceptions import FewerBinsWarning, InvalidInputError
 from ..predictions import Predictions
 from .axes import codes_of, equal_size_axis
 from .base import Learned, Scaling
+from .factors import best_factors
 
 Key = int | str
+Loss = Literal["nll", "consistency", "adaptivity", "total"]
 IN_CACHE = 2**16  # rows that are summed at a time
 
 
@@ -42,7 +48,9 @@ class TemperatureScaling(Scaling):
 
 
 class BinwiseScaling(Scaling):
-    """Multiply the uncertainties of each bin by the bin's own factor, sqrt(<Z²>).
+    """Multiply the uncertainties of each bin by the bin's own factor.
+
+    This is bin-wise variance scaling (BVS): by default, the factor is sqrt(<Z²>).
 
     Parameters
     ----------
@@ -56,12 +64,30 @@ class BinwiseScaling(Scaling):
     prior_rows : int, default 30
         A bin with fewer rows is filled up to this number by rows of the average <Z²>: a
         factor from a handful of rows is mostly noise. 0 gives every bin its own factor.
+    loss : {"nll", "consistency", "adaptivity", "total"}, default "nll"
+        What the factors minimise on the rows they are learned of: the negative
+        log-likelihood, S_cal + S_u, S_cal + the sum of S_x over the features, or S_cal
+        + S_u + that sum. "nll" has a closed form; others take some seconds, and fit
+        the noise of the score bins, too. On other rows they seldom score better.
+    n_score_bins : int, optional
+        Number of equal-size score bins of each numeric variable, of the losses S. By
+        default they have 30 rows or more, and there are at most 100, as in a scorecard.
+    ties : name of a column or tuple of these, default "u"
+        What orders rows with equal values of a feature in its score bins: the
+        uncertainty before scaling, or other columns. The tables of the paper have "u"
+        where `by` is "u", and ("X1", "u") where it is the feature X1.
 
     Notes
     -----
     A bin of n < m = `prior_rows` rows gets the factor sqrt(<Z²>') with <Z²>' =
     (n <Z²> + (m − n) <Z²>_all) / m. A bin without rows, and what is missing or unknown,
-    gets the average factor.
+    gets the average factor. With other losses than "nll" bins of fewer than
+    `prior_rows` rows keep this factor, and the others go on from it.
+
+    The losses S are means of abs(ln <Z²>) over score bins. Where score bins do not
+    depend on the factors ("adaptivity"), linear programs find the optimum; where they
+    follow the scaled u, a search along one factor at a time goes on from there, with
+    random numbers that depend on nothing.
 
     Bins are cut at the smallest value of the next bin, as in the paper, and not halfway
     between values as those of other scalings are: a row at an edge whose last bits
@@ -90,19 +116,39 @@ class BinwiseScaling(Scaling):
         *,
         by: Key | tuple[Key, Key] | None = "u",
         prior_rows: int = 30,
+        loss: Loss = "nll",
+        n_score_bins: int | None = None,
+        ties: Key | tuple[Key, ...] = "u",
     ) -> None:
         self.n_bins = n_bins
         self.by = by
         self.prior_rows = prior_rows
+        self.loss = loss
+        self.n_score_bins = n_score_bins
+        self.ties = ties
 
     def learn(self, rows: Predictions) -> Learned:
         """Return what is learned of rows; see :class:`Scaling`."""
         prior_rows = check_count(self.prior_rows, "prior_rows", least=0)
+        loss = check_choice(self.loss, "loss", get_args(Loss))
         axes = self._axes(rows)
         n, sum_z2 = _sums_by_bin(rows, axes)
-        average = sum_z2.sum() / n.sum()
+        factors = self._closed_form(rows, n, sum_z2, prior_rows)
+        if loss != "nll":
+            is_free = (sum_z2 > 0) & (n >= prior_rows)
+            factors = self._best(rows, axes, factors, is_free)
         if not axes:
-            return Learned(Additive(constant=_log_factor(average)))
+            return Learned(Additive(constant=float(factors)))
+        table = Table.of(range(len(axes)), factors)
+        return Learned(Additive(axes=tuple(axes), tables=(table,)))
+
+    def _closed_form(
+        self, rows: Predictions, n: Floats, sum_z2: Floats, prior_rows: int
+    ) -> Floats:
+        """Return the logarithms of factors of bins that are best by the likelihood."""
+        average = sum_z2.sum() / n.sum()
+        if not n.ndim:
+            return np.asarray(_log_factor(average))
         self._warn_of_thin_bins(rows, n, prior_rows)
         # errors that are all 0 say nothing of a factor
         own = np.divide(sum_z2, n, out=np.full(n.shape, average), where=sum_z2 > 0)
@@ -110,8 +156,22 @@ class BinwiseScaling(Scaling):
         n_added = np.maximum(0, prior_rows - n)
         filled = np.full(n.shape, average)
         np.divide(n * own + n_added * average, n + n_added, out=filled, where=n > 0)
-        table = Table.of(range(len(axes)), _log_factor(filled))
-        return Learned(Additive(axes=tuple(axes), tables=(table,)))
+        return np.asarray(_log_factor(filled))
+
+    def _best(
+        self, rows: Predictions, axes: Sequence[Axis], start: Floats, is_free: Any
+    ) -> Floats:
+        """Return the logarithms of factors that are best by another loss."""
+        found = best_factors(
+            rows,
+            _cells_of(rows, axes),
+            start.ravel(),
+            is_free.ravel(),
+            loss=self.loss,
+            n_score_bins=self.n_score_bins,
+            ties=self.ties,
+        )
+        return found.reshape(start.shape)
 
     def _axes(self, rows: Predictions) -> list[Axis]:
         """Return the axes of the columns to be binned."""
@@ -168,10 +228,16 @@ def _sums_by_bin(rows: Predictions, axes: Sequence[Axis]) -> tuple[Floats, Float
     rows = rows._with(groups=None, distributions=None)  # which are not needed
     for start in range(0, rows.n_rows, IN_CACHE):
         part = rows.take(slice(start, start + IN_CACHE))
-        cell: Any = np.zeros(part.n_rows, dtype=np.int64)
-        for axis, code in zip(axes, codes_of(axes, part), strict=True):
-            cell = cell * axis.n_codes + code
+        cell = _cells_of(part, axes)
         weights = ones_if_none(part.weights, part.n_rows)
         n += np.bincount(cell, weights, n_cells)
         sum_z2 += np.bincount(cell, weights * part.z2, n_cells)
     return n.reshape(shape), sum_z2.reshape(shape)
+
+
+def _cells_of(rows: Predictions, axes: Sequence[Axis]) -> Ints:
+    """Return the joint bin of each row."""
+    cell = np.zeros(rows.n_rows, dtype=np.int64)
+    for axis, code in zip(axes, codes_of(axes, rows), strict=True):
+        cell = cell * axis.n_codes + code
+    return cell

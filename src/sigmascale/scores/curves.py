@@ -24,8 +24,8 @@ from .._support.checks import (
 )
 from .._support.render import Cells, Result
 from .._support.weighting import WeightLine
+from ..bins import bins_of, cut, cut_positions
 from ..predictions import Predictions, check_predictions
-from .bins import bins_of, cut, cut_positions
 from .intervals import within_groups
 from .local import MIN_ROWS, IntervalSettings, mean_limits
 from .losses import claimed

@@ -27,9 +27,9 @@ from .._support.checks import (
 from .._support.labels import label_text
 from .._support.notices import warn
 from .._support.render import Cells, Result
+from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import FewerBinsWarning, InvalidInputError
 from ..predictions import Predictions, check_predictions
-from .bins import Bins, bins_of, check_ties, cut
 from .intervals import abc_limits, mean_interval, renumbered, wilson_limits
 
 Method = Literal["bca", "moments"]

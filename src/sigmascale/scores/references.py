@@ -23,9 +23,9 @@ from .._support.checks import (
 )
 from .._support.notices import warn
 from .._support.render import Cells, Result
+from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from ..predictions import Predictions, check_predictions
-from .bins import Bins, bins_of, check_ties, cut
 from .intervals import within_groups
 
 Distribution = Literal["normal", "empirical"]

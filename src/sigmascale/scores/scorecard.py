@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._support.render import Cells, Result
+from ..bins import Bins, bins_of, check_ties, cut
 from ..predictions import Predictions, check_predictions
-from .bins import Bins, bins_of, check_ties, cut
 from .losses import energy_scores, is_held, normal_nll
 from .numbers import LocalScores
 from .references import (
