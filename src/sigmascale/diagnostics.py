@@ -11,9 +11,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ._support.checks import SMALLEST, Floats
+from ._support.checks import Floats
 from ._support.hashing import hash_of_rows
-from ._support.notices import row_number, warn
+from ._support.notices import remedy, row_number, warn
 from .exceptions import (
     AbsoluteErrorsWarning,
     ConstantUncertaintyWarning,
@@ -87,8 +87,7 @@ def informative(p: Predictions) -> Predictions:
 MANY_U = 3  # uncertainties that the median error is off by
 MANY_WIDTHS = 0.5  # half-widths of the middle of the errors that it is off by
 OTHER_UNIT = 50.0  # factor by which all of u is off if its unit is another
-OFF, RIGHT = 5.0, 2.0  # factors by which <z²> is clearly off, and about right
-NATS = 10.0  # of likelihood by which errors follow the root of u rather than u
+ABOUT_RIGHT = 1.05  # factor that is not worth a number
 
 
 def slips_found(p: Predictions) -> list[Finding]:
@@ -114,41 +113,114 @@ def slips_found(p: Predictions) -> list[Finding]:
                 "need it."
             )
             found.append((words, AbsoluteErrorsWarning))
+    is_constant = u.min() == u.max()
+    as_variance = None
+    if not found and not is_constant:
+        as_variance = _read_as_variance(p.squared_error, u)
     # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
     factors = float(np.median(p.abs_z)) / 0.6745, float(np.sqrt(p.z2.mean()))
-    if not found and (min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT):
-        factor = factors[0] or factors[1]
-        off = f"{max(factor, 1 / factor):.3g} times too "
-        off += "small" if factor > 1 else "large"
+    if as_variance is not None:
+        as_std, as_root = map(_off_by, as_variance)
+        words = (
+            "The uncertainties look like variances: as they are, they are typically "
+            f"{as_std} for the errors, their roots {as_root}. "
+        )
+        words += remedy(
+            VarianceNotUncertaintyWarning,
+            "If they are, pass their square root, or `variance` to from_frame.",
+        )
+        found.append((words, VarianceNotUncertaintyWarning))
+    elif not found and (min(factors) > OTHER_UNIT or max(factors) < 1 / OTHER_UNIT):
+        off = _off_by(factors[0] or factors[1])
         words = (
             f"Uncertainties are typically {off} for the errors. Are both in the same "
             "unit, as eV and meV are not?"
         )
         found.append((words, UnitsWarning))
-    if u.min() == u.max():
+    if is_constant:
         words = (
             f"All uncertainties are {u[0]:.3g}: is `y_std` the uncertainty? A constant "
             "one says nothing of which rows to trust."
         )
         found.append((words, ConstantUncertaintyWarning))
-    elif _looks_like_a_variance(p.squared_error, u):
-        words = "The uncertainties look like variances: pass their square root."
-        found.append((words, VarianceNotUncertaintyWarning))
     return found
 
 
-def _looks_like_a_variance(e2: Floats, u: Floats) -> bool:
-    """Return whether errors follow the root of u, and neither u nor nothing."""
-    as_u, as_variance = float(np.mean(e2 / u**2)), float(np.mean(e2 / u))
-    if 1 / OFF <= as_u <= OFF or not 1 / RIGHT <= as_variance <= RIGHT:
-        return False
-    # log-likelihoods of errors that follow the root of u, nothing, or s (u² + c)
-    root = -np.log(as_variance) - float(np.mean(np.log(u))) - 1
-    others = [-np.log(float(np.mean(e2))) - 1]
-    for c in float(np.mean(u**2)) * np.append(0.0, np.geomspace(1e-4, 1e2, 25)):
-        shape = np.maximum(u**2 + c, SMALLEST)
-        others.append(-np.log(np.mean(e2 / shape)) - float(np.mean(np.log(shape))) - 1)
-    return bool(root - max(others) > 2 * NATS / u.size)
+def _off_by(factor: float) -> str:
+    """Return in words how much errors are larger than uncertainties say.
+
+    >>> _off_by(2.0), _off_by(0.25), _off_by(1.01)
+    ('2 times too small', '4 times too large', 'about right')
+    """
+    if max(factor, 1 / factor) < ABOUT_RIGHT:
+        return "about right"
+    size = "small" if factor > 1 else "large"
+    return f"{max(factor, 1 / factor):.3g} times too {size}"
+
+
+# -- variances in place of uncertainties -----------------------------------------------
+#
+# Two readings of a column are compared: errors follow s·u, or they follow s·√u, with a
+# floor under both and heavy tails. The likelihood of each, and how plausible its factor
+# s is, add up; the column is called a variance if that reading wins by far.
+
+DEGREES = 4.0  # of freedom of Student's t: the tails of real errors
+COUNTED = 150  # what any number of rows counts at most: no reading is quite right
+MOST_READ = 2000  # rows that are looked at
+FLOORS = np.append(0.0, np.geomspace(1e-3, 10, 9))  # in medians of the reading
+AGAINST = 3.0  # nats: a variance is rarer than a standard deviation
+SURE = 1.0  # nats by which it must win all the same, and by which errors may object
+CLEAR = 3.0  # nats by which errors alone speak for it
+LEAST_S, LEAST_CLEAR_S, MOST_S = 0.2, 0.08, 12.0  # plausible factors of its root
+STEPS = 12  # of the fixed point for the scale of t
+
+
+def _read_as_variance(squared_error: Floats, u: Floats) -> tuple[float, float] | None:
+    """Return the factors s of u and of its root, if it looks like a variance."""
+    wrong = squared_error > 0  # errors of exactly 0 fit every reading
+    e2, u = squared_error[wrong], u[wrong]
+    if e2.size < LEAST_ROWS // 2:
+        return None
+    if e2.size > MOST_READ:  # chosen by their values, in whatever order they come
+        some = np.argsort(hash_of_rows([u, e2]))[:MOST_READ]
+        e2, u = e2[some], u[some]
+
+    s_of_u, s_of_root = _factor(e2, u**2), _factor(e2, u)
+    gain = _log_likelihood(e2, u) - _log_likelihood(e2, u**2)
+    nats = min(e2.size, COUNTED) * gain
+    plausible = _log_plausibility(s_of_root) - _log_plausibility(s_of_u) - AGAINST
+    least = LEAST_CLEAR_S if nats > CLEAR else LEAST_S
+    looks = nats + plausible > SURE and nats > -SURE and least < s_of_root < MOST_S
+    return (s_of_u, s_of_root) if looks else None
+
+
+def _log_likelihood(e2: Floats, g2: Floats) -> float:
+    """Return the mean log-likelihood of a t with the scale s √(g² + floor²), at best.
+
+    Its s² is the fixed point of s² = ⟨(ν + 1) r / (ν + r / s²)⟩ with r = e² / g².
+    """
+    best = -np.inf
+    for floor in FLOORS:
+        v = g2 + floor**2 * float(np.median(np.sqrt(g2))) ** 2
+        r = e2 / v
+        s2 = float(np.median(r)) / 0.55
+        for _ in range(STEPS):
+            s2 = float(np.mean((DEGREES + 1) * r / (DEGREES + r / s2)))
+        tails = (DEGREES + 1) * np.log1p(r / (DEGREES * s2))
+        best = max(best, -0.5 * float(np.mean(np.log(s2 * v) + tails)))
+    return best
+
+
+def _factor(e2: Floats, g2: Floats) -> float:
+    """Return the factor by which errors are larger than a reading, in the median."""
+    return float(np.sqrt(np.median(e2 / g2))) / 0.6745
+
+
+def _log_plausibility(s: float) -> float:
+    """Return how plausible a factor is: rather too small a u, by up to 100 times."""
+    x = np.log(s) - 0.4
+    too_large = min(0.0, x + 1.0)
+    return float(-1.5 * np.log1p((x / 1.2) ** 2 / 2) - too_large**2)
 
 
 # -- repeats ---------------------------------------------------------------------------

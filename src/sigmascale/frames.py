@@ -27,7 +27,7 @@ from .exceptions import InvalidInputError, NotANumberError
 from .predictions import Predictions
 from .recalibrator import Recalibrator
 from .schema import RECALIBRATED, Choice, Schema, find
-from .schema.choose import PYTHON
+from .schema.choice import PYTHON
 
 Frame = nw.LazyFrame[Any]
 

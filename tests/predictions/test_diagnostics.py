@@ -76,6 +76,23 @@ def test_sets_that_are_only_badly_calibrated_are_no_slips():
             assert kinds(rows(0.2 * factor * u, beside)) == []
 
 
+def test_variances_are_told_from_uncertainties_by_the_errors_alone():
+    right = wrong = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        u = 0.3 * rng.lognormal(sigma=0.7, size=N)
+        error = u * rng.standard_t(5, N)
+        off = 10 ** rng.uniform(-1, 1)
+        hinted = VarianceNotUncertaintyWarning in kinds(rows((off * u) ** 2, error))
+        right += hinted
+        wrong += VarianceNotUncertaintyWarning in kinds(rows(off * u, error))
+        shuffled = rng.permutation(N)
+        again = kinds(rows((off * u[shuffled]) ** 2, error[shuffled]))
+        assert (VarianceNotUncertaintyWarning in again) is hinted
+    assert right >= 11
+    assert wrong == 0
+
+
 def found(n, u=None, features=None, error=None):
     rng = np.random.default_rng(1)
     u = rng.uniform(1, 2, n) if u is None else u

@@ -8,9 +8,10 @@ What is set here belongs to one thread, or one task, alone.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,9 @@ import numpy as np
 _is_quiet: ContextVar[bool] = ContextVar("is_quiet", default=False)
 _gathered: ContextVar[list[tuple[str, type[Warning]]] | None]
 _gathered = ContextVar("gathered", default=None)
+_remedies: ContextVar[Mapping[type[Warning], str]] = ContextVar(
+    "remedies", default=MappingProxyType({})
+)
 _place: ContextVar[Callable[[Any], int]] = ContextVar("place", default=int)
 
 
@@ -62,6 +66,26 @@ def gathered() -> Iterator[list[tuple[str, type[Warning]]]]:
         yield told
     finally:
         _gathered.reset(token)
+
+
+def remedy(category: type[Warning], words: str) -> str:
+    """Return what to do about a warning, in the words of the door that was taken.
+
+    >>> with remedies({UserWarning: "Pass --variance u."}):
+    ...     remedy(UserWarning, "Pass `variance`.")
+    'Pass --variance u.'
+    """
+    return _remedies.get().get(category, words)
+
+
+@contextmanager
+def remedies(words: Mapping[type[Warning], str]) -> Iterator[None]:
+    """Say how a door words what to do about warnings."""
+    token = _remedies.set({**_remedies.get(), **words})
+    try:
+        yield
+    finally:
+        _remedies.reset(token)
 
 
 def row_number(row: Any) -> int:

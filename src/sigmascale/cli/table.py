@@ -15,10 +15,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from .._support.notices import rows_at, warn
+from .._support.notices import remedies, rows_at, warn
 from .._support.progress import working
 from .._support.text import listed, quoted
-from ..exceptions import ColumnError, InvalidInputError, MissingFeatureWarning
+from ..exceptions import (
+    ColumnError,
+    InvalidInputError,
+    MissingFeatureWarning,
+    VarianceNotUncertaintyWarning,
+)
 from ..predictions import Predictions
 from ..schema import Choice, Schema, counts, find, guess, known, remembered
 from .options import Reading, Uncertain, refuse
@@ -464,7 +469,12 @@ class InputTable:
     @contextmanager
     def told(self) -> Iterator[None]:
         """Name the files, and rows as these have them, in what the library says."""
-        with about(self.files), rows_at(None if self.is_large else self._places):
+        name = Choice(options=True).called("variance", self.schema.uncertainty)
+        words: dict[type[Warning], str] = {
+            VarianceNotUncertaintyWarning: f"If they are, pass {name}."
+        }
+        places = None if self.is_large else self._places
+        with about(self.files), rows_at(places), remedies(words):
             yield
 
     # -- words -------------------------------------------------------------------------

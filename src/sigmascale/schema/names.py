@@ -32,6 +32,8 @@ _FILLERS |= {"ground"}
 _UNIT = re.compile(r"\s*[(\[{][^()\[\]{}]*[)\]}]")  # as in "u (eV)"
 _DEVIATION = re.compile(r"(standard|std)[\W_]*(deviations?|dev|errors?|err)(?![a-z])")
 _JOINED = re.compile(r"([a-z]{1,3})(hat|pred|true|std|var|mean|obs|sim)")  # as yhat
+# What names of uncertainties have in them, if no word of theirs.
+_SOUNDS = re.compile(r"std|sd|sig|unc|err|bar|scale|width|spread|dev|tol|noise|se\b")
 _WEAK = 0.1  # what a letter, or a variance, counts less in the score of a set
 RECALIBRATED = "_recalibrated"  # what `apply` adds to the name of the uncertainty
 
@@ -86,6 +88,15 @@ def read_name(name: str) -> NamedColumn:
     part = next((part for part in WORDS if part in told), "")
     stem = words - set(_PART_OF) - _FILLERS
     return NamedColumn(name, part, stem, weak=part == "variance")
+
+
+def sounds_like_u(column: NamedColumn) -> bool:
+    """Return whether a name has something of an uncertainty: error_bar, enssd, scale.
+
+    >>> [sounds_like_u(NamedColumn(x)) for x in ("enssd", "yerr", "mass")]
+    [True, True, False]
+    """
+    return _SOUNDS.search(plain_text(column.name)) is not None
 
 
 def is_no_feature(name: str, used: Iterable[str]) -> bool:

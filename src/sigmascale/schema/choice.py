@@ -1,0 +1,217 @@
+"""What a user says of the columns, and how messages speak of it."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from .._support.checks import check_fraction
+from .._support.text import listed, quoted, shorten
+from ..exceptions import ColumnError
+from ..forms import of_quantiles
+from .read import Schema
+
+PYTHON = {
+    "reference": "y_true",
+    "prediction": "y_pred",
+    "uncertainty": "y_std",
+    "weight": "weights",
+    "quantile_columns": "quantiles",
+    "interval_coverage": "coverage",
+}
+_OPTIONS = {"features": "feature", "labels": "label"}
+_UNCERTAIN = ("uncertainty", "variance", "members", "quantile_columns", "interval")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a user says of the columns; None, or nothing, is what is not said.
+
+    Members, quantiles and intervals take the place of an uncertainty. Messages speak of
+    `options` on the command line, and of arguments in Python.
+    """
+
+    error: str | None = None
+    reference: str | None = None
+    prediction: str | None = None
+    uncertainty: str | None = None
+    variance: str | None = None
+    members: tuple[str, ...] = ()
+    quantile_columns: tuple[str, ...] = ()
+    interval: tuple[str, ...] = ()
+    interval_coverage: float | None = None
+    min_std: float | None = None
+    features: tuple[str, ...] = ()
+    labels: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    all_features: bool = False
+    groups: str | None = None
+    weight: str | None = None
+    time: str | None = None
+    options: bool = False
+
+    def called(self, part: str, value: str = "") -> str:
+        """Return what a part is called where it is named, with what it is set to.
+
+        >>> Choice().called("reference", "E"), Choice(options=True).called("error")
+        ('y_true="E"', '--error')
+        """
+        value = shorten(value)
+        if self.options:
+            name = _OPTIONS.get(part, part).replace("_", "-")
+            return f"--{name} {shlex.quote(value)}" if value else f"--{name}"
+        part = PYTHON.get(part, part)
+        return f'{part}="{value}"' if value else f"`{part}`"
+
+    def example(self, parts: Mapping[str, Any]) -> str:
+        """Return how parts are named, each with what it is set to.
+
+        >>> Choice(options=True).example({"interval": ("lo", "hi"), "reference": "y"})
+        '--interval lo --interval hi --reference y'
+        >>> Choice().example({"interval": ("lo", "hi"), "interval_coverage": 0.9})
+        'interval=["lo", "hi"], coverage=0.9'
+        """
+        if not self.options:
+            return ", ".join(_in_python(part, value) for part, value in parts.items())
+        words = []
+        for part, value in parts.items():
+            for each in value if isinstance(value, tuple) else [value]:
+                words.append(self.called(part, str(each)))
+        return " ".join(words)
+
+
+def _in_python(part: str, value: Any) -> str:
+    """Return a part as the argument of a function that takes it."""
+    if part == "quantile_columns":
+        pairs = [item.rpartition("=") for item in value]
+        value = {name: float(level) for name, _, level in pairs}
+    text = json.dumps(list(value) if isinstance(value, tuple) else value)
+    return f"{PYTHON.get(part, part)}={text}"
+
+
+# -- what is said, as a schema ---------------------------------------------------------
+
+
+def known(name: str | None, names: Sequence[str], asked_by: str) -> str | None:
+    """Return a column's name if there is such a column; else suggest the nearest."""
+    if name is None or name in names:
+        return name
+    by_small = {each.lower(): each for each in reversed(names)}
+    near = get_close_matches(name.lower(), by_small, n=1, cutoff=0.5)
+    hint = f"Did you mean {quoted(by_small[near[0]])}? " if near else ""
+    msg = (
+        f"{asked_by} needs a column {quoted(name)}, and there is none. {hint}The "
+        f"columns are: {listed(map(quoted, names), 12)}."
+    )
+    suggested = [by_small[small] for small in near]
+    raise ColumnError(msg, "unknown", (name,), near=suggested)
+
+
+def said_of(choice: Choice, names: Sequence[str]) -> Schema:
+    """Return a schema with what is named; its uncertainty may be empty."""
+    one = ("error", "reference", "prediction", "uncertainty", "variance")
+    for part in (*one, "groups", "weight", "time"):
+        known(getattr(choice, part), names, choice.called(part))
+    exclusive = [*combinations(_UNCERTAIN, 2)]
+    exclusive += [("error", "reference"), ("error", "prediction")]
+    for first, second in exclusive:
+        if getattr(choice, first) and getattr(choice, second):
+            msg = f"Pass {choice.called(first)} or {choice.called(second)}, not both."
+            raise ColumnError(msg, first)
+    made_of, levels = _made_of(choice, names)
+    said = Schema(
+        choice.uncertainty or choice.variance or "",
+        choice.variance is not None,
+        error=(choice.error,) if choice.error else (),
+        prediction=choice.prediction,
+        groups=choice.groups,
+        weight=choice.weight,
+        time=choice.time,
+        made_of=made_of,
+        levels=levels,
+        min_std=choice.min_std,
+    )
+    if not made_of:
+        return said
+    middle, spread = said.made
+    return replace(said, uncertainty=spread, prediction=choice.prediction or middle)
+
+
+def _made_of(
+    choice: Choice, names: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[float, ...]]:
+    """Return members, or quantiles and their levels; an interval is two of these."""
+    levels = list[float]()
+    if choice.members:
+        part = "members"
+        columns = _matching(choice.members, names)
+    elif choice.quantile_columns:
+        part = "quantile_columns"
+        columns, levels = _levelled(choice)
+    elif choice.interval or choice.interval_coverage is not None:
+        part, columns = "interval", [*choice.interval]
+        called = choice.called("interval_coverage").strip("`")
+        share = check_fraction(choice.interval_coverage, called)
+        levels = [(1 - share) / 2, (1 + share) / 2]
+    else:
+        return (), ()
+
+    for name in columns:
+        known(name, names, choice.called(part))
+    if len(columns) == 1 or (levels and len(columns) != len(levels)):
+        msg = f"{choice.called(part)} must name two columns; found {len(columns)}."
+        raise ColumnError(msg, part, tuple(columns))
+    if levels:
+        order = np.argsort(levels)
+        columns = [columns[i] for i in order]
+        levels = [levels[i] for i in order]
+        of_quantiles(levels, [levels])  # refuses levels that tell no uncertainty
+    return tuple(dict.fromkeys(columns)), tuple(levels)
+
+
+def _matching(patterns: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Return the columns that are named, or that a pattern such as m_* stands for."""
+    columns = []
+    for pattern in patterns:
+        literal = pattern.replace("[", "[[]")  # which many names have
+        like = [name for name in names if fnmatchcase(name, literal)]
+        columns += [pattern] if pattern in names or not like else _counting(like)
+    return columns
+
+
+def _counting(like: list[str]) -> list[str]:
+    """Return the columns that differ by numbers alone, if there are several.
+
+    >>> _counting(["pred_1", "pred_2", "pred_mean", "pred_std"])
+    ['pred_1', 'pred_2']
+    """
+    alike: dict[str, list[str]] = defaultdict(list)
+    for name in like:
+        alike[re.sub(r"\d+", "#", name)].append(name)
+    largest = max(alike.values(), key=len)
+    return largest if len(largest) > 1 else like
+
+
+def _levelled(choice: Choice) -> tuple[list[str], list[float]]:
+    """Return the columns of quantiles, and their levels."""
+    columns, levels = [], []
+    for item in choice.quantile_columns:
+        name, _, level = item.rpartition("=")
+        columns.append(name)
+        try:
+            levels.append(float(level))
+        except ValueError:
+            called = choice.called("quantile_columns")
+            msg = f"{called} must be COLUMN=LEVEL; found {quoted(item)}."
+            raise ColumnError(msg, "quantile_columns") from None
+    return columns, levels

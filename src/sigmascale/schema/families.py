@@ -1,0 +1,300 @@
+"""Columns that belong together: members that count, limits in pairs, quantiles.
+
+None of them is an uncertainty, though their names may come close to one. Where no
+column is plainly the uncertainty, a message offers them for what they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .._support.text import quoted
+from .names import WORDS, read_name, words_of
+
+_COUNTED = re.compile(r"(.*?\D|)(\d{1,3})(\D*)")  # as in Tb_model_12, or q05_pred
+_LEVEL = re.compile(r"(.*?)[_\s-]*(\d+(?:\.\d+)?|\.\d+)[_\s-]*(%|[^\d.]*)")
+_SHARE = re.compile(r"(?<![\d.])(0?\.\d+|\d{2}(?:\.\d+)?)(?![\d.])")
+# Words that say what columns are together.
+_OTHER_WORDS = {
+    "member": "model member ens ensemble tree seed fold net nn run committee est "
+    "estimator replica sample draw bootstrap boot mc pass head",
+    "quantile": "q quantile quantiles quant p pct perc percentile",
+    "limit": "y ci pi conf confidence int interval intervals bound bounds limit lim cl "
+    "cb prediction predictive obs mean level band pct",
+}
+_MEMBERS = set(_OTHER_WORDS["member"].split())
+_PREDICTED = set(WORDS["prediction"].split()) | {"yhat"}
+_QUANTILES = set(_OTHER_WORDS["quantile"].split())
+# What the lower limit is called, and the upper one beside it.
+_LIMITS = {
+    "lo": "hi",
+    "low": "high",
+    "lower": "upper",
+    "lwr": "upr",
+    "lb": "ub",
+    "lcl": "ucl",
+    "ll": "ul",
+    "l": "u",
+    "min": "max",
+    "left": "right",
+    "bottom": "top",
+}
+_PLAIN_LIMITS = {"lo", "low", "lower", "lwr", "lb", "lcl"}  # which features rarely are
+_OF_LIMITS = set(_OTHER_WORDS["limit"].split())
+_SMILES = {"smiles", "smi", "canonical_smiles"}
+_LOGARITHM = re.compile(r"(?<![a-z])(log|ln)[\W_]*(var|variance|sigma|std)", re.I)
+LEAST_MEMBERS = 3  # two columns that count may be anything
+
+
+@dataclass(frozen=True)
+class Family:
+    """Columns that say an uncertainty together, and how a choice names them.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        The columns.
+    words : str
+        What is said of them: they look like members, say.
+    choice : dict
+        The fields of a choice that takes them so.
+    is_sure : bool
+        Whether it is to be preferred to a column that is called an uncertainty.
+    """
+
+    columns: tuple[str, ...]
+    words: str
+    choice: dict[str, Any] = field(default_factory=dict)
+    is_sure: bool = False
+
+
+def families(names: Sequence[str], numeric: Collection[str]) -> list[Family]:
+    """Return the families among the columns of a table, the most telling first.
+
+    >>> names = ["y", "pred_0", "pred_1", "pred_2", "pred_mean"]
+    >>> [family.choice for family in families(names, names)]
+    [{'members': ('pred_*',)}]
+    >>> names = ["y", "yhat", "yhat_lower", "yhat_upper"]
+    >>> families(names, names)[0].choice["interval"]
+    ('yhat_lower', 'yhat_upper')
+    """
+    numbers = [name for name in names if name in numeric]
+    found = _intervals_of_observations(numbers)
+    if any(name.lower() in _SMILES for name in names):
+        found += _of_chemprop(numbers)
+    for look in (_members, _intervals, _quantiles):
+        taken = {name for family in found for name in family.columns}
+        found += look([name for name in numbers if name not in taken], numbers)
+    return found
+
+
+def is_no_deviation(name: str) -> bool:
+    """Return whether a name says that a column is no uncertainty, but near to one.
+
+    It may be a limit, a quantile, or the logarithm of an uncertainty.
+
+    >>> [is_no_deviation(x) for x in ("yhat_upper", "pred_q95", "log_var", "width")]
+    [True, True, True, False]
+    """
+    words = words_of(name)
+    if words & {*_LIMITS, *_LIMITS.values()} - {"l", "u"} or _LOGARITHM.search(name):
+        return True
+    parts = _LEVEL.fullmatch(name)
+    return parts is not None and bool(words_of(f"{parts[1]} {parts[3]}") & _QUANTILES)
+
+
+def _is_of_target(quantity: frozenset[str], names: Sequence[str]) -> bool:
+    """Return whether words are those of what is predicted, or none."""
+    if not quantity:
+        return True
+    columns = [read_name(name) for name in names]
+    told = [x.stem for x in columns if x.part in ("reference", "prediction")]
+    return quantity in told or quantity in map(words_of, names)
+
+
+# -- members ---------------------------------------------------------------------------
+
+
+def _members(names: Sequence[str], every: Sequence[str]) -> list[Family]:
+    """Return columns of predictions that are called alike but for a number."""
+    numbered = _counted(names)
+    # where true values or uncertainties count as well, there are several targets
+    others = []
+    for (head, tail), columns in numbered.items():
+        if read_name(f"{head} {tail}").part not in ("", "prediction"):
+            others.append(set(columns))
+
+    found = []
+    for (head, tail), columns in numbered.items():
+        whole = len(columns) == max(columns) - min(columns) + 1 >= LEAST_MEMBERS
+        own = [name for name in every if name not in columns.values()]
+        if whole and _are_members(head, tail, own) and set(columns) not in others:
+            in_order = [columns[number] for number in sorted(columns)]
+            choice = {"members": (f"{head}*{tail}",)}
+            words = "look like members of an ensemble"
+            found.append(Family(tuple(in_order), words, choice))
+    return found
+
+
+def _counted(names: Iterable[str]) -> dict[tuple[str, str], dict[int, str]]:
+    """Return columns by what stands before and after a number, and by that number."""
+    numbered: dict[tuple[str, str], dict[int, str]] = defaultdict(dict)
+    for name in names:
+        if parts := _COUNTED.fullmatch(name):
+            numbered[parts[1], parts[3]][int(parts[2])] = name
+    return numbered
+
+
+def _are_members(head: str, tail: str, others: Sequence[str]) -> bool:
+    """Return whether what stands around numbers says that predictions are counted."""
+    text = f"{head} {tail}"
+    words = words_of(text)
+    if read_name(text).part not in ("", "prediction"):
+        return False
+    quantity = words - _MEMBERS - _PREDICTED - {"y", "e"}
+    return bool(words & (_MEMBERS | _PREDICTED)) and _is_of_target(quantity, others)
+
+
+# -- limits of intervals ---------------------------------------------------------------
+
+
+def _intervals_of_observations(names: Sequence[str]) -> list[Family]:
+    """Return what statsmodels says of new observations, beside the error of the mean.
+
+    Its `mean_se` is the standard error of the line, and no uncertainty of a value.
+    """
+    limits = ("obs_ci_lower", "obs_ci_upper")
+    if not {"mean_se", *limits} <= set(names):
+        return []
+    words = (
+        "are limits for new values (of 95 % unless alpha was changed), and 'mean_se' "
+        "is the error of the mean alone"
+    )
+    choice = {"interval": limits, "interval_coverage": 0.95}
+    return [Family(limits, words, choice, is_sure=True)]
+
+
+def _intervals(names: Sequence[str], every: Sequence[str]) -> list[Family]:
+    """Return pairs of limits, the widest first."""
+    pairs = []
+    for name in names:
+        for low, high in _LIMITS.items():
+            other = _other_limit(name, low, high)
+            others = [x for x in every if x not in (name, other)]
+            if other in names and _are_limits(name, low, others):
+                pairs.append((name, other))
+    shares = {pair: _share_of(pair[0]) for pair in pairs}
+    pairs.sort(key=lambda pair: shares[pair] or 0.0, reverse=True)
+    return [
+        Family(
+            pair,
+            "look like limits of intervals",
+            {"interval": pair, "interval_coverage": shares[pair]},
+        )
+        for pair in dict.fromkeys(pairs)
+    ]
+
+
+def _other_limit(name: str, low: str, high: str) -> str:
+    """Return the name in which the upper limit stands for the lower one, if any."""
+    word = re.compile(rf"(?<![a-z]){low}(?![a-z])", re.I)
+    matches = word.search(name)
+    if matches is None:
+        return ""
+    text = matches[0]
+    other = high.upper() if text.isupper() and len(text) > 1 else high
+    other = other.title() if text.istitle() else other
+    return name[: matches.start()] + other + name[matches.end() :]
+
+
+def _are_limits(name: str, low: str, others: Sequence[str]) -> bool:
+    """Return whether the lower of two columns is one of a prediction's limits."""
+    words = {word for word in words_of(name) if not word.isdigit()}
+    quantity = frozenset(words - {low} - _OF_LIMITS - _PREDICTED)
+    said = bool(words & (_OF_LIMITS | _PREDICTED)) or low in _PLAIN_LIMITS
+    return said and _is_of_target(quantity, others)
+
+
+def _share_of(name: str) -> float | None:
+    """Return the share that limits claim to hold, if their names tell.
+
+    >>> _share_of("AutoARIMA-lo-95"), _share_of("lower_0.9"), _share_of("yhat_lower")
+    (0.95, 0.9, None)
+    """
+    told = _SHARE.search(name)
+    if told is None:
+        return None
+    share = float(told[1])
+    share = share / 100 if share > 1 else share
+    return share if 0.5 <= share < 1 else None
+
+
+# -- quantiles -------------------------------------------------------------------------
+
+
+def _quantiles(names: Sequence[str], every: Sequence[str]) -> list[Family]:
+    """Return columns whose numbers are levels: 0.05, 0.5, 0.95; or 5, 50, 95."""
+    alike: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    for name in names:
+        if parts := _LEVEL.fullmatch(name):
+            alike[parts[1], parts[3]][parts[2]] = name
+    found = []
+    for (head, tail), columns in alike.items():
+        words = words_of(f"{head} {tail}")
+        is_said = bool(words & _QUANTILES) or tail == "%"
+        if not is_said and not all("." in text for text in columns):
+            continue
+        levels = _levels(list(columns), is_said=is_said)
+        others = [name for name in every if name not in columns.values()]
+        quantity = words - _QUANTILES - _PREDICTED - {"y"}
+        if levels and _is_of_target(quantity, others):
+            by_level = sorted(zip(levels, columns.values(), strict=True))
+            columns_in_order = tuple(name for _, name in by_level)
+            named = tuple(f"{name}={level:g}" for level, name in by_level)
+            choice = {"quantile_columns": named}
+            found.append(Family(columns_in_order, "look like quantiles", choice))
+    return found
+
+
+def _levels(texts: Sequence[str], *, is_said: bool) -> list[float]:
+    """Return the levels that numbers in names stand for; nothing if they do not.
+
+    >>> (
+    ...     _levels(["05", "50", "95"], is_said=True),
+    ...     _levels(["2.5", "97.5"], is_said=True),
+    ... )
+    ([0.05, 0.5, 0.95], [0.025, 0.975])
+    """
+    readings = [[float(text) for text in texts]]
+    if is_said:
+        readings.append([float(text) / 100 for text in texts])
+    if is_said and all(text.isdigit() for text in texts):
+        readings.append([float(f"0.{text}") for text in texts])
+    for levels in readings:
+        inside = all(0 < level < 1 for level in levels)
+        rounded = {round(level, 9) for level in levels}
+        mirrored = {round(1 - level, 9) for level in levels}
+        if inside and len(rounded) == len(texts) >= 2 and rounded & mirrored - {0.5}:
+            return levels
+    return []
+
+
+# -- files of chemprop -----------------------------------------------------------------
+
+
+def _of_chemprop(names: Sequence[str]) -> list[Family]:
+    """Return the column that chemprop writes beside a target, which it overwrites."""
+    found = []
+    for name in names:
+        target = name.removesuffix("_unc")
+        if target != name and target in names:
+            words = (
+                "is a variance if chemprop wrote it (after its quantile or conformal "
+                f"calibration a half-width), and {quoted(target)} holds predictions"
+            )
+            found.append(Family((name,), words, {"variance": name}, is_sure=True))
+    return found

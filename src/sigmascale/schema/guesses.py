@@ -1,0 +1,210 @@
+"""What nobody has named: told by names, or asked for with what could be meant.
+
+A guess is made only where one set of columns is plainly better than all others; else
+the error lists the best sets, or what columns say an uncertainty together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Any
+
+from .._support.text import listed, quoted
+from ..exceptions import ColumnError
+from .choice import Choice, said_of
+from .families import Family, families, is_no_deviation
+from .names import (
+    ColumnSet,
+    NamedColumn,
+    best_sets,
+    is_plain,
+    likeness,
+    read_name,
+    read_names,
+    sounds_like_u,
+)
+from .read import Schema
+
+MOST_SETS = 8  # of columns that fit alike, in an error
+MOST_OFFERS = 3  # of columns that say an uncertainty together
+_PAIR: tuple[str, ...] = ("reference", "prediction", "uncertainty")
+_WITHOUT_ERRORS: tuple[tuple[str, ...], ...] = (
+    ("prediction", "uncertainty"),
+    ("uncertainty",),
+)
+
+
+def guessed(
+    said: Schema,
+    choice: Choice,
+    names: Sequence[str],
+    numeric: Collection[str],
+    *,
+    errors: bool,
+) -> Schema:
+    """Return a schema with the parts that nobody has named, if they can be told."""
+    named = {
+        "error": choice.error,
+        "reference": choice.reference,
+        "prediction": said.prediction,
+        "uncertainty": said.uncertainty,
+    }
+
+    # columns that may play each part; those that say an uncertainty together play none
+    one_each = (said.groups, said.weight, said.time, *named.values())
+    no_part = {*choice.features, *choice.labels, *choice.exclude, *said.made_of}
+    no_part.update(name for name in one_each if name)
+    others = [name for name in names if name in numeric and name not in no_part]
+    together = families([name for name in names if name not in no_part], others)
+    related = {name for family in together for name in family.columns}
+    free = read_names(name for name in others if name not in related)
+    may = {part: [x for x in free if x.part == part] for part in named}
+    may["uncertainty"] += [x for x in free if x.part == "variance"]
+    may["uncertainty"] = [x for x in may["uncertainty"] if not is_no_deviation(x.name)]
+    for part, name in named.items():
+        if name:
+            stem = frozenset[str]() if name in said.made else read_name(name).stem
+            may[part] = [NamedColumn(name, part, stem, named=True)]
+
+    # ways of knowing errors, of which the first is taken that names tell plainly
+    ways = [_PAIR, ("error", "uncertainty")]
+    if not errors:
+        ways += _WITHOUT_ERRORS
+    given = {part for part, name in named.items() if name}
+    ways = [way for way in ways if given.issubset(way)]
+
+    is_asked = not said.uncertainty
+    sure = [family for family in together if family.is_sure and is_asked]
+    if not sure:
+        for way in ways:
+            plain = [columns for columns in best_sets(way, may) if is_plain(columns)]
+            if len(plain) == 1:
+                return _with_set(said, plain[0])
+    if is_asked and (sure or (together and not may["uncertainty"])):
+        raise _offered(sure or together, choice, names, numeric, errors=errors)
+    raise _unclear(ways, may, free, choice, names)
+
+
+def _offered(
+    together: list[Family],
+    choice: Choice,
+    names: Sequence[str],
+    numeric: Collection[str],
+    *,
+    errors: bool,
+) -> ColumnError:
+    """Return the error that columns say an uncertainty, but not as one column does."""
+    sentences, offers = [], []
+    for family in together[:MOST_OFFERS]:
+        offer = family.choice | _lacking(family, choice, names, numeric, errors=errors)
+        shown = {x: "SHARE" if value is None else value for x, value in offer.items()}
+        columns = listed(map(quoted, family.columns), 3)
+        example = choice.example(shown)
+        sentences.append(f"{columns} {family.words}: pass {example}.")
+        offers.append(offer)
+    msg = (
+        f"No column is plainly the uncertainty. {' '.join(sentences)} The columns are: "
+        f"{listed(map(quoted, names), 12)}."
+    )
+    return ColumnError(msg, "uncertainty", together[0].columns, offers=offers)
+
+
+def _lacking(
+    family: Family,
+    choice: Choice,
+    names: Sequence[str],
+    numeric: Collection[str],
+    *,
+    errors: bool,
+) -> dict[str, str]:
+    """Return what else is to be named if columns are taken for what they look like."""
+    taken: dict[str, Any] = dict(family.choice)
+    if "interval" in taken and taken["interval_coverage"] is None:
+        taken["interval_coverage"] = 0.5  # any will do to find the other columns
+    wanted = replace(choice, **taken)
+    try:
+        guessed(said_of(wanted, names), wanted, names, numeric, errors=errors)
+    except ColumnError as problem:
+        first, *_ = problem.fields.get("sets") or [{}]
+        return first or {"reference": "COLUMN"}
+    return {}
+
+
+def _with_set(said: Schema, columns: ColumnSet) -> Schema:
+    """Return a schema whose errors, prediction and uncertainty are a set of columns."""
+    parts = {part: column.name for part, column in columns.items()}
+    error: tuple[str, ...] = ()
+    if "error" in parts:
+        error = (parts["error"],)
+    elif "reference" in parts:
+        error = parts["reference"], parts["prediction"]
+    is_variance = columns["uncertainty"].part == "variance"
+    guessed = [column.name for column in columns.values() if not column.named]
+    return replace(
+        said,
+        uncertainty=parts["uncertainty"],
+        is_variance=said.is_variance or is_variance,
+        error=error,
+        prediction=parts.get("prediction", said.prediction),
+        guessed=tuple(guessed),
+    )
+
+
+def _unclear(
+    ways: list[tuple[str, ...]],
+    may: dict[str, list[NamedColumn]],
+    free: list[NamedColumn],
+    choice: Choice,
+    names: Sequence[str],
+) -> ColumnError:
+    """Return the error that no column is plainly what is needed, with candidates."""
+    way = next((x for x in ways if all(may[part] for part in x)), ways[0])
+    order = ("uncertainty", "reference", "prediction", "error")
+    lacking = [part for part in order if part in way and not may[part]]
+
+    # where no name tells the part, columns of like names may play it
+    hints = dict(may)
+    if "uncertainty" in lacking:
+        hints["uncertainty"] = may["error"]  # which z_err may be, too
+    told = [column for part in way for column in hints[part]]
+    near = sorted(free, key=lambda x: likeness(x, told), reverse=True)[:MOST_SETS]
+    near = [x for x in free if x in near]  # in the order of the table
+    near = [x for x in near if not is_no_deviation(x.name)]
+    if not hints["uncertainty"]:  # but no column without anything of one
+        hints["uncertainty"] = [x for x in near if sounds_like_u(x)]
+    hinted = [part for part in way if part != "uncertainty" or hints[part]]
+    sets = list[ColumnSet]()
+    if told:
+        sets = best_sets(hinted, {part: hints[part] or near for part in hinted})
+    best = sets[0] if sets else {}
+
+    # the part to ask for: one that is lacking, that differs, or that fits worst
+    differ = [part for part in hinted if len({each[part].name for each in sets}) > 1]
+    odd = sorted(best, key=lambda part: likeness(best[part], best.values()))
+    part = (*lacking, *differ, *odd, "uncertainty")[0]
+    rivals = [each[part].name for each in sets if part in each]
+    rivals = list(dict.fromkeys(rivals))
+
+    asked = [x for x in way if not (may[x] and may[x][0].named)]
+    could = f"; it could be {listed(map(quoted, rivals))}" if rivals else ""
+    instead = {"uncertainty": "variance", "reference": "error"}.get(part)
+    hint = f" (or {choice.called(instead, 'COLUMN')})" if instead else ""
+    shown = [_as_said(each, asked) for each in sets[:MOST_SETS]]
+    named = shown[0] if shown else {}
+    if not {"uncertainty", "variance"} & set(named):
+        named = dict.fromkeys(asked, "COLUMN") | named
+    msg = (
+        f"No column is plainly the {part}{could}. Name it{hint}, for example: "
+        f"{choice.example(named)}. The columns are: {listed(map(quoted, names), 12)}."
+    )
+    return ColumnError(msg, part, tuple(rivals), sets=shown)
+
+
+def _as_said(columns: ColumnSet, asked: Sequence[str]) -> dict[str, str]:
+    """Return a set of columns as a user would name it: a variance is called one."""
+    said = {}
+    for part in (part for part in asked if part in columns):
+        is_variance = columns[part].part == "variance"
+        said["variance" if is_variance else part] = columns[part].name
+    return said
