@@ -21,7 +21,6 @@ PAGES = sorted(
     if not {"_build", "generated"} & set(path.parts)
 )
 NO_EXAMPLE = {
-    "sigmascale.plots.share_range",
     "sigmascale.plots.svg",
 }
 

@@ -1,5 +1,6 @@
 """What is drawn is what was computed, artist by artist."""
 
+import itertools
 import re
 import subprocess
 import sys
@@ -9,8 +10,12 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
+from matplotlib.axes._secondary_axes import SecondaryAxis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import sigmascale as ss
 from sigmascale import plots
@@ -65,9 +70,11 @@ def band_of(ax, label):
 
 
 def legend_of(ax):
-    legend = ax.get_legend()
-    title = legend.get_title().get_text()
-    return title, [text.get_text() for text in legend.get_texts()]
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def note_of(ax):
+    return ax.get_title("left").replace("\n", " ")
 
 
 # -- verdicts --------------------------------------------------------------------------
@@ -93,7 +100,7 @@ def test_the_forest_plot_shows_estimates_limits_tolerance_and_answers(judged):
     ends = [round(float(x), 6) for line in ax.lines for x in line.get_xdata()]
     for value in v.verdicts["kind"].limits:
         assert round(value, 6) in ends
-    answers = {round(text.get_position()[1]): text.get_text() for text in ax.texts}
+    answers = {round(text.get_position()[1]): text.get_text() for text in ax.texts[:-1]}
     signs = {"yes": "✓", "no": "✗", "cannot tell": "?"}
     for name, row in rows.items():
         assert answers[row] == signs[v.verdicts[name].answer]
@@ -106,8 +113,8 @@ def test_before_and_after_differ_by_colour_mark_and_place(judged):
     for v, found, side in zip(judged, (before, after), (-1, 1), strict=True):
         own = found[np.abs(found[:, 1] - row) < 0.3]
         estimate = v.verdicts["kind"].worst.estimate
-        assert own[0] == pytest.approx([estimate, row + 0.17 * side])
-    assert legend_of(ax)[1] == ["before", "after"]
+        assert own[0] == pytest.approx([estimate, row + 0.2 * side])
+    assert {"before", "after"} <= set(legend_of(ax))
     shades = {
         line.get_marker(): np.dot(
             mpl.colors.to_rgb(line.get_color()), [0.3, 0.59, 0.11]
@@ -141,7 +148,7 @@ def test_vectors_have_no_axis_of_a_bias():
 
 def test_the_factor_along_a_number_is_that_of_its_regions(judged):
     v, _ = judged
-    ax = plots.local(v, "mass")
+    ax = plots.local(v, by="mass")
     regions = v.verdicts["mass"].regions
     assert np.sort(points(ax)[:, 1]) == pytest.approx(
         np.sort([each.estimate for each in regions])
@@ -159,33 +166,35 @@ def test_the_factor_along_a_number_is_that_of_its_regions(judged):
 
 def test_labels_have_their_names_and_broken_ones_an_x(judged):
     v, after = judged
-    ax = plots.local(v, "kind", after)
+    ax = plots.local(v, after, by="kind")
     names = [tick.get_text() for tick in ax.get_xticklabels()]
     regions = v.verdicts["kind"].regions
     assert names == [each.low_value for each in regions]
     alloy = next(each for each in regions if each.low_value == "alloy")
     assert alloy.state == "broken"
-    expected = [names.index("alloy") - 0.12, alloy.estimate]
+    expected = [names.index("alloy"), alloy.estimate]
     assert expected == pytest.approx(points(ax, "X")[0])
-    assert legend_of(ax)[1] == ["before", "after"]
+    assert len(points(ax.figure.axes[1])) == len(regions)
+    assert [panel.get_title("left") for panel in ax.figure.axes] == ["before", "after"]
+    assert {"right enough", "wrong"} <= set(legend_of(ax))
 
 
 def test_bias_and_coverage_are_drawn_along_a_variable(judged):
     v, _ = judged
     for question in ("bias", "coverage"):
-        ax = plots.local(v, "kind", question=question)
+        ax = plots.local(v, by="kind", question=question)
         own = [x for x in v.verdicts[question].regions if x.column == "kind"]
         found = np.sort(points(ax)[:, 1])
         assert found == pytest.approx(np.sort([each.estimate for each in own]))
-    assert plots.local(v, "u", question="bias").get_yscale() == "linear"
+    assert plots.local(v, question="bias").get_yscale() == "linear"
 
 
 def test_a_variable_without_regions_says_so(judged):
     v = judged[0]
     for name in ("mass", "kind"):
         empty = {name: replace(v.verdicts[name], regions=())}
-        ax = plots.local(replace(v, verdicts=v.verdicts | empty), name)
-        assert "too few" in ax.texts[0].get_text()
+        ax = plots.local(replace(v, verdicts=v.verdicts | empty), by=name)
+        assert "too few rows" in [text.get_text() for text in ax.texts]
 
 
 # -- comparisons and monitors ----------------------------------------------------------
@@ -195,7 +204,7 @@ def test_paired_differences_are_drawn_with_their_intervals(sets):
     p, q = sets
     found = ss.compare({"raw": p, "raked": q, "half": p.with_y_std(p.y_std / 3)})
     for score in (None, "nll"):
-        ax = plots.comparison(found, score)
+        ax = plots.comparison(found, score=score)
         for row, name in enumerate(("raked", "half")):
             each = found.differences[name][score or "crps"]
             drawn = {tuple(line.get_ydata()): line.get_xdata() for line in ax.lines}
@@ -204,13 +213,15 @@ def test_paired_differences_are_drawn_with_their_intervals(sets):
     assert points(ax, "X")[0, 1] == 1  # what is surely worse
     labels = [tick.get_text() for tick in ax.get_yticklabels()]
     assert labels == ["raked", "half"]
+    names = legend_of(plots.comparison({"raw": p, "third": p.with_y_std(p.y_std / 3)}))
+    assert names == ["worse"]
     for high, face in ((-1e-6, plots.BLUE), (0.001, "none")):  # better; cannot tell
         each = replace(found.differences["raked"]["crps"], low=-0.2, high=high)
         ax = plots.comparison(replace(found, differences={"raked": {"crps": each}}))
         (mark,) = [line for line in ax.lines if line.get_marker() == "o"]
         assert mark.get_markerfacecolor() == face
     with pytest.raises(InvalidInputError, match="score"):
-        plots.comparison(found, "beauty")
+        plots.comparison(found, score="beauty")
 
 
 def test_the_evidence_over_time_is_that_of_the_monitor(sets):
@@ -224,8 +235,10 @@ def test_the_evidence_over_time_is_that_of_the_monitor(sets):
     assert set(by_name) >= {"too large", "biased up", "biased down", "in a region"}
     span = ax.patches[0].get_extents().transformed(ax.transData.inverted())
     assert (span.x0, span.x1) == pytest.approx((monitor.alarm.since, monitor.alarm.row))
-    limit = [line for line in ax.lines if set(line.get_ydata()) == {20.0}]
-    assert len(limit) == 1
+    assert set(by_name["alarm at 20"].get_ydata()) == {20.0}
+    timed = p.take(np.arange(1000)).with_features(())
+    rows = ss.Predictions(error=timed.error, y_std=timed.y_std, time=np.arange(1000))
+    assert plots.monitor(rows).get_xlabel() == "rows"
 
 
 # -- rows and scores -------------------------------------------------------------------
@@ -236,8 +249,7 @@ def test_errors_are_drawn_against_u_with_lines_at_2u(sets):
     ax = plots.errors(p, max_points=10_000)
     drawn = {tuple(x) for x in points(ax)}
     rows = {tuple(x) for x in np.column_stack([p.y_std, p.error])}
-    title, labels = legend_of(ax)
-    outside = int(re.search(r"(\d+) outside", title)[1])
+    outside = int(re.search(r"(\d+) outside", ax.get_xlabel())[1])
     assert drawn <= rows
     assert len(rows) - len(drawn) == outside
     for line in ax.lines:
@@ -245,30 +257,45 @@ def test_errors_are_drawn_against_u_with_lines_at_2u(sets):
             x, y = line.get_data()
             np.testing.assert_allclose(y, 2 * x)
     beyond = 100 * np.mean(np.abs(p.z) > 2)
-    assert f"{beyond:.3g} % beyond 2u" in title
+    assert note_of(ax) == f"beyond 2u: {beyond:.3g} %; 4.55 % expected"
     some = plots.errors(p, max_points=100)
     assert len(points(some)) <= 100
-    assert "100 of 1,500 rows shown" in legend_of(some)[0]
-    assert labels == ["E", "±2u"]
+    assert "100 of 1,500 rows" in some.get_xlabel().replace("\n", " ")
+    assert legend_of(ax) == ["errors E", "±2u"]
     vector = ss.Predictions(error=np.ones((50, 3)), y_std=np.linspace(1, 2, 50))
     assert points(plots.errors(vector))[:, 1] == pytest.approx(1)
+    # of three normal components, chi-squared with 3 degrees of freedom is above 12
+    assert "0.738 % expected" in note_of(plots.errors(vector))
 
 
-def test_intervals_that_miss_are_marked_and_all_are_counted(sets):
-    p, q = sets
-    for rows in (p, q):
+def test_recalibrated_errors_are_expected_beyond_2u_as_their_distributions_say(sets):
+    left = plots.errors(*sets)
+    claims = sets[1].distributions
+    inside = [claims.cdf(claims.location + k * claims.scale) for k in (-2, 2)]
+    share = 1 - float(np.mean(inside[1] - inside[0]))
+    assert f"{100 * share:.3g} % expected" in note_of(left.figure.axes[1])
+
+
+def test_errors_lie_within_their_intervals_in_the_order_of_u(sets):
+    for rows in sets:
         ax = plots.intervals(rows, coverage=0.8, max_points=300)
         claimed = rows.distributions or ss.Distributions.normal(rows)
-        low, high = claimed.interval(0.8).T
-        held = (low <= rows.y_true) & (rows.y_true <= high)
-        share = f"80 % intervals hold {100 * held.mean():.1f} %"
-        assert share in legend_of(ax)[0]
+        low, high = (claimed.interval(0.8) - rows.y_pred[:, None]).T
+        held = (low <= rows.error) & (rows.error <= high)
+        share = f"missed: {100 * (1 - held.mean()):.3g} %; 20 % expected"
+        assert note_of(ax) == share
         good, bad = points(ax, "o"), points(ax, "X")
         assert len(good) + len(bad) == 300
-        missed = {tuple(x) for x in np.column_stack([rows.y_true, rows.y_pred])[~held]}
-        assert {tuple(x) for x in bad} <= missed
-        ends = {(x0, y0, y1) for x0, y0, _, y1 in bars(ax)}
-        assert ends <= set(zip(rows.y_true, low, high, strict=True))
+        assert {y for _, y in bad} <= set(rows.error[~held])
+        area = ax.patches[0].get_data()
+        drawn = {*zip(area.baseline, area.values, strict=True)}
+        assert drawn <= {*zip(low, high, strict=True)}
+        u_of = dict(zip(high, rows.y_std, strict=True))
+        assert (np.diff([u_of[top] for top in area.values]) >= 0).all()
+    ax = plots.intervals(rows, by="prediction", max_points=300)
+    predicted = dict(zip(rows.error, rows.y_pred, strict=True))
+    _, drawn = points(ax)[np.argsort(points(ax)[:, 0])].T
+    assert (np.diff([predicted[each] for each in drawn]) >= 0).all()
 
 
 def test_scores_are_drawn_as_they_were_computed(sets):
@@ -278,33 +305,34 @@ def test_scores_are_drawn_as_they_were_computed(sets):
     expected = np.column_stack([diagram.rmv, diagram.rmse])
     np.testing.assert_array_equal(points(ax, "o"), expected)
     np.testing.assert_array_equal(bars(ax)[:, [1, 3]], np.c_[diagram.low, diagram.high])
-    _, low, high = band_of(ax, "calibrated")
+    _, low, high = band_of(ax, "if calibrated")
     np.testing.assert_allclose(low, diagram.attainable_low)
     np.testing.assert_allclose(high, diagram.attainable_high)
-    assert f"ENCE {diagram.ence:.2f}" in legend_of(ax)[0]
+    assert any(f"ENCE {diagram.ence:.2f};" in each for each in legend_of(ax))
 
     curve = ss.scores.calibration_curve(p)
     ax = plots.calibration(curve)
-    line = next(line for line in ax.lines if line.get_label() == "observed")
+    line = next(x for x in ax.lines if x.get_label().startswith("observed"))
     np.testing.assert_array_equal(line.get_data(), [curve.level, curve.observed])
-    _, low, high = band_of(ax, "calibrated")
+    _, low, high = band_of(ax, "if calibrated")
     np.testing.assert_allclose(low, curve.low)
     np.testing.assert_allclose(high, curve.high)
-    assert f"{curve.area:.3f}" in legend_of(ax)[0]
+    assert f"observed: area {curve.area:.3f}" in legend_of(ax)
 
     histogram = ss.scores.pit_histogram(p)
     ax = plots.pit(histogram)
     stairs = ax.patches[0].get_data()
     np.testing.assert_array_equal(stairs.values, histogram.density)
     np.testing.assert_array_equal(stairs.edges, histogram.edges)
-    _, low, high = band_of(ax, "calibrated")
+    _, low, high = band_of(ax, "if calibrated")
     assert (low[0], high[0]) == (histogram.low, histogram.high)
 
     confidence = ss.scores.confidence_curve(p)
     ax = plots.confidence_curve(confidence)
     drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
-    np.testing.assert_array_equal(drawn["data"], confidence.error)
-    np.testing.assert_array_equal(drawn["oracle"], confidence.oracle)
+    np.testing.assert_array_equal(drawn["by u, largest first"], confidence.error)
+    np.testing.assert_array_equal(drawn["oracle, by the error"], confidence.oracle)
+    np.testing.assert_array_equal(drawn["expected"], confidence.reference)
 
 
 def test_local_zms_shows_valid_and_other_bins_and_the_average(sets):
@@ -318,7 +346,8 @@ def test_local_zms_shows_valid_and_other_bins_and_the_average(sets):
             np.testing.assert_allclose(points(ax, marker).reshape(-1, 2), expected)
         average = points(ax, "s")
         assert average[0, 1] == pytest.approx(result.overall[0])
-        assert f"{result.fraction_valid:.2f}" in legend_of(ax)[0]
+        missed, n_bins = int((~result.valid).sum()), result.valid.size
+        assert note_of(ax).startswith(f"{missed} of {n_bins} bins miss 1; ")
     zero = replace(result, zms=np.zeros(3), low=np.zeros(3), valid=np.zeros(3, bool))
     assert len(points(plots.local_zms(zero), "v")) == 3
 
@@ -334,11 +363,45 @@ def test_several_results_in_one_axes_share_one_band_and_one_legend(sets):
         ax = None
         for p, (label, color) in zip(sets, looks.items(), strict=True):
             ax = draw(compute(p), ax=ax, label=label, color=color)
-        title, labels = legend_of(ax)
+        labels = [each.split(":")[0] for each in legend_of(ax)]
         assert {"before", "after"} <= set(labels)
-        assert labels.count("calibrated") == 1
-        if draw in (plots.calibration, plots.reliability):
-            assert title.count("before:") == title.count("after:") == 1
+        assert labels.count("if calibrated") == 1
+
+
+PAIRS = ("calibration", "confidence_curve", "errors", "intervals", "local_zms", "pit")
+
+
+def test_two_sets_have_the_same_colours_in_every_picture(sets):
+    for name in (*PAIRS, "reliability"):
+        ax = getattr(plots, name)(*sets)
+        colours = set()
+        for panel in ax.figure.axes:
+            colours |= {to_hex(line.get_color()) for line in panel.lines}
+            colours |= {to_hex(patch.get_facecolor()) for patch in panel.patches}
+        assert {plots.VERMILION, plots.BLUE} <= colours, name
+        assert colours <= {
+            plots.VERMILION,
+            plots.BLUE,
+            plots.INK,
+            plots.SOFT,
+            plots.GREY,
+        }
+
+
+def test_rows_are_drawn_as_their_results_are(sets):
+    p, _ = sets
+    computed = {
+        "reliability": ss.scores.reliability_diagram(p),
+        "calibration": ss.scores.calibration_curve(p),
+        "pit": ss.scores.pit_histogram(p),
+        "confidence_curve": ss.scores.confidence_curve(p),
+        "local_zms": ss.scores.local_zms(p),
+    }
+    for name, result in computed.items():
+        drawn = [getattr(plots, name)(given) for given in (p, result)]
+        assert legend_of(drawn[0]) == legend_of(drawn[1])
+        for one, other in zip(*(ax.lines for ax in drawn), strict=True):
+            np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
 
 
 def test_limits_of_0_do_not_squash_a_reliability_diagram(sets):
@@ -353,13 +416,109 @@ def test_limits_of_0_do_not_squash_a_reliability_diagram(sets):
         assert high < 1e3 * low
 
 
-def test_axes_may_share_a_range(sets):
-    axes = [plots.local_zms(ss.scores.local_zms(p, by="kind")) for p in sets]
-    ranges = [ax.get_ylim() for ax in axes]
-    plots.share_range(axes)
-    for ax in axes:
-        low, high = zip(*ranges, strict=True)
-        assert ax.get_ylim() == pytest.approx((min(low), max(high)))
+# -- for print -------------------------------------------------------------------------
+
+
+def drawn_texts(figure):
+    """Return every text that is to be seen in a figure."""
+    found = []
+    for ax in figure.findobj(Axes) + figure.findobj(SecondaryAxis):
+        for axis in (ax.xaxis, ax.yaxis):
+            for tick in axis._update_ticks() if axis.get_visible() else ():
+                found += [tick.label1, tick.label2]
+            found += [axis.label, axis.offsetText]
+        found += [each for each in ax.get_children() if isinstance(each, Text)]
+        if ax.get_legend():
+            found += ax.get_legend().get_texts()
+    seen = {id(x): x for x in found if x.get_visible() and x.get_text().strip()}
+    return list(seen.values())
+
+
+def overprinted(figure):
+    """Return pairs of texts that overlap, texts beyond the edge, and those on marks."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    boxes = [
+        (x, x.get_window_extent(canvas.get_renderer())) for x in drawn_texts(figure)
+    ]
+    bad = []
+    for (one, box), (other, next_to) in itertools.combinations(boxes, 2):
+        shared = [
+            min(getattr(box, f"{way}1"), getattr(next_to, f"{way}1"))
+            - max(getattr(box, f"{way}0"), getattr(next_to, f"{way}0"))
+            for way in "xy"
+        ]
+        if min(shared) > 0.5:  # pixels
+            bad.append((one.get_text(), other.get_text()))
+    width, height = figure.bbox.size
+    for text, box in boxes:
+        if (
+            box.x0 < -0.5
+            or box.y0 < -0.5
+            or box.x1 > width + 0.5
+            or box.y1 > height + 0.5
+        ):
+            bad.append((text.get_text(), "the edge"))
+        for line in text.axes.lines if text.axes else ():
+            if line.get_marker() in ("None", "", " ") or not line.get_xydata().size:
+                continue
+            pixels = line.get_transform().transform(line.get_xydata())
+            if any(box.contains(x, y) for x, y in pixels):
+                bad.append((text.get_text(), "a mark"))
+    return bad
+
+
+CASES = [(300, 1.9), (5000, 1.9), (300, 1), (5000, 1)]
+CASES[1:] = [pytest.param(each, marks=pytest.mark.slow) for each in CASES[1:]]
+
+
+@pytest.fixture(scope="module", params=CASES)
+def printed(request):
+    """A set that is wrong, or right, of few or many rows, and what mends it."""
+    n, alloys = request.param
+    rng = np.random.default_rng(2)
+    kinds = ["alloy", "a rather long name", "oxide", "metal"]
+    kind, u = rng.choice(kinds, 2 * n), rng.lognormal(0, 0.5, 2 * n)
+    error = u * rng.normal(size=2 * n) * np.where(kind == "alloy", alloys, 1)
+    features = {"mass": rng.uniform(20, 200, 2 * n), "kind": kind}
+    truth = rng.normal(0, 5, 2 * n)
+    p = ss.Predictions(truth - error, u, y_true=truth, features=features)
+    known, new = p.take(np.arange(n)), p.take(np.arange(n, 2 * n))
+    mended = ss.Recalibrator(ss.RakedScaling(n_bins=5)).fit(known).apply(new)
+    return [new, mended], [ss.validate(new), ss.validate(mended)]
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_no_text_overprints_another_or_a_mark_in_print(printed, columns):
+    printed, judged = printed
+    before, after = printed
+    third = before.with_y_std(before.y_std / 3)
+    quick = before.with_features(())
+    watched = ss.Monitor(quick).update(quick).update(quick.with_y_std(quick.y_std / 2))
+    rivals = {"raw": before, "raked": after, "a third of what it was": third}
+    with plots.style("paper", columns=columns):
+        drawn = [plots.comparison(rivals), plots.monitor(watched)]
+        for sets, verdicts in ((printed[:1], judged[:1]), (printed, judged)):
+            drawn += [getattr(plots, name)(*sets) for name in (*PAIRS, "reliability")]
+            drawn += [plots.local_zms(*sets, by="kind"), plots.verdicts(*verdicts)]
+            drawn += [plots.local(*verdicts, by=name) for name in ("u", "kind")]
+        for ax in drawn:
+            assert overprinted(ax.figure) == []
+            assert 2.54 * ax.figure.get_figwidth() == pytest.approx(8.5 * columns)
+
+
+def test_figures_for_print_have_truetype_fonts_and_leave_settings_alone(sets, tmp_path):
+    before = dict(mpl.rcParams)
+    with plots.style("paper"):
+        figure = plots.calibration(*sets).figure
+        figure.savefig(tmp_path / "f.pdf")
+    assert dict(mpl.rcParams) == before
+    assert b"/FontFile2" in (tmp_path / "f.pdf").read_bytes()  # TrueType
+    assert {text.get_fontsize() for text in drawn_texts(figure)} == {8.0}
+    assert plots.calibration(sets[0]).figure.get_figwidth() == 4.5
+    for wrong, words in (({"name": "poster"}, "paper"), ({"columns": 3}, "1 or 2")):
+        with pytest.raises(InvalidInputError, match=words), plots.style(**wrong):
+            pass
 
 
 # -- habits ----------------------------------------------------------------------------
@@ -370,7 +529,7 @@ def test_every_function_draws_on_given_axes_and_takes_a_style(sets, judged):
     calls = (
         (plots.errors, (p,), {}),
         (plots.intervals, (p,), {}),
-        (plots.local, (judged[0], "mass"), {}),
+        (plots.local, (judged[0],), {"by": "mass"}),
         (plots.reliability, (ss.scores.reliability_diagram(p),), {}),
         (plots.calibration, (ss.scores.calibration_curve(p),), {}),
         (plots.confidence_curve, (ss.scores.confidence_curve(p),), {}),
@@ -378,15 +537,15 @@ def test_every_function_draws_on_given_axes_and_takes_a_style(sets, judged):
         (plots.monitor, (ss.Monitor(p).update(p),), {}),
     )
     settings = dict(mpl.rcParams)
-    for draw, given, _ in calls:
+    for draw, given, more in calls:
         ax = Figure().subplots()
-        assert draw(*given, ax=ax, c="#123456") is ax
+        assert draw(*given, ax=ax, c="#123456", **more) is ax
         colours = {to_hex(line.get_color()) for line in ax.lines}
         assert "#123456" in colours, draw.__name__
         with pytest.raises(InvalidInputError, match="Axes"):
-            draw(*given, ax="here")
+            draw(*given, ax="here", **more)
         with pytest.raises(InvalidInputError, match="found list"):
-            draw([1.0], *given[1:])
+            draw([1.0], **more)
     assert dict(mpl.rcParams) == settings
 
 
@@ -394,9 +553,9 @@ def test_what_cannot_be_drawn_is_refused(sets, judged):
     p, _ = sets
     errors_only = ss.Predictions(error=p.error, y_std=p.y_std)
     with pytest.raises(InvalidInputError, match="y_pred"):
-        plots.intervals(errors_only)
+        plots.intervals(errors_only, by="prediction")
     with pytest.raises(InvalidInputError, match="mass"):
-        plots.local(judged[0], "colour")
+        plots.local(judged[0], by="colour")
     with pytest.raises(InvalidInputError, match="no sign"):
         plots.intervals(ss.Predictions(error=np.ones((9, 2)), y_std=np.ones(9)))
 

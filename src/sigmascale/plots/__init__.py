@@ -1,22 +1,17 @@
-"""Figures of results; what is drawn was computed elsewhere.
+"""Figures of Predictions and of results; what is drawn was computed elsewhere.
 
-Every function returns the Matplotlib Axes it drew on, shows nothing and changes no
-global setting: ``plots.verdicts(v).figure.savefig("verdicts.png")``. Without `ax` it
-makes a figure of its own that pyplot does not know, so no display is needed.
+Every function takes one set or two, ``plots.calibration(before, after)``, returns the
+Matplotlib Axes it drew on, shows nothing and changes no global setting:
+``plots.pit(p).figure.savefig("pit.png")``. Without `ax` it makes a figure of its own
+that pyplot does not know, so no display is needed. A set is blue; of two, the first is
+vermilion and the second blue, everywhere; what is missed has a black mark.
 """
 
 from .answers import comparison, local, monitor, verdicts
-from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, drawing, svg
-from .curves import (
-    calibration,
-    confidence_curve,
-    errors,
-    intervals,
-    local_zms,
-    pit,
-    reliability,
-    share_range,
-)
+from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
+from .curves import calibration, confidence_curve, local_zms, pit, reliability
+from .markup import drawing, svg
+from .rows import errors, intervals
 
 __all__ = [
     "BLUE",
@@ -37,7 +32,7 @@ __all__ = [
     "monitor",
     "pit",
     "reliability",
-    "share_range",
+    "style",
     "svg",
     "verdicts",
 ]

@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._support.text import quoted, shorten
 from ..exceptions import InvalidInputError
+from ..judging import validate
 from ..judging.validation import FARTHEST, MARKS, Validation
 from ..judging.verdicts import Region, as_factor
-from ..monitoring.monitor import COLUMNS, Monitor
+from ..monitoring.monitor import COLUMNS, Monitor, over_time
 from ..predictions import Predictions
-from ..scores.comparison import TITLES, Comparison
+from ..scores.comparison import TITLES, Comparison, compare
+from ..scores.intervals import Estimate
 from .canvas import (
-    AFTER,
-    BEFORE,
     BLUE,
+    GREEN,
     GREY,
     INK,
+    ORANGE,
     SOFT,
-    TEXT,
     VERMILION,
     Look,
     axes_for,
+    explain,
     factor_ticks,
-    legend_above,
+    in_lines,
+    label_axes,
+    letter,
     literal,
     log_helps,
     log_ticks,
+    looks_of,
     name_ticks,
+    panels,
+    raise_legend,
+    results_of,
     styled,
+    text_size,
     variable,
+    width_of,
 )
 
 if TYPE_CHECKING:
@@ -46,7 +57,10 @@ _FACTOR = "u should be multiplied by"
 
 
 def verdicts(
-    v: Validation, after: Validation | None = None, *, ax: Axes | None = None
+    before: Predictions | Validation,
+    after: Predictions | Validation | None = None,
+    *,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot all verdicts: a row a question, with the factor that u should have.
 
@@ -57,9 +71,9 @@ def verdicts(
 
     Parameters
     ----------
-    v : Validation
-        What :func:`sigmascale.validate` returns.
-    after : Validation, optional
+    before : Predictions or Validation
+        Rows with errors, or what :func:`sigmascale.validate` returns.
+    after : Predictions or Validation, optional
         Of the same rows after recalibration, drawn below each.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure, as high as there are rows.
@@ -67,39 +81,45 @@ def verdicts(
     Examples
     --------
     >>> import sigmascale as ss
-    >>> v = ss.validate(ss.datasets.load_diabetes().test)
-    >>> ax = ss.plots.verdicts(v)
+    >>> ax = ss.plots.verdicts(ss.datasets.load_diabetes().test)
     >>> ax.get_xlabel()
     'u should be multiplied by'
     """
-    step = 0.27 if after is None else 0.36  # inches
-    ax = axes_for(ax, v, Validation, lambda v: 1.0 + step * len(v.verdicts))
-    names, sets = list(v.verdicts), _sets(v, after)
-    most = max(found.reach for found, *_ in sets)
-    ax.axvspan(1 / v.tolerance, v.tolerance, color=GREY, alpha=0.3, linewidth=0)
+    found = results_of(before, after, Validation, validate)
+    first, names = found[0], list(found[0].verdicts)
+    step = 0.27 if len(found) == 1 else 0.42  # inches
+    ax = axes_for(ax, 1.5 + step * len(names))
+    most, tolerance = max(v.reach for v in found), first.tolerance
+    right: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
+    right["label"] = f"right enough: {1 / tolerance:.2g} to {tolerance:.4g}"
+    ax.axvspan(1 / tolerance, tolerance, **right)
     ax.axvline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    for found, look, side in sets:
+    for v, look, side in zip(found, looks_of(found), _sides(found), strict=True):
         for row, name in enumerate(names):
-            if name in found.verdicts:
-                _verdict(ax, found, name, row + 0.17 * side, most, look)
-    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel=_FACTOR)
+            if name in v.verdicts:
+                _verdict(ax, v, name, row + 0.2 * side, most, look)
+    ax.set(ylim=(len(names) - 0.4, -0.6), xlabel=in_lines(_FACTOR, width_of(ax)))
     ax.set_yticks(range(len(names)), [_ROWS.get(x, literal(x, 18)) for x in names])
     ax.tick_params(axis="y", length=0)
     factor_ticks(ax, "x", 1 / most, most)
-    if "bias" in v.verdicts:
-        _bias_axis(ax, v.tolerance)
-    if after is not None:
-        _legend_of_sets(ax)
+    if "bias" in first.verdicts:
+        _bias_axis(ax, tolerance)
+    _explain_limits(ax)
     return ax
 
 
-def _sets(
-    v: Validation, after: Validation | None
-) -> list[tuple[Validation, Look, int]]:
-    """Return what is drawn, how it looks, and on which side of the middle it is."""
-    if after is None:
-        return [(v, AFTER | {"label": None}, 0)]
-    return [(v, BEFORE, -1), (after, AFTER, 1)]
+def _sides(found: list[Validation]) -> tuple[int, ...]:
+    """Return on which side of the middle of its row each set is drawn."""
+    return (-1, 1) if len(found) > 1 else (0,)
+
+
+def _explain_limits(ax: Axes) -> None:
+    """Put a legend of marks and lines above the axes, and above an axis of the bias."""
+    for width, alpha, name in ((4, 0.45, "limits of the worst"), (1.2, 1, "of all")):
+        ax.plot([], [], color=SOFT, linewidth=width, alpha=alpha, label=name)
+    legend = explain([ax])
+    if ax.child_axes:  # of ticks, their numbers and their label
+        raise_legend(legend, ax, 2.4 * text_size() + 14)
 
 
 def _bias_axis(ax: Axes, tolerance: float) -> None:
@@ -116,8 +136,8 @@ def _bias_axis(ax: Axes, tolerance: float) -> None:
     above.xaxis.set_major_formatter(
         lambda x, _: f"{x:+g}".replace("-", "−") if x else "0"
     )
-    above.set_xlabel("bias in units of u", fontsize=TEXT)
-    above.tick_params(labelsize=TEXT)
+    above.set_xlabel("bias in units of u", fontsize=text_size())
+    above.tick_params(labelsize=text_size())
 
 
 def _verdict(
@@ -144,24 +164,15 @@ def _verdict(
             if end == edge:  # or beyond
                 ax.plot([end], [y], arrow, color=colour, markersize=4, clip_on=False)
     mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
-    ax.plot([shown(worst.estimate)], [y], **mark, **look)
-
-
-def _legend_of_sets(ax: Axes) -> None:
-    """Add a legend of before and after beside the label of the axis."""
-    handles, names = ax.get_legend_handles_labels()
-    entries = dict(zip(names, handles, strict=True))
-    ax.set_xlabel(_FACTOR, loc="left", fontsize=TEXT)
-    look: Look = {"loc": "upper right", "bbox_to_anchor": (1, 0), "borderaxespad": 1.9}
-    look |= {"frameon": False, "fontsize": TEXT, "handletextpad": 0, "borderpad": 0.2}
-    ax.legend([*entries.values()], [*entries], ncols=2, columnspacing=0.8, **look)
+    mark = {"label": "estimate", **mark, **look}
+    ax.plot([shown(worst.estimate)], [y], **mark)
 
 
 def local(
-    v: Validation,
-    name: str,
-    after: Validation | None = None,
+    before: Predictions | Validation,
+    after: Predictions | Validation | None = None,
     *,
+    by: str = "u",
     question: str | None = None,
     ax: Axes | None = None,
     **style: Any,
@@ -174,56 +185,61 @@ def local(
 
     Parameters
     ----------
-    v : Validation
-        What :func:`sigmascale.validate` returns.
-    name : str
-        "u", or a feature.
-    after : Validation, optional
-        Of the same rows after recalibration.
+    before : Predictions or Validation
+        Rows with errors, or what :func:`sigmascale.validate` returns.
+    after : Predictions or Validation, optional
+        Of the same rows after recalibration, drawn beside.
+    by : str, default "u"
+        The variable: "u", or a feature.
     question : {"bias", "coverage"}, optional
         What else is to be drawn along the variable: the bias in units of u, or the
         factor for the width of intervals.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. Where there is an `after`, it is
+        divided, and becomes the left half.
     **style
         Properties of the marks, Matplotlib lines.
 
     Examples
     --------
     >>> import sigmascale as ss
-    >>> v = ss.validate(ss.datasets.load_diabetes().test)
-    >>> ss.plots.local(v, "u").get_xlabel()
-    'uncertainty u'
+    >>> ss.plots.local(ss.datasets.load_diabetes().test, by="bmi").get_xlabel()
+    'bmi'
     """
-    ax = axes_for(ax, v, Validation)
-    if name not in v.rows.names or (question or name) not in v.verdicts:
-        known = ", ".join(shorten(x, 30) for x in v.rows.names if x in v.verdicts)
-        msg = f"`name` must be one of {known}; found {quoted(name)}."
+    found = results_of(before, after, Validation, validate)
+    first, tolerance = found[0], found[0].tolerance
+    if by not in first.rows.names or (question or by) not in first.verdicts:
+        known = ", ".join(
+            shorten(x, 30) for x in first.rows.names if x in first.verdicts
+        )
+        msg = f"`by` must be one of {known}; found {quoted(by)}."
         raise InvalidInputError(msg, "no-column")
-    is_bias, t = question == "bias", v.tolerance
-    within = (1 - t, t - 1) if is_bias else (1 / t, t)
-    ax.axhspan(*within, color=GREY, alpha=0.3, linewidth=0)
-    ax.axhline(0 if is_bias else 1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+
+    is_bias = question == "bias"
+    within = (1 - tolerance, tolerance - 1) if is_bias else (1 / tolerance, tolerance)
     drawn: list[Region] = []
-    for found, look, side in _sets(v, after):
-        regions = found.verdicts[question or name].regions
-        regions = tuple(x for x in regions if question is None or x.column == name)
-        _regions(ax, found.rows, name, regions, styled(style, look), side)
+    axes = panels(ax, found)
+    for v, look, own in zip(found, looks_of(found), axes, strict=True):
+        band: Look = {"color": GREY, "alpha": 0.3, "linewidth": 0}
+        own.axhspan(*within, **band, label="right enough")
+        line: Look = {"color": INK, "linewidth": 0.8, "linestyle": "--", "zorder": 1}
+        own.axhline(0 if is_bias else 1, **line)
+        regions = v.verdicts[question or by].regions
+        regions = tuple(x for x in regions if question is None or x.column == by)
+        _regions(own, v.rows, by, regions, styled(style, look))
         drawn += regions
-    ax.set_xlabel(variable(name))
-    if not drawn:
-        ax.text(0.5, 0.6, "too few rows", ha="center", transform=ax.transAxes)
-    if is_bias:
-        ax.set_ylabel("bias in units of u")
-    else:
-        ax.set_ylabel("widths should be multiplied by" if question else _FACTOR)
+        if not regions:
+            own.text(0.5, 0.6, "too few rows", ha="center", transform=own.transAxes)
+    if not is_bias:
         values = [x for each in drawn for x in (each.estimate, each.low, each.high)]
         near = [x for x in values if 1 / FARTHEST < x < FARTHEST]
-        low, high = min(0.75, 0.9 / t, *near), max(1.33, 1.1 * t, *near)
-        factor_ticks(ax, "y", low / 1.05, high * 1.05)
-    if after is not None:
-        legend_above(ax)
-    return ax
+        low, high = min(0.75, 0.9 / tolerance, *near), max(1.33, 1.1 * tolerance, *near)
+        for own in axes:
+            factor_ticks(own, "y", low / 1.05, high * 1.05)
+    wide = "widths should be multiplied by" if question else _FACTOR
+    label_axes(axes, variable(by), "bias in units of u" if is_bias else wide)
+    explain(axes, looks_of(found))
+    return axes[0]
 
 
 def _regions(
@@ -232,7 +248,6 @@ def _regions(
     name: str,
     regions: tuple[Region, ...],
     look: Look,
-    side: int,
 ) -> None:
     """Draw estimates and limits of regions along a variable."""
     if not regions:
@@ -241,7 +256,7 @@ def _regions(
     found = np.array([[getattr(x, each) for each in numbers] for x in regions])
     estimate, low, high = np.clip(found, -1e3, 1e3).T
     if rows.is_labelled(name):
-        x = np.arange(len(regions)) + 0.12 * side
+        x = np.arange(len(regions))
         name_ticks(ax, [each.low_value for each in regions])
     else:
         column = rows.columns[rows.position(name)]
@@ -258,31 +273,36 @@ def _regions(
         ax.hlines(estimate, left, right, color=look["color"], linewidth=1)
         if is_log:
             log_ticks(ax, "x", first, last)
-    ax.vlines(x, low, high, color=look["color"], linewidth=3, alpha=0.4, zorder=2)
-    label = look.pop("label", None)
-    marks = {"kept": look["marker"], "open": look["marker"], "broken": "X"}
+    bars: Look = {"color": look["color"], "linewidth": 3, "alpha": 0.4, "zorder": 2}
+    ax.vlines(x, low, high, **bars, label="limits of all at once")
+    marks = {"kept": "o", "open": "o", "broken": "X"}
     for state, marker in marks.items():
         own = np.array([each.state == state for each in regions], dtype=bool)
         face = "none" if state == "open" else look["color"]
         mark = look | {"linestyle": "none", "markersize": 5, "zorder": 4}
-        mark |= {"marker": marker, "markerfacecolor": face}
+        mark |= {"marker": marker, "markerfacecolor": face, "label": _STATES[state]}
         if own.any():
-            ax.plot(x[own], estimate[own], label=label, **mark)
-            label = None  # one entry in the legend
+            ax.plot(x[own], estimate[own], **mark)
+
+
+_STATES = {"kept": "right", "open": "cannot tell", "broken": "wrong"}
 
 
 def comparison(
-    found: Comparison, score: str | None = None, *, ax: Axes | None = None
+    compared: Comparison | Mapping[str, Predictions],
+    *,
+    score: str | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Plot paired differences of a score to the first, with intervals.
 
-    Left of the line is better. What is surely worse has another colour and marker; an
-    open mark cannot be told.
+    Left of the line is better. What is surely worse has an X; an open mark cannot be
+    told.
 
     Parameters
     ----------
-    found : Comparison
-        What :func:`sigmascale.compare` returns.
+    compared : Comparison, or dict of str to Predictions
+        What :func:`sigmascale.compare` returns, or takes.
     score : str, optional
         "crps", "nll", "interval_score" or "energy_score"; by default that by which one
         is better.
@@ -294,37 +314,64 @@ def comparison(
     >>> import sigmascale as ss
     >>> p = ss.datasets.load_diabetes().test
     >>> wide = p.with_y_std(2 * p.y_std)
-    >>> ax = ss.plots.comparison(ss.compare({"raw": p, "wide": wide}))
+    >>> ax = ss.plots.comparison({"raw": p, "wide": wide})
     >>> ax.get_xlabel()
     'CRPS minus that of raw'
     """
-    ax = axes_for(ax, found, Comparison, lambda c: 0.63 + 0.27 * len(c.names))
+    found: Any = compare(compared) if isinstance(compared, Mapping) else compared
+    if not isinstance(found, Comparison):
+        msg = (
+            f"Pass a dict of Predictions or a Comparison; found {type(found).__name__}."
+        )
+        raise InvalidInputError(msg, "kind")
     score = found.main if score is None else score
     names = list(found.differences)
-    n = len(names)
     if score not in found.differences[names[0]]:
         msg = f"`score` must be one of {', '.join(found.differences[names[0]])}."
         raise InvalidInputError(msg)
+    ax = axes_for(ax, 0.9 + 0.27 * len(names))
     ax.axvline(0, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     for row, name in enumerate(names):
-        each = found.differences[name][score]
-        look: Look = {"color": BLUE, "marker": "o"}
-        if each.low > 0:
-            look = {"color": VERMILION, "marker": "X"}
-        elif each.high >= 0:
-            look = {"color": SOFT, "marker": "o", "markerfacecolor": "none"}
-        ax.plot([each.low, each.high], [row, row], color=look["color"], linewidth=1.6)
-        ax.plot([each.value], [row], linestyle="none", markersize=5.5, zorder=3, **look)
-    ax.set_yticks(range(n), [literal(name, 24) for name in names])
-    ax.locator_params(axis="x", nbins=6)
-    ax.set(ylim=(n - 0.4, -0.6))
+        difference = found.differences[name][score]
+        mark: Look = {
+            "color": BLUE,
+            "linestyle": "none",
+            "markersize": 5.5,
+            "zorder": 3,
+        }
+        mark |= _mark_of(difference)
+        limits = [difference.low, difference.high]
+        ax.plot(limits, [row, row], color=BLUE, linewidth=1.6)
+        ax.plot([difference.value], [row], **mark)
+    longest = max(8, int(width_of(ax) / (2 * letter())))
+    ax.set_yticks(range(len(names)), [literal(name, longest) for name in names])
+    ax.set(ylim=(len(names) - 0.4, -0.6))
+    ax.xaxis.set_major_formatter(_signed)
+    ax.locator_params(axis="x", nbins=max(2, int(width_of(ax) / (9 * letter()))))
     first = literal(found.names[0], 20)
-    ax.set_xlabel(f"{TITLES[score]} minus that of {first}")
+    label_axes([ax], f"{TITLES[score]} minus that of {first}", "")
     ax.tick_params(axis="y", length=0)
+    explain([ax])
     return ax
 
 
-def monitor(watched: Monitor, *, ax: Axes | None = None, **style: Any) -> Axes:
+def _mark_of(difference: Estimate) -> Look:
+    """Return how a difference is marked: better, worse, or not to be told."""
+    if difference.high < 0:
+        return {"marker": "o", "label": "better"}
+    if difference.low > 0:
+        return {"marker": "X", "label": "worse"}
+    return {"marker": "o", "markerfacecolor": "none", "label": "cannot tell"}
+
+
+def _signed(value: float, _: Any) -> str:
+    """Return a tick of a difference."""
+    return f"{value:+.3g}".replace("-", "−") if value else "0"
+
+
+def monitor(
+    stream: Predictions | Monitor, *, ax: Axes | None = None, **style: Any
+) -> Axes:
     """Plot the evidence for each kind of change over the rows of a stream.
 
     The alarm is raised where a line reaches the dashed one, 1 / (1 − confidence). A
@@ -332,8 +379,9 @@ def monitor(watched: Monitor, *, ax: Axes | None = None, **style: Any) -> Axes:
 
     Parameters
     ----------
-    watched : Monitor
-        One that has seen rows.
+    stream : Monitor or Predictions
+        One that has seen rows; or rows with errors and times, of which the first
+        quarter, 200 at least, are taken to be normal.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure.
     **style
@@ -346,11 +394,13 @@ def monitor(watched: Monitor, *, ax: Axes | None = None, **style: Any) -> Axes:
     >>> ss.plots.monitor(ss.Monitor(p).update(p)).get_ylabel()
     'evidence for a change'
     """
-    ax = axes_for(ax, watched, Monitor)
+    watched: Monitor = results_of(stream, None, Monitor, over_time)[0]
+    ax = axes_for(ax)
     rows, logs = watched.history[:, 0], watched.history[:, 2:]
+    # colours of their own: none of these is a set
     looks: list[Look] = [
-        {"color": VERMILION},
-        {"color": BLUE},
+        {"color": ORANGE},
+        {"color": GREEN},
         {"color": INK, "linestyle": "--"},
         {"color": INK, "linestyle": ":"},
         {"color": SOFT, "linestyle": "-."},
@@ -361,11 +411,16 @@ def monitor(watched: Monitor, *, ax: Axes | None = None, **style: Any) -> Axes:
             # a logarithm of 0 is what nothing is known of yet
             known = np.where(logs[:, column] == 0, np.nan, logs[:, column])
             ax.plot(rows, 10**known, **styled(style, line))
-    ax.axhline(watched.state.limit, color=SOFT, linewidth=1, linestyle="--", zorder=1)
+    limit: Look = {"color": VERMILION, "linewidth": 1, "linestyle": "--", "zorder": 1}
+    ax.axhline(
+        watched.state.limit, **limit, label=f"alarm at {watched.state.limit:.3g}"
+    )
     ax.set_yscale("log")
     if watched.alarm is not None:
         ends = watched.alarm.since, watched.alarm.row
-        ax.axvspan(*ends, color=GREY, alpha=0.3, linewidth=0, label="change")
-    ax.set(xlabel="rows", ylabel="evidence for a change")
-    legend_above(ax)
+        ax.axvspan(
+            *ends, color=GREY, alpha=0.3, linewidth=0, label="from change to alarm"
+        )
+    label_axes([ax], "rows", "evidence for a change")
+    explain([ax])
     return ax

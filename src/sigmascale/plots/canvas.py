@@ -1,22 +1,22 @@
-"""What all figures share: colours, axes, ticks, legends, and SVG for pages."""
+"""What all figures share: colours, sizes, axes, panels, ticks and legends."""
 
 from __future__ import annotations
 
 import io
 import math
-import re
-import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
-from typing import TYPE_CHECKING, Any
-from xml.etree import ElementTree
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from .._support.checks import Floats
+from .._support.checks import Floats, check_choice
 from .._support.text import shorten
 from ..exceptions import InvalidInputError
+from ..predictions import Predictions
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,60 +25,163 @@ if TYPE_CHECKING:
 
 Look = dict[str, Any]
 # Okabe and Ito's colours, which all readers tell apart; before and after also differ
-# in grey, and by their marks.
+# in grey, by their marks, and by dashes.
 INK, SOFT, GREY, CARD = "#000000", "#555555", "#999999", "#ffffff"
 BLUE, VERMILION, GREEN, ORANGE = "#0072b2", "#d55e00", "#009e73", "#e69f00"
+ALONE: Look = {"color": BLUE, "marker": "o"}
 BEFORE: Look = {"color": VERMILION, "marker": "s", "label": "before"}
 AFTER: Look = {"color": BLUE, "marker": "o", "label": "after"}
-# As variables that the style sheet of a page sets, and what they are in the dark.
-_NAMES = {
-    **{INK: "ink", CARD: "card", SOFT: "soft", GREY: "grey"},
-    **{BLUE: "blue", VERMILION: "vermilion", GREEN: "green", ORANGE: "orange"},
-}
-_DARK = {
-    **{"ink": "#e8e8e6", "card": "#1c1f22", "soft": "#b4b4b2", "grey": "#8a8a8a"},
-    **{"blue": "#56b4e9", "vermilion": "#ff8c42", "green": "#2fc79a"},
-    "orange": "#f0b429",
-}
-SIZE = (4.5, 3.2)  # inches: text of 9 points is readable on a phone of that width
-TEXT, LETTER = 8.5, 5.0  # points: text within figures, and the width of a letter
-_FONTS = '"DejaVu Sans",Verdana,system-ui,Arial,sans-serif'
-_REFERENCE = re.compile(r"#([\w.-]+)")
-_LONG_NUMBER = re.compile(r"-?\d+\.\d{3,}")
-_OPACITY = re.compile(r"(?<![\w-])opacity:([\d.]+)")
+DASHES = (0, (5, 1.5))  # of lines that show what was before
+
+_SCREEN = 4.5  # inches: text of 9 points is readable on a phone of that width
+_COLUMN = {1: 8.5 / 2.54, 2: 17 / 2.54}  # inches: one column of a journal, and two
+_width: ContextVar[float] = ContextVar("width", default=_SCREEN)
 
 
 # -- figures and axes ------------------------------------------------------------------
 
 
-def axes_for(
-    ax: Any, result: Any, kind: Any, height: Callable[[Any], float] | None = None
-) -> Axes:
-    """Return axes to draw on, after a look at what is to be drawn."""
+@contextmanager
+def style(name: Literal["paper"] = "paper", *, columns: int = 1) -> Iterator[None]:
+    """Draw figures for print, while the context lasts.
+
+    They are 8.5 or 17 cm wide, with text of 8 points, which PDF files have as TrueType
+    fonts. Sets differ in colour, in grey and by their marks. Draw and save within the
+    context; settings outside stay as they are.
+
+    Parameters
+    ----------
+    name : {"paper"}, default "paper"
+        The style.
+    columns : {1, 2}, default 1
+        How many columns of a page figures are wide.
+
+    Yields
+    ------
+    None
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import sigmascale as ss
+    >>> p = ss.datasets.load_diabetes().test
+    >>> file = tempfile.TemporaryFile()
+    >>> with ss.plots.style("paper"):
+    ...     figure = ss.plots.calibration(p).figure
+    ...     figure.savefig(file, format="pdf")
+    >>> round(2.54 * figure.get_figwidth(), 1)
+    8.5
+    """
+    from matplotlib import style as styles
+
+    check_choice(name, "name", ("paper",))
+    if columns not in _COLUMN:
+        msg = f"`columns` must be 1 or 2; found {columns!r}."
+        raise InvalidInputError(msg)
+    settings: dict[str, Any] = {
+        "axes.labelsize": 8.0,
+        "axes.titlesize": 8.0,
+        "legend.fontsize": 8.0,
+        "xtick.labelsize": 8.0,
+        "ytick.labelsize": 8.0,
+        "font.size": 8.0,
+        "axes.linewidth": 0.6,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "pdf.fonttype": 42,  # TrueType, which can be searched and edited
+        "ps.fonttype": 42,
+        "savefig.dpi": 300,
+        "svg.fonttype": "none",
+        "xtick.major.width": 0.6,
+        "ytick.major.width": 0.6,
+    }
+    width = _width.set(_COLUMN[columns])
+    try:
+        with styles.context(["default", settings]):
+            yield
+    finally:
+        _width.reset(width)
+
+
+def text_size() -> float:
+    """Return the size in points of text within figures."""
+    from matplotlib import rcParams
+
+    return min(8.5, float(rcParams["font.size"]))
+
+
+def letter() -> float:
+    """Return the mean width in points of a letter within figures."""
+    return 0.58 * text_size()
+
+
+def results_of(
+    before: Any, after: Any, kind: Any, compute: Callable[[Predictions], Any]
+) -> list[Any]:
+    """Return what is drawn of one set, or of two; of Predictions it is computed."""
+    results = []
+    for given in [before] if after is None else [before, after]:
+        if isinstance(given, kind):
+            results.append(given)
+        elif isinstance(given, Predictions):
+            results.append(compute(given))
+        else:
+            wanted = "" if kind is Predictions else f" or a {kind.__name__}"
+            msg = f"Pass Predictions{wanted}; found {type(given).__name__}."
+            raise InvalidInputError(msg, "kind")
+    return results
+
+
+def looks_of(results: Sequence[Any]) -> list[Look]:
+    """Return how one set is drawn, or two."""
+    return [dict(BEFORE), dict(AFTER)] if len(results) > 1 else [dict(ALONE)]
+
+
+def axes_for(ax: Any, height: float | None = None) -> Axes:
+    """Return axes to draw on: those given, or those of a new figure."""
     try:
         from matplotlib.axes import Axes
     except ImportError as problem:
         msg = 'Figures need Matplotlib: pip install "sigmascale[cli]".'
         raise ImportError(msg) from problem
-    for found, wanted in ((result, kind), (ax, (Axes, type(None)))):
-        if not isinstance(found, wanted):
-            name = "Matplotlib Axes as `ax`" if found is ax else kind.__name__
-            msg = f"Pass a {name}; found {type(found).__name__}."
-            raise InvalidInputError(msg, "kind")
     if ax is None:
-        size = SIZE if height is None else (SIZE[0], height(result))
-        return new_figure(size).subplots()
-    found_ax: Axes = ax
-    return found_ax
+        return new_figure(None, height).subplots()
+    if not isinstance(ax, Axes):
+        msg = f"Pass a Matplotlib Axes as `ax`; found {type(ax).__name__}."
+        raise InvalidInputError(msg, "kind")
+    return ax
 
 
-def new_figure(size: tuple[float, float] = SIZE) -> Figure:
+def panels(ax: Any, results: Sequence[Any], height: float | None = None) -> list[Axes]:
+    """Return axes for each result, side by side: `ax` itself is the first of them."""
+    ax = axes_for(ax, height)
+    if len(results) == 1:
+        return [ax]
+    place = ax.get_subplotspec()
+    if place is None:
+        left, bottom, width, height = ax.get_position().bounds
+        ax.set_position((left, bottom, 0.46 * width, height))
+        second = (left + 0.54 * width, bottom, 0.46 * width, height)
+        return [ax, ax.figure.add_axes(second, sharey=ax)]
+    halves = place.subgridspec(1, 2)
+    ax.set_subplotspec(halves[0])
+    right = ax.figure.add_subplot(halves[1], sharey=ax)
+    right.tick_params(labelleft=False)
+    return [ax, right]
+
+
+def new_figure(
+    size: tuple[float, float] | None = None, height: float | None = None
+) -> Figure:
     """Return a figure that pyplot does not know, and that notebooks show all the same.
 
     They do so by themselves only once pyplot is imported.
     """
     from matplotlib.figure import Figure
 
+    if size is None:
+        width = _width.get()
+        size = width, min(3.2, 0.75 * width) if height is None else height
     figure = Figure(size, layout="constrained")
     figure._repr_png_ = partial(_as_png, figure)  # type: ignore[attr-defined]
     return figure
@@ -138,228 +241,158 @@ def log_helps(x: Floats) -> bool:
     return log < (linear + 0.1 if high > 30 * low else linear - 0.1)
 
 
-def _size_of(ax: Axes) -> tuple[float, float]:
-    """Return the width and height of the axes in typographic points."""
-    pixel = 72 / ax.figure.dpi
-    return float(ax.bbox.width * pixel), float(ax.bbox.height * pixel)
+def width_of(ax: Axes) -> float:
+    """Return the width of the axes in typographic points, as it will be."""
+    figure = ax.figure
+    width = float(ax.bbox.width * 72 / figure.dpi)
+    if figure.get_layout_engine() is None:
+        return width
+    # the layout will leave some 45 points for labels; now it is a fifth of the figure
+    whole = float(figure.bbox.width * 72 / figure.dpi)
+    return width * (whole - 45) / (0.775 * whole)
 
 
 def log_ticks(ax: Axes, which: str, low: float, high: float) -> None:
     """Make an axis logarithmic, with as many plain numbers as there is room for."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     ax.set(**{f"{which}scale": "log"})
-    if (decades := math.log10(high / low)) <= 4:
-        width, height = _size_of(ax)
-        axis, room = (ax.xaxis, width / 36) if which == "x" else (ax.yaxis, height / 12)
-        choices = ([*range(1, 10)], [1, 2, 3, 5, 7], [1, 2, 5], [1, 3])
-        # numbers are densest below the next power of 10
-        fit = (s for s in choices if math.log10(10 / s[-1]) * room >= decades)
-        axis.set_major_locator(LogLocator(subs=next(fit, [1])))
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
-        axis.set_minor_formatter(NullFormatter())
+    if math.log10(high / low) <= 4:
+        from .ticks import plain_numbers
+
+        _set_ticks(ax, which, plain_numbers)
 
 
 def factor_ticks(ax: Axes, which: str, low: float, high: float) -> None:
     """Make an axis of factors logarithmic, with numbers to be read at a glance."""
-    from matplotlib.ticker import FixedLocator, NullLocator
+    from .ticks import factors
 
-    room = _size_of(ax)[0] / 34 if which == "x" else _size_of(ax)[1] / 14
-    for steps in (
-        (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2),
-        (0.25, 0.33, 0.5, 0.67, 0.8, 1, 1.25, 1.5, 2, 3, 4),
-        (0.1, 0.2, 0.33, 0.5, 0.67, 1, 1.5, 2, 3, 5, 10),
-        (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
-    ):
-        inside = [each for each in steps if low <= each <= high]
-        near = min(np.diff(np.log(inside)), default=0) if len(inside) > 2 else 0
-        if near * room >= math.log(high / low):
-            break
     ax.set(**{f"{which}scale": "log", f"{which}lim": (low, high)})
+    _set_ticks(ax, which, factors)
+
+
+def _set_ticks(ax: Axes, which: str, choices: Any) -> None:
+    from matplotlib.ticker import NullLocator
+
+    from .ticks import RoomyLog
+
     axis = ax.xaxis if which == "x" else ax.yaxis
-    axis.set_major_locator(FixedLocator(inside))
+    axis.set_major_locator(RoomyLog(choices, text_size()))
     axis.set_major_formatter(lambda value, _: f"{value:g}")
     axis.set_minor_locator(NullLocator())
 
 
 def name_ticks(ax: Axes, labels: Iterable[Any]) -> None:
     """Name labels along x: slanted if they are long, only some if they are many."""
-    names = [literal(str(label), 14) for label in labels]
-    width = _size_of(ax)[0] / len(names)
-    flat = (max(map(len, names)) + 2) * LETTER <= width
+    labels = [str(label) for label in labels]
+    width = width_of(ax) / len(labels)
+    names = [literal(label, 14) for label in labels]
+    flat = (max(map(len, names)) + 2) * letter() <= width
+    if not flat:
+        names = [literal(label, 10) for label in labels]
     step = 1 if flat else math.ceil(12 / width)
     slant: Look = {"rotation": 60, "ha": "right", "rotation_mode": "anchor"}
-    look = {"fontsize": TEXT} | ({} if flat else slant)
+    look = {"fontsize": text_size()} | ({} if flat else slant)
     ax.set_xticks(range(0, len(names), step), names[::step], **look)
     ax.set_xticks(range(len(names)), minor=True)
     ax.set_xlim(-0.6, len(names) - 0.4)
 
 
-def legend_above(ax: Axes, *notes: str) -> Legend:
-    """Put notes and a legend above the axes, in as many columns as have room."""
-    entries = dict(zip(*ax.get_legend_handles_labels()[::-1], strict=True))
-    width, _ = _size_of(ax)
-    needed = [27 + LETTER * len(label) for label in entries]
-    fits = sum(needed) <= width
-    columns = len(needed) if fits else max(1, int(width / max(needed, default=1)))
-    joined = ", ".join(notes)
-    note = joined if LETTER * len(joined) <= width else "\n".join(notes)
-    look: Look = {"loc": "lower left", "bbox_to_anchor": (0, 1), "borderaxespad": 0.2}
-    look |= {"title": note or None, "title_fontsize": TEXT, "alignment": "left"}
-    look |= {"fontsize": TEXT, "frameon": False, "columnspacing": 1, "borderpad": 0.1}
-    look |= {"ncols": columns, "handlelength": 1.5}
-    return ax.legend([*entries.values()], [*entries], **look)
+def in_lines(words: str, width: float) -> str:
+    """Return words in as many lines as a width in points needs."""
+    letters = max(10, int(width / letter()))
+    return "\n".join(wrap(words, letters, break_long_words=False))
 
 
-def notes_of(ax: Axes, style: Look, note: str) -> list[str]:
-    """Return a note, with its name if it has one, after those that are there."""
-    legend = ax.get_legend()
-    there = "" if legend is None else legend.get_title().get_text()
-    name = f"{style['label']}: " if "label" in style else ""
-    return [*filter(None, re.split(r"\n|, (?=\w+: )", there)), name + note]
+def label_axes(axes: Sequence[Axes], x: str, y: str) -> None:
+    """Label both axes, in lines that have room; of panels, the first alone has y."""
+    for ax in axes:
+        ax.set_xlabel(in_lines(x, width_of(ax)))
+    axes[0].set_ylabel(y)
 
 
-# -- SVG for pages ---------------------------------------------------------------------
+def explain(
+    axes: Sequence[Axes], looks: Sequence[Look] = (), notes: Sequence[str] = ()
+) -> Legend:
+    """Put a legend above the axes, and above each panel what it shows, in its colour.
 
-
-@contextmanager
-def drawing() -> Iterator[Callable[..., Figure]]:
-    """Give new figures, in a style of their own, whatever the user's is.
-
-    Examples
-    --------
-    >>> from sigmascale import plots
-    >>> with plots.drawing() as new_figure:
-    ...     text = plots.svg(new_figure((3, 2)), key="a", title="Nothing")
-    >>> text[:23]
-    '<svg class="plot" viewB'
+    Of panels, the legend has what they share, in grey.
     """
-    from matplotlib import style
+    size = text_size()
+    are_panels = len(axes) > 1
+    n_lines = 0
+    for i, ax in enumerate(axes):
+        words = [looks[i]["label"]] if are_panels else []
+        words += in_lines(notes[i], width_of(ax)).split("\n") if notes else []
+        colour = looks[i]["color"] if are_panels else INK
+        ax.set_title("\n".join(words), loc="left", fontsize=size, color=colour, pad=4)
+        n_lines = max(n_lines, len(words))
 
-    plain = style.context(["default", {"svg.fonttype": "none", "font.size": 9.0}])
-    with plain, warnings.catch_warnings():
-        # the reader's browser has fonts of its own, for emoji and every script
-        warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
-        warnings.filterwarnings("ignore", "Matplotlib currently does not support")
-        yield new_figure
+    entries: dict[str, Any] = {}
+    for ax in axes:
+        handles, names = ax.get_legend_handles_labels()
+        entries = dict(zip(names, handles, strict=True)) | entries
+    room = sum(width_of(ax) for ax in axes)
+    shown = [in_lines(name, room - 3 * size) for name in entries]
+    n_columns = _columns(shown, room)
+    look: Look = {"loc": "lower left", "borderaxespad": 0.2, "frameon": False}
+    look |= {"fontsize": size, "borderpad": 0.1, "handlelength": 1.5}
+    look |= {"ncols": n_columns, "columnspacing": 1}
+    legend = axes[0].legend([*entries.values()], shown, **look)
+    legend.sigmascale_height = _height_of(shown, n_columns)  # type: ignore[attr-defined]
+    raise_legend(legend, axes[0], 1.25 * size * n_lines + (4 if n_lines else 0))
+    if are_panels:
+        for handle in legend.legend_handles:
+            _make_grey(handle)
+    return legend
 
 
-def svg(
-    figure: Figure,
-    *,
-    key: str = "figure",
-    title: str = "",
-    description: str = "",
-    alone: bool = False,
-) -> str:
-    """Return a figure as SVG, the same for the same figure on any day.
+def raise_legend(legend: Legend, ax: Axes, points: float) -> None:
+    """Put a legend so far above the axes, and have the layout leave room for it.
 
-    Text stays text, and colours are variables that a page may set, for light and dark.
-
-    Parameters
-    ----------
-    figure : matplotlib Figure
-        What is drawn; best made within :func:`drawing`.
-    key : str, default "figure"
-        What identifiers start with: a different one for each figure of a page.
-    title, description : str, optional
-        What is shown, for those who cannot see it.
-    alone : bool, default False
-        Whether it is a file of its own, with its own style for light and dark.
-
-    Returns
-    -------
-    str
-        One element ``<svg>``.
+    It may be wider than a panel, so that the layout must not look at the legend itself.
     """
-    from matplotlib import rc_context
+    from matplotlib.transforms import ScaledTranslation
 
-    file = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
-        figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
-    root = ElementTree.fromstring(file.getvalue())
-    for parent in list(root.iter()):
-        for child in list(parent):
-            if _tag(child) in ("metadata", "style"):
-                parent.remove(child)
-    names: dict[str, str] = {}
-    for element in root.iter():
-        element.tag, element.tail = _tag(element), None
-        element.text = (element.text or "").strip() or None
-        element.attrib = {
-            name.rpartition("}")[2]: _value(name.rpartition("}")[2], value, names, key)
-            for name, value in element.attrib.items()
-        }
-    for element in root.iter():
-        _share_style(element)
-        name = element.attrib.pop("id", None)  # kept only if something refers to it
-        if name in names:
-            element.set("id", names[name])
-    view = root.attrib["viewBox"]
-    root.attrib = {"class": "plot", "viewBox": view, "role": "img"}
-    root.attrib["aria-labelledby"] = f"{key}-title {key}-desc"
-    for position, (tag, text) in enumerate([("title", title), ("desc", description)]):
-        label = ElementTree.Element(tag, {"id": f"{key}-{tag}"})
-        label.text = "".join(x if x.isprintable() else " " for x in text)
-        root.insert(position, label)
-    found = ElementTree.tostring(root, encoding="unicode")
-    return _alone(figure, found) if alone else found
+    above = ScaledTranslation(0, points / 72, ax.figure.dpi_scale_trans)
+    legend.set_bbox_to_anchor((0, 1), transform=ax.transAxes + above)
+    legend.set_in_layout(False)
+    for strut in [each for each in ax.texts if each.get_gid() == _STRUT]:
+        strut.remove()
+    top = points + legend.sigmascale_height  # type: ignore[attr-defined]
+    place: Look = {"xycoords": "axes fraction", "textcoords": "offset points"}
+    ax.annotate(" ", (0, 1), (0, top), va="top", fontsize=1, gid=_STRUT, **place)
 
 
-def _tag(element: ElementTree.Element) -> str:
-    return str(element.tag).rpartition("}")[2]
+_STRUT = "room for the legend"
 
 
-def _value(name: str, value: str, names: dict[str, str], key: str) -> str:
-    """Return an attribute with short numbers, own names, and the page's colours."""
-    if name in ("href", "clip-path"):
-
-        def rename(found: re.Match[str]) -> str:
-            return "#" + names.setdefault(found[1], f"{key}-{len(names)}")
-
-        return _REFERENCE.sub(rename, value)
-    if name == "style":
-        kept = []
-        for declaration in value.split(";"):
-            what, _, how = (part.strip() for part in declaration.partition(":"))
-            if what == "font":  # size and families, of which the page has its own
-                what, how = "font-size", how.split(" ")[0]
-            if what and what != "font-family":
-                how = f"var(--{_NAMES[how]},{how})" if how in _NAMES else how
-                kept.append(f"{what}:{how}")
-        return ";".join(kept)
-    if name in ("d", "x", "y", "width", "height", "transform", "points"):
-        short = _LONG_NUMBER.sub(lambda found: f"{float(found[0]):.2f}", value)
-        return " ".join(short.split())
-    return value
+def _height_of(names: Sequence[str], n_columns: int) -> float:
+    """Return the height in points of a legend, with a little room below and above."""
+    n_rows = math.ceil(len(names) / n_columns)
+    columns = [names[i : i + n_rows] for i in range(0, len(names), n_rows)]
+    n_lines = [sum(name.count("\n") + 1 for name in column) for column in columns]
+    return text_size() * (1.2 * max(n_lines, default=0) + 0.5 * n_rows + 0.4)
 
 
-def _share_style(group: ElementTree.Element) -> None:
-    """Say the style of a cloud of points once, not for each of them."""
-    styles = {child.get("style") for child in group}
-    if len(group) < 2 or {_tag(child) for child in group} != {"use"} or len(styles) > 1:
-        return
-    for child in group:
-        style = child.attrib.pop("style", "")
-        # the opacity of a group would be that of all points together
-        shared = _OPACITY.sub(r"fill-opacity:\1;stroke-opacity:\1", style)
-        group.set("style", shared)
+def _make_grey(handle: Any) -> None:
+    """Take the colour of a set from an entry of the legend that two sets share."""
+    from matplotlib.colors import to_hex
+    from matplotlib.lines import Line2D
+
+    if isinstance(handle, Line2D):
+        if to_hex(handle.get_color()) in (BLUE, VERMILION):
+            hollow = str(handle.get_markerfacecolor()) == "none"
+            handle.set(color=SOFT, markeredgecolor=SOFT)
+            handle.set_markerfacecolor("none" if hollow else SOFT)
+    elif to_hex(handle.get_facecolor()) in (BLUE, VERMILION):
+        handle.set_facecolor(SOFT)
 
 
-def _alone(figure: Figure, svg: str) -> str:
-    """Return the SVG of a figure as a file, with a style sheet of its own."""
-    width, height = figure.get_size_inches()
-    light = ";".join(f"--{name}:{colour}" for colour, name in _NAMES.items())
-    dark = ";".join(f"--{name}:{colour}" for name, colour in _DARK.items())
-    style = (
-        f"<style>:root{{{light};background:var(--card)}}"
-        f"@media (prefers-color-scheme:dark){{:root{{{dark}}}}}"
-        f"svg{{fill:var(--ink);color:var(--ink);font-family:{_FONTS};"
-        "stroke-linejoin:round}</style>"
-    )
-    head = (
-        '<svg xmlns="http://www.w3.org/2000/svg" '
-        f'width="{width:g}in" height="{height:g}in" '
-    )
-    first, rest = svg.split(">", 1)
-    return first.replace("<svg ", head, 1) + ">" + style + rest + "\n"
+def _columns(names: Sequence[str], room: float) -> int:
+    """Return how many columns of a legend fit into a width in points."""
+    letters = [max(map(len, name.split("\n"))) for name in names]
+    for n_columns in range(len(letters), 1, -1):
+        n_rows = math.ceil(len(letters) / n_columns)
+        widest = [max(letters[i : i + n_rows]) for i in range(0, len(letters), n_rows)]
+        if sum(3.4 * text_size() + letter() * most for most in widest) <= room:
+            return n_columns
+    return 1

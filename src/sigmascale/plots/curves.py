@@ -1,191 +1,82 @@
-"""Figures of rows and of scores; what is drawn was computed elsewhere."""
+"""Figures of scores that are curves: they are computed elsewhere, and drawn here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._support.checks import check_count, check_fraction
 from .._support.labels import label_text
-from ..distributions import Distributions
-from ..exceptions import InvalidInputError
-from ..predictions import Predictions, check_predictions
+from ..predictions import Predictions
 from ..scores import (
     CalibrationCurve,
     ConfidenceCurve,
     LocalZMS,
     PITHistogram,
     ReliabilityDiagram,
+    calibration_curve,
+    pit_histogram,
+    reliability_diagram,
+)
+from ..scores import (
+    confidence_curve as compute_confidence_curve,
+)
+from ..scores import (
+    local_zms as compute_local_zms,
 )
 from .canvas import (
-    BLUE,
-    GREY,
+    DASHES,
     INK,
     SOFT,
-    TEXT,
-    VERMILION,
     Look,
     axes_for,
     band,
     diagonal,
-    legend_above,
+    explain,
+    label_axes,
     log_helps,
     log_ticks,
+    looks_of,
     name_ticks,
-    notes_of,
+    panels,
+    results_of,
     styled,
+    text_size,
     variable,
 )
+from .rows import DOTS, MISSES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_DOTS: Look = {"linestyle": "none", "marker": "o", "markeredgewidth": 0}
+_CALIBRATED = "if calibrated"  # the name of the grey band
 
 
-def _some(n: int, most: int) -> Any:
-    """Return the rows that are drawn: all, or a random part with a fixed seed."""
-    most = check_count(most, "max_points")
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
-
-
-def errors(
-    p: Predictions, *, ax: Axes | None = None, max_points: int = 2000, **style: Any
-) -> Axes:
-    """Plot errors against uncertainties, with lines at ±2u.
-
-    If errors are normal and u is right, 4.6 % of the errors lie beyond the lines, at
-    every u. Of vectors, the root mean square of the components is drawn. The axes leave
-    out far outliers; the legend counts them.
-
-    Parameters
-    ----------
-    p : Predictions
-        With errors.
-    ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure.
-    max_points : int, default 2000
-        Of more rows than this, a random part is drawn, and the legend says so.
-    **style
-        Properties of the points, a Matplotlib line.
-
-    Examples
-    --------
-    >>> import sigmascale as ss
-    >>> data = ss.datasets.load_diabetes()
-    >>> ss.plots.errors(data.test).get_ylabel()
-    'error E'
-    """
-    ax = axes_for(ax, p, Predictions)
-    u, e = check_predictions(p).y_std, p.signed_error
-    # wide enough for nearly all rows and, unless u is far too large, for the lines
-    small, large = np.quantile(u, (0.005, 0.995))
-    left, right = 0.95 * max(u.min(), small / 3), 1.05 * min(u.max(), 3 * large)
-    most = 1.2 * float(np.quantile(np.abs(e), 0.995))
-    lines = 2.2 * float(np.quantile(u, 0.9))
-    reach = max(most, min(lines, 4 * most or lines))
-    rows = _some(e.size, max_points)
-    inside = rows[(np.abs(e[rows]) <= reach) & (u[rows] >= left) & (u[rows] <= right)]
-    look = {**_DOTS, "color": BLUE, "markersize": 2.2, "label": "E"}
-    look["alpha"] = 0.8 if rows.size < 500 else 0.45
-    ax.plot(u[inside], e[inside], **styled(style, look))
-    grid = np.geomspace(left, max(left, min(right, reach / 2)), 100)
-    for sign in (2,) if p.is_vector else (2, -2):
-        label = "2u" if p.is_vector else "±2u" if sign > 0 else None
-        ax.plot(grid, sign * grid, color=VERMILION, linewidth=1.3, label=label)
-    ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
-    if log_helps(u):
-        log_ticks(ax, "x", left, right)
-    ax.set(xlim=(left, right), ylim=(0 if p.is_vector else -reach, reach))
-    ax.set(xlabel="uncertainty u", ylabel="size of E" if p.is_vector else "error E")
-    notes = [f"{100 * p.mean(p.abs_z > 2):.3g} % beyond 2u"]
-    if rows.size < e.size:
-        notes.append(f"{rows.size:,} of {e.size:,} rows shown")
-    if inside.size < rows.size:
-        notes.append(f"{rows.size - inside.size} outside the axes")
-    for handle in legend_above(ax, *notes).get_lines():
-        handle.set(alpha=1, markersize=4)
-    return ax
-
-
-def intervals(
-    p: Predictions,
-    *,
-    coverage: float = 0.9,
-    ax: Axes | None = None,
-    max_points: int = 200,
-    **style: Any,
-) -> Axes:
-    """Plot predictions with their intervals against true values.
-
-    Intervals that miss the truth have another colour and marker; best is a share of
-    1 − coverage of them.
-
-    Parameters
-    ----------
-    p : Predictions
-        With `y_pred` and errors that are numbers. Intervals are those of its
-        distributions, or of normal ones.
-    coverage : float, default 0.9
-        What the intervals claim to hold.
-    ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure.
-    max_points : int, default 200
-        Of more rows than this, a random part is drawn; the legend counts all.
-    **style
-        Properties of the points, a Matplotlib line; `color`, `marker` and `label` are
-        those of intervals that hold the truth.
-
-    Examples
-    --------
-    >>> import sigmascale as ss
-    >>> ss.plots.intervals(ss.datasets.load_diabetes().test).get_xlabel()
-    'true value'
-    """
-    ax = axes_for(ax, p, Predictions)
-    check_predictions(p, vectors=False)
-    if p.y_pred is None:
-        msg = "Pass Predictions with `y_pred` and `y_true`; found errors alone."
-        raise InvalidInputError(msg, "no-predictions")
-    distributions = p.distributions or Distributions.normal(p)
-    low, high = distributions.interval(check_fraction(coverage, "coverage")).T
-    truth = p.target
-    held = (low <= truth) & (truth <= high)
-    rows = _some(p.n_rows, max_points)
-    good = styled(style, {**_DOTS, "color": BLUE, "markersize": 3, "label": "holds"})
-    bad = good | {"color": VERMILION, "marker": "X", "label": "misses"}
-    bad["markersize"] *= 1.5
-    for which, look in ((held, good), (~held, bad)):
-        own = rows[which[rows]]
-        if own.size:
-            (points,) = ax.plot(truth[own], p.y_pred[own], zorder=3, **look)
-            bars = ax.vlines(truth[own], low[own], high[own], linewidth=0.7)
-            bars.set(color=points.get_color(), alpha=0.5)
-    diagonal(ax, float(truth[rows].min()), float(truth[rows].max()))
-    ax.set(xlabel="true value", ylabel="prediction")
-    notes = [f"{100 * coverage:g} % intervals hold {100 * p.mean(held):.1f} %"]
-    if rows.size < p.n_rows:
-        notes.append(f"{rows.size:,} of {p.n_rows:,} rows shown")
-    legend_above(ax, *notes)
-    return ax
+def _name(look: Look, style: Look, alone: str) -> str:
+    """Return what a set is called in the legend: the user's name, or ours."""
+    return str(style.get("label", look.get("label", alone)))
 
 
 def reliability(
-    diagram: ReliabilityDiagram, *, ax: Axes | None = None, **style: Any
+    before: Predictions | ReliabilityDiagram,
+    after: Predictions | ReliabilityDiagram | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Any,
 ) -> Axes:
     """Plot RMSE against root mean variance of bins; best is the diagonal.
 
     Above the diagonal, uncertainties are too small (overconfident). The grey band is
-    where bins of calibrated uncertainties would lie.
+    where bins of calibrated uncertainties would lie; the legend has the ENCE, and that
+    of calibrated sets.
 
     Parameters
     ----------
-    diagram : ReliabilityDiagram
-        What :func:`sigmascale.scores.reliability_diagram` returns.
+    before : Predictions or ReliabilityDiagram
+        Rows with errors, or what :func:`sigmascale.scores.reliability_diagram` returns.
+    after : Predictions or ReliabilityDiagram, optional
+        The same recalibrated, drawn in the same axes.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Diagrams drawn in the same axes share
         one legend: give each a `label` and a `color`.
@@ -195,21 +86,32 @@ def reliability(
     Examples
     --------
     >>> import sigmascale as ss
-    >>> p = ss.datasets.load_diabetes().test
-    >>> ss.plots.reliability(ss.scores.reliability_diagram(p)).get_ylabel()
+    >>> ss.plots.reliability(ss.datasets.load_diabetes().test).get_ylabel()
     'RMSE'
     """
-    ax = axes_for(ax, diagram, ReliabilityDiagram)
-    x = diagram.rmv
-    band(ax, x, diagram.attainable_low, diagram.attainable_high, "calibrated")
-    look = {**_DOTS, "color": BLUE, "markersize": 4, "zorder": 3, "label": "bins"}
-    (points,) = ax.plot(x, diagram.rmse, **styled(style, look))
-    bars = ax.vlines(x, diagram.low, diagram.high, linewidth=1, zorder=2)
-    bars.set(color=points.get_color(), alpha=points.get_alpha())
-    # all diagrams of these axes count, not only this one
+    diagrams = results_of(before, after, ReliabilityDiagram, reliability_diagram)
+    ax = axes_for(ax)
+    for diagram, look in zip(diagrams, looks_of(diagrams), strict=True):
+        name = _name(look, style, "bins")
+        score = f"ENCE {diagram.ence:.2f}; {diagram.attainable_ence:.2f} expected"
+        x = diagram.rmv
+        band(ax, x, diagram.attainable_low, diagram.attainable_high, _CALIBRATED)
+        dots = {**DOTS, **look, "markersize": 4, "zorder": 3}
+        dots = styled(style, dots) | {"label": f"{name}: {score}"}
+        (points,) = ax.plot(x, diagram.rmse, **dots)
+        bars = ax.vlines(x, diagram.low, diagram.high, linewidth=1, zorder=2)
+        bars.set(color=points.get_color(), alpha=points.get_alpha())
+        bars.set_label(f"{100 * diagram.confidence:g} % limits")
+        _fit_axes(ax, diagram)
+    label_axes([ax], "root mean variance (RMV)", "RMSE")
+    explain([ax])
+    return ax
+
+
+def _fit_axes(ax: Axes, diagram: ReliabilityDiagram) -> None:
+    """Give the axes a range that holds all diagrams in them, not only this one."""
     (left, bottom), (right, top) = ax.dataLim.min, ax.dataLim.max
-    left = max(left, ax.dataLim.minposx)  # which is 0 at times in Matplotlib 3.8
-    if log_helps(np.array([left, *x, right])) or ax.get_xscale() == "log":
+    if log_helps(np.array([left, *diagram.rmv, right])) or ax.get_xscale() == "log":
         # limits may reach down to 0; the points must not be squashed for it
         some = diagram.rmse[diagram.rmse > 0].min(initial=top)
         bottom = max(bottom, ax.dataLim.minposy, some / 10)
@@ -221,14 +123,14 @@ def reliability(
         bounds = left - pad, right + pad, max(0, bottom - pad), top + pad
     diagonal(ax, max(bounds[0], bounds[2]), min(bounds[1], bounds[3]))
     ax.set(xlim=bounds[:2], ylim=bounds[2:])
-    ax.set(xlabel="root mean variance (RMV)", ylabel="RMSE")
-    score = f"ENCE {diagram.ence:.2f} ({diagram.attainable_ence:.2f} if calibrated)"
-    legend_above(ax, *notes_of(ax, style, score))
-    return ax
 
 
 def calibration(
-    curve: CalibrationCurve, *, ax: Axes | None = None, **style: Any
+    before: Predictions | CalibrationCurve,
+    after: Predictions | CalibrationCurve | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Any,
 ) -> Axes:
     """Plot observed against nominal coverage; best is the diagonal.
 
@@ -237,8 +139,10 @@ def calibration(
 
     Parameters
     ----------
-    curve : CalibrationCurve
-        What :func:`sigmascale.scores.calibration_curve` returns.
+    before : Predictions or CalibrationCurve
+        Rows with errors, or what :func:`sigmascale.scores.calibration_curve` returns.
+    after : Predictions or CalibrationCurve, optional
+        The same recalibrated, drawn in the same axes.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Curves drawn in the same axes share
         one legend: give each a `label` and a `color`.
@@ -248,29 +152,65 @@ def calibration(
     Examples
     --------
     >>> import sigmascale as ss
-    >>> p = ss.datasets.load_diabetes().test
-    >>> ss.plots.calibration(ss.scores.calibration_curve(p)).get_xlabel()
+    >>> ss.plots.calibration(ss.datasets.load_diabetes().test).get_xlabel()
     'nominal coverage'
     """
-    ax = axes_for(ax, curve, CalibrationCurve)
-    if _is_first(ax):
-        band(ax, curve.level, curve.low, curve.high, "calibrated")
-    line = {"color": BLUE, "linewidth": 1.8, "zorder": 3, "label": "observed"}
-    ax.plot(curve.level, curve.observed, **styled(style, line))
+    curves = results_of(before, after, CalibrationCurve, calibration_curve)
+    ax = axes_for(ax)
+    for curve, look in zip(curves, looks_of(curves), strict=True):
+        if _is_first(ax):
+            band(ax, curve.level, curve.low, curve.high, _CALIBRATED)
+        line = _line(look, style)
+        line["label"] = f"{_name(look, style, 'observed')}: area {curve.area:.3f}"
+        ax.plot(curve.level, curve.observed, **line)
     diagonal(ax, 0, 1)
-    name = "coverage" if curve.kind == "interval" else "fraction below quantile"
+    is_interval = curves[0].kind == "interval"
+    name = "coverage" if is_interval else "fraction below quantile"
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    ax.set(xlabel=f"nominal {name}", ylabel=f"observed {name}")
-    if curve.kind == "interval" and len(ax.texts) == 0:
-        words: Look = {"fontsize": TEXT, "color": SOFT, "style": "italic"}
-        ax.text(0.97, 0.04, "overconfident", ha="right", **words)
-        ax.text(0.03, 0.96, "underconfident", va="top", **words)
-    area = f"miscalibration area {curve.area:.3f}"
-    legend_above(ax, *notes_of(ax, style, area))
+    label_axes([ax], f"nominal {name}", f"observed {name}")
+    if is_interval:
+        _name_the_sides(ax)
+    explain([ax])
     return ax
 
 
-def pit(histogram: PITHistogram, *, ax: Axes | None = None, **style: Any) -> Axes:
+def _line(look: Look, style: Look) -> Look:
+    """Return how the curve of a set is drawn: with dashes, what was before."""
+    dashed = look.get("label") == "before"
+    line: Look = {"color": look["color"], "linewidth": 1.8, "zorder": 3}
+    return styled(style, line | {"linestyle": DASHES if dashed else "-"})
+
+
+def _name_the_sides(ax: Axes) -> None:
+    """Say what it means to lie above or below, where no curve is in the way."""
+    for text in [each for each in ax.texts if each.get_gid() == _SIDE]:
+        text.remove()
+    words: Look = {"fontsize": text_size(), "color": SOFT, "style": "italic"}
+    words["gid"] = _SIDE
+    curves = [np.asarray(line.get_xydata()) for line in ax.lines]
+    below = min(curve[curve[:, 0] >= 0.45, 1].min() for curve in curves)
+    above = max(curve[curve[:, 0] <= 0.55, 1].max() for curve in curves)
+    if below > 0.15:
+        ax.text(0.97, 0.03, "overconfident", ha="right", **words)
+    if above < 0.85:
+        ax.text(0.03, 0.97, "underconfident", va="top", **words)
+
+
+_SIDE = "side of the diagonal"
+
+
+def _is_first(ax: Axes) -> bool:
+    """Whether the band of calibrated sets is not yet drawn."""
+    return _CALIBRATED not in ax.get_legend_handles_labels()[1]
+
+
+def pit(
+    before: Predictions | PITHistogram,
+    after: Predictions | PITHistogram | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
     """Plot the histogram of the probability integral transform; best is flat.
 
     A U says that uncertainties are too small (overconfident), a hill that they are too
@@ -279,11 +219,14 @@ def pit(histogram: PITHistogram, *, ax: Axes | None = None, **style: Any) -> Axe
 
     Parameters
     ----------
-    histogram : PITHistogram
-        What :func:`sigmascale.scores.pit_histogram` returns.
+    before : Predictions or PITHistogram
+        Rows with errors, or what :func:`sigmascale.scores.pit_histogram` returns.
+    after : Predictions or PITHistogram, optional
+        The same recalibrated, drawn beside.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure. Histograms drawn in the same axes
-        share one legend: give each a `label` and a `color`.
+        Where to draw; by default in a new figure. Where there is an `after`, it is
+        divided, and becomes the left half. Histograms drawn in the same axes share one
+        legend: give each a `label` and a `color`.
     **style
         Properties of the histogram, a Matplotlib patch; ``fill=False`` draws its
         outline.
@@ -291,141 +234,179 @@ def pit(histogram: PITHistogram, *, ax: Axes | None = None, **style: Any) -> Axe
     Examples
     --------
     >>> import sigmascale as ss
-    >>> p = ss.datasets.load_diabetes().test
-    >>> ss.plots.pit(ss.scores.pit_histogram(p)).get_ylabel()
+    >>> ss.plots.pit(ss.datasets.load_diabetes().test).get_ylabel()
     'density'
     """
-    ax = axes_for(ax, histogram, PITHistogram)
-    look: Look = {"fill": True, "alpha": 0.5, "label": "PIT"} | style
-    if not look["fill"]:
-        look |= {"alpha": style.get("alpha", 1), "linewidth": 1.6, "zorder": 3}
-    look |= {} if "color" in style else {"facecolor": BLUE}
-    if _is_first(ax):
-        band(ax, [0, 1], histogram.low, histogram.high, "calibrated")
-        ax.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
-    ax.stairs(histogram.density, histogram.edges, **styled({}, look, patch=True))
-    ax.set(xlim=(0, 1), ylim=(0, 1.04 * max(ax.dataLim.y1, histogram.high)))
-    ax.set(ylabel="density", xlabel="probability integral transform (PIT)")
-    legend_above(ax)
-    return ax
-
-
-def _is_first(ax: Axes) -> bool:
-    """Whether the band of calibrated sets is not yet drawn."""
-    return "calibrated" not in ax.get_legend_handles_labels()[1]
+    histograms = results_of(before, after, PITHistogram, pit_histogram)
+    axes = panels(ax, histograms)
+    for histogram, look, own in zip(
+        histograms, looks_of(histograms), axes, strict=True
+    ):
+        bars: Look = {"fill": True, "alpha": 0.5, "label": "share of truths"} | style
+        if not bars["fill"]:
+            bars |= {"alpha": style.get("alpha", 1), "linewidth": 1.6, "zorder": 3}
+        bars |= {} if "color" in style else {"facecolor": look["color"]}
+        if _is_first(own):
+            band(own, [0, 1], histogram.low, histogram.high, _CALIBRATED)
+            own.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+        own.stairs(histogram.density, histogram.edges, **styled({}, bars, patch=True))
+        own.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
+    label_axes(axes, "probability integral transform (PIT)", "density")
+    explain(axes, looks_of(histograms))
+    highest = max(own.dataLim.y1 for own in axes)
+    axes[0].set_ylim(0, 1.04 * max(highest, *(each.high for each in histograms)))
+    return axes[0]
 
 
 def confidence_curve(
-    curve: ConfidenceCurve, *, ax: Axes | None = None, **style: Any
+    before: Predictions | ConfidenceCurve,
+    after: Predictions | ConfidenceCurve | None = None,
+    *,
+    ax: Axes | None = None,
+    **style: Any,
 ) -> Axes:
     """Plot a confidence curve with its oracle and its probabilistic reference.
 
-    The curve of honest uncertainties stays in the grey band of the reference, if the
-    errors are normal; heavy tails take it out of the band, too.
+    The most uncertain rows are removed first. The curve of honest uncertainties stays
+    in the grey band about its expectation, if the errors are normal; heavy tails take
+    it out of the band, too. The oracle removes the largest errors first.
 
     Parameters
     ----------
-    curve : ConfidenceCurve
-        What :func:`sigmascale.scores.confidence_curve` returns.
+    before : Predictions or ConfidenceCurve
+        Rows with errors, or what :func:`sigmascale.scores.confidence_curve` returns.
+    after : Predictions or ConfidenceCurve, optional
+        The same recalibrated, drawn beside.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure. Curves drawn in the same axes share
-        one legend: give each a `label` and a `color`.
+        Where to draw; by default in a new figure. Where there is an `after`, it is
+        divided, and becomes the left half. Curves drawn in the same axes share one
+        legend: give each a `label` and a `color`.
     **style
         Properties of the curve, a Matplotlib line.
 
     Examples
     --------
     >>> import sigmascale as ss
-    >>> p = ss.datasets.load_diabetes().test
-    >>> ss.plots.confidence_curve(ss.scores.confidence_curve(p)).get_ylabel()
+    >>> ss.plots.confidence_curve(ss.datasets.load_diabetes().test).get_ylabel()
     'RMSE of the rows left'
     """
-    ax = axes_for(ax, curve, ConfidenceCurve)
-    x = curve.pruned
-    band(ax, x, curve.reference_low, curve.reference_high, "calibrated")
-    line = {"color": BLUE, "linewidth": 1.8, "label": "data", "zorder": 3}
-    ax.plot(x, curve.error, **styled(style, line))
-    ax.plot(x, curve.reference, ":", color=SOFT, linewidth=1)
-    ax.plot(x, curve.oracle, "--", color=INK, linewidth=1, label="oracle")
-    name = curve.statistic.upper()
-    ax.set(xlim=(0, 1), ylim=(0, 1.03 * ax.dataLim.y1 or 1))
-    ax.set(xlabel="fraction of rows removed", ylabel=f"{name} of the rows left")
-    legend_above(ax)
-    return ax
+    curves = results_of(before, after, ConfidenceCurve, compute_confidence_curve)
+    axes = panels(ax, curves)
+    for curve, look, own in zip(curves, looks_of(curves), axes, strict=True):
+        x = curve.pruned
+        band(own, x, curve.reference_low, curve.reference_high, _CALIBRATED)
+        plain = {key: value for key, value in look.items() if key == "color"}
+        line = _line(plain, style) | {
+            "label": style.get("label", "by u, largest first")
+        }
+        own.plot(x, curve.error, **line)
+        own.plot(x, curve.reference, ":", color=SOFT, linewidth=1, label="expected")
+        oracle: Look = {"color": INK, "linewidth": 1, "label": "oracle, by the error"}
+        own.plot(x, curve.oracle, "--", **oracle)
+        own.set(xlim=(0, 1), xticks=[0, 0.5, 1], xticklabels=["0", "0.5", "1"])
+    statistic = curves[0].statistic.upper()
+    label_axes(axes, "fraction of rows removed", f"{statistic} of the rows left")
+    explain(axes, looks_of(curves))
+    axes[0].set_ylim(0, 1.03 * max(own.dataLim.y1 for own in axes) or 1)
+    return axes[0]
 
 
-def local_zms(result: LocalZMS, *, ax: Axes | None = None, **style: Any) -> Axes:
+def local_zms(
+    before: Predictions | LocalZMS,
+    after: Predictions | LocalZMS | None = None,
+    *,
+    by: str | int = "u",
+    ax: Axes | None = None,
+    **style: Any,
+) -> Axes:
     """Plot <Z²> of each bin with its interval against the variable; the target is 1.
 
-    Bins whose interval misses 1 have another colour and marker. The average over all
-    rows stands in the right margin. A triangle at the bottom is a bin whose <Z²> is 0.
+    Bins whose interval misses 1 have another mark, and the legend says how many there
+    are, and how many are to be expected. The average over all rows stands in the right
+    margin. A triangle at the bottom is a bin whose <Z²> is 0.
 
     Parameters
     ----------
-    result : LocalZMS
-        What :func:`sigmascale.scores.local_zms` returns.
+    before : Predictions or LocalZMS
+        Rows with errors, or what :func:`sigmascale.scores.local_zms` returns.
+    after : Predictions or LocalZMS, optional
+        The same recalibrated, drawn beside.
+    by : str or int, default "u"
+        The column to bin Predictions by.
     ax : matplotlib Axes, optional
-        Where to draw; by default in a new figure.
+        Where to draw; by default in a new figure. Where there is an `after`, it is
+        divided, and becomes the left half.
     **style
-        Properties of the points, a Matplotlib line; `color`, `marker` and `label`
-        are those of the valid bins alone.
+        Properties of the points, a Matplotlib line; `marker` and `label` are those of
+        the valid bins alone.
 
     Examples
     --------
     >>> import sigmascale as ss
-    >>> p = ss.datasets.load_diabetes().test
-    >>> ss.plots.local_zms(ss.scores.local_zms(p, n_bins=9)).get_yscale()
+    >>> ss.plots.local_zms(ss.datasets.load_diabetes().test).get_yscale()
     'log'
     """
-    ax = axes_for(ax, result, LocalZMS)
-    # an interval may reach down to 0; the points must not be squashed for it
+    compute = partial(compute_local_zms, by=by)
+    results = results_of(before, after, LocalZMS, compute)
+    axes = panels(ax, results)
+    ranges = [_range_of(result) for result in results]
+    bottom, top = min(low for low, _ in ranges), max(high for _, high in ranges)
+    for result, look, own in zip(results, looks_of(results), axes, strict=True):
+        _draw_bins(own, result, look, style)
+        _draw_overall(own, result, look, bottom)
+        if result.is_labelled:
+            name_ticks(own, map(label_text, result.x))
+        elif log_helps(result.x):
+            log_ticks(own, "x", result.x.min(), result.x.max())
+        own.set(ylim=(bottom, top))
+        log_ticks(own, "y", bottom, top)
+    notes = [_missed(result) for result in results]
+    label_axes(axes, variable(results[0].name), "local ⟨Z²⟩")
+    explain(axes, looks_of(results), notes)
+    return axes[0]
+
+
+def _missed(result: LocalZMS) -> str:
+    """Return how many bins miss 1, and how many are to be expected."""
+    n_bins, n_missed = result.valid.size, int((~result.valid).sum())
+    expected = (1 - result.confidence) * n_bins
+    return f"{n_missed} of {n_bins} bins miss 1; {expected:.2g} expected"
+
+
+def _range_of(result: LocalZMS) -> tuple[float, float]:
+    """Return a range of <Z²> that limits down to 0 do not stretch."""
     floor = result.zms.min(where=result.zms > 0, initial=1) / 4
     low = max(floor, min(result.low.min(), result.overall[1]))
     high = max(result.high.max(), result.overall[2])
-    bottom, top = min(0.8, float(low / 1.1)), max(1.25, float(high * 1.1))
+    return min(0.8, float(low / 1.1)), max(1.25, float(high * 1.1))
+
+
+def _draw_bins(ax: Axes, result: LocalZMS, look: Look, style: Look) -> None:
+    """Draw the bins with their intervals, and mark those that miss 1."""
     x = np.arange(result.zms.size) if result.is_labelled else result.x
     ax.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
-    good = styled(style, {**_DOTS, "color": BLUE, "label": "valid", "markersize": size})
-    bad = good | {"color": VERMILION, "marker": "X", "label": "not valid"}
-    bad["markersize"] *= 1.3
-    for which, look in ((result.valid, good), (~result.valid, bad)):
+    dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": size}
+    good = styled(style, dots | {"label": _bins_with(result.confidence)})
+    bad = {**MISSES, "markersize": 1.5 * size, "zorder": 4, "label": "that miss 1"}
+    for which, marks in ((result.valid, good), (~result.valid, bad)):
         if which.any():
-            (points,) = ax.plot(x[which], result.zms[which], **look)
+            (points,) = ax.plot(x[which], result.zms[which], **marks)
             bars = ax.vlines(x[which], result.low[which], result.high[which])
-            bars.set(color=points.get_color(), alpha=points.get_alpha(), linewidth=0.8)
+            bars.set(color=good["color"], alpha=points.get_alpha(), linewidth=0.8)
     if (zero := result.zms <= 0).any():
         at = np.full(zero.sum(), 0.03)
-        ax.plot(x[zero], at, "v", color=VERMILION, transform=ax.get_xaxis_transform())
+        ax.plot(x[zero], at, "v", color=INK, transform=ax.get_xaxis_transform())
+
+
+def _bins_with(confidence: float) -> str:
+    return f"bins with {100 * confidence:g} % limits"
+
+
+def _draw_overall(ax: Axes, result: LocalZMS, look: Look, bottom: float) -> None:
+    """Draw the average over all rows in the right margin."""
     beside: Look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
-    beside["color"] = BLUE if result.overall[1] <= 1 <= result.overall[2] else VERMILION
+    beside["color"] = look["color"]
     value, *limits = np.maximum(result.overall, bottom)
     ax.plot([1.035, 1.035], limits, linewidth=1.5, **beside)
     ax.plot([1.035], [value], "s", markersize=4, label="all rows", **beside)
-    if result.is_labelled:
-        name_ticks(ax, map(label_text, result.x))
-    elif log_helps(result.x):
-        log_ticks(ax, "x", result.x.min(), result.x.max())
-    ax.set(ylim=(bottom, top), xlabel=variable(result.name), ylabel="local ⟨Z²⟩")
-    log_ticks(ax, "y", bottom, top)
-    lower, upper = result.fraction_interval
-    legend_above(
-        ax, f"valid bins: {result.fraction_valid:.2f} [{lower:.2f}, {upper:.2f}]"
-    )
-    return ax
-
-
-def share_range(axes: Iterable[Axes]) -> None:
-    """Give plots the same range of y, so that they can be compared.
-
-    Parameters
-    ----------
-    axes : iterable of matplotlib Axes
-        What was drawn on.
-    """
-    axes = list(axes)
-    lows, highs = zip(*(ax.get_ylim() for ax in axes), strict=True)
-    for ax in axes:
-        ax.set_ylim(min(lows), max(highs))
-        if ax.get_yscale() == "log":
-            log_ticks(ax, "y", min(lows), max(highs))

@@ -6,19 +6,15 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import plots, scores
 from .._support.progress import track
 from ..exceptions import InvalidInputError
 from ..judging import Validation
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
 SIZE = (4.5, 3.2)  # inches; text of 10 points is readable on a phone of that width
 MOST_VARIABLES = 12  # that are drawn, those at fault first
-BEFORE_AFTER = ({"color": plots.VERMILION}, {"color": plots.BLUE})
 NOT_VARIABLES = ("bias", "average", "joint", "coverage")
 
 
@@ -77,7 +73,7 @@ def along(before: Validation, after: Validation | None) -> list[Picture]:
             name,
             variable(name),
             last.verdicts[name].sentence,
-            partial(plots.local, before, name, after),
+            partial(plots.local, before, after, by=name),
         )
         for name in variables(before, after)
     ]
@@ -122,7 +118,7 @@ def others(before: Validation, after: Validation | None) -> list[Picture]:
             results = [make(each) for each in rows]
         except InvalidInputError:  # of too few rows, or of errors that are all 0
             return
-        found.append(Picture("", title, words, partial(_together, results, paint)))
+        found.append(Picture("", title, words, partial(paint, *results)))
 
     if not before.rows.is_vector:
         add(
@@ -153,23 +149,9 @@ def others(before: Validation, after: Validation | None) -> list[Picture]:
         scores.confidence_curve,
         plots.confidence_curve,
     )
-    last = rows[-1]
     caption = "Each error against its uncertainty, with what u claims."
-    found.append(Picture("", "Errors", caption, partial(plots.errors, last)))
-    if last.y_pred is not None and not last.is_vector:
-        caption = "Predictions and truths with their 90 % intervals."
-        found.append(
-            Picture("", "Predictions", caption, partial(plots.intervals, last))
-        )
+    found.append(Picture("", "Errors", caption, partial(plots.errors, *rows)))
+    if not before.rows.is_vector:
+        caption = "Errors within their 90 % intervals, row by row."
+        found.append(Picture("", "Intervals", caption, partial(plots.intervals, *rows)))
     return found
-
-
-def _together(results: list[Any], paint: Callable[..., object], ax: Axes) -> None:
-    """Draw a result of every stage in the same axes."""
-    if len(results) == 1:
-        paint(results[0], ax=ax)
-        return
-    for result, look, label in zip(
-        results, BEFORE_AFTER, ("before", "after"), strict=True
-    ):
-        paint(result, ax=ax, label=label, **look)

@@ -1,0 +1,276 @@
+"""Figures of rows: errors, and the intervals that should hold them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy import stats
+
+from .._support.checks import Floats, Ints, check_choice, check_count, check_fraction
+from ..distributions import Distributions
+from ..exceptions import InvalidInputError
+from ..predictions import Predictions, check_predictions
+from .canvas import (
+    GREY,
+    INK,
+    Look,
+    explain,
+    label_axes,
+    log_helps,
+    log_ticks,
+    looks_of,
+    panels,
+    results_of,
+    styled,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DOTS: Look = {"linestyle": "none", "markeredgewidth": 0}
+MISSES: Look = {"color": INK, "marker": "X", "linestyle": "none", "markeredgewidth": 0}
+
+
+def share_of(found: float, expected: float | None) -> str:
+    """Return a share in per cent, with what is expected beside it."""
+    words = f"{100 * found:.3g} %"
+    return words if expected is None else f"{words}; {100 * expected:.3g} % expected"
+
+
+def errors(
+    before: Predictions,
+    after: Predictions | None = None,
+    *,
+    ax: Axes | None = None,
+    max_points: int = 2000,
+    **style: Any,
+) -> Axes:
+    """Plot errors against uncertainties, with lines at ±2u.
+
+    The legend says how many errors lie beyond the lines, and how many should: 4.6 %
+    if errors are normal, else what the distributions of the predictions claim. Of
+    vectors, the root mean square of the components is drawn. The axes leave out far
+    outliers; the legend counts them.
+
+    Parameters
+    ----------
+    before : Predictions
+        With errors.
+    after : Predictions, optional
+        The same rows recalibrated, drawn beside.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. Where there is an `after`, it is
+        divided, and becomes the left half.
+    max_points : int, default 2000
+        Of more rows than this, a random part is drawn, and the legend says so.
+    **style
+        Properties of the points, a Matplotlib line.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> data = ss.datasets.load_diabetes()
+    >>> ss.plots.errors(data.test).get_ylabel()
+    'error E'
+    """
+    sets = results_of(before, after, Predictions, check_predictions)
+    reach = max(_reach(check_predictions(p)) for p in sets)
+    axes = panels(ax, sets)
+    most, looks = check_count(max_points, "max_points"), looks_of(sets)
+    hidden = ""
+    for p, look, own in zip(sets, looks, axes, strict=True):
+        hidden = _draw_errors(own, p, look, reach, most, style)
+    notes = [f"beyond 2u: {share_of(*_beyond(p))}" for p in sets]
+    is_vector = sets[0].is_vector
+    label_axes(axes, f"uncertainty u{hidden}", "size of E" if is_vector else "error E")
+    for handle in explain(axes, looks, notes).get_lines():
+        handle.set(alpha=1, markersize=4)
+    return axes[0]
+
+
+def _reach(p: Predictions) -> float:
+    """Return an error that leaves out few rows and, if it can, no line at 2u."""
+    most = 1.2 * float(np.quantile(np.abs(p.signed_error), 0.995))
+    lines = 2.2 * float(np.quantile(p.y_std, 0.9))
+    return max(most, min(lines, 4 * most or lines))
+
+
+def _draw_errors(
+    ax: Axes, p: Predictions, look: Look, reach: float, most: int, style: Look
+) -> str:
+    """Draw the errors of one set with ±2u, and say how many rows are not shown."""
+    u, e = p.y_std, p.signed_error
+    small, large = np.quantile(u, (0.005, 0.995))
+    left, right = 0.95 * max(u.min(), small / 3), 1.05 * min(u.max(), 3 * large)
+    rows = _some(e.size, most)
+    inside = rows[(np.abs(e[rows]) <= reach) & (u[rows] >= left) & (u[rows] <= right)]
+
+    # a cloud of many rows is made of small, translucent dots
+    alpha = 0.8 if rows.size < 500 else 0.45
+    dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 2.2}
+    dots |= {"alpha": alpha, "label": "size of E" if p.is_vector else "errors E"}
+    ax.plot(u[inside], e[inside], **styled(style, dots))
+
+    grid = np.geomspace(left, max(left, min(right, reach / 2)), 100)
+    signs = (2,) if p.is_vector else (2, -2)
+    for sign in signs:
+        name = f"{'' if p.is_vector else '±'}2u" if sign > 0 else None
+        ax.plot(grid, sign * grid, color=INK, linewidth=1.2, label=name)
+    ax.axhline(0, color=GREY, linewidth=0.8, zorder=1)
+
+    if log_helps(u):
+        log_ticks(ax, "x", left, right)
+    ax.set(xlim=(left, right), ylim=(0 if p.is_vector else -reach, reach))
+    shown = f"{rows.size:,} of {e.size:,} rows" if rows.size < e.size else ""
+    outside = f"{rows.size - inside.size} outside" if inside.size < rows.size else ""
+    hidden = ", ".join(filter(None, (shown, outside)))
+    return f" ({hidden})" if hidden else ""
+
+
+def _beyond(p: Predictions) -> tuple[float, float | None]:
+    """Return the share of errors beyond 2u, and what it should be, if that is known."""
+    found, d = p.mean(p.abs_z > 2), p.distributions
+    if d is None:
+        # of normal errors, d z² has a chi-squared distribution with d components
+        return found, float(stats.chi2.sf(4 * p.dim, p.dim))
+    if p.is_vector:
+        return found, None
+    below, above = (d.cdf(d.location + sign * 2 * d.scale) for sign in (-1, 1))
+    return found, p.mean(1 - above + below)
+
+
+def _some(n: int, most: int) -> Ints:
+    """Return the rows that are drawn: all, or a random part with a fixed seed."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def intervals(
+    before: Predictions,
+    after: Predictions | None = None,
+    *,
+    coverage: float = 0.9,
+    by: Literal["u", "prediction"] = "u",
+    ax: Axes | None = None,
+    max_points: int = 150,
+    **style: Any,
+) -> Axes:
+    """Plot errors (truth − prediction) within the intervals that should hold them.
+
+    Rows stand in the order of their uncertainty, or of their prediction. Errors that
+    their intervals miss have a mark of their own, and the legend has their share beside
+    the one that is expected.
+
+    Parameters
+    ----------
+    before : Predictions
+        With errors that are numbers. Intervals are those of its distributions, or of
+        normal ones.
+    after : Predictions, optional
+        The same rows recalibrated, drawn beside.
+    coverage : float, default 0.9
+        What the intervals claim to hold.
+    by : {"u", "prediction"}, default "u"
+        The order of the rows.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. Where there is an `after`, it is
+        divided, and becomes the left half.
+    max_points : int, default 150
+        Of more rows than this, a random part is drawn; the legend counts all.
+    **style
+        Properties of the errors that are held, a Matplotlib line.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> ss.plots.intervals(ss.datasets.load_diabetes().test).get_ylabel()
+    'error E'
+    """
+    sets = results_of(before, after, Predictions, check_predictions)
+    for p in sets:
+        check_predictions(p, vectors=False)
+        if check_choice(by, "by", ("u", "prediction")) == "prediction":
+            _require_predictions(p)
+    coverage = check_fraction(coverage, "coverage")
+    most = check_count(max_points, "max_points")
+    axes = panels(ax, sets)
+    rows = _some(sets[0].n_rows, most)
+    ends = [_interval_of_errors(p, coverage) for p in sets]
+    reach = max(
+        _farthest(p, low, high, rows) for p, (low, high) in zip(sets, ends, strict=True)
+    )
+    for p, own_ends, look, own in zip(sets, ends, looks_of(sets), axes, strict=True):
+        order = p.y_std if by == "u" else p.y_pred
+        shown = rows[np.argsort(order[rows], kind="stable")]
+        _draw_intervals(own, p, *own_ends, shown, coverage, look, style)
+        own.set(ylim=(-reach, reach))
+    shares = [1 - p.mean(_held(p, *own)) for p, own in zip(sets, ends, strict=True)]
+    notes = [f"missed: {share_of(share, 1 - coverage)}" for share in shares]
+    counted = _counted(rows.size, sets[0].n_rows)
+    label_axes(axes, f"{counted}, {_IN_ORDER[by]}", "error E")
+    explain(axes, looks_of(sets), notes)
+    return axes[0]
+
+
+_IN_ORDER = {"u": "from small u to large", "prediction": "from low predictions to high"}
+
+
+def _require_predictions(p: Predictions) -> None:
+    if p.y_pred is None:
+        msg = "Pass Predictions with `y_pred` and `y_true`; found errors alone."
+        raise InvalidInputError(msg, "no-predictions")
+
+
+def _counted(n_shown: int, n: int) -> str:
+    return f"{n:,} rows" if n_shown == n else f"{n_shown:,} of {n:,} rows"
+
+
+def _interval_of_errors(p: Predictions, coverage: float) -> tuple[Floats, Floats]:
+    """Return between which errors the interval of each row reaches."""
+    distributions = p.distributions or Distributions.normal(p)
+    low, high = distributions.interval(coverage).T
+    predicted = p.target - p.errors
+    return low - predicted, high - predicted
+
+
+def _held(p: Predictions, low: Floats, high: Floats) -> Any:
+    """Return which errors lie within their intervals."""
+    return (low <= p.errors) & (p.errors <= high)
+
+
+def _farthest(p: Predictions, low: Floats, high: Floats, rows: Ints) -> float:
+    """Return how far the axes reach: to all errors, and to nearly all intervals."""
+    ends = np.abs(np.concatenate([low[rows], high[rows]]))
+    finite = ends[np.isfinite(ends)]
+    wide = float(np.quantile(finite, 0.98)) if finite.size else 0.0
+    return 1.05 * max(float(np.abs(p.errors[rows]).max()), wide) or 1.0
+
+
+def _draw_intervals(
+    ax: Axes,
+    p: Predictions,
+    low: Floats,
+    high: Floats,
+    shown: Ints,
+    coverage: float,
+    look: Look,
+    style: Look,
+) -> None:
+    """Draw intervals, the errors that they hold, and those that they miss."""
+    place = np.arange(shown.size)
+    edges = np.append(place - 0.5, place.size - 0.5)
+    area: Look = {"color": look["color"], "alpha": 0.25, "linewidth": 0, "fill": True}
+    area |= {"label": f"{100 * coverage:g} % intervals"}
+    ends = np.clip([low[shown], high[shown]], -1e300, 1e300)
+    ax.stairs(ends[1], edges, baseline=ends[0], **area)
+    ax.axhline(0, color=INK, linewidth=0.8, zorder=1)
+
+    within = _held(p, low, high)[shown]
+    dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": 3.0}
+    dots |= {"label": "errors held", "zorder": 3}
+    ax.plot(place[within], p.errors[shown][within], **styled(style, dots))
+    marks = {**MISSES, "markersize": 4.5, "zorder": 4, "label": "errors missed"}
+    ax.plot(place[~within], p.errors[shown][~within], **marks)
+    ax.set(xlim=(-1, place.size), xticks=[])
