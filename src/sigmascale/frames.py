@@ -9,7 +9,7 @@ engines draw the same rows, however they are ordered or divided into files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 from uuid import uuid4
@@ -23,7 +23,9 @@ from ._support.checks import LARGEST, SMALLEST, Floats, check_count, from_series
 from ._support.labels import Categories
 from ._support.notices import quiet
 from ._support.text import listed, quoted, shorten
+from .clusters import Tally, prepare_dask, prepare_spark
 from .exceptions import InvalidInputError, NotANumberError
+from .persistence import dumps, loads
 from .predictions import Predictions
 from .recalibrator import Recalibrator
 from .schema import RECALIBRATED, Choice, Schema, find
@@ -171,6 +173,7 @@ def apply(
         tuple(quantiles),
         interval,
         f"{columns[0]}{RECALIBRATED}" if name is None else name,
+        Tally(recalibrator),
     )
     batches.check(lazy.collect_schema())
     if not isinstance(nw.from_native(frame), nw.LazyFrame):
@@ -315,6 +318,8 @@ class _Batches:
         Coverage.
     name : str
         The new column of uncertainties.
+    tally : Tally
+        What is unlike the rows of the fit, over all batches.
     """
 
     recalibrator: Recalibrator
@@ -324,6 +329,17 @@ class _Batches:
     quantiles: tuple[float, ...]
     interval: float | None
     name: str
+    tally: Tally
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels to workers: the JSON of the recalibrator, and names."""
+        fields = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return fields | {"recalibrator": dumps(self.recalibrator)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Read what has travelled."""
+        recalibrator = loads(state["recalibrator"])[0]
+        self.__dict__.update(state | {"recalibrator": recalibrator})
 
     @cached_property
     def inputs(self) -> list[str]:
@@ -368,7 +384,7 @@ class _Batches:
         made_up = {
             x: nothing if x in self.labelled else np.ones(1) for x in self.inputs
         }
-        self._values(made_up)
+        self._values(made_up, tell=False)
 
     def beside(self, table: Any) -> Any:
         """Return a table in memory, of any library, with the new columns."""
@@ -400,7 +416,9 @@ class _Batches:
             found[:, which] = self._values({k: x[which] for k, x in columns.items()})
         return dict(zip(self.new, found, strict=True))
 
-    def _values(self, columns: Mapping[str, npt.NDArray[Any]]) -> Floats:
+    def _values(
+        self, columns: Mapping[str, npt.NDArray[Any]], *, tell: bool = True
+    ) -> Floats:
         """Return the new columns of rows that can be used."""
         u, *others = (None if x is None else columns[x] for x in self.columns)
         assert u is not None
@@ -412,8 +430,11 @@ class _Batches:
             if key in self.labelled:
                 features[name] = Categories.of(features[name])
         about = None if self.y_pred is None else columns[self.y_pred]
+        rows = Predictions(about, u, features=features)
+        if tell:
+            self.tally.take(self.recalibrator._unlike(rows))
         with quiet():
-            done = self.recalibrator.apply(Predictions(about, u, features=features))
+            done = self.recalibrator._applied(rows, rows)
             found: list[Any] = [done.y_std]
             if self._corrects:
                 found.append(done.y_pred)
@@ -441,12 +462,17 @@ def _on_polars(frame: Any, batches: _Batches) -> Any:
 
 
 def _on_dask(frame: Any, batches: _Batches) -> Any:
-    meta = batches.beside(frame._meta_nonempty).iloc[:0]
+    prepare_dask(batches.tally)
+    silent = replace(batches, tally=Tally(batches.recalibrator))
+    with quiet():
+        meta = silent.beside(frame._meta_nonempty).iloc[:0]
     return frame.map_partitions(batches.beside, meta=meta)
 
 
 def _on_spark(frame: Any, batches: _Batches) -> Any:
     from pyspark.sql.types import DoubleType, StructField, StructType
+
+    prepare_spark(frame, batches.tally)
 
     def evaluate(parts: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 
 import polars as pl
 import pytest
@@ -18,6 +19,7 @@ def scan(request, tmp_path_factory):
         if os.environ.get("SIGMASCALE_SPARK") != "1" or shutil.which("java") is None:
             pytest.skip("Spark needs Java, and takes half a minute: SIGMASCALE_SPARK=1")
         sql = pytest.importorskip("pyspark.sql")
+        os.environ["PYSPARK_PYTHON"] = sys.executable  # that of the workers
         session = sql.SparkSession.builder.master("local[1]").getOrCreate()
 
     def lazy(table):

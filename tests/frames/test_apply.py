@@ -1,5 +1,8 @@
 """New columns of lazy frames: what memory says, in every engine, whatever they hold."""
 
+import pickle
+import re
+import warnings
 from decimal import Decimal
 
 import narwhals as nw
@@ -81,6 +84,56 @@ def test_rows_that_cannot_be_used_are_null_and_missing_features_are_not(scan):
     np.testing.assert_allclose(found["u_recalibrated"][good], wanted, rtol=1e-12)
     none = collected(ss.frames.apply(r, scan(table.with_columns(u=pl.lit(-1.0)))))
     assert none["u_recalibrated"].null_count() == 300
+
+
+def told(act):
+    """What is warned of: kind and column, in order."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        act()
+    ours = [x for x in heard if x.category.__module__ == "sigmascale.exceptions"]
+    return sorted(
+        (x.category.__name__, re.findall("'(.*?)'", str(x.message))[0]) for x in ours
+    )
+
+
+def test_what_is_unlike_the_fit_is_told_once_as_in_memory(scan):
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows_of(make()))
+    usual = make(2000, 1)
+    assert told(lambda: collected(ss.frames.apply(r, scan(usual)))) == []
+    every_third = pl.int_range(pl.len()) % 3 == 0
+    odd = usual.with_columns(
+        u=pl.col("u") * 1000,
+        x=pl.when(~every_third).then("x"),
+        kind=pl.when(every_third).then(pl.lit("plasma")).otherwise("kind"),
+    )
+    expected = told(lambda: r.apply(rows_of(odd)))
+    assert expected == [
+        ("ExtrapolationWarning", "u"),
+        ("MissingFeatureWarning", "x"),
+        ("UnseenCategoryWarning", "kind"),
+    ]
+    assert told(lambda: collected(ss.frames.apply(r, scan(odd)))) == expected
+    with pytest.warns(ss.exceptions.UnseenCategoryWarning, match="667 of 2000 rows"):
+        ss.frames.apply(r, odd)
+
+
+def test_whole_numbers_that_were_text_in_the_fit_are_told(scan):
+    codes = make(kind=["01", "02"] * 1000)
+    r = ss.Recalibrator(ss.RakedScaling()).fit(rows_of(codes))
+    numbers = codes.with_columns(pl.col("kind").cast(pl.Float64))
+    found = told(lambda: collected(ss.frames.apply(r, scan(numbers))))
+    assert found == [("UnseenCategoryWarning", "kind")]
+
+
+def test_nothing_but_json_travels_to_workers():
+    r = ss.Recalibrator().fit(rows_of(make()))
+    seen = []
+    frame = pytest.importorskip("dask.dataframe").from_pandas(make().to_pandas())
+    for task in ss.frames.apply(r, frame).__dask_graph__().values():
+        seen.append(pickle.dumps(task))
+    assert not any(b"sigmascale.additive" in each for each in seen)
+    assert any(b'{"format": "sigmascale"' in each for each in seen)
 
 
 def test_other_names_and_columns_that_are_replaced(scan):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import nullcontext
 from html import escape
 from pathlib import Path
@@ -12,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import persistence
 from .._support.checks import Floats, Ints, check_choice, check_count, is_real
+from .._support.notices import warn
 from .._support.progress import working
 from .._support.text import quoted
-from ..additive import Additive
+from ..additive import Additive, Axis
 from ..diagnostics import informative, warn_of_oddities
 from ..distributions import (
     Bounds,
@@ -42,12 +44,11 @@ from ..persistence import (
 from ..predictions import Predictions, check_predictions
 from ..scaling import SCALINGS, BoostedScaling, Scaling
 from .bias import BiasKind, corrected
-from .fitted_rows import Seen
+from .fitted_rows import Seen, Unlike
 from .learning import Choices, learn
 from .matching import (
     check_components,
     checked_array,
-    warn_of_unseen_labels,
     with_columns_of_fit,
 )
 from .parts import check_parts, parts_words
@@ -355,7 +356,10 @@ class Recalibrator(BaseEstimator):
             report judge the `distributions` of these.
         """
         check_is_fitted(self, "scale_")
-        rows = self._matched(p)
+        return self._applied(p, self._matched(p))
+
+    def _applied(self, p: Predictions, rows: Predictions) -> Predictions:
+        """Return recalibrated predictions; `rows` have the columns of `fit`."""
         bounds = check_bounds(self.bounds)
         if any_bound(bounds) and p.y_pred is None:
             msg = "`bounds` are those of true values: pass `y_pred`, not errors alone."
@@ -411,15 +415,24 @@ class Recalibrator(BaseEstimator):
         rows = check_predictions(p, errors=False)
         rows = with_columns_of_fit(rows, self.names_)
         check_components(rows, self.distribution_.dim)
-
-        axes = [axis for learned in self._maps for axis in learned.axes]
-        what = "or too rarely to have a factor; they take the average one"
-        warn_of_unseen_labels(rows, axes, what)
-        if self.parts_ is not None:
-            what = "and are in no part that was"
-            warn_of_unseen_labels(rows, self.parts_.axes, what)
-        self._seen.warn_of_others(rows, self.n_rows_, self.columns_)
+        for sentence, category in self._oddities(self._unlike(rows)).values():
+            warn(sentence, category, stacklevel=4)
         return rows
+
+    def _unlike(self, rows: Predictions) -> Unlike:
+        """Return counts of how rows with the columns of `fit` differ from its rows."""
+        axes = {axis.column: axis for each in self._maps for axis in each.axes}
+        given = "or too rarely to have a factor; they take the average one"
+        known: dict[str, Sequence[Axis]] = {given: tuple(axes.values())}
+        if self.parts_ is not None:
+            known["and are in no part that was"] = self.parts_.axes
+        return self._seen.unlike(rows, known)
+
+    def _oddities(
+        self, unlike: Unlike
+    ) -> dict[tuple[str, str], tuple[str, type[Warning]]]:
+        """Return what is worth telling of new rows, by kind and column."""
+        return self._seen.sentences(unlike, self.names_, self.n_rows_, self.columns_)
 
     @property
     def fingerprint_(self) -> Ints:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._support.checks import Floats, Ints, rounded
 from .._support.hashing import hash_of_rows
 from .._support.labels import Label
-from .._support.notices import warn
 from .._support.text import quoted
-from ..exceptions import ExtrapolationWarning, MissingFeatureWarning
+from ..additive import Axis
+from ..exceptions import (
+    ExtrapolationWarning,
+    MissingFeatureWarning,
+    UnseenCategoryWarning,
+)
 from ..persistence import (
     floats,
     index,
@@ -33,6 +39,71 @@ FAR, OUTSIDE = 10, 20  # of n + 1 rows, so many more than expected that it is to
 LEAST_SHARE, FEW = 0.05, 10  # outside, however many there were in the fit
 MOST_LABELS = 100  # of a column that are kept
 LEAST_GROUPS = 10  # fewer do not tell how groups vary
+
+
+class Outside(NamedTuple):
+    """Rows outside the range of a column that was seen in fit.
+
+    Attributes
+    ----------
+    n, n_far : int
+        How many they are, and how many of them are far outside.
+    low, high : float
+        The range of all rows.
+    """
+
+    n: int
+    n_far: int
+    low: float
+    high: float
+
+    def plus(self, other: Outside) -> Outside:
+        """Return the counts of both."""
+        return Outside(
+            self.n + other.n,
+            self.n_far + other.n_far,
+            min(self.low, other.low),
+            max(self.high, other.high),
+        )
+
+    def is_worth_telling(self, n_rows: int, n_fit: int) -> bool:
+        """Return whether so many of all rows are outside that it is no chance."""
+        expected = n_rows / (n_fit + 1)
+        many = max(OUTSIDE * expected, LEAST_SHARE * n_rows, FEW)
+        return self.n_far > FAR * expected or self.n > many
+
+
+class Unlike(NamedTuple):
+    """How new rows differ from the fitted ones: counts, which batches add up.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that were looked at.
+    unseen : dict of str to int
+        Rows with a label that is not known, by the column and what they get.
+    gaps : dict of str to int
+        Rows in which a column is missing that was not in the fit.
+    outside : dict of str to Outside
+        Rows outside the range of a column.
+    """
+
+    n_rows: int
+    unseen: dict[str, int]
+    gaps: dict[str, int]
+    outside: dict[str, Outside]
+
+    def plus(self, other: Unlike) -> Unlike:
+        """Return the counts of these rows and others."""
+        outside = dict(self.outside)
+        for name, theirs in other.outside.items():
+            outside[name] = outside[name].plus(theirs) if name in outside else theirs
+        return Unlike(
+            self.n_rows + other.n_rows,
+            dict(Counter(self.unseen) + Counter(other.unseen)),
+            dict(Counter(self.gaps) + Counter(other.gaps)),
+            outside,
+        )
 
 
 @stored(
@@ -128,26 +199,61 @@ class Seen:
         sampled = hashes[hashes <= self.hashes[-1]]
         return float(np.isin(sampled, self.hashes).mean()) if sampled.size else 0.0
 
-    def warn_of_others(self, p: Predictions, n_fit: int, used: set[int]) -> None:
-        """Warn of rows far outside, and of gaps in columns that had none."""
+    def unlike(self, p: Predictions, axes: Mapping[str, Sequence[Axis]]) -> Unlike:
+        """Return counts of how new rows differ from the fitted ones.
+
+        Parameters
+        ----------
+        p : Predictions
+            New rows, with the columns of the fit.
+        axes : dict of str to sequence of Axis
+            Axes whose labels are known; by what rows with other labels get.
+        """
+        gaps: dict[str, int] = {}
+        outside: dict[str, Outside] = {}
         for position, quantiles, n_missing in zip(
             self.columns, self.quantiles, self.missing, strict=True
         ):
             if p.categories[position] is not None:
                 continue
-            column, name = p.columns[position], quoted(p.names[position])
+            column, name = p.columns[position], p.names[position]
             low, high = column.min(), column.max()
             if np.isnan(low):
                 known = column[~np.isnan(column)]
-                if position in used and not n_missing:
-                    _warn_of_gaps(name, column.size - known.size, column.size)
+                if not n_missing:
+                    gaps[name] = column.size - known.size
                 if not known.size:
                     continue
                 column, low, high = known, known.min(), known.max()
             if low < quantiles[0] or high > quantiles[-1]:
-                n_told = _outside(column, quantiles, n_fit, ratios=position == 0)
-                if n_told:
-                    _warn_of_range(name, n_told, p.n_rows, (low, high), quantiles)
+                outside[name] = _outside(column, quantiles, ratios=position == 0)
+        unseen = {
+            f"{quoted(p.names[axis.column])} that was not seen in fit, {what}": n
+            for what, some in axes.items()
+            for axis in some
+            if (n := _n_unseen(p, axis))
+        }
+        return Unlike(p.n_rows, unseen, gaps, outside)
+
+    def sentences(
+        self, unlike: Unlike, names: Sequence[str], n_fit: int, used: set[int]
+    ) -> dict[tuple[str, str], tuple[str, type[Warning]]]:
+        """Return what is worth telling of new rows, by kind and column."""
+        n_rows = unlike.n_rows
+        told: dict[tuple[str, str], tuple[str, type[Warning]]] = {}
+        for words, n in unlike.unseen.items():
+            sentence = f"{n} of {n_rows} rows have a label of {words}."
+            told["unseen", words] = sentence, UnseenCategoryWarning
+        for position, quantiles in zip(self.columns, self.quantiles, strict=True):
+            name = names[position]
+            if position in used and name in unlike.gaps:
+                sentence = _words_of_gaps(name, unlike.gaps[name], n_rows)
+                told["gap", name] = sentence, MissingFeatureWarning
+            outside = unlike.outside.get(name)
+            if outside is not None and outside.is_worth_telling(n_rows, n_fit):
+                sentence = _words_of_range(name, outside, n_rows, quantiles)
+                told["outside", name] = sentence, ExtrapolationWarning
+        return told
 
 
 def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
@@ -180,41 +286,42 @@ def _hashes(p: Predictions, salt: int) -> Ints:
     )
 
 
-def _outside(x: Floats, quantiles: Floats, n_fit: int, *, ratios: bool) -> int:
-    """Return how many rows are outside a range, if that is worth telling; or else 0."""
+def _n_unseen(p: Predictions, axis: Axis) -> int:
+    """Return how many rows have a label that an axis does not know."""
+    if axis.labels is None:
+        return 0
+    labels = p.labels(axis.column)
+    known = set(axis.labels)
+    is_known = np.array([label in known for label in labels.labels])
+    return int(np.count_nonzero(~is_known[labels.codes]))
+
+
+def _outside(x: Floats, quantiles: Floats, *, ratios: bool) -> Outside:
+    """Return how many rows are outside a range, and how many are far outside."""
     low, _, median, _, high = quantiles
     outside = x[(x < low) | (x > high)]
-    n_outside = outside.size
     if ratios:  # uncertainties differ by factors
         low, median, high = np.log(low), np.log(median), np.log(high)
         outside = np.log(outside)
     with np.errstate(over="ignore", invalid="ignore"):  # near the largest numbers
         is_far = (outside > 2 * high - median) | (outside < 2 * low - median)
-    expected = x.size / (n_fit + 1)
-    many = max(OUTSIDE * expected, LEAST_SHARE * x.size, FEW)
-    is_worth_telling = np.count_nonzero(is_far) > FAR * expected or n_outside > many
-    return n_outside if is_worth_telling else 0
+    n_far = int(np.count_nonzero(is_far))
+    return Outside(outside.size, n_far, float(x.min()), float(x.max()))
 
 
-def _warn_of_gaps(name: str, n_gaps: int, n_rows: int) -> None:
-    warn(
-        f"{n_gaps} of {n_rows} rows have no {name}, which was never missing in fit: "
-        "their uncertainties are a guess. Fill it in, or leave these out.",
-        MissingFeatureWarning,
-        stacklevel=5,
+def _words_of_gaps(name: str, n_gaps: int, n_rows: int) -> str:
+    return (
+        f"{n_gaps} of {n_rows} rows have no {quoted(name)}, which was never missing in "
+        "fit: their uncertainties are a guess. Fill it in, or leave these out."
     )
 
 
-def _warn_of_range(
-    name: str, n_outside: int, n_rows: int, here: tuple[float, float], there: Floats
-) -> None:
-    low, high = here
+def _words_of_range(name: str, outside: Outside, n_rows: int, there: Floats) -> str:
     first, early, _, late, last = (f"{quantile:.3g}" for quantile in there)
-    warn(
-        f"{n_outside} of {n_rows} rows ({n_outside / n_rows:.0%}) lie outside the "
-        f"{name} that was seen in fit: {low:.3g} to {high:.3g} here, {first} to {last} "
-        f"there (90 % of them {early} to {late}). Are units and population the same? "
-        "What was learned does not reach that far.",
-        ExtrapolationWarning,
-        stacklevel=5,
+    return (
+        f"{outside.n} of {n_rows} rows ({outside.n / n_rows:.0%}) lie outside the "
+        f"{quoted(name)} that was seen in fit: {outside.low:.3g} to "
+        f"{outside.high:.3g} here, {first} to {last} there (90 % of them {early} to "
+        f"{late}). Are units and population the same? What was learned does not reach "
+        "that far."
     )

@@ -1,19 +1,17 @@
-"""New rows, brought into the form of the fitted ones; what is unlike these is told."""
+"""New rows, brought into the form of the fitted ones."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from .._support.checks import Floats, check_column, refuse_values
 from .._support.notices import warn
-from .._support.text import listed, quoted
-from ..additive import Additive, Axis
+from .._support.text import listed
+from ..additive import Additive
 from ..exceptions import (
     InvalidInputError,
-    UnseenCategoryWarning,
     ZeroUncertaintyWarning,
 )
 from ..predictions import Predictions
@@ -57,23 +55,6 @@ def _kind_words(n_components: int | None) -> str:
     if n_components is None:
         return "numbers"
     return f"vectors of {n_components} components"
-
-
-def warn_of_unseen_labels(rows: Predictions, axes: Iterable[Axis], what: str) -> None:
-    """Warn of labels that an axis does not know, and of what they get instead."""
-    for axis in {axis.column: axis for axis in axes}.values():
-        if axis.labels is None:
-            continue
-        labels = rows.labels(axis.column)
-        is_known = np.array([label in axis.labels for label in labels.labels])
-        n_unseen = int(np.count_nonzero(~is_known[labels.codes]))
-        if n_unseen:
-            warn(
-                f"{n_unseen} of {rows.n_rows} rows have a label of "
-                f"{quoted(rows.names[axis.column])} that was not seen in fit, {what}.",
-                UnseenCategoryWarning,
-                stacklevel=4,
-            )
 
 
 # -- arrays ----------------------------------------------------------------------------

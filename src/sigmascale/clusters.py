@@ -1,0 +1,201 @@
+"""Workers of a cluster: whether they have this package, and what they noticed.
+
+Batches of a lazy frame run in threads of this process or in workers elsewhere. Each
+batch counts how its rows differ from those of the fit; counts of all batches are added
+up where `apply` was called, and each thing is told there, once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from threading import Lock
+from typing import Any
+from weakref import WeakSet
+
+from ._support.notices import warn
+from ._support.text import listed, shorten
+from ._support.version import __version__
+from .exceptions import InvalidInputError
+from .recalibrator import Recalibrator
+from .recalibrator.fitted_rows import Outside, Unlike
+
+REMEDY = (
+    "Install it there: in the environment of the workers, or in an archive that they "
+    "unpack; PYSPARK_PYTHON names the Python of Spark's workers."
+)
+_checked: WeakSet[Any] = WeakSet()  # sessions and clients whose workers are right
+
+
+class Tally:
+    """What was noticed in all batches; it tells each thing once.
+
+    Parameters
+    ----------
+    recalibrator : Recalibrator
+        The one that knows what rows of the fit were like.
+    """
+
+    def __init__(self, recalibrator: Recalibrator) -> None:
+        self._recalibrator = recalibrator
+        self._process = os.getpid()
+        self._lock = Lock()
+        self._total: Unlike | None = None
+        self._told: set[tuple[str, str]] = set()
+        # what brings counts from a worker to the process that has called `apply`
+        self.send: Callable[[Any], None] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what travels: no counts, and no recalibrator."""
+        return {"_process": self._process, "send": self.send}
+
+    def take(self, unlike: Unlike) -> None:
+        """Take the counts of a batch, wherever it was evaluated."""
+        if os.getpid() == self._process:
+            self.add(unlike)
+        elif self.send is not None and any(unlike[1:]):
+            self.send(unlike)
+
+    def add(self, unlike: Unlike) -> None:
+        """Add the counts of a batch, and tell what is new."""
+        with self._lock:
+            unlike = unlike if self._total is None else self._total.plus(unlike)
+            self._total = unlike
+            oddities = self._recalibrator._oddities(unlike)
+            new = {key: x for key, x in oddities.items() if key not in self._told}
+            self._told |= new.keys()
+        for sentence, category in new.values():
+            warn(sentence, category, stacklevel=2)
+
+
+# -- Spark -----------------------------------------------------------------------------
+
+
+def prepare_spark(frame: Any, tally: Tally) -> None:
+    """Check that Spark's workers have this package, and let them send their counts."""
+    session = frame.sparkSession
+    if session not in _checked:
+        _check_spark(session)
+        _checked.add(session)
+    with suppress(Exception):  # Spark Connect has no accumulators
+        tally.send = _Sender(session.sparkContext, tally)
+
+
+class _Sender:
+    """Brings counts from workers by way of an accumulator of Spark."""
+
+    def __init__(self, context: Any, tally: Tally) -> None:
+        from pyspark.accumulators import AccumulatorParam
+
+        process = os.getpid()
+
+        class Counts(AccumulatorParam):
+            def zero(self, value: Any) -> Any:
+                return value
+
+            def addInPlace(self, first: Any, second: Any) -> Any:
+                if os.getpid() != process:
+                    return [*first, *second]
+                for each in second:
+                    tally.add(_read(each))
+                return first
+
+        self._accumulator = context.accumulator([], Counts())
+
+    def __call__(self, unlike: Unlike) -> None:
+        self._accumulator.add([_plain(unlike)])
+
+
+def _check_spark(session: Any) -> None:
+    """Refuse workers of Spark that do not have this package, in this version."""
+
+    def versions(parts: Iterator[Any]) -> Iterator[Any]:  # it travels by its value
+        import sys
+
+        import pyarrow as pa
+
+        try:
+            from sigmascale._support.version import __version__ as found
+        except ImportError as problem:
+            found = f"{sys.executable} says: {problem}"
+        for part in parts:
+            yield pa.RecordBatch.from_pydict({"found": [found] * part.num_rows})
+
+    try:
+        rows = session.range(1).mapInArrow(versions, "found string").collect()
+        found = {row["found"] for row in rows}
+    except Exception as problem:
+        lines = [x.strip() for x in str(problem).splitlines() if "Error:" in x]
+        found = {shorten((lines or [type(problem).__name__])[-1], 200)}
+    _refuse_other(found, "Spark")
+
+
+# -- Dask ------------------------------------------------------------------------------
+
+
+def prepare_dask(tally: Tally) -> None:
+    """Check that Dask's workers have this package, and let them send their counts."""
+    try:
+        from distributed import get_client
+
+        client = get_client()
+    except (ImportError, ValueError):  # threads of this process
+        return
+    if client not in _checked:
+        _check_dask(client)
+        _checked.add(client)
+    topic = f"sigmascale-{id(tally)}"
+    client.subscribe_topic(topic, lambda event: tally.add(_read(event[1])))
+    tally.send = _Event(topic)
+
+
+class _Event:
+    """Brings counts from workers as events of Dask."""
+
+    def __init__(self, topic: str) -> None:
+        self._topic = topic
+
+    def __call__(self, unlike: Unlike) -> None:
+        from distributed import get_worker
+
+        get_worker().log_event(self._topic, _plain(unlike))
+
+
+def _check_dask(client: Any) -> None:
+    """Refuse workers of Dask that do not have this package, in this version."""
+
+    def version() -> str:  # it travels by its value
+        try:
+            from sigmascale._support.version import __version__ as found
+        except ImportError as problem:
+            return str(problem)
+        return found
+
+    _refuse_other(set(client.run(version).values()), "Dask")
+
+
+# -- both ------------------------------------------------------------------------------
+
+
+def _refuse_other(found: set[str], engine: str) -> None:
+    """Refuse versions of workers that are not the one of this process."""
+    others = sorted(found - {__version__})
+    if others:
+        msg = (
+            f"The workers of {engine} must be able to import sigmascale {__version__}, "
+            f"as this process does; found: {listed(others)}. {REMEDY}"
+        )
+        raise InvalidInputError(msg, "workers")
+
+
+def _plain(unlike: Unlike) -> list[Any]:
+    """Return counts as lists and dicts of numbers, which every protocol takes."""
+    outside = {name: list(each) for name, each in unlike.outside.items()}
+    return [unlike.n_rows, unlike.unseen, unlike.gaps, outside]
+
+
+def _read(plain: Any) -> Unlike:
+    """Return counts of what :func:`_plain` has made of them."""
+    n_rows, unseen, gaps, outside = plain
+    return Unlike(n_rows, unseen, gaps, {x: Outside(*y) for x, y in outside.items()})
