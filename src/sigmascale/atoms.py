@@ -119,14 +119,14 @@ class _SeparateMembers:
         results = {"forces": forces.mean(axis=0)}
         if "energy" not in self.properties:
             return _Answer(results, forces=forces)
-        energies = self._of_members("energy", atoms)
+        energies = self._of_members("energy", atoms, known=True)
         results["energy"] = energies.mean()
         return _Answer(results, forces=forces, energies=energies)
 
-    def _of_members(self, name: str, atoms: Any) -> Floats:
-        """Return a property from each member."""
+    def _of_members(self, name: str, atoms: Any, *, known: bool = False) -> Floats:
+        """Return a property from each member, which may know it already."""
         each = [
-            _ask(calculator, name, atoms, self._who(number))
+            _ask(calculator, name, atoms, self._who(number), known=known)
             for number, calculator in enumerate(self.calculators)
         ]
         return np.array(each)
@@ -158,7 +158,7 @@ class _OneCalculator:
         results = {"forces": self.mean("forces", atoms)}
         _check_finite(results["forces"], atoms, who)
         if "energy" in self.properties:
-            results["energy"] = self.mean("energy", atoms)
+            results["energy"] = _ask(self.calculator, "energy", atoms, who, known=True)
         if self.uncertainty is not None:
             u = self._named(self.uncertainty, (len(atoms),))
             _check_finite(u, atoms, who, quoted(self.uncertainty))
@@ -199,8 +199,16 @@ class _OneCalculator:
         return array
 
 
-def _ask(calculator: Any, name: str, atoms: Any, who: str) -> Any:
-    """Return a property from a calculator, and say which one fails."""
+def _ask(
+    calculator: Any, name: str, atoms: Any, who: str, *, known: bool = False
+) -> Any:
+    """Return a property from a calculator, and say which one fails.
+
+    If it has just been asked about the same structure, it may know the answer already,
+    and ASE would only compare the structures again.
+    """
+    if known and name in getattr(calculator, "results", {}):
+        return calculator.results[name]
     try:
         return calculator.get_property(name, atoms)
     except Exception as problem:
@@ -227,12 +235,13 @@ def _check_finite(values: Any, atoms: Any, who: str, what: str = "forces") -> No
 
 
 class _Novelty:
-    """Evidence that u has left what was calibrated: a test martingale that starts anew.
+    """Evidence that a run has left what was calibrated: martingales that start anew.
 
-    The mean of ln u over a structure, in standard deviations of calibrated structures
-    from their mean, is z. With normal z of a mean of at most δ, the product of
-    exp(λ (z − δ) − λ²/2) is a supermartingale; started anew wherever it is below 1
-    (Page's CUSUM), it needs exp(limit) looks on average to exceed the limit.
+    How large u, or the force, of a structure is, in standard deviations of calibrated
+    structures from their mean, is z. If z is normal with a mean of at most δ, the
+    product of exp(λ (z − δ) − λ²/2) is a supermartingale; started anew wherever it is
+    below 1 (Page's CUSUM), it needs exp(limit) looks on average to exceed the limit.
+    So does the mean of several.
 
     References
     ----------
@@ -241,16 +250,17 @@ class _Novelty:
     doi:10.51387/23-NEJSDS51.
     """
 
-    # Frames of a run are alike: its mean may be as far above that of calibrated
-    # structures as most of these are, without being news.
-    shift = 1.0
-    bet = 2.0
+    # δ: structures of a run are alike, and slowly change. Forces follow the temperature
+    # at once; u depends on where atoms are, and may be this far off for long.
+    allowed = np.array([1.5, 0.5])  # u, forces
+    bet = 1.5  # λ
     limit = math.log(10_000)
     every = 10  # evaluations from one look to the next, as neighbours tell the same
 
     def __init__(self, recalibrator: Recalibrator) -> None:
         rows = recalibrator.fitted_rows_
-        self.level, self.smallest = rows.level_of_groups, float(rows.quantiles[0, 0])
+        self.levels = rows.levels_of_groups
+        self.smallest = float(rows.quantiles[0, 0])
         self.species: tuple[Any, ...] = ()
         if SPECIES in recalibrator.names_:
             self.species = rows.labels[recalibrator.names_.index(SPECIES)]
@@ -258,12 +268,7 @@ class _Novelty:
     @property
     def usual_size(self) -> int:
         """The number of atoms of calibrated structures; 0 if they are not known."""
-        return round(self.level[2]) if self.knows_level else 0
-
-    @property
-    def knows_level(self) -> bool:
-        """Whether the fit had structures, as groups."""
-        return self.level.size > 0
+        return round(self.levels[0, 2]) if self.levels.size else 0
 
     def unknown_species(self, atoms: Any) -> list[str]:
         """Return what is to be said of species that were not calibrated."""
@@ -276,13 +281,22 @@ class _Novelty:
             for symbol in unknown
         ]
 
-    def after(self, evidence: float, u: Floats) -> float:
-        """Return the logarithm of the evidence after a further structure."""
-        mean, spread, n_rows = self.level
-        spread *= math.sqrt(max(1.0, n_rows / u.size))  # fewer atoms vary more
-        z = (float(np.log(u).mean()) - mean) / spread
-        gain = self.bet * (z - self.shift) - self.bet**2 / 2
-        return max(0.0, evidence) + float(gain)
+    def after(self, evidence: Sequence[float], p: Predictions) -> list[float]:
+        """Return the logarithm of the evidence of each after a further structure."""
+        square = float((np.asarray(p.y_pred) ** 2).sum(axis=1).mean())
+        sizes = [float(np.log(p.y_std).mean()), math.log(max(square, 1e-300)) / 2]
+        new = []
+        for k, (mean, spread, n_rows) in enumerate(self.levels):
+            of_few = math.sqrt(max(1.0, n_rows / p.n_rows))  # fewer atoms vary more
+            z = (sizes[k] - mean) / (spread * of_few)
+            gain = self.bet * (z - self.allowed[k]) - self.bet**2 / 2
+            new.append(max(0.0, evidence[k]) + float(gain))
+        return new
+
+    def together(self, evidence: Sequence[float]) -> float:
+        """Return the logarithm of the mean evidence."""
+        known = evidence[: len(self.levels)]
+        return float(np.logaddexp.reduce(known) - math.log(len(known)))
 
 
 # -- the calculator --------------------------------------------------------------------
@@ -293,7 +307,7 @@ class HonestCalculator(Calculator):
 
     The mean of a committee drives the atoms. Its spread, recalibrated, gives each force
     a ball that holds the true one; the radii are written beside the atoms. Where the
-    largest exceeds a threshold, or where u leaves what was calibrated, the run stops,
+    largest exceeds a threshold, or where the run leaves what was calibrated, it stops,
     is logged, or calls a function of yours.
 
     Parameters
@@ -309,11 +323,13 @@ class HonestCalculator(Calculator):
     threshold : float, optional
         The largest radius, in eV/Å, that is tolerated.
     on_exceed : {"stop", "log"} or callable, default "stop"
-        What happens where a radius begins to exceed the threshold. "stop" raises
-        RunStoppedError, after everything has been written; "log" writes a warning to
-        the log of this module; a function is called as ``on_exceed(event, atoms)``.
+        What happens where a radius exceeds the threshold. "stop" raises
+        RunStoppedError, after everything has been written. Where it begins to exceed
+        it, "log" writes a warning to the log of this module, and a function is called
+        as ``on_exceed(event, atoms)``.
     on_novelty : {"log", "stop"} or callable, default "log"
-        What happens where radii say too little, as u has left what was calibrated.
+        What happens where radii say too little, as the run has left what was
+        calibrated.
     every : int, default 1
         How many evaluations lie between two estimates of radii. Structures in between
         have none.
@@ -348,15 +364,17 @@ class HonestCalculator(Calculator):
     ``atoms.arrays["force_std"]`` (recalibrated, of a component), and
     ``atoms.info["max_force_radius"]``. Where members give energies,
     ``atoms.info["energy_std"]`` is their spread per atom in eV, as it is: it was not
-    recalibrated. ``atoms.info["novelty"]`` is the logarithm of the evidence that u has
-    left what was calibrated.
+    recalibrated. ``atoms.info["novelty"]`` is the logarithm of the evidence that the
+    run has left what was calibrated. Where u is below the smallest that was calibrated,
+    it is lifted to that.
 
     Novelty rings where u or features lie outside the range of calibrated rows, where a
-    species was not among them, and where the mean of ln u of structures stays above
-    that of calibrated ones: a test martingale which, were looks independent, would need
-    10,000 of them on average to ring without a cause. It takes every tenth evaluation,
-    and allows a run to lie one standard deviation of structures above their mean. It
-    needs a recalibrator that was fitted with groups, as `from_atoms` has them.
+    species was not among them, and where u or forces of structures stay above those of
+    calibrated ones. That is told by martingales, which would need 10,000 looks on
+    average to ring without a cause, were looks independent and normal. They look at
+    every tenth evaluation, and allow a run to lie 1.5 (u) or 0.5 (forces) standard
+    deviations of structures above the mean of these. They need a recalibrator that was
+    fitted with groups, as `from_atoms` has them.
 
     What to expect:
 
@@ -436,6 +454,7 @@ class HonestCalculator(Calculator):
         self.events: list[Event] = []
         self.state: dict[str, Any] = dict(_START)
         self._levels: dict[int, float] = {}
+        self._from_look_to_look = self.every * math.ceil(_Novelty.every / self.every)
         super().__init__(atoms=atoms)
         usual_size = self._novelty.usual_size if atoms is None else len(atoms)
         if usual_size:
@@ -524,9 +543,9 @@ class HonestCalculator(Calculator):
         if answer.energies is not None:
             spread = float(np.std(answer.energies, ddof=1))
             atoms.info[ENERGY_STD] = spread / len(atoms)
-        events = self._watch(atoms, p.y_std, told, step)
+        events = self._watch(atoms, p, told, step)
         beyond = self.threshold is not None and radius[worst] > self.threshold
-        if beyond and not self.state["beyond"]:
+        if beyond and (not self.state["beyond"] or self.on_exceed == "stop"):
             words = (
                 f"The {100 * level:.6g} % ball of atom {worst} "
                 f"({atoms.symbols[worst]}) has a radius of {radius[worst]:.3g} eV/Å, "
@@ -548,20 +567,23 @@ class HonestCalculator(Calculator):
             features.setdefault(SPECIES, np.array(atoms.get_chemical_symbols()))
         return Predictions(forces, y_std, features=features)
 
-    def _watch(self, atoms: Any, u: Floats, told: Any, step: int) -> list[Event]:
+    def _watch(self, atoms: Any, p: Predictions, told: Any, step: int) -> list[Event]:
         """Return what is new about a structure."""
         events = []
         unlike = self._novelty.unknown_species(atoms)
         unlike += [words for words, category in told if issubclass(category, _UNLIKE)]
-        if unlike and not self.state["outside"]:
+        again = self.on_novelty == "stop"
+        if unlike and (again or not self.state["outside"]):
             self.state["outside"] = True
             events.append(Event("novelty", step, " ".join(unlike)))
-        if not self._novelty.knows_level:
+        if not self._novelty.levels.size:
             return events
-        if step % self._novelty.every == 0:
-            self.state["evidence"] = self._novelty.after(self.state["evidence"], u)
-        atoms.info[EVIDENCE] = self.state["evidence"]
-        if self.state["evidence"] > self._novelty.limit and not self.state["risen"]:
+        if step % self._from_look_to_look == 0:
+            self.state["evidence"] = self._novelty.after(self.state["evidence"], p)
+        evidence = self._novelty.together(self.state["evidence"])
+        atoms.info[EVIDENCE] = evidence
+        has_risen = evidence > self._novelty.limit
+        if has_risen and (again or not self.state["risen"]):
             self.state["risen"] = True
             events.append(Event("novelty", step, _RISEN))
         return events
@@ -633,10 +655,16 @@ class HonestCalculator(Calculator):
         return level if is_infinite else highest
 
 
-_START = {"step": 0, "evidence": 0.0, "beyond": False, "outside": False, "risen": False}
+_START = {
+    "step": 0,
+    "evidence": [0.0, 0.0],
+    "beyond": False,
+    "outside": False,
+    "risen": False,
+}
 _RISEN = (
-    "u has risen above that of calibrated structures, and stays there: radii say too "
-    "little from here on. Calibrate on structures such as these."
+    "Forces or u have risen above those of calibrated structures, and stay there: "
+    "radii say too little from here on. Calibrate on structures such as these."
 )
 
 

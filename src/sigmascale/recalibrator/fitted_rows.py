@@ -111,7 +111,7 @@ class Unlike(NamedTuple):
     quantiles=floats,
     missing=integers,
     labels=many(many(label)),
-    level_of_groups=floats,
+    levels_of_groups=floats,
     hashes=integers,
     salt=index,
 )
@@ -129,9 +129,11 @@ class Seen:
         Rows in which they are missing.
     labels : tuple of tuple
         The labels of each column; none of a column of numbers, or of very many labels.
-    level_of_groups : array of shape (3,) or (0,)
-        Of groups, such as the atoms of a structure: the mean of their mean ln u, its
-        standard deviation, and their median number of rows; none of few groups.
+    levels_of_groups : array of shape (k, 3)
+        Of groups, such as the atoms of a structure: how large u is (the mean of ln u in
+        a group), and predictions, if they are vectors (the logarithm of their root mean
+        square); mean and standard deviation over groups, and the median number of rows.
+        Nothing of few groups, or of groups that are all alike.
     hashes : array of int
         At most 64 of the smallest hashes of u and error, salted: no values; none if
         many rows are the same.
@@ -143,7 +145,7 @@ class Seen:
     quantiles: Floats
     missing: Ints
     labels: tuple[tuple[Label, ...], ...]
-    level_of_groups: Floats
+    levels_of_groups: Floats
     hashes: Ints
     salt: int
 
@@ -167,7 +169,7 @@ class Seen:
             quantiles=np.array(quantiles),
             missing=np.array(missing),
             labels=tuple(_labels(p, position) for position in range(len(p.columns))),
-            level_of_groups=_level_of_groups(p),
+            levels_of_groups=_levels_of_groups(p),
             hashes=hashes[:N_HASHES] if are_distinct else hashes[:0],
             salt=salt,
         )
@@ -181,8 +183,9 @@ class Seen:
         refuse_if(wrong, "columns of fitted rows must be in order")
         wrong = (np.diff(q, axis=1) < 0).any() or q[0, 0] <= 0
         refuse_if(wrong, "quantiles of fitted rows must not descend")
-        wrong = self.level_of_groups.shape not in ((0,), (3,))
-        wrong = wrong or (self.level_of_groups[1:] <= 0).any()
+        levels = self.levels_of_groups
+        wrong = levels.ndim != 2 or levels.shape[1] != 3 or len(levels) > 2
+        wrong = wrong or (levels[:, 1:] <= 0).any()
         refuse_if(wrong, "groups must have a mean, a spread and a size")
         wrong = self.hashes.ndim != 1 or self.hashes.size > N_HASHES
         refuse_if(wrong, f"there must be {N_HASHES} hashes at most")
@@ -267,16 +270,23 @@ def _labels(p: Predictions, position: int) -> tuple[Label, ...]:
     return tuple(categories[code] for code in present)
 
 
-def _level_of_groups(p: Predictions) -> Floats:
-    """Return how large u is in groups, how much that varies, and their usual size."""
-    if p.groups is None:
-        return np.empty(0)
+def _levels_of_groups(p: Predictions) -> Floats:
+    """Return how large u and vectors are in groups, and how much that varies."""
+    if p.groups is None or p.groups.max() + 1 < LEAST_GROUPS:
+        return np.empty((0, 3))
     sizes = np.bincount(p.groups)
-    means = rounded(np.bincount(p.groups, np.log(p.y_std)) / sizes)
-    if means.size < LEAST_GROUPS or not means.std():
-        return np.empty(0)
-    level = [means.mean(), means.std(ddof=1), np.median(sizes)]
-    return rounded(np.array(level))
+    sums: list[Any] = [np.bincount(p.groups, np.log(p.y_std))]
+    if p.is_vector and p.y_pred is not None:
+        squares = np.bincount(p.groups, (p.y_pred**2).sum(axis=1)) / sizes
+        if squares.all():
+            sums.append(sizes * np.log(squares) / 2)
+    levels = []
+    for of_groups in sums:
+        means = rounded(of_groups / sizes)
+        if not means.std():
+            return np.empty((0, 3))
+        levels.append([means.mean(), means.std(ddof=1), np.median(sizes)])
+    return rounded(np.array(levels))
 
 
 def _hashes(p: Predictions, salt: int) -> Ints:
