@@ -92,7 +92,7 @@ def test_the_forest_plot_shows_estimates_limits_tolerance_and_answers(judged):
     for name in ("average", "u", "mass", "kind"):
         assert marks[rows[name]] == pytest.approx(v.verdicts[name].worst.estimate)
     # a bias lies where its own axis, above, says
-    unit = (v.tolerance - 1) / np.log(v.tolerance)
+    unit = 4 / 3 * (v.tolerance - 1) / np.log(v.tolerance)
     bias = unit * np.log(marks[rows["bias"]])
     assert bias == pytest.approx(v.verdicts["bias"].worst.estimate)
     (above,) = ax.child_axes

@@ -2,8 +2,9 @@
 
 from . import datasets, exceptions, export, frames, plots, report, scores
 from ._support.version import __version__
+from .advice import rows_needed, validate
 from .distributions import Distributions
-from .judging import Validation, rows_needed, validate
+from .judging import Validation
 from .monitoring import Monitor
 from .persistence import load
 from .predictions import Predictions

@@ -128,7 +128,8 @@ def _head(file: str, made: Any, new: list[str]) -> dict[str, Any]:
 
 def _judged(step: str, before: Validation, after: Validation | None) -> dict[str, Any]:
     """Return verdicts in words, and their pictures as files."""
-    sketches = [pictures.forest(before, after), *pictures.along(before, after)]
+    first = [pictures.certificate(before, after), pictures.forest(before, after)]
+    sketches = [*first, *pictures.along(before, after)]
     figures = []
     Path("figures").mkdir(exist_ok=True)
     for number, each in enumerate(pictures.draw(sketches, alone=True)):
@@ -159,4 +160,8 @@ def _view(found: Validation, shown: list[str]) -> dict[str, Any]:
     ]
     about = {"answer": found.answer, "verdicts": verdicts}
     steps = [{"what": step.what, "how": step.how} for step in found.next_steps]
-    return about | {"next_steps": steps, "closing": found.closing}
+    return about | {
+        "next_steps": steps,
+        "notes": list(found.notes),
+        "closing": found.closing,
+    }

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from shlex import quote
-from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from .._support.progress import working
@@ -43,7 +42,16 @@ class Check(Columns, Reading):
     tolerance: float = option(
         "factor that is small enough for a yes", "FACTOR", 1.25, common=True
     )
-    confidence: float = option("1 minus the chance of a wrong no", "SHARE", 0.95)
+    claim: Literal["both", "u", "intervals"] = option(
+        "what is judged: both, that u is right, or that intervals hold",
+        "CLAIM",
+        "both",
+        common=True,
+    )
+    level: float = option("coverage of the intervals", "SHARE", 0.95)
+    confidence: float = option(
+        "level of T, and 1 minus the chance of a wrong no", "SHARE", 0.95
+    )
     tolerate: Literal["cannot-tell", "no"] | None = option(
         "end with 0 also for this answer: cannot-tell, or no", "ANSWER"
     )
@@ -51,7 +59,7 @@ class Check(Columns, Reading):
 
     def run(self) -> CommandResult:
         """Judge a table, and what a recalibrator makes of it."""
-        from ..judging import validate
+        from ..advice import validate
         from .table import InputTable, load_fitted
         from .tables import refuse_input
 
@@ -62,7 +70,8 @@ class Check(Columns, Reading):
             recalibrator, was = load_fitted(self.recalibrator)
         table = InputTable.open(self.files, self, was)
         how: dict[str, Any] = {"tolerance": self.tolerance, "rng": self.seed}
-        how["confidence"] = self.confidence
+        how |= {"confidence": self.confidence, "level": self.level}
+        how["claim"] = self.claim
         p = table.predictions()
         with table.told(), working("judging the uncertainties"):
             before = validate(p, **how)
@@ -75,7 +84,8 @@ class Check(Columns, Reading):
             told |= {"recalibrated": self._told(after)}
             told["headline_after"] = after.compared_with(before)
             words += [wrapped(told["headline_after"]), ""]
-            words += [wrapped(f"Before: {before.headline}"), "", "After:"]
+            words += [wrapped(f"Before: {before.headline}"), ""]
+            words += [*after.certificate.picture(before.certificate), "", "After:"]
         words.append(in_options(final, self))
         if self.time is not None:
             from ..monitoring import over_time
@@ -110,13 +120,14 @@ def in_options(found: Validation, command: Columns) -> str:
     said: dict[str, Any] = {x: getattr(command, x) for x in shared}
     said |= {"files": getattr(command, "files", ())}
     said |= {"output": "r.json", "test_share": 0.3}
-    text = [str(replace(found, next_steps=(), closing=""))]
+    steps = []
     for step in found.next_steps:
-        what = f"{step.what}:"
-        text += ["", fill(what, WIDTH, initial_indent="→ ", subsequent_indent="  ")]
-        text.append(typed(Fit(**(said | step.how)).words()))
-    text += ["", fill(found.closing, WIDTH)] if found.closing else []
-    return "\n".join(text)
+        if step.how is None:
+            steps.append(f"{step.what}.")
+        else:
+            line = typed(Fit(**(said | step.how)).words())
+            steps.append(f"{step.what}:\n{line}")
+    return found.text(steps)
 
 
 def reported(command: Any, *judged: Any) -> list[str]:

@@ -33,7 +33,7 @@ class Demo(Command):
 
         from .. import plots
         from .._support.notices import quiet
-        from ..judging import validate
+        from ..advice import validate
         from ..persistence import save
         from ..recalibrator import Recalibrator
         from ..report import write_report

@@ -61,7 +61,7 @@ class Fit(Columns, Reading):
 
     def run(self) -> CommandResult:
         """Fit a recalibrator to a table, and write it."""
-        from ..judging import validate
+        from ..advice import validate
         from ..persistence import dumps, save
         from ..recalibrator import Recalibrator
         from .check import in_options, reported

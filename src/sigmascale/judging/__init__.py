@@ -1,12 +1,7 @@
-"""How uncertainties are judged: verdicts, the limits behind them, and local scores."""
+"""How uncertainties are judged: certificates, verdicts, and the limits behind them."""
 
-from .validation import Validation, rows_needed, validate
+from .certificate import Certificate, Proof
+from .validation import Step, Validation
 from .verdicts import Region, Verdict
 
-__all__ = [
-    "Region",
-    "Validation",
-    "Verdict",
-    "rows_needed",
-    "validate",
-]
+__all__ = ["Certificate", "Proof", "Region", "Step", "Validation", "Verdict"]

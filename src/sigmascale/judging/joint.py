@@ -17,7 +17,7 @@ import numpy as np
 from .._support.checks import Bools, Floats, Ints
 from ..predictions import Predictions
 from ..scores.intervals import some_of, sums_of
-from .scan import by_unit
+from .search import by_unit
 from .variables import Variable, label_words
 
 N_TREES, N_LEAVES, RATE = 40, 8, 0.15
@@ -100,7 +100,7 @@ class Run:
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class OrderedBins:
     """A variable whose bins are in order: of numbers, or of what is expected."""
 
     variable: Variable
@@ -108,7 +108,7 @@ class Axis:
     codes: Ints
 
     @classmethod
-    def of(cls, v: Variable, value: Floats, w: Floats) -> Axis:
+    def of(cls, v: Variable, value: Floats, w: Floats) -> OrderedBins:
         """Put the bins of a variable in order."""
         order = np.arange(v.n_bins)
         if v.labels is not None:
@@ -151,7 +151,7 @@ def describe(
     none, and no conditions, where rows are too few.
     """
     value = np.where(w > 0, sign * (expected - np.average(expected, weights=w)), 0.0)
-    axes = [Axis.of(v, value, w) for v in variables if v.n_bins > 1]
+    axes = [OrderedBins.of(v, value, w) for v in variables if v.n_bins > 1]
     if len(axes) > MOST_AXES:
         told = [_best([a], value, w, 0.0)[0] for a in axes]
         axes = [axes[i] for i in np.argsort(told)[::-1][:MOST_AXES]]
@@ -184,7 +184,7 @@ def describe(
     return chosen, rows_of(chosen)
 
 
-def _best(axes: Iterable[Axis], value: Floats, w: Floats, least: float) -> Box:
+def _best(axes: Iterable[OrderedBins], value: Floats, w: Floats, least: float) -> Box:
     """Return the box, of a run of one axis or of two, that is off most surely.
 
     Its score is minus infinity if no box has at least so many rows.

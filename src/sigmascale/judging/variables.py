@@ -20,7 +20,9 @@ from .._support.weighting import WeightLine
 from ..predictions import Predictions
 from ..scores.intervals import sums_of
 
-FEWEST_BINS, MOST_BINS, ROWS_OF_A_BIN = 50, 100, 150  # of a number; the latter if many
+FEWEST_BINS, MOST_BINS = 60, 120  # of a number: halves to twentieths divide them
+MANY = 15_000  # rows from which there are most bins
+FEW_VALUES = 20  # distinct values of a number that is judged by value, as labels are
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
 LEAST, FINEST = 40, 400  # rows of a region at least, and its part of many rows
 TENTH, LABEL = 0.098, 0.05  # share of rows, of a label or value, that a yes is about
@@ -46,6 +48,8 @@ class Variable:
         What each bin of labels is called.
     n_rare : int
         Labels that are too rare to be judged one by one.
+    is_by_value : bool
+        Whether a number has so few values that each is a bin.
     """
 
     name: str
@@ -55,14 +59,15 @@ class Variable:
     high: Floats | None = None
     labels: tuple[str, ...] | None = None
     n_rare: int = 0
+    is_by_value: bool = False
 
     @classmethod
     def of_numbers(cls, name: str, x: Floats, w: Floats) -> Variable:
         """Cut numbers into bins of about equally many rows."""
         used = slice(None) if w.all() else w > 0
         total = float(w.sum())
-        least = min(FEWEST_BINS, total // 5)
-        n_bins = max(2, int(np.clip(total / ROWS_OF_A_BIN, least, MOST_BINS)))
+        n_bins = max(2, int(min(FEWEST_BINS, total // 5)))
+        n_bins = MOST_BINS if total >= MANY else n_bins
         starts = np.arange(1, n_bins) * (total / n_bins)
         if (w == 1).all():
             ordered = np.sort(x)
@@ -72,12 +77,17 @@ class Variable:
             ordered = x[used][order]
             first_rows = WeightLine(w[used][order]).after(starts)
         limits = np.unique(ordered[np.minimum(first_rows, ordered.size - 1)])
+        # a number with few values has a bin for each
+        is_new = np.append(True, ordered[1:] > ordered[:-1])
+        is_by_value = int(np.count_nonzero(is_new)) <= FEW_VALUES
+        limits = ordered[is_new] if is_by_value else limits
         # no bin is empty: limits are values, and the smallest one may start the first
         limits = limits[limits > ordered[0]]
         codes = np.searchsorted(limits, x, side="right")
         first = np.append(0, np.searchsorted(ordered, limits))
         last = np.append(first[1:], ordered.size) - 1
-        return cls(name, codes, w, ordered[first], ordered[last])
+        ends = ordered[first], ordered[last]
+        return cls(name, codes, w, *ends, is_by_value=is_by_value)
 
     @classmethod
     def of_labels(
@@ -130,8 +140,21 @@ class Variable:
 
     def sums(self, values: Floats | None = None) -> Floats:
         """Return weighted sums by bin."""
-        wx = self.w if values is None else self.w * values
+        if values is None:
+            return self.counts(self.codes, self.n_bins)
+        wx = values if self.is_unweighted else self.w * values
         return sums_of(self.codes, wx, self.n_bins)
+
+    def counts(self, codes: Ints, n: int) -> Floats:
+        """Return how much weight the rows of each code have."""
+        if self.is_unweighted:
+            return np.bincount(codes, minlength=n).astype(np.float64)
+        return sums_of(codes, self.w, n)
+
+    @cached_property
+    def is_unweighted(self) -> bool:
+        """Whether all rows count, and alike."""
+        return bool((self.w == 1).all())
 
     @cached_property
     def sizes(self) -> Floats:
@@ -254,9 +277,9 @@ class Variable:
         start, stop = int(self.regions[0][region]), int(self.regions[1][region])
         if self.labels is not None:
             return self.labels[start], self.labels[start]
-        return self._range(start, stop)
+        return self.range_of(start, stop)
 
-    def _range(self, start: int, stop: int) -> tuple[float | None, float | None]:
+    def range_of(self, start: int, stop: int) -> tuple[float | None, float | None]:
         """Return between which numbers some bins lie, None where they are open."""
         low, high = self._ends
         if low[start] == high[stop - 1]:
@@ -266,7 +289,7 @@ class Variable:
 
     def run_words(self, start: int, stop: int) -> str:
         """Return some bins of numbers in words."""
-        return range_words(self.name, *self._range(start, stop))
+        return range_words(self.name, *self.range_of(start, stop))
 
     def words(self, region: int) -> str:
         """Return a region in words."""

@@ -9,6 +9,7 @@ vermilion and the second blue, everywhere; what is missed has a black mark.
 
 from .answers import comparison, local, monitor, verdicts
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
+from .certificate import certificate
 from .curves import calibration, confidence_curve, local_zms, pit, reliability
 from .markup import drawing, svg
 from .rows import errors, intervals
@@ -22,6 +23,7 @@ __all__ = [
     "SOFT",
     "VERMILION",
     "calibration",
+    "certificate",
     "comparison",
     "confidence_curve",
     "drawing",

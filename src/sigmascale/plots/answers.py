@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._support.text import quoted, shorten
+from ..advice import validate
 from ..exceptions import InvalidInputError
-from ..judging import validate
-from ..judging.validation import FARTHEST, MARKS, Validation
-from ..judging.verdicts import Region, as_factor
+from ..judging import Region, Validation
+from ..judging.questions import Bias
+from ..judging.validation import FARTHEST
+from ..judging.verdicts import MARKS, as_factor
 from ..monitoring.monitor import COLUMNS, Monitor, over_time
 from ..predictions import Predictions
 from ..scores.comparison import TITLES, Comparison, compare
@@ -64,10 +66,11 @@ def verdicts(
 ) -> Axes:
     """Plot all verdicts: a row a question, with the factor that u should have.
 
-    The band is the tolerance. A thin line reaches as far as the limits of all regions
-    that a yes is about; the thick one are the limits of the region that the sentence
-    names, and the mark is its estimate. A bias has the axis above, in units of u. Marks
-    at the right are the answers: yes ✓, no ✗, cannot tell ?.
+    The band is the tolerance, and a bar the range in which all parts lie: inside the
+    band is a yes. The mark is the estimate of the part that may be off by most, or of
+    what is at fault; a tick is the limit of a fault, which is at least so far off.
+    Arrows stand where the axis ends. A bias has the axis above, in units of u. Marks at
+    the right are the answers: yes ✓, no ✗, cannot tell ?.
 
     Parameters
     ----------
@@ -115,8 +118,7 @@ def _sides(found: list[Validation]) -> tuple[int, ...]:
 
 def _explain_limits(ax: Axes) -> None:
     """Put a legend of marks and lines above the axes, and above an axis of the bias."""
-    for width, alpha, name in ((4, 0.45, "limits of the worst"), (1.2, 1, "of all")):
-        ax.plot([], [], color=SOFT, linewidth=width, alpha=alpha, label=name)
+    ax.plot([], [], color=SOFT, linewidth=4, alpha=0.45, label="range of all parts")
     legend = explain([ax])
     if ax.child_axes:  # of ticks, their numbers and their label
         raise_legend(legend, ax, 2.4 * text_size() + 14)
@@ -124,7 +126,7 @@ def _explain_limits(ax: Axes) -> None:
 
 def _bias_axis(ax: Axes, tolerance: float) -> None:
     """Add the axis of the bias above, in units of u."""
-    unit = (tolerance - 1) / math.log(tolerance)
+    unit = Bias().bound(tolerance) / math.log(tolerance)
     to_bias: Any = lambda factor: unit * np.log(factor)  # noqa: E731
     to_factor: Any = lambda bias: np.exp(bias / unit)  # noqa: E731
     above = ax.secondary_xaxis("top", functions=(to_bias, to_factor))
@@ -154,18 +156,26 @@ def _verdict(
     def shown(value: float) -> float:
         return min(max(as_factor(value, name, v.tolerance), 1 / most), most)
 
+    # the range in which all parts lie: inside the band is yes
     line: Look = {"color": colour, "solid_capstyle": "butt", "zorder": 2}
-    own = [shown(worst.low), shown(worst.high)]
-    ax.plot(own, [y, y], linewidth=4, alpha=0.45, **line)
     if limits is not None:
-        ends = [shown(each) for each in limits]
-        ax.plot(ends, [y, y], linewidth=1.2, **line)
+        ends = [shown(x) for x in limits]
+        ax.plot(ends, [y, y], linewidth=4, alpha=0.45, **line)
         for end, edge, arrow in zip(ends, (1 / most, most), "<>", strict=True):
             if end == edge:  # or beyond
                 ax.plot([end], [y], arrow, color=colour, markersize=4, clip_on=False)
+    # a fault is at least as far off as its limit
+    if verdict.answer == "no":
+        right = 0.0 if name == "bias" else 1.0
+        near = worst.low if worst.low > right else worst.high
+        tick: Look = {"color": INK, "marker": "|", "markersize": 9}
+        ax.plot([shown(near)], [y], markeredgewidth=2, zorder=5, **tick)
+    at = shown(worst.estimate)
     mark: Look = {"linestyle": "none", "markersize": 5.5, "zorder": 4}
-    mark = {"label": "estimate", **mark, **look}
-    ax.plot([shown(worst.estimate)], [y], **mark)
+    mark = {"label": "worst part, or fault", **mark, **look}
+    if at in (1 / most, most):
+        mark["marker"] = "<" if at < 1 else ">"
+    ax.plot([at], [y], clip_on=False, **mark)
 
 
 def local(
@@ -179,9 +189,9 @@ def local(
 ) -> Axes:
     """Plot the factor that u should have along a variable, with its limits.
 
-    Each tenth of the rows, or label, has an estimate and limits that hold at once for
-    all of them. The grey band is the tolerance; regions that are broken have an X, and
-    those that cannot be told an open mark.
+    Each tenth of the rows (or coarser parts, of few rows), or label, has an estimate
+    and limits that hold at once for all of them. The grey band is the tolerance;
+    regions beyond it have an X, and those that cannot be told an open mark.
 
     Parameters
     ----------
@@ -216,7 +226,8 @@ def local(
         raise InvalidInputError(msg, "no-column")
 
     is_bias = question == "bias"
-    within = (1 - tolerance, tolerance - 1) if is_bias else (1 / tolerance, tolerance)
+    bound = Bias().bound(tolerance)
+    within = (-bound, bound) if is_bias else (1 / tolerance, tolerance)
     drawn: list[Region] = []
     axes = panels(ax, found)
     for v, look, own in zip(found, looks_of(found), axes, strict=True):

@@ -77,7 +77,8 @@ def report_html(
 
     last = after or before
     stages = [before] if after is None else [before, after]
-    sketches = [pictures.forest(before, after), *pictures.along(before, after)]
+    first = [pictures.certificate(before, after), pictures.forest(before, after)]
+    sketches = [*first, *pictures.along(before, after)]
     drawn = pictures.draw([*sketches, *pictures.others(before, after)])
     table = score_rows(stages)
     shown = pictures.shown(before, after)
@@ -92,8 +93,9 @@ def report_html(
         after=after,
         last=last,
         stages=["value"] if after is None else ["before", "after"],
-        forest=drawn[0],
-        along=drawn[1 : len(sketches)],
+        certificate=drawn[0],
+        forest=drawn[1],
+        along=drawn[2 : len(sketches)],
         others=drawn[len(sketches) :],
         shown=[last.verdicts[name] for name in shown],
         rest=rest,
@@ -106,7 +108,8 @@ def report_html(
         tail_rows=tail_rows(stages),
         cautions=[*_cautions(before, after, recalibrator)],
         tolerance=f"{last.tolerance:g}",
-        error_rate=percent(1 - last.confidence),
+        confidence=percent(last.confidence),
+        scan_rate=percent(2 * (1 - last.confidence)),
         clusters=_clusters(last),
     )
     return page

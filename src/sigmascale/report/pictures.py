@@ -57,12 +57,25 @@ def forest(before: Validation, after: Validation | None) -> Picture:
 
     paint = partial(plots.verdicts, some(before), after and some(after))
     caption = (
-        "Each question by its worst region, with the limits of that region (thick) and "
-        f"of all (thin). The band, {1 / last.tolerance:.2g} to {last.tolerance:g}, is "
-        "right enough."
+        "Each question: the range in which all its parts lie, and the worst part, or "
+        "what is at fault with the limit that it surely exceeds (tick). The band, "
+        f"{1 / last.tolerance:.2g} to {last.tolerance:g}, is right enough."
     )
     size = (5.2, 1.1 + 0.36 * len(names))
     return Picture("", "Verdicts", caption, paint, size)
+
+
+def certificate(before: Validation, after: Validation | None) -> Picture:
+    """Return the picture of T: how right, how finely."""
+    last = after or before
+    caption = (
+        "How far u is off, at most (marks, "
+        f"{100 * last.confidence:g} % sure) and at least somewhere (the lower edge), "
+        "on average and in ever smaller parts of the rows. Below the line is right "
+        "enough; a perfect u, judged by as few rows, reaches the dots."
+    )
+    paint = partial(plots.certificate, before, after)
+    return Picture("", "Certificate", caption, paint, (5.2, 3.2))
 
 
 def along(before: Validation, after: Validation | None) -> list[Picture]:

@@ -171,6 +171,11 @@ function verdict(step, found) {
       "div.answer",
       {},
       el("figure.main", {}, picture(found.figures[0])),
+      el("figure.main", {}, picture(found.figures[1])),
+    ),
+    el(
+      "div.answer",
+      {},
       el(
         "div",
         {},
@@ -192,6 +197,7 @@ function verdict(step, found) {
         "div",
         {},
         judged.next_steps.length > 0 && el("div.next", {}, el("strong", {}, "What now?"), el("ul", {}, judged.next_steps.map(({ what, how }) => el("li", {}, what, " ", how && button(`do ${what}`, "Do it", () => doStep(how)))))),
+        judged.notes.map((words) => el("p.note", {}, words)),
         judged.closing && hint(judged.closing),
         el("p", {}, el("a", { href: file(found.report, true), target: "_blank", rel: "noopener" }, "Read the report")),
       ),

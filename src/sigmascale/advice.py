@@ -1,0 +1,388 @@
+"""Verdicts with advice: the public `validate`, what to do next, and rows to plan for.
+
+What judges rows fits nothing; what is advised may take fits that show what it gains,
+and these are made when next steps are asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._support.checks import check_count, check_fraction, rng_from
+from ._support.notices import quiet, row_number, warn
+from ._support.text import shorten
+from .diagnostics import repeats_found, warn_of_dominant, warn_of_oddities
+from .exceptions import SharedRowsWarning
+from .folds import divided
+from .judging import Step, Validation
+from .judging.answers import Answered, Judged, judge, rows_of_trees
+from .judging.headline import bias_is_cause, columns_at_fault, worst_verdict
+from .judging.parts import ASKED
+from .judging.search import by_unit, shuffles
+from .judging.validation import (
+    check_claim,
+    check_confidence,
+    check_tolerance,
+    judged_rows,
+)
+from .judging.words import Words, percent, times
+from .ordering import in_canonical_order
+from .predictions import Predictions, check_predictions
+from .scores import crps
+
+if TYPE_CHECKING:
+    from .judging.certificate import Claim
+    from .recalibrator import BiasKind
+
+MOST_STEPS = 2
+INTERVALS = "Recalibrator().fit(p).apply(new).distributions.interval({level:g})"
+WORTH, MOST_TRIED = 0.005, 5000  # a gain in CRPS worth words, and rows that tell it
+FITTED = 0.5  # share of the rows that were fitted, from which it is worth a warning
+PLANNED, PLANNED_SHARE = (100, 200_000), 2 / 3  # rows of simulated sets, and a yes
+SIMULATED_SETS = (1, 3)  # one after the other, each with the rows found before
+NORMAL_ROWS = 60  # that a yes takes at a tolerance of e, about
+WITH_WHOLE = ("bias", "average", "coverage")
+
+
+def validate(
+    p: Predictions,
+    *,
+    tolerance: float = 1.25,
+    confidence: float = 0.95,
+    level: float = 0.95,
+    claim: Claim = "both",
+    rng: int | np.random.Generator | None = 0,
+) -> Validation:
+    """Return a certificate and verdicts: how right uncertainties are, how finely.
+
+    Questions are whether predictions are unbiased ("bias"), whether u is right on
+    average ("average"), at every level of u ("u"), for every value of each feature and
+    over time, for every combination of these ("joint"), and whether intervals hold what
+    they claim, on average and everywhere ("coverage"). Each answer is "yes", "no" or
+    "cannot tell".
+
+    T is the tolerance that the rows prove: no fifth of them, by any question, is off by
+    more than T times, with that confidence. "Yes": T lies within the tolerance, and no
+    run of neighbouring values or label, alone, lies beyond it by its own limit. "No": a
+    run or label lies beyond the tolerance by limits that hold for all of them at once.
+    Between them T is said all the same, and what is suspected. More rows turn "cannot
+    tell" into "yes" or "no".
+
+    Parameters
+    ----------
+    p : Predictions
+        Rows with known errors. Their distributions are judged where they have any, and
+        normal ones else.
+    tolerance : float, default 1.25
+        The factor that u, or the width of intervals, may be off by; a bias may be 4/3
+        (`tolerance` − 1) times u, which costs about as much.
+    confidence : float, default 0.95
+        The level of T, and one minus the chance of a wrong "no" on each side.
+    level : float, default 0.95
+        The coverage of the intervals that are judged.
+    claim : {"both", "u", "intervals"}, default "both"
+        What is judged: that u is right ("u": all questions but coverage), that
+        intervals hold what they claim ("intervals": bias and coverage), or both.
+    rng : int, Generator or None, default 0
+        Seed of the shuffled sets: the same rows, in any order, get the same verdicts.
+
+    Returns
+    -------
+    Validation
+
+    Notes
+    -----
+    T needs no correction for the number of parts: it is too small only if the limit of
+    the worst part is (an intersection-union test). How far differences reach by chance
+    in the search is told by sets in which z-scores are shuffled over the rows, groups
+    together. Weights stay where they are.
+
+    :func:`sigmascale.scores.tails` has Pernot's intervals of RCE and <Z²>: each alone,
+    made of the rows as they are, and compared with the one best value rather than with
+    a tolerance. With many rows they exclude 1 where u is 3 % off, which is a yes here;
+    with few rows and heavy tails they exclude 1 too often, where this cannot tell.
+
+    References
+    ----------
+    R. L. Berger, Technometrics 24, 295 (1982), doi:10.1080/00401706.1982.10487790;
+    P. H. Westfall and S. S. Young, Resampling-Based Multiple Testing (1993);
+    P. Pernot, arXiv:2309.06240 (2023).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(1)
+    >>> u, x = rng.uniform(1, 2, 5000), rng.uniform(0, 100, 5000)
+    >>> error = rng.normal(scale=u * np.where(x > 70, 1.5, 1.0))
+    >>> v = ss.validate(ss.Predictions(error=error, y_std=u, features={"x": x}))
+    >>> v.answer
+    'no'
+    >>> v.verdicts["x"].worst.where
+    'x above 70'
+    """
+    p = check_predictions(p, complete=True)
+    checked: dict[str, Any] = {
+        "tolerance": check_tolerance(tolerance),
+        "confidence": check_confidence(confidence),
+        "level": check_fraction(level, "level"),
+        "claim": check_claim(claim),
+        "rng": rng_from(rng),
+    }
+    _warn(p)
+    return judged_rows(p, in_canonical_order(p), **checked, advise=next_steps)
+
+
+def _warn(p: Predictions) -> None:
+    """Warn of what is odd about rows, and of rows that were fitted."""
+    warn_of_oddities(p, learning=False, stacklevel=3)
+    warn_of_dominant(p, stacklevel=3)
+    share = 0.0 if p.distributions is None else p.distributions.fitted_share
+    if share > FITTED:
+        warn(
+            f"About {share:.0%} of these rows are among those that the recalibrator "
+            "was fitted on, where it looks better than it is: judge it by others.",
+            SharedRowsWarning,
+            stacklevel=3,
+        )
+
+
+# -- what to do next -------------------------------------------------------------------
+
+
+def next_steps(v: Validation) -> tuple[Step, ...]:
+    """Return what to do about a fault, or what is suspected, in at most two lines."""
+    j = v.judged
+    if j.search is None:
+        return ()
+    if j.rows.groups is None and repeats_found(j.rows):
+        what = "Judge again with groups, a label that rows which belong together share"
+        return (Step(what, "ss.Predictions(..., groups=g)"),)
+    blamed = {
+        name: a
+        for name, a in j.answers.items()
+        if a.fault is not None or a.suspect is not None
+    }
+    steps: list[Step] = []
+    is_cause = False
+    if "bias" in blamed and v.answer != "yes":
+        is_cause = _add_bias(steps, v, blamed)
+    if is_cause:
+        return tuple(steps)
+    outliers = j.outliers if "average" in blamed else None
+    if outliers is not None:
+        steps.append(_outliers(v, outliers))
+    if v.rows.distributions is not None:
+        steps += _after_recalibration(v, blamed)
+    else:
+        steps += _by_columns(v, blamed, outliers)
+    if not steps and not blamed and len(v.rows.names) == 1 and not v.passed:
+        return ()
+    return tuple(steps[:MOST_STEPS])
+
+
+def _add_bias(steps: list[Step], v: Validation, blamed: dict[str, Answered]) -> bool:
+    """Add the step that corrects a bias; return whether it mends everything."""
+    j, bias = v.judged, blamed["bias"]
+    finding = bias.fault or bias.suspect
+    assert finding is not None
+    kind: BiasKind = "auto" if finding.contrast > 0 else "constant"
+    is_cause = bias.fault is not None and bias_is_cause(j, worst_verdict(v.verdicts))
+    of_bias, of_all = gains_of_bias(j.rows, kind)
+    if of_bias < WORTH and not is_cause:
+        return False
+    what = "Correct the bias"
+    if v.rows.distributions is not None:
+        what = "Fit again, with the bias corrected"
+    elif of_all >= WORTH:
+        what += f", which lowers CRPS by {100 * of_all:.2g} % (out of fold)"
+    steps.append(Step(what, f'Recalibrator(bias="{kind}").fit(p)', {"bias": kind}))
+    return is_cause
+
+
+def _outliers(v: Validation, share: float) -> Step:
+    """Return the step that looks at the largest errors."""
+    rows = v.judged.rows
+    sizes, places = rows.abs_z, rows.places
+    assert places is not None
+    first, second = (row_number(places[i]) for i in np.argsort(-sizes)[:2])
+    beyond = times(float(np.quantile(sizes, 1 - share)))
+    what = (
+        f"{percent(share)} of the errors are beyond {beyond} u and decide: look at "
+        f"rows {first} and {second}, or use intervals"
+    )
+    if v.rows.distributions is not None:
+        return Step(what.replace("use intervals", "rely on the intervals"))
+    return Step(what, INTERVALS.format(level=v.level), {})
+
+
+def _by_columns(
+    v: Validation, blamed: dict[str, Answered], outliers: float | None
+) -> list[Step]:
+    """Return what to fit to rows that no recalibrator has seen."""
+    columns = columns_at_fault(v.judged, Words(v.judged))
+    named = [shorten(name, 30) for name in columns if name not in ("u", "joint")]
+    if columns:
+        what = "Fit a recalibrator, which learns factors by u"
+        if named == ["time"]:
+            what = (
+                "u changes over time: fit a recalibrator to the latest rows, and watch "
+                "those to come"
+            )
+            return [Step(what, "Recalibrator().fit(latest)")]
+        if named or "u" not in columns:
+            known = " and ".join(named[:2]) or "all features"
+            what = f"Fit a recalibrator that knows {known}"
+        return [Step(what, "Recalibrator().fit(p)", {})]
+    average = blamed.get("average")
+    if average is not None and outliers is None:
+        finding = average.fault or average.suspect
+        assert finding is not None
+        what = f"One factor mends it, {math.exp(finding.off):.3g}"
+        python = "Recalibrator(TemperatureScaling()).fit(p)"
+        return [Step(what, python, {"scaling": "temperature"})]
+    if "coverage" in blamed:
+        return [Step("Use learned intervals", INTERVALS.format(level=v.level), {})]
+    return []
+
+
+def _after_recalibration(v: Validation, blamed: dict[str, Answered]) -> list[Step]:
+    """Return what to do where a recalibrator was not enough: never the same again."""
+    columns = columns_at_fault(v.judged, Words(v.judged))
+    coverage = v.verdicts.get("coverage")
+    of_size = set(blamed) - {"bias", "coverage"}
+    if coverage is not None and of_size and "coverage" not in blamed:
+        is_better = max(v.tolerance, 0.8 * v.T) >= coverage.T
+        interval = f"distributions.interval({v.level:g})"
+        if is_better:
+            return [Step("Rely on the intervals, which need no ⟨Z²⟩", interval)]
+    if columns:
+        named = " and ".join(shorten(x, 30) for x in columns[:2] if x != "joint")
+        where = f" where {named} tells which" if named else ""
+        what = f"Fit with more rows{where}: these are too few for what is left"
+        return [Step(what)]
+    if blamed.get("average") is not None:
+        return [Step("Fit again on rows that are like these: their average differs")]
+    return []
+
+
+def gains_of_bias(rows: Predictions, kind: BiasKind) -> tuple[float, float]:
+    """Return the shares by which CRPS of rows out of fold falls if a bias is corrected.
+
+    The first is against a recalibrator that leaves the bias alone, the second against
+    the rows as they are.
+    """
+    from .recalibrator import Recalibrator
+
+    some = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
+    rows = rows.take(np.flatnonzero(some < MOST_TRIED / rows.n_rows))
+    halves = divided(rows, 0.5, 0)
+    as_it_is = left = corrected = 0.0
+    with quiet():
+        for fitted, others in (halves, halves[::-1]):
+            fit, test = rows.take(fitted), rows.take(others)
+            as_it_is += crps(test)
+            left += crps(Recalibrator(bias=None).fit(fit).apply(test))
+            corrected += crps(Recalibrator(bias=kind).fit(fit).apply(test))
+    return float(1 - corrected / left), float(1 - corrected / as_it_is)
+
+
+# -- planning --------------------------------------------------------------------------
+
+
+def rows_needed(
+    p: Predictions | None = None,
+    *,
+    tolerance: float = 1.25,
+    n_features: int = 3,
+    confidence: float = 0.95,
+    rng: int | np.random.Generator | None = 0,
+) -> int:
+    """Return about how many rows :func:`validate` needs for a "yes" to everything.
+
+    Sets whose uncertainties are right are simulated, and judged: how large T is tells
+    how many rows bring it within the tolerance. With so many, about two of three such
+    sets get a "yes"; some more rows make it nearly certain.
+
+    Parameters
+    ----------
+    p : Predictions, optional
+        A set whose z-scores tell how heavy tails are, shuffled over its rows. By
+        default errors are normal. If its rows belong together, groups are counted.
+    tolerance : float, default 1.25
+        The factor that u of no fifth of the rows may be off by.
+    n_features : int, default 3
+        Number of features, beside u, where no set is given.
+    confidence : float, default 0.95
+        That of the verdicts.
+    rng : int, Generator or None, default 0
+        Seed of the simulation.
+
+    Returns
+    -------
+    int
+        Rows, or groups, to two digits.
+
+    Examples
+    --------
+    >>> rows_needed(tolerance=2.0, n_features=1) < 1000
+    True
+    """
+    factor, level = check_tolerance(tolerance), check_confidence(confidence)
+    n_features = check_count(n_features, "n_features", least=0)
+    generator = rng_from(rng)
+    p = None if p is None else check_predictions(p, complete=True)
+    needed = NORMAL_ROWS / math.log(factor) ** 2
+    for n_sets in SIMULATED_SETS:
+        counts = []
+        for _ in range(n_sets):
+            n = int(np.clip(needed, *PLANNED))
+            if p is None:
+                rows = _normal(n, n_features, generator)
+            else:
+                rows = _right(p, generator)
+            judged = judge(
+                rows,
+                tolerance=factor,
+                confidence=level,
+                level=0.95,
+                claim="both",
+                rng=generator,
+            )
+            counts.append(_rows_of(judged))
+        needed = float(np.quantile(counts, PLANNED_SHARE))
+    return int(float(f"{needed:.2g}"))
+
+
+def _rows_of(judged: Judged) -> float:
+    """Return how many rows would bring T of all questions within the tolerance."""
+    units = judged.values.n_units
+    times_as_many = [0.2]
+    for a in judged.answers.values():
+        far = a.worst[ASKED].far
+        times_as_many.append(100.0 if math.isinf(far) else (far / a.bound) ** 2)
+        if a.name == "joint":
+            times_as_many.append(rows_of_trees(judged.tolerance) / units)
+    return units * max(times_as_many)
+
+
+def _normal(n: int, n_features: int, rng: np.random.Generator) -> Predictions:
+    """Return rows with normal errors, whose uncertainties are right."""
+    u = rng.lognormal(sigma=0.5, size=n)
+    features = {f"x{i}": rng.standard_normal(n) for i in range(n_features)}
+    error = u * rng.standard_normal(n)
+    return Predictions(error=error, y_std=u, features=features or None)
+
+
+def _right(p: Predictions, rng: np.random.Generator) -> Predictions:
+    """Return the rows with each other's z-scores, right on average and everywhere."""
+    z = (p.errors.T / p.y_std).T
+    z = z - np.average(z, axis=0, weights=p.weights)
+    mean = np.average(z**2 if z.ndim == 1 else (z**2).mean(1), weights=p.weights)
+    z = z[shuffles(p.n_rows, p.groups, 1, rng)[:, 0]] / math.sqrt(max(mean, 1e-300))
+    return p._with(
+        error=(z.T * p.y_std).T, y_true=None, y_pred=None, distributions=None
+    )

@@ -1,0 +1,47 @@
+"""What u is worth: whether it tells which errors are large, against a constant."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from .._support.checks import Floats
+from ..predictions import Predictions
+from ..scores.intervals import Estimate, mean_interval
+from .search import by_unit
+
+COMPARED = 20_000  # rows that tell it
+NORMAL_MEAN = math.sqrt(2 / math.pi)  # of |z|
+
+
+def gain_of_u(rows: Predictions) -> Estimate | None:
+    """Return by how many per cent CRPS is lower with u than with a constant.
+
+    Both are normal, with the factor that their mean |z| wants; the difference is
+    paired. None of vectors, and of a constant u.
+    """
+    if rows.is_vector or rows.y_std.min() == rows.y_std.max():
+        return None
+    chance = by_unit(rows.groups, rows.n_rows, np.random.default_rng(0))
+    some = np.flatnonzero(chance < COMPARED / rows.n_rows)
+    part = rows if some.size == rows.n_rows else rows.take(some)
+    sizes = np.abs(part.errors)
+    if not sizes.any():
+        return None
+    as_it_is = part.y_std * (part.mean(sizes / part.y_std) / NORMAL_MEAN)
+    constant = np.full(sizes.size, part.mean(sizes) / NORMAL_MEAN)
+    by_u, by_constant = _normal_crps(sizes, as_it_is), _normal_crps(sizes, constant)
+    lower = 100 * (by_constant - by_u) / part.mean(by_constant)
+    how: dict[str, Any] = {"groups": part.groups, "weights": part.weights}
+    return mean_interval(lower, confidence=0.95, **how)
+
+
+def _normal_crps(sizes: Floats, u: Floats) -> Floats:
+    """Return the CRPS of normal distributions, u (z (2 Φ(z) − 1) + 2 φ(z) − 1/√π)."""
+    z = sizes / u
+    density = np.exp(-z * z / 2) / math.sqrt(2 * math.pi)
+    held = 2 * special.ndtr(z) - 1
+    return np.asarray(u * (z * held + 2 * density - 1 / math.sqrt(math.pi)))

@@ -1,0 +1,221 @@
+"""The figure of certificates: how right, how finely, before and after."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._support.text import quoted
+from ..advice import validate
+from ..exceptions import InvalidInputError
+from ..judging import Certificate, Validation
+from ..predictions import Predictions
+from .canvas import (
+    CARD,
+    GREEN,
+    INK,
+    SOFT,
+    Look,
+    axes_for,
+    factor_ticks,
+    looks_of,
+    results_of,
+    text_size,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SHOWN = (1, 2, 5, 10)  # finenesses; thirds and twentieths would crowd it
+WIDE = 5.0  # inches from which words stand beside the lines
+FARTHEST = 12.0  # factors beyond it are at the edge
+_LONG = {
+    1: "on average",
+    2: "in every half",
+    5: "in every fifth",
+    10: "in every tenth",
+}
+_SHORT = {1: "average", 2: "halves", 5: "fifths", 10: "tenths"}
+Curve = dict[int, tuple[float, float, float]]
+
+
+def certificate(
+    before: Predictions | Validation,
+    after: Predictions | Validation | None = None,
+    *,
+    question: str | None = None,
+    names: tuple[str, str] = ("before", "after"),
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot how far u is off, at most and at least, in ever smaller parts of the rows.
+
+    Marks are T, *at most*: no part is off by more, with the confidence of the
+    certificate. The ribbon reaches down to *at least*: some run or label of that size
+    is off by as much. The line is the tolerance; dots are what a perfect u would reach
+    with as many rows.
+
+    Parameters
+    ----------
+    before : Predictions or Validation
+        Rows with errors, or what :func:`sigmascale.validate` returns.
+    after : Predictions or Validation, optional
+        Of the same rows after recalibration.
+    question : str, optional
+        One question, such as "u", "coverage" or a feature; by default the largest of
+        all but the bias.
+    names : tuple of str
+        What the two are called.
+    ax : matplotlib Axes, optional
+        Where to draw; by default in a new figure. Words stand beside the lines if it
+        is at least 5 inches wide.
+
+    Examples
+    --------
+    >>> import sigmascale as ss
+    >>> ss.plots.certificate(ss.datasets.load_diabetes().test).get_ylabel()
+    'off by at most, times'
+    """
+    found: list[Validation] = results_of(before, after, Validation, validate)
+    ax = axes_for(ax)
+    tolerance = found[0].tolerance
+    sets: list[tuple[Curve, Look, str]] = []
+    for v, look, name in zip(found, looks_of(found), names, strict=False):
+        shown = name if len(found) > 1 else ""
+        sets.append((_curve(v.certificate, question), look, shown))
+    known = [
+        x
+        for curve, *_ in sets
+        for ends in curve.values()
+        for x in ends[1:]
+        if x < FARTHEST
+    ]
+    top = 1.15 * max([1.4, 1.1 * tolerance, *known])
+    is_wide = ax.get_window_extent().width / ax.figure.dpi >= 0.6 * WIDE
+    ax.axhline(tolerance, color=GREEN, linewidth=1.3, zorder=1)
+    for number, (curve, look, name) in enumerate(sets):
+        _ribbon(ax, curve, look, top)
+        _numbers(ax, curve, look, top, below=number == 1)
+        if name and not is_wide:
+            _name_above(ax, curve, look, name, top)
+    _perfect(ax, sets[-1][0], top)
+    if is_wide:
+        _beside(ax, sets, tolerance, top)
+    else:
+        small: Look = {"va": "bottom", "ha": "left", "fontsize": text_size()}
+        ax.text(-0.33, tolerance, f"{tolerance:g}", color=GREEN, **small)
+    factor_ticks(ax, "y", 1.0, top)
+    ax.yaxis.set_major_formatter(lambda x, _: f"{x:g}×")
+    words = _LONG if is_wide else _SHORT
+    ax.set_xticks(range(len(SHOWN)), [words[k] for k in SHOWN])
+    ax.set_xlim(-0.35, len(SHOWN) - 0.65)
+    ax.set_ylabel("off by at most, times")
+    ax.tick_params(axis="x", length=0)
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def _curve(of: Certificate, question: str | None) -> Curve:
+    """Return at least, at most and perfect by fineness."""
+    if question is None:
+        return of.curve
+    proofs = of.of(question)
+    if not proofs or question == "bias":
+        known = dict.fromkeys(x.question for x in of.proofs if x.question != "bias")
+        msg = f"`question` must be one of {', '.join(known)}; found {quoted(question)}."
+        raise InvalidInputError(msg)
+    return {k: (x.at_least, x.at_most, x.perfect) for k, x in proofs.items()}
+
+
+def _ends(curve: Curve, top: float) -> tuple[Any, Any, Any]:
+    """Return places, and the ends of the ribbon there."""
+    nothing = (1.0, math.inf, math.inf)
+    ends = np.array([curve.get(k, nothing) for k in SHOWN])
+    return (
+        np.arange(len(SHOWN)),
+        np.minimum(ends[:, 0], top),
+        np.minimum(ends[:, 1], top),
+    )
+
+
+def _ribbon(ax: Axes, curve: Curve, look: Look, top: float) -> None:
+    """Draw what lies between at least and at most."""
+    x, low, high = _ends(curve, top)
+    low = np.minimum(low, high)
+    colour = look["color"]
+    ax.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0, zorder=2)
+    if low.max() > 1.005:
+        ax.plot(x, low, color=colour, linewidth=1, zorder=3)
+    line: Look = {"linewidth": 2, "markersize": 6, "clip_on": False, "zorder": 4}
+    ax.plot(x, high, color=colour, marker=look["marker"], **line)
+
+
+def _numbers(ax: Axes, curve: Curve, look: Look, top: float, *, below: bool) -> None:
+    """Write T beside its marks."""
+    x, _, high = _ends(curve, top)
+    box: Look = {"facecolor": CARD, "edgecolor": "none", "alpha": 0.75, "pad": 0.6}
+    for at, value in zip(x, high, strict=True):
+        words = f"{math.ceil(100 * value - 1e-6) / 100:.2f}" if value < top else "?"
+        room = math.log(max(value, 1.0)) / math.log(top)
+        down = below and room > 0.13
+        ax.annotate(
+            words,
+            (at, value),
+            (0, -8 if down else 7),
+            textcoords="offset points",
+            ha="center",
+            va="top" if down else "bottom",
+            color=look["color"],
+            fontsize=text_size(),
+            fontweight="bold",
+            bbox=box,
+            zorder=6,
+        )
+
+
+def _name_above(ax: Axes, curve: Curve, look: Look, name: str, top: float) -> None:
+    """Write what a line is above its end."""
+    _, _, high = _ends(curve, top)
+    text: Look = {"color": look["color"], "fontsize": text_size(), "fontweight": "bold"}
+    text |= {"textcoords": "offset points", "ha": "right", "va": "bottom"}
+    text["bbox"] = {"facecolor": CARD, "edgecolor": "none", "alpha": 0.75, "pad": 0.3}
+    ax.annotate(name, (len(SHOWN) - 0.65, high[-1]), (0, 18), zorder=6, **text)
+
+
+def _beside(
+    ax: Axes, sets: list[tuple[Curve, Look, str]], tolerance: float, top: float
+) -> None:
+    """Write what lines are beside their ends, none over another."""
+    entries: list[tuple[float, str, str, str]] = []
+    for curve, look, name in sets:
+        _, low, high = _ends(curve, top)
+        if name:
+            entries.append((high[-1], name, look["color"], "bold"))
+        if low.max() > 1.005 and high[-1] < top:
+            words = f"at least {low.max():.2g} somewhere"
+            entries.append((high[-1] * 0.999, words, look["color"], "normal"))
+    entries.append((tolerance, f"good enough: {tolerance:g}×", GREEN, "normal"))
+    perfect = sets[-1][0].get(SHOWN[-1], (1.0, top, top))[2]
+    if perfect < top:
+        entries.append((perfect, "dotted: a perfect u", SOFT, "normal"))
+    # from above, each at its height or as far below as the last one needs
+    height = ax.get_window_extent().height * 72 / ax.figure.dpi
+    step, free = 1.5 * text_size() / height, 1.1
+    for value, words, colour, weight in sorted(entries, reverse=True):
+        free = min(math.log(value) / math.log(top), free - step)
+        place: Look = {
+            "transform": ax.transAxes,
+            "va": "center",
+            "fontsize": text_size(),
+        }
+        ax.text(1.01, free, words, color=colour, fontweight=weight, **place)
+
+
+def _perfect(ax: Axes, curve: Curve, top: float) -> None:
+    """Draw what a perfect u would reach."""
+    values = [curve.get(k, (1.0, top, top))[2] for k in SHOWN]
+    dots: Look = {"color": INK, "linewidth": 1.2, "linestyle": (0, (1, 2)), "zorder": 5}
+    shown = [x if x < top else math.nan for x in values]
+    ax.plot(range(len(SHOWN)), shown, **dots)
