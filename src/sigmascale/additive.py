@@ -8,7 +8,7 @@ PyTorch, CuPy and JAX come out as what they are, and arrays of ndonnx as an ONNX
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -17,6 +17,8 @@ import numpy as np
 
 from ._support.checks import Floats, Ints
 from ._support.labels import Categories, Label, in_label_order
+from ._support.libraries import NUMPY, Array, Library, library_of
+from ._support.places import Places
 from ._support.weighting import WeightLine
 from .persistence import (
     flag,
@@ -35,12 +37,11 @@ from .persistence import (
 if TYPE_CHECKING:
     from .predictions import Predictions
 
-Array = Any  # of any library that speaks the array API standard
-Here = Callable[[Any], Array]  # brings a constant of NumPy to where the columns are
-
 UNBOUNDED = (-700.0, 700.0)  # of a logarithm: nothing that is learned is beyond
 CHUNK = 2**14  # rows at a time in NumPy, so that what is computed stays in the cache
 HALF = 0.5 + 1e-6  # of the way from a value to the next: rounding decides on no place
+MANY = 50_000  # rows, for which it is worth writing out whole tables
+LARGEST_TABLE, LARGEST_TABLES = 2**17, 2**22  # numbers in a table written out, in all
 _FLOAT = np.finfo(np.float64)
 
 
@@ -96,45 +97,54 @@ class Axis:
             return len(self.labels) + 1
         return len(self.edges) + 2  # type: ignore[arg-type]
 
-    def codes(self, columns: Any, xp: Any = np, here: Here = np.asarray) -> Array:
+    @cached_property
+    def _places(self) -> Places:
+        """The edges, with one below all numbers, so that places count from 1."""
+        assert self.edges is not None
+        return Places(np.append(-np.inf, self.edges))
+
+    def codes(self, columns: Any, library: Library = NUMPY) -> Array:
         """Return the code of each row of columns of any array library."""
         x = columns[self.column]
         if self.labels is not None:
-            return self._label_codes(x, xp, here)
+            return self._label_codes(x, library)
         if self.ties is not None:
-            found = self._tied_codes(x, columns[0], xp, here)
+            codes = self._tied_codes(x, columns[0], library)
         else:
-            found = xp.searchsorted(here(self.edges), x, side="right") + 1
+            codes = library.count(self._places, x)
         if not self.column:  # an uncertainty is never missing
-            return found
-        return xp.where(xp.isnan(x), here(np.int64(0)), found)
+            return codes
+        return library.zero_where_missing(codes, x)
 
-    def _tied_codes(self, x: Array, u: Array, xp: Any, here: Here) -> Array:
+    def _tied_codes(self, x: Array, u: Array, library: Library) -> Array:
         """Return 1 + how many pairs (edge, tie) are not above (x, u)."""
-        edges, ties = here(self.edges), here(self.ties)
-        found = first = xp.searchsorted(edges, x, side="left")
-        beyond = xp.searchsorted(edges, x, side="right")
+        assert self.ties is not None
+        xp = library.xp
+        codes = first = library.count(self._places, x, side="left")
+        beyond = library.count(self._places, x)
         _, runs = np.unique(np.asarray(self.edges), return_counts=True)
+        ties = np.append(-np.inf, self.ties)
         for k in range(int(runs.max(initial=0))):  # the edges that are equal to x
             equal = first + k < beyond
-            tie = xp.take(ties, xp.where(equal, first + k, 0 * first), axis=0)
-            # NumPy 1 has no `astype` among its functions
-            found = found + xp.where(equal & (u >= tie), here(np.int64(1)), 0 * first)
-        return found + 1
+            tie = library.look_up(ties, xp.where(equal, first + k, 0 * first))
+            # a boolean is no number in the standard
+            codes = codes + xp.where(equal & (u >= tie), 1 + 0 * first, 0 * first)
+        return codes
 
-    def _label_codes(self, x: Array, xp: Any, here: Here) -> Array:
+    def _label_codes(self, x: Array, library: Library) -> Array:
         assert self.labels is not None
         if isinstance(x, Categories):
-            place = {each: i for i, each in enumerate(self.labels, start=1)}
-            return np.array([place.get(each, 0) for each in x.labels])[x.codes]
+            place = {label: i for i, label in enumerate(self.labels, start=1)}
+            return np.array([place.get(label, 0) for label in x.labels])[x.codes]
         if isinstance(x, np.ndarray) and x.dtype.kind == "i":  # coded before
             return x
         # a graph has text alone: what is missing is "", unless that is a label
         missing = "\0" if "" in self.labels else ""
         known = np.array([missing if x is None else x for x in self.labels])
-        place = here(np.arange(1, len(known) + 1))
-        equal = x[:, None] == here(known)
-        return xp.sum(xp.where(equal, place, here(np.int64(0))), axis=1)
+        place_of_label = library.constant(np.arange(1, len(known) + 1))
+        equal = x[:, None] == library.constant(known)
+        zero = library.constant(np.int64(0))
+        return library.xp.sum(library.xp.where(equal, place_of_label, zero), axis=1)
 
 
 @stored(axes=many(index), classes=many(integers), values=floats)
@@ -322,14 +332,14 @@ class Base:
             log_factor = self.power * (np.log(highest) - np.log(lowest))
         refuse_if(abs(log_factor) > 700, "the power of a base is out of range")
 
-    def __call__(self, u: Array, xp: Any = np, here: Here = np.asarray) -> Array:
+    def __call__(self, u: Array, library: Library = NUMPY) -> Array:
         """Return the base of uncertainties in an array of any library."""
         if self.knots is not None:
-            return self._interpolated(u, xp, here)
-        root = self._root(u, xp)
+            return self._interpolated(u, library)
+        root = self._root(u, library.xp)
         if not self.power:
             return root
-        inside = xp.clip(u, *self.span)
+        inside = library.xp.clip(u, *self.span)
         return root * (inside / self.span[0]) ** self.power
 
     def _root(self, u: Array, xp: Any) -> Array:
@@ -339,20 +349,28 @@ class Base:
         v = (self.a * u) ** 2 + float(np.copysign(self.b**2, self.b))
         return xp.sqrt(xp.clip(v, self.least**2, float(_FLOAT.max)))
 
-    def _interpolated(self, u: Array, xp: Any, here: Here) -> Array:
+    @property
+    def is_factor(self) -> bool:
+        """Whether it is a multiple of u."""
+        return self.knots is None and not self.b and not self.power
+
+    @cached_property
+    def _inner_knots(self) -> Places:
+        assert self.knots is not None
+        return Places(self.knots[1:-1])
+
+    def _interpolated(self, u: Array, library: Library) -> Array:
         """Return the root of the line through values at knots of u²."""
         assert self.knots is not None
         assert self.values is not None
         if len(self.knots) == 1:
             return 0 * u + float(np.sqrt(self.values[0]))
-        x = xp.clip(u * u, float(self.knots[0]), float(self.knots[-1]))
-        at = xp.searchsorted(here(self.knots[1:-1]), x, side="right")
-        slope = np.diff(self.values) / np.diff(self.knots)
-        low, start, rise = (
-            xp.take(here(each), at, axis=0)
-            for each in (self.knots[:-1], self.values[:-1], slope)
-        )
-        return xp.sqrt(start + rise * (x - low))
+        x = library.xp.clip(u * u, float(self.knots[0]), float(self.knots[-1]))
+        at = library.count(self._inner_knots, x)
+        knot = library.look_up(self.knots[:-1], at)
+        value = library.look_up(self.values[:-1], at)
+        slope = library.look_up(np.diff(self.values) / np.diff(self.knots), at)
+        return library.xp.sqrt(value + slope * (x - knot))
 
 
 @stored(
@@ -429,89 +447,217 @@ class Additive:
         """The columns of labels that it depends on."""
         return {axis.column for axis in self.axes if axis.labels is not None}
 
-    @cached_property
-    def _ready(self) -> list[tuple[tuple[int, ...], list[Any], Floats]]:
-        """Tables with classes that only need to be added up: places in flat values."""
-        found = []
-        for table in self.tables:
-            strides = np.cumprod([1, *table.values.shape[:0:-1]])[::-1]
-            places = [
-                int(stride)
-                if np.array_equal(code, np.arange(code.size))
-                else stride * code
-                for stride, code in zip(strides, table.classes, strict=True)
-            ]
-            found.append((table.axes, places, np.ravel(table.values)))
-        return found
-
-    def evaluate(self, columns: Any, xp: Any = np, here: Here = np.asarray) -> Array:
+    def evaluate(self, columns: Any, library: Library = NUMPY) -> Array:
         """Return the value of each row of columns of any array library.
 
         Parameters
         ----------
         columns : sequence of arrays
             The uncertainty, and the features; those it does not need may be None.
-        xp : namespace
-            The functions of the array API standard.
-        here : callable
-            Brings constants of NumPy to where the columns are.
+        library : Library
+            The library of the columns.
         """
-        codes = [axis.codes(columns, xp, here) for axis in self.axes]
-        total: Any = None
-        for axes, places, values in self._ready:
-            at: Any = None
-            for k, place in zip(axes, places, strict=True):
-                if isinstance(place, int):
-                    part = codes[k] if place == 1 else place * codes[k]
-                else:
-                    part = xp.take(here(place), codes[k], axis=0)
-                at = part if at is None else at + part
-            part = xp.take(here(values), at, axis=0)
-            total = part if total is None else total + part
-        base = self.base(columns[0], xp, here)
-        if total is None:
-            return base * (float(np.exp(self.constant)) if self.log else self.constant)
-        if self.bounds != UNBOUNDED:  # a pass over all rows that is often not needed
-            total = xp.clip(total, *self.bounds)
-        total = self.constant + total
-        return base * (xp.exp(total) if self.log else total)
+        return self._few_rows.evaluate(columns, library)
+
+    @cached_property
+    def _few_rows(self) -> _Evaluator:
+        """What evaluates some rows: tables are as small as they were learned."""
+        lookups = [_Lookup.of(table) for table in self.tables]
+        return _Evaluator(self, lookups)
+
+    @cached_property
+    def _many_rows(self) -> _Evaluator:
+        """What evaluates many rows: tables are written out, and there are fewer."""
+        written_out = _written_out(self.axes, self.tables)
+        if written_out is None:
+            return self._few_rows
+        return _Evaluator(self, written_out)
 
     def of_rows(self, rows: Predictions) -> Floats:
         """Return the value of each row of Predictions."""
         columns: list[Any] = list(rows.columns)
         for axis in self.axes:
             if axis.labels is not None:  # numbers may be labels, too
-                columns[axis.column] = axis.codes(
-                    {axis.column: rows.labels(axis.column)}
-                )
+                labels = {axis.column: rows.labels(axis.column)}
+                columns[axis.column] = axis.codes(labels)
         return self._in_chunks(columns, rows.n_rows)
 
-    def of_array(self, X: Array) -> Array:
-        """Return the value of each row of an array of any library, where it is."""
+    def of_array(self, X: Array, smallest: float) -> Array:
+        """Return the value of each row of an array of any library, where it is.
+
+        Uncertainties of 0 are lifted to the `smallest`.
+        """
+        n_rows = X.shape[0]
         columns = [X] if X.ndim == 1 else [X[:, j] for j in range(X.shape[1])]
         if isinstance(X, np.ndarray):
             columns = [np.asarray(x, dtype=np.float64) for x in columns]
-            return self._in_chunks(columns, X.shape[0]).astype(X.dtype)
-        import array_api_compat as api
-
-        xp, device = api.array_namespace(X), api.device(X)
-        known = xp.__array_namespace_info__().dtypes(kind="real floating")
-        wide = known.get("float64", X.dtype)  # JAX has none unless it is told to
-        columns = [xp.astype(x, wide) for x in columns]
-
-        def here(constant: Any) -> Array:
-            kind = wide if np.asarray(constant).dtype.kind == "f" else None
-            return xp.asarray(constant, dtype=kind, device=device)
-
-        return xp.astype(self.evaluate(columns, xp, here), X.dtype)
+            return self._in_chunks(columns, n_rows).astype(X.dtype, copy=False)
+        library, wide = library_of(X)
+        # columns that lie in one piece are quicker to read
+        columns = [library.xp.astype(x, wide, copy=X.ndim > 1) for x in columns]
+        many_rows = bool(self.tables) and n_rows >= MANY
+        evaluator = self._many_rows if many_rows else self._few_rows
+        values = evaluator.evaluate_lifted(columns, smallest, library)
+        return library.xp.astype(values, X.dtype, copy=False)
 
     def _in_chunks(self, columns: list[Any], n_rows: int) -> Floats:
         """Return the value of each row, some rows at a time."""
-        found = np.empty(n_rows)
+        many_rows = bool(self.tables) and n_rows >= MANY
+        evaluator = self._many_rows if many_rows else self._few_rows
+        values = np.empty(n_rows)
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, n_rows, CHUNK):
                 rows = slice(start, start + CHUNK)
-                found[rows] = self.evaluate([x[rows] for x in columns])
+                chunk = [np.ascontiguousarray(x[rows]) for x in columns]
+                values[rows] = evaluator.evaluate(chunk, NUMPY)
         if self.log:  # what leaves the range of numbers is brought back into it
-            np.clip(found, _FLOAT.tiny, _FLOAT.max, out=found)
-        return found
+            np.clip(values, _FLOAT.tiny, _FLOAT.max, out=values)
+        return values
+
+
+# -- evaluation ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Lookup:
+    """A table as one line of values, and where a row's codes point to in it.
+
+    Attributes
+    ----------
+    axes : tuple of int
+        The axes of the table.
+    strides : tuple of int or array
+        What each axis adds to the place: a multiple of its code, or a number for each
+        code.
+    values : array
+        The values.
+    """
+
+    axes: tuple[int, ...]
+    strides: tuple[Any, ...]
+    values: Floats
+
+    @classmethod
+    def of(cls, table: Table) -> _Lookup:
+        """Return a table as it is, with the classes of its codes."""
+        strides = []
+        for step, code in zip(_steps(table.values.shape), table.classes, strict=True):
+            is_whole = np.array_equal(code, np.arange(code.size))
+            strides.append(step if is_whole else step * code)
+        return cls(table.axes, tuple(strides), np.ravel(table.values))
+
+    def places(self, codes: Any, library: Library) -> Array:
+        """Return where the value of each row is."""
+        place: Any = None
+        for axis, stride in zip(self.axes, self.strides, strict=True):
+            if not isinstance(stride, int):
+                part = library.look_up_places(stride, codes[axis])
+            else:
+                part = codes[axis] if stride == 1 else stride * codes[axis]
+            place = part if place is None else place + part
+        return place
+
+
+def _steps(shape: tuple[int, ...]) -> list[int]:
+    """Return how far apart neighbours along each axis are in one line of values."""
+    steps = [1]
+    for size in shape[:0:-1]:
+        steps.append(steps[-1] * size)
+    return steps[::-1]
+
+
+def _written_out(axes: Sequence[Axis], tables: Iterable[Table]) -> list[_Lookup] | None:
+    """Return tables that have a value for each code; None if these are too many.
+
+    A table is added to one that has all of its axes.
+    """
+    whole: dict[tuple[int, ...], Floats] = {}
+    for table in sorted(tables, key=lambda table: -len(table.axes)):
+        order = np.argsort(table.axes)
+        own_axes = tuple(sorted(table.axes))
+        n_codes = [axes[axis].n_codes for axis in own_axes]
+        if np.prod(n_codes) > LARGEST_TABLE:
+            return None
+        values = table.values[np.ix_(*table.classes)].transpose(order)
+        hosts = [host for host in whole if set(own_axes) <= set(host)]
+        if not hosts:
+            whole[own_axes] = values.copy()
+            continue
+        host = hosts[0]
+        shape = [axes[axis].n_codes if axis in own_axes else 1 for axis in host]
+        whole[host] += values.reshape(shape)
+    if sum(values.size for values in whole.values()) > LARGEST_TABLES:
+        return None
+    return [
+        _Lookup(host, tuple(_steps(values.shape)), np.ravel(values))
+        for host, values in whole.items()
+    ]
+
+
+class _Evaluator:
+    """What evaluates a map, with all that does not depend on the rows done before.
+
+    Parameters
+    ----------
+    additive : Additive
+        The map.
+    lookups : list of _Lookup
+        Its tables.
+    """
+
+    def __init__(self, additive: Additive, lookups: list[_Lookup]) -> None:
+        self.base = additive.base
+        self.axes = additive.axes
+        self.constant = additive.constant
+        self.bounds = additive.bounds
+        self.log = additive.log
+        self.lookups = lookups
+        # the sum of the values of a row lies between these
+        lowest = sum(float(lookup.values.min()) for lookup in lookups)
+        highest = sum(float(lookup.values.max()) for lookup in lookups)
+        self.may_leave_bounds = lowest < self.bounds[0] or highest > self.bounds[1]
+        # of one table, all is done once for each of its values
+        self.factors = np.empty(0)
+        if len(lookups) == 1:
+            self.factors = self._factors(np.clip(lookups[0].values, *self.bounds))
+
+    def _factors(self, sums: Floats) -> Floats:
+        """Return what the base, or u if that is a multiple of u, is multiplied by."""
+        with np.errstate(over="ignore"):
+            factors = np.exp(self.constant + sums) if self.log else self.constant + sums
+            return np.asarray(self.base.a * factors if self.base.is_factor else factors)
+
+    def evaluate(self, columns: Any, library: Library) -> Array:
+        """Return the value of each row of columns."""
+        u = columns[0]
+        if not self.lookups:
+            level = float(np.exp(self.constant)) if self.log else self.constant
+            return self.base(u, library) * level
+        codes = [axis.codes(columns, library) for axis in self.axes]
+        if len(self.lookups) == 1:
+            at = self.lookups[0].places(codes, library)
+            values = library.look_up(self.factors, at)
+            values *= u if self.base.is_factor else self.base(u, library)
+            return values
+        total: Any = None
+        for lookup in self.lookups:
+            part = library.look_up(lookup.values, lookup.places(codes, library))
+            if total is None:
+                total = part
+            else:
+                total += part
+        if self.may_leave_bounds:
+            total = library.xp.clip(total, *self.bounds)
+        total += self.constant
+        values = library.xp.exp(total) if self.log else total
+        values *= self.base(u, library)
+        return values
+
+    def evaluate_lifted(self, columns: Any, smallest: float, library: Library) -> Array:
+        """Return the value of each row; an uncertainty of 0 counts as the smallest."""
+        u = columns[0]
+        if not library.may_hold_zeros(u):
+            return self.evaluate(columns, library)
+        least = library.numbers(np.float64(smallest))
+        lifted = library.xp.where(u == 0, least, u)
+        return self.evaluate([lifted, *columns[1:]], library)

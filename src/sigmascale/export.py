@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ._support.files import whole_file
+from ._support.libraries import Library
 from .distributions import any_bound, check_bounds, check_coverage, check_levels
 from .exceptions import InvalidInputError
 from .recalibrator import Recalibrator
@@ -81,7 +82,8 @@ def to_onnx(
         columns[k] = ndx.argument(shape=("n",), dtype=ndx.utf8 if text else ndx.float64)
     inputs = {names[k]: x for k, x in enumerate(columns) if x is not None}
 
-    scale = scale_map.evaluate(columns, ndx, ndx.asarray)
+    library = Library(ndx, {})
+    scale = scale_map.evaluate(columns, library)
     new = f"{names[0]}_recalibrated"
     outputs = {new: scale}
     z = recalibrator.distribution_
@@ -95,14 +97,14 @@ def to_onnx(
     if levels or bias_map is not None:
         centre = inputs[Y_PRED] = ndx.argument(shape=("n",), dtype=ndx.float64)
         if bias_map is not None:
-            centre = centre + bias_map.evaluate(columns, ndx, ndx.asarray)
+            centre = centre + bias_map.evaluate(columns, library)
             outputs[f"{Y_PRED}_recalibrated"] = centre
     # which table of the distribution is whose, and how far each part stretches it
     code = ndx.searchsorted(ndx.asarray(z.edges), scale, side="right")
     code_of_part = []
     if parts is not None:
         for axis in parts.axes:
-            code_of_part.append(axis.codes(columns, ndx, ndx.asarray))
+            code_of_part.append(axis.codes(columns, library))
 
     def quantile_of_z(level: float) -> Any:
         if parts is None:

@@ -85,6 +85,38 @@ def test_tensors_keep_their_device_kind_and_gradients(name):
     assert agree.mean() > 0.99
 
 
+@cache
+def many_rows():
+    """So many that tables are written out, and one uncertainty of 0."""
+    X, _ = make(60_000, 2)
+    X[::11, 1] = np.nan
+    X[7, 0] = 0.0
+    return X
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KINDS)
+def test_torch_compiles_the_same_as_a_whole(name):
+    torch = pytest.importorskip("torch")
+    r = fitted(name)
+    predict = torch.compile(r.predict, fullgraph=True)
+    with pytest.warns(ss.exceptions.ZeroUncertaintyWarning):
+        wanted = r.predict(many_rows())
+    for n_rows in (60_000, 1000):  # and again with another number of rows
+        given = torch.tensor(many_rows()[:n_rows])
+        np.testing.assert_allclose(predict(given), wanted[:n_rows], rtol=1e-10)
+        np.testing.assert_allclose(r.predict(given), wanted[:n_rows], rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_many_rows_are_evaluated_as_a_few_are(name):
+    r = fitted(name)
+    X = np.where(many_rows() == 0, 1.0, many_rows())
+    parts = [r.predict(X[start : start + 1000]) for start in range(0, len(X), 1000)]
+    np.testing.assert_allclose(r.predict(X), np.concatenate(parts), rtol=1e-13)
+    np.testing.assert_array_equal(r.predict(X), r.predict(rows_of(X)))
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_arrays_of_the_standard_never_leave_their_device(name):
     xp = pytest.importorskip("array_api_strict")

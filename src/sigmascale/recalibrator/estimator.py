@@ -333,11 +333,12 @@ class Recalibrator(BaseEstimator):
         >>> r.predict(np.array([1.0, 3.0]))
         array([2., 6.])
         """
-        check_is_fitted(self, "scale_")
+        if not hasattr(self, "scale_"):  # torch.compile traces what is known only
+            check_is_fitted(self, "scale_")
         is_array = hasattr(p, "ndim") and not hasattr(p, "columns")
         if is_array:
             array = checked_array(p, self.names_, self.scale_, self._smallest)
-            return self.scale_.of_array(array)
+            return self.scale_.of_array(array, self._smallest)
         return self.scale_.of_rows(self._matched(p))
 
     def apply(self, p: Predictions) -> Predictions:

@@ -65,7 +65,8 @@ def checked_array(
 ) -> Any:
     """Return an array with as many columns as `fit` had, and positive u.
 
-    Uncertainties of exactly 0 are lifted to the smallest one seen in fit.
+    In an array of NumPy, uncertainties of exactly 0 are lifted to the smallest one seen
+    in fit; those of other libraries are lifted where they are evaluated.
     """
     n_columns = len(names)
     n_given = 1 if X.ndim == 1 else X.shape[-1]
@@ -81,7 +82,7 @@ def checked_array(
         raise InvalidInputError(msg)
     if isinstance(X, np.ndarray):
         return _lifted_numpy(X.reshape(len(X), n_columns), smallest)
-    return _lifted_elsewhere(X, smallest)
+    return X  # of another library, whose values are not read
 
 
 def _lifted_numpy(X: Any, smallest: float) -> Floats:
@@ -100,14 +101,3 @@ def _lifted_numpy(X: Any, smallest: float) -> Floats:
         )
         table[:, 0] = np.where(u == 0, smallest, u)
     return table
-
-
-def _lifted_elsewhere(X: Any, smallest: float) -> Any:
-    """Return an array of another library, where it is; its values are not read."""
-    import array_api_compat as api
-
-    xp = api.array_namespace(X)
-    u = X if X.ndim == 1 else X[:, 0]
-    least = xp.asarray(smallest, dtype=X.dtype, device=api.device(X))
-    u = xp.where(u == 0, least, u)
-    return u if X.ndim == 1 else xp.concat([u[:, None], X[:, 1:]], axis=1)
