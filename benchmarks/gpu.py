@@ -1,59 +1,92 @@
-"""How long predictions of many rows take on a GPU, beside a copy of the rows.
+"""How long `predict` takes with many rows on a GPU, beside the least it could take.
 
-    PYTHONPATH=src python benchmarks/gpu.py [--rows 1e8]
+    PYTHONPATH=src python benchmarks/gpu.py [--rows 1e8] [--out studies/gpu.md]
 
-It needs PyTorch or CuPy with CUDA, and ends with a word where there is none. Rows are
-float64 and lie on the device. Times are medians of several runs by CUDA events, after
-two that do not count; memory is the peak during a run, as a multiple of the input.
+Rows are float64 and lie on the device; what is timed is `Recalibrator.predict`, as a
+user calls it. Its limit is a copy of the rows; its peer are the bare operations that
+someone would write by hand: a search among the edges, a look-up of factors, a product.
+Times are medians of several runs, after two that do not count; memory is the most that
+a run holds, as a multiple of its input. What comes out is compared with NumPy first.
+
+It needs PyTorch, CuPy or JAX beside NumPy, SciPy, scikit-learn, narwhals,
+array-api-compat and lazy-loader. Libraries that are not there, or find no GPU, are
+named and left out. `--cpu` runs it without one, to see that it works.
 """
 
 from __future__ import annotations
 
 import argparse
 import statistics
+import time
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import sigmascale as ss
+
 RUNS, WARM_UP = 9, 2
 N_LEARNED = 20_000
+N_COMPARED = 100_000  # rows that are compared with NumPy
+Run = Callable[[], Any]
 
 
 class Torch:
     """Arrays and clocks of PyTorch."""
 
-    name = "PyTorch"
+    name, module = "PyTorch", "torch"
 
-    def __init__(self) -> None:
+    def __init__(self, *, cpu: bool) -> None:
         import torch
 
+        self.torch = torch
+        self.has_gpu = not cpu
+        if cpu:
+            self.device = "cpu"
+            self.words = "the processor"
+            return
         if not torch.cuda.is_available():
-            raise ImportError
-        self.xp = torch
-        self.device = torch.cuda.get_device_name()
-        torch.manual_seed(0)
+            msg = "it finds no GPU"
+            raise RuntimeError(msg)
+        self.device = "cuda"
+        self.words = torch.cuda.get_device_name()
 
-    def normal(self, *shape: int) -> Any:
-        """Return normal numbers."""
-        return self.xp.randn(*shape, dtype=self.xp.float64, device="cuda")
+    def array(self, values: Any) -> Any:
+        """Return an array of NumPy on the device."""
+        return self.torch.asarray(values, device=self.device)
 
-    def exp(self, x: Any) -> Any:
-        """Return exponentials."""
-        return self.xp.exp(x)
+    def host(self, values: Any) -> Any:
+        """Return an array of the device in NumPy."""
+        return values.cpu().numpy()
 
-    def copy(self, x: Any) -> Any:
+    def copy(self, values: Any) -> Any:
         """Return a copy."""
-        return x.clone()
+        return values.clone()
 
-    def size(self, x: Any) -> int:
-        """Return the number of bytes."""
-        return int(x.numel() * x.element_size())
+    def bare(self, edges: Any, factors: Any) -> Callable[[Any], Any]:
+        """Return the operations of bins of u, written by hand."""
+        torch, cuts, table = self.torch, self.array(edges), self.array(factors)
 
-    def ms(self, run: Callable[[], Any]) -> float:
+        def rescale(u: Any) -> Any:
+            code = torch.bucketize(u, cuts, right=True, out_int32=True)
+            return torch.index_select(table, 0, code).mul_(u)
+
+        return rescale
+
+    def compiled(self, function: Any) -> Any:
+        """Return a function compiled as a whole."""
+        return self.torch.compile(function, fullgraph=True)
+
+    def milliseconds(self, run: Run) -> float:
         """Return how long one run takes."""
-        cuda = self.xp.cuda
-        start, end = (cuda.Event(enable_timing=True) for _ in range(2))
+        if not self.has_gpu:
+            return _wall_milliseconds(run)
+        cuda = self.torch.cuda
+        start, end = cuda.Event(enable_timing=True), cuda.Event(enable_timing=True)
         cuda.synchronize()
         start.record()
         run()
@@ -61,52 +94,60 @@ class Torch:
         cuda.synchronize()
         return float(start.elapsed_time(end))
 
-    def peak(self, run: Callable[[], Any]) -> int:
+    def peak(self, run: Run) -> float:
         """Return the bytes that a run holds at most, beyond what was held before."""
-        cuda = self.xp.cuda
+        if not self.has_gpu:
+            return float("nan")
+        cuda = self.torch.cuda
         cuda.synchronize()
         before = cuda.memory_allocated()
         cuda.reset_peak_memory_stats()
         run()
         cuda.synchronize()
-        return int(cuda.max_memory_allocated() - before)
+        return float(cuda.max_memory_allocated() - before)
 
 
 class CuPy:
     """Arrays and clocks of CuPy."""
 
-    name = "CuPy"
+    name, module = "CuPy", "cupy"
 
-    def __init__(self) -> None:
+    def __init__(self, *, cpu: bool) -> None:
         import cupy
 
-        try:
-            cupy.cuda.runtime.getDeviceCount()
-        except cupy.cuda.runtime.CUDARuntimeError as problem:
-            raise ImportError from problem
-        self.xp = cupy
-        self.device = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
-        self.rng = cupy.random.default_rng(0)
+        if cpu or not cupy.is_available():
+            msg = "it needs a GPU" if cpu else "it finds no GPU"
+            raise RuntimeError(msg)
+        self.cupy = cupy
+        self.words = cupy.cuda.runtime.getDeviceProperties(0)["name"].decode()
 
-    def normal(self, *shape: int) -> Any:
-        """Return normal numbers."""
-        return self.rng.standard_normal(shape)
+    def array(self, values: Any) -> Any:
+        """Return an array of NumPy on the device."""
+        return self.cupy.asarray(values)
 
-    def exp(self, x: Any) -> Any:
-        """Return exponentials."""
-        return self.xp.exp(x)
+    def host(self, values: Any) -> Any:
+        """Return an array of the device in NumPy."""
+        return values.get()
 
-    def copy(self, x: Any) -> Any:
+    def copy(self, values: Any) -> Any:
         """Return a copy."""
-        return x.copy()
+        return values.copy()
 
-    def size(self, x: Any) -> int:
-        """Return the number of bytes."""
-        return int(x.nbytes)
+    def bare(self, edges: Any, factors: Any) -> Callable[[Any], Any]:
+        """Return the operations of bins of u, written by hand."""
+        cuts, table = self.array(edges), self.array(factors)
 
-    def ms(self, run: Callable[[], Any]) -> float:
+        def rescale(u: Any) -> Any:
+            code = self.cupy.searchsorted(cuts, u, side="right")
+            return table.take(code) * u
+
+        return rescale
+
+    compiled = None
+
+    def milliseconds(self, run: Run) -> float:
         """Return how long one run takes."""
-        cuda = self.xp.cuda
+        cuda = self.cupy.cuda
         start, end = cuda.Event(), cuda.Event()
         cuda.Device().synchronize()
         start.record()
@@ -115,80 +156,211 @@ class CuPy:
         end.synchronize()
         return float(cuda.get_elapsed_time(start, end))
 
-    def peak(self, run: Callable[[], Any]) -> int:
+    def peak(self, run: Run) -> float:
         """Return the bytes that the pool of memory grows by."""
-        pool = self.xp.get_default_memory_pool()
+        pool = self.cupy.get_default_memory_pool()
         pool.free_all_blocks()
         before = pool.total_bytes()
         run()
-        self.xp.cuda.Device().synchronize()
-        return int(pool.total_bytes() - before)
+        self.cupy.cuda.Device().synchronize()
+        return float(pool.total_bytes() - before)
 
 
-def learned() -> tuple[Any, Any, Any]:
-    """Return a recalibrator of 40 bins, a boosted and a raked one of three columns."""
-    import sigmascale as ss
+class JAX:
+    """Arrays and clocks of JAX."""
 
-    rng = np.random.default_rng(0)
-    u, X = rng.lognormal(0, 0.5, N_LEARNED), rng.normal(size=(N_LEARNED, 2))
-    sigma = u * np.exp(np.sin(3 * X[:, 0]) / 2 + X[:, 1] / 4 + 0.2 * X[:, 0] * X[:, 1])
-    error = rng.normal(scale=sigma)
+    name, module = "JAX", "jax"
+
+    def __init__(self, *, cpu: bool) -> None:
+        import jax
+
+        jax.config.update("jax_enable_x64", True)
+        self.jax = jax
+        self.device = jax.devices()[0]
+        if not cpu and self.device.platform != "gpu":
+            msg = "it finds no GPU"
+            raise RuntimeError(msg)
+        self.words = self.device.device_kind
+
+    def array(self, values: Any) -> Any:
+        """Return an array of NumPy on the device."""
+        return self.jax.device_put(values, self.device)
+
+    def host(self, values: Any) -> Any:
+        """Return an array of the device in NumPy."""
+        return np.asarray(values)
+
+    def copy(self, values: Any) -> Any:
+        """Return a copy."""
+        return self.jax.numpy.copy(values)
+
+    def bare(self, edges: Any, factors: Any) -> Callable[[Any], Any]:
+        """Return the operations of bins of u, written by hand."""
+        xp, cuts, table = self.jax.numpy, self.array(edges), self.array(factors)
+
+        def rescale(u: Any) -> Any:
+            return table[xp.searchsorted(cuts, u, side="right")] * u
+
+        return self.jax.jit(rescale)
+
+    def compiled(self, function: Any) -> Any:
+        """Return a function compiled as a whole."""
+        return self.jax.jit(function)
+
+    def milliseconds(self, run: Run) -> float:
+        """Return how long one run takes."""
+        return _wall_milliseconds(lambda: self.jax.block_until_ready(run()))
+
+    def peak(self, run: Run) -> float:
+        """Return nothing: its memory is taken at once."""
+        return float("nan")
+
+
+def _wall_milliseconds(run: Run) -> float:
+    began = time.perf_counter()
+    run()
+    return 1000 * (time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is timed.
+
+    Attributes
+    ----------
+    words : str
+        What it is.
+    fitted : Recalibrator
+        What predicts.
+    rows : array of NumPy
+        The rows.
+    at_most : tuple of float
+        Milliseconds, memory and milliseconds compiled that are asked for on an H200.
+    """
+
+    words: str
+    fitted: Any
+    rows: Any
+    at_most: tuple[float, float, float]
+
+
+def made_up(n_rows: int, n_features: int, seed: int) -> tuple[Any, Any, Any]:
+    """Return uncertainties, features and errors; pairs of features act together."""
+    rng = np.random.default_rng(seed)
+    u = rng.lognormal(0, 0.5, n_rows)
+    X = rng.normal(size=(n_rows, n_features))
+    log_factor = 0.5 * np.sin(3 * X[:, 0])
+    for j in range(1, n_features):
+        log_factor += 0.2 * X[:, j - 1] * X[:, j]
+    return u, X, rng.normal(size=n_rows) * u * np.exp(log_factor)
+
+
+def tasks(n_rows: int) -> list[Task]:
+    """Return what is timed: 40 bins of u, and boosted and raked scalings."""
+    u, X, error = made_up(N_LEARNED, 5, 0)
     alone = ss.Predictions(y_std=u, error=error)
-    both = ss.Predictions(y_std=u, error=error, features=X)
-    binwise = ss.Recalibrator(ss.BinwiseScaling(n_bins=40)).fit(alone)
-    boosted = ss.Recalibrator().fit(both)
-    return binwise, boosted, ss.Recalibrator(ss.RakedScaling()).fit(both)
+    together = ss.Predictions(y_std=u, error=error, features=X)
+    binwise = ss.Recalibrator(ss.BinwiseScaling(40)).fit(alone)
+    boosted = ss.Recalibrator().fit(together)
+    raked = ss.Recalibrator(ss.RakedScaling()).fit(together)
 
-
-def measure(library: Any, n_rows: int) -> None:
-    """Print a line for each task."""
-    binwise, boosted, raked = learned()
-    u = library.exp(0.5 * library.normal(n_rows))
-    X = library.normal(n_rows // 10, 3)
-    X[:, 0] = library.exp(0.5 * X[:, 0])
-    tables = len(boosted.scale_.tables)
-    tasks = [
-        (f"predict, 40 bins, {n_rows:.0e} rows", binwise, u, 8.0),
-        (f"predict, boosted, {tables} tables, {n_rows // 10:.0e} × 3", boosted, X, 100),
-        (f"predict, raked, {n_rows // 10:.0e} × 3", raked, X, None),
+    many_u, *_ = made_up(n_rows, 1, 1)
+    few_u, few_X, _ = made_up(n_rows // 10, 5, 2)
+    table = np.column_stack([few_u, few_X])
+    n_tables = len(boosted.scale_.tables)
+    none = float("inf")
+    return [
+        Task(f"40 bins, {n_rows:.0e} × 1", binwise, many_u, (2.2, 1.6, 0.8)),
+        Task(
+            f"boosted, {n_tables} tables, {n_rows // 10:.0e} × 6",
+            boosted,
+            table,
+            (30.0, none, none),
+        ),
+        Task(f"raked, {n_rows // 10:.0e} × 6", raked, table, (none, none, none)),
     ]
-    print(f"\n{library.name} on {library.device}, medians of {RUNS} runs\n")
-    print("| what | ms | at most | copy, ms | memory, of the input |")
-    print("| --- | --- | --- | --- | --- |")
-    for what, fitted, rows, bound in tasks:
-        some = fitted.predict(rows[:1000])  # compared with NumPy before it is timed
-        host = some.get() if library.name == "CuPy" else some.cpu().numpy()
-        given = rows[:1000]
-        given = given.get() if library.name == "CuPy" else given.cpu().numpy()
-        np.testing.assert_allclose(host, fitted.predict(given), rtol=1e-10)
 
-        def run(fitted: Any = fitted, rows: Any = rows) -> Any:
-            return fitted.predict(rows)
 
-        def copy(rows: Any = rows) -> Any:
-            return library.copy(rows)
+def median_milliseconds(library: Any, run: Run) -> float:
+    """Return the median time of several runs."""
+    took = [library.milliseconds(run) for _ in range(WARM_UP + RUNS)]
+    return statistics.median(took[WARM_UP:])
 
-        took, copied = (
-            statistics.median([library.ms(each) for _ in range(RUNS + WARM_UP)][2:])
-            for each in (run, copy)
-        )
-        memory = library.peak(run) / library.size(rows)
-        limit = "" if bound is None else f"{bound:g}"
-        print(f"| {what} | {took:.2f} | {limit} | {copied:.2f} | {memory:.1f} |")
+
+def line(words: str, measured: list[float], at_most: tuple[float, float]) -> str:
+    """Return a line of the table; what misses what was asked for is bold."""
+    cells = [words]
+    for value, most in zip(measured, (*at_most, np.inf), strict=True):
+        if np.isnan(value):
+            cells.append("")
+            continue
+        asked = "" if np.isinf(most) else f" (at most {most:g})"
+        number = f"{value:.2f}{asked}"
+        cells.append(f"**{number}**" if value > most else number)
+    return "| " + " | ".join(cells) + " |"
+
+
+def measured(library: Any, task: Task) -> list[str]:
+    """Return lines for a task: predict, compiled, by hand, and a copy."""
+    rows = library.array(task.rows)
+    some = task.rows[:N_COMPARED]
+    wanted = task.fitted.predict(some)
+    functions = {f"{task.words}": (task.fitted.predict, task.at_most[:2])}
+    if library.compiled is not None:
+        compiled = library.compiled(task.fitted.predict)
+        limits = (task.at_most[2], float("inf"))
+        functions[f"{task.words}, compiled"] = compiled, limits
+    scale = task.fitted.scale_
+    if task.rows.ndim == 1:  # without zeros, which need not be lifted
+        factors = np.exp(scale.tables[0].values[1:])
+        by_hand = library.bare(scale.axes[0].edges, factors)
+        functions[f"{task.words}, by hand"] = by_hand, (float("inf"),) * 2
+    n_bytes = task.rows.nbytes
+
+    def copied() -> float:
+        return median_milliseconds(library, lambda: library.copy(rows))
+
+    lines = []
+    for words, (function, at_most) in functions.items():
+        found = library.host(function(library.array(some)))
+        np.testing.assert_allclose(found, wanted, rtol=1e-10)
+        took = median_milliseconds(library, lambda function=function: function(rows))
+        memory = library.peak(lambda function=function: function(rows)) / n_bytes
+        lines.append(line(words, [took, memory, copied()], at_most))
+    return lines
 
 
 def main() -> None:
-    """Measure with each library that is there."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure with each library that is there, and write a table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=float, default=1e8)
+    parser.add_argument("--cpu", action="store_true", help="without a GPU")
+    parser.add_argument("--out", type=Path, help="where the table goes, too")
     options = parser.parse_args()
-    for kind in (Torch, CuPy):
+    warnings.simplefilter("ignore")
+    to_measure = tasks(int(options.rows))
+    page = ["# Predictions on a GPU", ""]
+    page += [
+        f"Medians of {RUNS} runs of `Recalibrator.predict`, float64, rows on the "
+        "device; memory as a multiple of the input. By `make bench-gpu`.",
+    ]
+    for kind in (Torch, CuPy, JAX):
         try:
-            library = kind()
-        except ImportError:
-            print(f"skipped: {kind.name} is not installed, or finds no GPU.")
+            library = kind(cpu=options.cpu)
+        except (ImportError, RuntimeError) as problem:
+            page += ["", f"{kind.name} was left out: {problem}."]
+            print(page[-1], flush=True)
             continue
-        measure(library, int(options.rows))
+        module = import_module(kind.module)
+        page += ["", f"## {library.name} {module.__version__} on {library.words}", ""]
+        page += ["| what | ms | memory | a copy, ms |", "| --- | --- | --- | --- |"]
+        print("\n".join(page[-4:]), flush=True)
+        for task in to_measure:
+            lines = measured(library, task)
+            page += lines
+            print("\n".join(lines), flush=True)
+    if options.out is not None:
+        options.out.write_text("\n".join(page) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
