@@ -145,7 +145,7 @@ studies: $(VENV)/.installed-bench  ## compute the tables in benchmarks/studies a
 	@echo "== studies: done; see $(STUDIES)"
 
 bench-gpu:  ## measure speed on a GPU, with the packages at hand; else skip it
-	@PYTHONPATH=src $(PYTHON) benchmarks/gpu.py --out $(STUDIES)/gpu.md $(BENCH_ARGS)
+	@PYTHONPATH=src$${PYTHONPATH:+:$$PYTHONPATH} $(PYTHON) benchmarks/gpu.py --out $(STUDIES)/gpu.md $(BENCH_ARGS)
 
 clean:  ## remove environments, all output, the built documentation and all caches
 	rm -rf $(VENV) $(OLDEST) $(NEWEST) $(EMPTY) $(ARENA) $(OUT) $(BENCH_OUT) docs/_build docs/api/generated build dist .coverage .hypothesis
