@@ -356,7 +356,11 @@ def main() -> None:
         page += ["| what | ms | memory | a copy, ms |", "| --- | --- | --- | --- |"]
         print("\n".join(page[-4:]), flush=True)
         for task in to_measure:
-            lines = measured(library, task)
+            try:
+                lines = measured(library, task)
+            except Exception as problem:  # of one library; others may do better
+                words = " ".join(str(problem).split())[:300]
+                lines = [f"| {task.words} | failed: {words} | | |"]
             page += lines
             print("\n".join(lines), flush=True)
     if options.out is not None:
