@@ -2,7 +2,10 @@
 
 import errno
 import os
+import signal
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +77,29 @@ def test_what_is_no_file_is_never_replaced(recalibrator, tmp_path):
         for place in ("/proc/a.json", "/dev/null", "/dev/full"):
             with pytest.raises((InvalidInputError, OSError), match=place):
                 recalibrator.save(place)
+
+
+def test_a_link_to_itself_is_refused(recalibrator, tmp_path):
+    link = tmp_path / "r.json"
+    link.symlink_to("r.json")
+    with pytest.raises((InvalidInputError, OSError), match=r"r\.json"):
+        recalibrator.save(link)
+    assert link.is_symlink()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows tells no number from a process")
+def test_what_a_killed_save_has_left_is_removed_by_the_next(recalibrator, tmp_path):
+    program = (
+        "import os, signal, sys; from pathlib import Path;"
+        "from sigmascale._support.files import write_text;"
+        "os.fsync = lambda _: os.kill(os.getpid(), signal.SIGKILL);"
+        "write_text(Path(sys.argv[1]), 'half')"
+    )
+    command = [sys.executable, "-c", program, str(tmp_path / "r.json")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
+    assert [name[:12] for name in names(tmp_path)] == [".sigmascale-"]
+    recalibrator.save(tmp_path / "r.json")
+    assert names(tmp_path) == ["r.json"]
 
 
 def test_a_link_stays_and_its_target_is_replaced(recalibrator, tmp_path):

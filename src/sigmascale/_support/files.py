@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import platform
 import secrets
 import shutil
 import stat
@@ -12,8 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 from ..exceptions import DamagedFileError, InvalidInputError
+from .processes import is_gone
 from .text import quoted, shorten
 
 PREFIX = ".sigmascale-"
@@ -34,12 +37,13 @@ def whole_file(path: Path) -> Iterator[Path]:
     ['a.txt']
     """
     place = Path(os.path.realpath(path))  # a link stays, its target is replaced
-    if place.exists() and not place.is_file():
+    if os.path.lexists(place) and not place.is_file():  # or a link to itself
         msg = f"{path}: is not a file, and is never replaced. Choose another name."
         raise InvalidInputError(msg)
     place.parent.mkdir(parents=True, exist_ok=True)
     mode = stat.S_IMODE(place.stat().st_mode) & 0o777 if place.exists() else None
-    part = place.parent / f"{PREFIX}{secrets.token_hex(8)}{path.suffix}"
+    _remove_leftovers(place.parent)
+    part = place.parent / f"{_mark()}{os.getpid()}-{secrets.token_hex(8)}{path.suffix}"
     _unfinished.add(part)
     try:
         # of the permissions of a new file, the system leaves what the user's mask does
@@ -68,6 +72,21 @@ def _remove(part: Path) -> None:
     with suppress(OSError):
         shutil.rmtree(part) if part.is_dir() else part.unlink()
     _unfinished.discard(part)
+
+
+def _mark() -> str:
+    """Return how names of temporary files begin on this machine."""
+    return f"{PREFIX}{crc32(platform.node().encode()):08x}-"
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what processes of this machine were writing here when they were killed."""
+    mark = _mark()
+    for name in os.listdir(folder):
+        if name.startswith(mark):
+            process = name.removeprefix(mark).partition("-")[0]
+            if is_gone(process):
+                _remove(folder / name)
 
 
 def remove_unfinished() -> None:

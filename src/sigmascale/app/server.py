@@ -16,6 +16,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from .._support.processes import is_gone
 from ..exceptions import InvalidInputError
 from .guard import Guard
 from .session import Session
@@ -143,12 +144,7 @@ def private_folder() -> Iterator[Path]:
 def _remove_leftover(folder: Path) -> None:
     """Remove a folder of this user whose process is gone."""
     owner = folder.name.removeprefix(PREFIX).partition("-")[0]
-    if os.name != "posix" or not owner.isdigit():
-        return
-    with suppress(OSError, OverflowError):
-        if folder.is_symlink() or folder.lstat().st_uid != os.getuid():
-            return
-        try:
-            os.kill(int(owner), 0)  # asks whether there is such a process
-        except ProcessLookupError:
-            shutil.rmtree(folder)
+    if is_gone(owner):
+        with suppress(OSError):
+            if not folder.is_symlink() and folder.lstat().st_uid == os.getuid():
+                shutil.rmtree(folder)

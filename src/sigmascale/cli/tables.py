@@ -18,7 +18,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, time
 from glob import escape
 from os.path import realpath
@@ -497,13 +497,20 @@ def _write_sheet(lazy: pl.LazyFrame, part: Path, path: str) -> None:
             refuse(f"{path}: a sheet has no place for {quoted(odd[0])}.")
     book = Workbook(write_only=True)
     sheet = book.create_sheet()
-    for row in (table.columns, *table.rows()):
-        cells = [WriteOnlyCell(sheet, value) for value in row]
-        for cell in cells:
-            if isinstance(cell.value, str):
-                cell.data_type = "s"  # and no formula
-        sheet.append(cells)
-    book.save(part)
+    try:
+        for row in (table.columns, *table.rows()):
+            cells = [WriteOnlyCell(sheet, value) for value in row]
+            for cell in cells:
+                if isinstance(cell.value, str):
+                    cell.data_type = "s"  # and no formula
+            sheet.append(cells)
+        book.save(part)
+    except OSError:
+        # the rows are in a temporary file, which cannot be closed on a full disk
+        for close in (sheet.close, sheet._writer.close):
+            with suppress(Exception):
+                close()
+        raise
 
 
 # -- writing ---------------------------------------------------------------------------
