@@ -254,12 +254,15 @@ def quantile_edges(x: Floats, weights: Floats | None, n_bins: int) -> Floats:
     Equal values are never parted. Where the last bits of a value differ, as in a CSV
     file or in ONNX, no row falls into another bin.
     """
-    order = np.argsort(x, kind="stable")
-    ordered = x[order]
+    if n_bins < 2:
+        return np.empty(0)
     k = np.arange(1, n_bins)
     if weights is None:
+        ordered = np.sort(x)
         last = -(-k * x.size // n_bins) - 1  # the last row of bin k, in whole numbers
     else:
+        order = np.argsort(x, kind="stable")
+        ordered = x[order]
         line = WeightLine(weights[order])
         last = line.reaching(k / n_bins * line.total)
     values = np.unique(ordered[last])

@@ -182,7 +182,10 @@ def _read_as_variance(squared_error: Floats, u: Floats) -> tuple[float, float] |
     if e2.size < LEAST_ROWS // 2:
         return None
     if e2.size > MOST_READ:  # chosen by their values, in whatever order they come
-        some = np.argsort(hash_of_rows([u, e2]))[:MOST_READ]
+        hashes = hash_of_rows([u, e2])
+        largest = np.partition(hashes, MOST_READ - 1)[MOST_READ - 1]
+        some = np.flatnonzero(hashes <= largest)
+        some = some[np.argsort(hashes[some])][:MOST_READ]
         e2, u = e2[some], u[some]
 
     s_of_u, s_of_root = _factor(e2, u**2), _factor(e2, u)
@@ -234,6 +237,7 @@ def _log_plausibility(s: float) -> float:
 LEAST_DISTINCT = 20  # values or rows, below which there are but few
 MOST_ROWS = {"u": 10, "feature": 30}  # a value, beyond which it is rather a level
 UNEVEN = 0.35  # squared coefficient of variation of the rows a value
+MOST_COMPARED = 100_000  # rows that are compared with each other
 DUPLICATES = 0.1  # share of rows that are the same as another
 DIGITS = 4  # a number with more of them was not rounded for people to read
 FINE = 0.8  # share of values that have more digits
@@ -245,17 +249,20 @@ def repeats_found(p: Predictions) -> str:
     names = [n for n, x in zip(p.names, p.columns, strict=True) if x.dtype.kind == "f"]
     numbers = [p.columns[p.position(name)] for name in names]
     if p.error is not None:
-        wrong = p.squared_error > 0
-        keys = hash_of_rows([*(x[wrong] for x in numbers), p.squared_error[wrong]])
+        # rows that are the same have the same key, and are looked at together
+        keys = hash_of_rows([*numbers, p.squared_error])
+        some_rows = keys <= _largest_key(MOST_COMPARED, keys.size)
+        some_rows &= p.squared_error > 0
+        keys = keys[some_rows]
         counts = np.unique(keys, return_counts=True)[1]
         same = int(counts[counts > 1].sum())
         many = same >= max(LEAST_DISTINCT, DUPLICATES * keys.size)
-        if many and _is_continuous(p.squared_error[wrong]):
+        if many and _is_continuous(p.squared_error[some_rows]):
             share = f"{same / keys.size:.0%}"
             return f"{share} have the error and all numbers of another row"
     for name, x in zip(names, numbers, strict=True):
         # all rows of some of the values
-        some = x[hash_of_rows([x]) < min(1.0, SAMPLE / x.size) * 2.0**64]
+        some = x[hash_of_rows([x]) <= _largest_key(SAMPLE, x.size)]
         distinct, counts = np.unique(some[~np.isnan(some)], return_counts=True)
         most = MOST_ROWS["u" if name == "u" else "feature"]
         each = counts.mean() if counts.size else 0.0
@@ -267,6 +274,12 @@ def repeats_found(p: Predictions) -> str:
                 "equally often"
             )
     return ""
+
+
+def _largest_key(most: int, n_rows: int) -> np.uint64:
+    """Return the hash below which there are about so many of all rows, at most."""
+    share = most / n_rows
+    return np.uint64(2**64 - 1 if share >= 1 else int(share * 2**64))
 
 
 def _is_continuous(values: npt.NDArray[np.float64]) -> bool:

@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from ._support.checks import Floats, Ints, for_order
+from ._support.sorting import stable_order
 from .exceptions import InvalidInputError
 from .ordering import canonical_order, in_order_of_appearance
 
@@ -42,7 +43,7 @@ def _dealt_rows(size: Floats, n_folds: int, rng: np.random.Generator) -> Ints:
     n_rounds = -(-size.size // n_folds)
     dealt = rng.permuted(np.tile(np.arange(n_folds), (n_rounds, 1)), axis=1).ravel()
     fold = np.empty(size.size, dtype=np.int64)
-    fold[np.argsort(for_order(size), kind="stable")] = dealt[: size.size]
+    fold[stable_order(for_order(size))] = dealt[: size.size]
     return fold
 
 

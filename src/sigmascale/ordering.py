@@ -13,6 +13,7 @@ import numpy as np
 
 from ._support.checks import Bools, Floats, Ints, for_order
 from ._support.hashing import hash_of_positions
+from ._support.sorting import stable_order
 
 if TYPE_CHECKING:
     from .predictions import Predictions
@@ -49,16 +50,24 @@ def canonical_order(p: Predictions) -> Ints:
     """
     # the size of the error tells nearly all rows apart: other keys are often not needed
     size = for_order(p.squared_error)
-    order = np.argsort(size, kind="stable")
+    order = stable_order(size)
     differ = _changes(size[order])
     if not differ.all():
+        # rows that have the size of their neighbour, before or after
+        alike = np.flatnonzero(~(np.append(True, differ) & np.append(differ, True)))
+        rows = order[alike]
         # what is missing comes last, and is equal to what is missing
-        features = [np.where(np.isnan(x), np.inf, x) for x in p.columns[1:]]
-        weights = [] if p.weights is None else [p.weights]
-        others = [for_order(key) for key in (p.y_std, *features, *weights)]
-        keys = [size, *others, _sides(p.signed_error)]
-        order = np.lexsort(keys[::-1])
-        differ = np.logical_or.reduce([_changes(key[order]) for key in keys])
+        features = [np.where(np.isnan(x[rows]), np.inf, x[rows]) for x in p.columns[1:]]
+        weights = [] if p.weights is None else [p.weights[rows]]
+        others = [for_order(key) for key in (p.y_std[rows], *features, *weights)]
+        keys = [size[rows], *others, _sides(p.signed_error)[rows]]
+        by_all_keys = np.lexsort(keys[::-1])
+        order[alike] = rows[by_all_keys]
+        # neighbours among these are neighbours among all, or differ in size
+        differ_alike = np.logical_or.reduce(
+            [_changes(key[by_all_keys]) for key in keys]
+        )
+        differ[alike[1:] - 1] = differ_alike
     if p.groups is None or differ.all():
         return order
     return _equal_rows_by_group(p.groups, order, differ)

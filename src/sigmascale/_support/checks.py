@@ -26,6 +26,7 @@ Bools = npt.NDArray[np.bool_]
 # Fourth powers of values within these bounds, and sixth powers of z-scores, stay
 # finite; nothing that anyone has measured lies outside.
 LARGEST, SMALLEST, LARGEST_Z = 1e70, 1e-70, 1e45
+IN_CACHE = 2**15  # numbers that are worked on at a time
 EXACT = 2**53  # up to which float64 tells all whole numbers apart
 _SHAPES = {1: "(n,)", 2: "(n, d)", 3: "(n, m, d)"}
 
@@ -166,9 +167,19 @@ def as_array(
 
 
 def rounded(x: Floats, bits: int = 44) -> Floats:
-    """Return numbers of 44 bits: those that differ by rounding alone are the same."""
-    mantissa, exponent = np.frexp(x)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, bits)), exponent - bits))
+    """Return numbers of 44 bits: those that differ by rounding alone are the same.
+
+    Where a number lies halfway, the one whose last bit is 0 is taken.
+    """
+    last = np.int64(1) << np.int64(53 - bits)  # the last bit that is kept
+    whole = np.array(x, dtype=np.float64).view(np.int64)
+    for start in range(0, whole.size, IN_CACHE):
+        part = whole.reshape(-1)[start : start + IN_CACHE]
+        is_odd = (part >> np.int64(53 - bits)) & np.int64(1)
+        part += is_odd
+        part += last // 2 - 1
+        part &= -last
+    return whole.view(np.float64)
 
 
 def for_order(x: Floats) -> Floats:

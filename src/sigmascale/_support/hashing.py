@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Floats
+from .checks import IN_CACHE, Floats
 
 Hashes = npt.NDArray[np.uint64]
 
@@ -32,10 +32,11 @@ def hash_of_positions(positions: Any) -> Hashes:
 
 def hash_of_rows(columns: Any, salt: int = 0) -> Hashes:
     """Return a hash of the numbers of each row; 0 and −0 have the same."""
-    (first, *others) = columns
-    hashes = scrambled(np.uint64(salt) ^ _bits(first))
-    for column in others:
-        hashes = scrambled(hashes ^ _bits(column))
+    hashes = np.full(columns[0].size, np.uint64(salt))
+    for start in range(0, hashes.size, IN_CACHE):
+        part = slice(start, start + IN_CACHE)
+        for column in columns:
+            hashes[part] = scrambled(hashes[part] ^ _bits(column[part]))
     return hashes
 
 

@@ -19,7 +19,6 @@ from scipy import special
 
 from .._support.checks import Floats, Ints
 from .._support.notices import warn
-from .._support.weighting import weights_of
 from ..additive import quantile_edges
 from ..exceptions import FewRowsWarning, InfiniteIntervalWarning
 from ..persistence import flag, floats, index, many, optional, refuse_if, stored
@@ -106,9 +105,13 @@ class QuantileTable:
         Each row has room for its weight among the sorted ones, and stands for the
         middle of it: of equal rows the i-th of n for i / (n + 1).
         """
-        order = np.argsort(z, kind="stable")
-        values = z[order]
-        levels = levels_of_rows(z.size, weights_of(weights, order))
+        if weights is None:
+            values = np.sort(z)
+            levels = levels_of_rows(z.size, None)
+        else:
+            order = np.argsort(z, kind="stable")
+            values = z[order]
+            levels = levels_of_rows(z.size, weights[order])
         if z.size > most:  # closer in the tails, where a line would say least
             part = np.sin(np.linspace(0, np.pi / 2, most)) ** 2
             wanted = levels[0] + (levels[-1] - levels[0]) * part

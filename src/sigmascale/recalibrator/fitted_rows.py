@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._support.checks import Floats, Ints, rounded
-from .._support.hashing import hash_of_rows
+from .._support.checks import IN_CACHE, Floats, Ints, rounded
+from .._support.hashing import Hashes, hash_of_rows, scrambled
 from .._support.labels import Label
 from .._support.text import quoted
 from ..additive import Axis
@@ -31,6 +31,9 @@ from ..persistence import (
 from ..predictions import Predictions
 
 SHARES = (0.0, 0.05, 0.5, 0.95, 1.0)  # of the rows, below each quantile
+HASH_BITS = 52  # which JSON keeps
+DROPPED_BITS = np.uint64(64 - HASH_BITS)
+MOST_HASHED = 100_000  # rows among which equal ones are counted
 N_HASHES = 64  # of rows that are kept
 DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothing
 # Of new rows from the same source, 2 of n + 1 are expected outside the range of n, and
@@ -156,21 +159,29 @@ class Seen:
         for position, column in enumerate(p.columns):
             if p.categories[position] is not None:
                 continue
-            known = column[~np.isnan(column)]
-            if known.size:
+            ordered = np.sort(column)  # what is missing comes last
+            n_known = int(np.count_nonzero(~np.isnan(column)))
+            if n_known:
                 columns.append(position)
-                quantiles.append(np.quantile(known, SHARES, method="nearest"))
-                missing.append(column.size - known.size)
-        salt = int(np.bitwise_xor.reduce(_hashes(p, salt=0)))
-        hashes = np.unique(_hashes(p, salt))
-        are_distinct = hashes.size > DISTINCT * p.n_rows
+                ranks = np.rint(np.array(SHARES) * (n_known - 1)).astype(np.int64)
+                quantiles.append(ordered[ranks])
+                missing.append(column.size - n_known)
+
+        unsalted = _unsalted(p)
+        salt = int(np.bitwise_xor.reduce(unsalted) >> DROPPED_BITS)
+        hashes = _salted(unsalted, salt)
+        # about so many of the smallest; rows that are the same are all among them
+        largest = min(1.0, MOST_HASHED / hashes.size) * 2.0**HASH_BITS
+        smallest = hashes[hashes < largest]
+        distinct = np.unique(smallest)
+        are_distinct = distinct.size > DISTINCT * smallest.size
         return cls(
             columns=tuple(columns),
             quantiles=np.array(quantiles),
             missing=np.array(missing),
             labels=tuple(_labels(p, position) for position in range(len(p.columns))),
             levels_of_groups=_levels_of_groups(p),
-            hashes=hashes[:N_HASHES] if are_distinct else hashes[:0],
+            hashes=distinct[:N_HASHES] if are_distinct else distinct[:0],
             salt=salt,
         )
 
@@ -198,7 +209,7 @@ class Seen:
         """
         if not self.hashes.size or p.error is None:
             return 0.0
-        hashes = _hashes(p, self.salt)
+        hashes = _salted(_unsalted(p), self.salt)
         sampled = hashes[hashes <= self.hashes[-1]]
         return float(np.isin(sampled, self.hashes).mean()) if sampled.size else 0.0
 
@@ -289,11 +300,18 @@ def _levels_of_groups(p: Predictions) -> Floats:
     return rounded(np.array(levels))
 
 
-def _hashes(p: Predictions, salt: int) -> Ints:
-    """Return a hash of uncertainty and error of each row, of 52 bits."""
-    return (hash_of_rows([p.y_std, p.squared_error], salt) >> np.uint64(12)).astype(
-        np.int64
-    )
+def _unsalted(p: Predictions) -> Hashes:
+    """Return a hash of uncertainty and error of each row."""
+    return hash_of_rows([p.y_std, p.squared_error])
+
+
+def _salted(hashes: Hashes, salt: int) -> Ints:
+    """Return hashes that differ from set to set, of 52 bits."""
+    salted = np.empty(hashes.size, dtype=np.int64)
+    for start in range(0, hashes.size, IN_CACHE):
+        part = slice(start, start + IN_CACHE)
+        salted[part] = scrambled(hashes[part] ^ np.uint64(salt)) >> DROPPED_BITS
+    return salted
 
 
 def _n_unseen(p: Predictions, axis: Axis) -> int:

@@ -71,8 +71,7 @@ def _axis_of_values(rows: Predictions, column: int, starts: Any) -> Axis:
     """Return bins cut at the values of the rows that begin them."""
     x = rows.numbers(column)
     if rows.weights is None:
-        # only these ranks are needed, which is faster than to sort
-        first_values = np.partition(x, starts)[starts] if starts.size else x[:0]
+        first_values = np.sort(x)[starts] if starts.size else x[:0]
     else:
         order = np.argsort(x, kind="stable")
         line = WeightLine(rows.weights[order])
