@@ -5,7 +5,7 @@ from ._support.version import __version__
 from .advice import rows_needed, validate
 from .distributions import Distributions
 from .judging import Validation
-from .monitoring import Monitor
+from .monitoring import Follower, Monitor
 from .persistence import load
 from .predictions import Predictions
 from .recalibrator import Recalibrator
@@ -25,6 +25,7 @@ __all__ = [
     "BinwiseScaling",
     "BoostedScaling",
     "Distributions",
+    "Follower",
     "IsotonicScaling",
     "LinearScaling",
     "Monitor",

@@ -32,7 +32,11 @@ _Class = TypeVar("_Class", bound=type[Any])
 FORMAT, VERSION = "sigmascale", 5
 LARGEST_FILE = 2**28  # bytes
 # Classes that a file can be of, and where they are.
-_ROOTS = {"Recalibrator": "recalibrator", "Monitor": "monitoring"}
+_ROOTS = {
+    "Recalibrator": "recalibrator",
+    "Monitor": "monitoring",
+    "Follower": "monitoring",
+}
 _PLAIN = (type(None), bool, int, float, str)
 
 
@@ -278,19 +282,19 @@ def decode(kind: Kind, value: Any) -> Any:
 
 
 def dumps(value: Any, extra: dict[str, Any] | None = None) -> str:
-    """Return a fitted Recalibrator, or a Monitor, as JSON text.
+    """Return a fitted Recalibrator, a Monitor or a Follower as JSON text.
 
     Parameters
     ----------
-    value : Recalibrator or Monitor
+    value : Recalibrator, Monitor or Follower
         What is written.
     extra : dict, optional
         What else the file shall hold, in terms of JSON.
     """
     if type(value).__name__ not in _ROOTS:
         msg = (
-            "what is saved must be a fitted Recalibrator or a Monitor; found "
-            f"{type(value).__name__}."
+            "what is saved must be a fitted Recalibrator, a Monitor or a Follower; "
+            f"found {type(value).__name__}."
         )
         raise InvalidInputError(msg)
     content = {"extra": encode(extra or {}), "content": encode(value)}
@@ -305,7 +309,7 @@ def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         if isinstance(document, dict) and "recalibrator" in document:
             refuse("it was written by an older version. Fit and save it again.")
-        refuse("it is not a file of a recalibrator or a monitor.")
+        refuse("it is not a file of a recalibrator, a monitor or a follower.")
     if document.get("version") != VERSION:
         refuse(
             f"its format has the version {quoted(document.get('version'))}, and this "
@@ -332,12 +336,12 @@ def loads(text: str | bytes) -> tuple[Any, dict[str, Any]]:
 
 
 def save(value: Any, path: str | Path, extra: dict[str, Any] | None = None) -> None:
-    """Write a fitted Recalibrator, or a Monitor, to a file, whole or not at all."""
+    """Write a Recalibrator, a Monitor or a Follower to a file, whole or not at all."""
     write_text(Path(path), dumps(value, extra))
 
 
 def load(path: str | Path) -> Any:
-    """Read a recalibrator or a monitor; nothing in the file is executed.
+    """Read a recalibrator, a monitor or a follower; nothing in the file is executed.
 
     Parameters
     ----------
@@ -346,7 +350,7 @@ def load(path: str | Path) -> Any:
 
     Returns
     -------
-    Recalibrator or Monitor
+    Recalibrator, Monitor or Follower
         It gives bit for bit what the saved one did.
 
     Examples
@@ -364,7 +368,7 @@ def load(path: str | Path) -> Any:
 
 
 def load_with_extra(path: str | Path) -> tuple[Any, dict[str, Any]]:
-    """Read a recalibrator or a monitor, and what else was saved with it."""
+    """Read a recalibrator, a monitor or a follower, and what else was saved with it."""
     size = Path(path).stat().st_size
     if size > LARGEST_FILE:
         refuse(f"{path}: it has {size} bytes, too many for a file of this library.")

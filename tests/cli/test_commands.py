@@ -737,6 +737,14 @@ def test_a_fit_beyond_memory_is_a_fit_of_the_same_sample(run, fit, sigmascale):
 # -- compare, watch, show, export, demo ------------------------------------------------
 
 
+def test_parts_are_named_by_their_columns(fit, run):
+    fit("--label", "kind", "--part", "kind", "--part", "mass", to="parts.json")
+    found = ss.load("parts.json")
+    assert found.parts == ["kind", "mass"]
+    told = run("show", "parts.json", code=0)[1]
+    assert "by kind, mass" in str(told)
+
+
 def test_columns_and_recalibrators_are_compared_on_the_same_rows(run, fit, sigmascale):
     FRAME[:300].write_csv("a.csv")
     frame = FRAME[300:].with_columns(u2=pl.col("u") * 2, bad=pl.lit(0.0))
@@ -807,6 +815,31 @@ def test_a_stream_without_a_change_ends_with_0_and_one_with_it_with_1(sigmascale
     assert done.code == 2
     done = sigmascale("watch", "r.json", "b.csv", "--state", "r.json")
     assert done.code == 2
+
+
+def test_intervals_follow_a_stream_in_one_run_or_several(sigmascale, run):
+    rng = np.random.default_rng(0)
+    u = rng.gamma(4.0, 0.1, 3000)
+    error = rng.normal(size=3000) * u * np.where(np.arange(3000) < 1000, 1, 2)
+    frame = pl.DataFrame({"E": error, "u": u, "g": np.arange(3000) // 2})
+    for name, rows in {"a": (0, 1000), "b": (1000, 2000), "c": (2000, 3000)}.items():
+        frame[slice(*rows)].write_csv(f"{name}.csv")
+    assert sigmascale("fit", "a.csv", "--scaling", "linear", "-o", "r.json").code == 0
+    follow = ("--follow", "0.9")
+    whole = run("watch", "r.json", "b.csv", "c.csv", *follow, code=0)[1]
+    assert whole["stretch"] == pytest.approx(2, rel=0.25)
+    assert whole["missed"] == pytest.approx(0.1, abs=0.02)
+    state = ("--state", "f.json")
+    run("watch", "r.json", "b.csv", *follow, *state, code=0)
+    told = run("watch", "r.json", "c.csv", *follow, *state, code=0)[1]
+    assert {**told, "data": None} == {**whole, "data": None}
+    for options in (("--follow", "0.8"), (*follow, "--groups", "g"), ()):
+        done = sigmascale("watch", "r.json", "b.csv", *state, *options)
+        assert done.code == 2
+        assert done.says("another")
+    done = sigmascale("watch", "r.json", "b.csv", *follow, "--plot", "p.png")
+    assert done.code == 2
+    assert done.says("--plot")
 
 
 def test_show_tells_what_was_learned_and_from_which_columns(fitted, sigmascale, run):

@@ -75,7 +75,8 @@ class Fit(Columns, Reading):
                 refuse(
                     "--report is about rows that were not fitted: pass --test-share."
                 )
-        others = [column for column in (*self.by, *self.parts) if column != "u"]
+        known = ("u", *self.labels)
+        others = [x for x in (*self.by, *self.parts) if x not in known]
         features = tuple(dict.fromkeys((*self.features, *others)))
         table = InputTable.open(self.files, self, gaps=None, features=features)
         p = table.predictions()

@@ -22,7 +22,8 @@ from .options import (
 )
 
 if TYPE_CHECKING:
-    from ..monitoring import Monitor
+    from ..monitoring import Follower, Monitor
+    from .table import InputTable
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -34,11 +35,14 @@ class Watch(Columns, Reading):
     Rows are taken in the order of the files. However many come, in one run or in
     many with --state, false alarms are as rare as --confidence says.
     Ends with 0 without an alarm, 1 with one, 4 if rows are too few to know.
+    With --follow intervals are widened or narrowed instead, row by row, so that
+    they hold their share of what arrives; it ends with 0.
     """
 
     examples = (
         "sigmascale watch r.json demo-output/test.csv",
         "sigmascale watch r.json demo-output/test.csv --state monitor.json",
+        "sigmascale watch r.json demo-output/test.csv --follow 0.9 --state f.json",
     )
 
     recalibrator: str = saved()
@@ -53,31 +57,30 @@ class Watch(Columns, Reading):
         "1 minus the chance of a false alarm [0.95]", "SHARE", common=True
     )
     plot: str | None = option("draw the evidence over time", "PICTURE", common=True)
+    follow: float | None = option(
+        "follow with intervals of this coverage, such as 0.9", "SHARE", common=True
+    )
 
     def run(self) -> CommandResult:
         """Take the rows in turn."""
-        from .._support.notices import quiet
-        from ..monitoring import Monitor
-        from ..persistence import load_with_extra, save
-        from .table import InputTable, load_fitted
         from .tables import refuse_input
 
         for output, endings in ((self.state, (".json",)), (self.plot, PICTURES)):
             if output is not None:
                 refuse_input(output, (*self.files, self.recalibrator), *endings)
+        return self._watch() if self.follow is None else self._follow()
+
+    def _watch(self) -> CommandResult:
+        """Let a monitor look for a change."""
+        from ..monitoring import Monitor
+        from ..persistence import save
+        from .table import InputTable, load_fitted
+
         recalibrator, was = load_fitted(self.recalibrator)
         begun = self._begun()
-        if self.state is not None and Path(self.state).exists():
-            monitor, extra = load_with_extra(self.state)
-            had = extra.get("begun", {})
-            same = isinstance(monitor, Monitor) and isinstance(had, dict)
-            if not same or any(begun[x] not in (None, had.get(x)) for x in begun):
-                refuse(
-                    f"{self.state}: was begun with another recalibrator, "
-                    "--calibration, --groups or --confidence, and evidence from both "
-                    "does not add up. Name another file for a new state."
-                )
-            begun = had
+        known = self._known_state(Monitor, begun)
+        if known is not None:
+            monitor, begun = known
         else:
             reference = None
             if self.calibration is not None:
@@ -85,20 +88,72 @@ class Watch(Columns, Reading):
             begun["confidence"] = begun["confidence"] or 0.95
             share = begun["confidence"]
             monitor = Monitor(recalibrator, reference=reference, confidence=share)
+
         table = InputTable.open(self.files, self, was)
-        for batch in table.batches():
-            p = batch.predictions()
-            with batch.told(), quiet():  # a caution is told in the end
-                monitor.update(p)
+        self._update(monitor, table)
         if self.state is not None:
             save(monitor, self.state, {"begun": begun})
         if self.plot is not None:
             _draw(monitor, self.plot)
+
         state = monitor.state
         told = {"data": table.to_dict(), **state.to_dict()}
         words = f"{wrapped(str(table))}\n\n{wrapped(*state.words.splitlines())}"
         code = {"yes": FAILED, "no": PASSED, "cannot tell": CANNOT_TELL}[state.answer]
         return CommandResult(told, words, code, recalibrator=recalibrator)
+
+    def _follow(self) -> CommandResult:
+        """Let intervals follow the rows."""
+        from ..monitoring import Follower
+        from ..persistence import save
+        from .table import InputTable, load_fitted
+
+        for name in ("calibration", "confidence", "plot"):
+            if getattr(self, name) is not None:
+                refuse(f"--{name} is for alarms, and --follow raises none.")
+        assert self.follow is not None
+        recalibrator, was = load_fitted(self.recalibrator)
+        begun = {name: self._begun()[name] for name in ("recalibrator", "groups")}
+        begun["follow"] = self.follow
+        known = self._known_state(Follower, begun)
+        follower = Follower(recalibrator, self.follow) if known is None else known[0]
+
+        table = InputTable.open(self.files, self, was)
+        self._update(follower, table)
+        if self.state is not None:
+            save(follower, self.state, {"begun": begun})
+        told = {"data": table.to_dict(), **follower.to_dict()}
+        words = f"{wrapped(str(table))}\n\n{wrapped(follower.words)}"
+        return CommandResult(told, words, recalibrator=recalibrator)
+
+    def _known_state(
+        self, kind: type[Any], begun: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]] | None:
+        """Return what the file of --state holds, and what it was begun with."""
+        from ..persistence import load_with_extra
+
+        if self.state is None or not Path(self.state).exists():
+            return None
+        found, extra = load_with_extra(self.state)
+        had = extra.get("begun", {})
+        same = isinstance(found, kind) and isinstance(had, dict)
+        if not same or any(begun[x] not in (None, had.get(x)) for x in begun):
+            refuse(
+                f"{self.state}: was begun with another recalibrator, --calibration, "
+                "--groups, --confidence or --follow, and evidence from both does not "
+                "add up. Name another file for a new state."
+            )
+        return found, had
+
+    @staticmethod
+    def _update(watching: Monitor | Follower, table: InputTable) -> None:
+        """Take the rows of a table, batch by batch."""
+        from .._support.notices import quiet
+
+        for batch in table.batches():
+            rows = batch.predictions()
+            with batch.told(), quiet():  # a caution is told in the end
+                watching.update(rows)
 
     def _begun(self) -> dict[str, Any]:
         """Return what a state belongs to; None is what may be as it was."""

@@ -1,0 +1,302 @@
+"""Intervals that follow a stream: wider after a miss, narrower after a hit."""
+
+from __future__ import annotations
+
+import math
+import pathlib
+from typing import Any, Self
+
+import numpy as np
+
+from .. import persistence
+from .._support.checks import Floats
+from ..distributions import Distributions, any_bound, check_coverage
+from ..exceptions import InvalidInputError
+from ..persistence import index, number, one_of, refuse_if, stored
+from ..predictions import Predictions, check_predictions
+from ..recalibrator import Recalibrator
+
+ROW, GROUP = 0.05, 0.5  # steps of the logarithm: a row's, and a group's
+WIDEST = 700.0  # of a logarithm
+
+
+@stored(
+    recalibrator=Recalibrator,
+    coverage=number,
+    log_stretch=number,
+    n_units=index,
+    units=one_of("rows", "groups"),
+)
+class Follower:
+    """Intervals of a recalibrator, stretched by a factor t that follows a stream.
+
+    A row that its interval misses makes t larger by exp(0.05 c), where c is the
+    coverage asked for, and one that it holds makes t smaller by exp(−0.05 (1 − c)). So
+    the share of rows that are held stays near c where u, the model or the world change,
+    in whatever way. A group counts once, by its share of misses, with a step of 0.5.
+
+    Parameters
+    ----------
+    recalibrator : Recalibrator
+        A fitted one.
+    coverage : float, default 0.9
+        Share of the true values that intervals shall hold.
+
+    Attributes
+    ----------
+    log_stretch : float
+        The logarithm of t: all that a follower knows of the stream.
+    n_units : int
+        Rows that have been taken; or groups, where batches have `groups`.
+
+    Notes
+    -----
+    Each step is 0.05 (missed − (1 − c)), and log t is their sum. So of n rows, whatever
+    they are and however they change, the share of misses is exactly
+
+        1 − c + log t / (0.05 n),
+
+    and with 0.5 in place of 0.05 the mean share of n groups. As t stays between bounds
+    wherever errors do, the second part vanishes like 1 / n.
+
+    *What this is about*: intervals are replayed. A row counts as missed if the interval
+    with the t of that moment misses it, which is the one that was given if truths come
+    one by one. Where they come late or in batches, rows in between were given older
+    intervals; the identity then holds for replayed intervals, and nearly for those that
+    were given.
+
+    *What it does not promise*: any window. After a sudden change the next rows are
+    missed until t has grown, by a factor of 2 after some 15 misses in a row; in the
+    worst 200 rows of nine streams intervals of 90 % held 80 to 87 %, those that stood
+    still 55 to 84 %. Nor any kind of row: t is one number, so that rows of a region
+    that has become worse are missed, and all others get intervals that are too wide.
+    And t does not move the centre: for a bias, or a region, fit anew. Without any drift
+    the interval score is about 1 % worse than that of intervals that stand still.
+
+    The limits are stretched about the median of each distribution, and stay within the
+    bounds of the recalibrator.
+
+    References
+    ----------
+    I. Gibbs and E. Candès, Adv. Neural Inf. Process. Syst. 34, 1660 (2021),
+    arXiv:2106.00170; A. N. Angelopoulos, E. J. Candès and R. J. Tibshirani, ibid. 36,
+    23047 (2023), arXiv:2307.16895
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sigmascale as ss
+    >>> rng = np.random.default_rng(0)
+    >>> u = rng.uniform(1, 2, size=4000)
+    >>> error = u * rng.normal(size=4000) * np.where(np.arange(4000) < 2000, 1, 2)
+    >>> p = ss.Predictions(y_std=u, error=error)
+    >>> r = ss.Recalibrator(ss.TemperatureScaling()).fit(p.take(np.arange(1000)))
+    >>> follower = ss.Follower(r, coverage=0.9).update(p.take(np.arange(1000, 3000)))
+    >>> low, high = follower.interval(p.take(np.arange(3000, 4000))).T
+    >>> round(float(np.mean((low <= error[3000:]) & (error[3000:] <= high))), 1)
+    0.9
+    >>> round(follower.stretch, 1)
+    2.2
+    """
+
+    def __init__(self, recalibrator: Recalibrator, coverage: float = 0.9) -> None:
+        if not hasattr(recalibrator, "scale_"):
+            msg = (
+                "`recalibrator` must be a fitted Recalibrator; found "
+                f"{type(recalibrator).__name__}. Call fit first."
+            )
+            raise InvalidInputError(msg, "no-recalibrator")
+        self.recalibrator = recalibrator
+        self.coverage = check_coverage(coverage)
+        self.log_stretch = 0.0
+        self.n_units = 0
+        self.units = "rows"
+
+    # -- rows that arrive --------------------------------------------------------------
+
+    def update(self, p: Predictions) -> Self:
+        """Take rows whose truths have become known, which may be one row.
+
+        Parameters
+        ----------
+        p : Predictions
+            With errors, as they came, not recalibrated. Rows are taken in the order of
+            their `time`, or in the order they have. Groups end with the batch, and
+            count in the order of their first rows.
+
+        Returns
+        -------
+        self
+        """
+        rows = check_predictions(p)
+        if rows.time is not None:
+            rows = rows.take(np.argsort(rows.time, kind="stable"))
+        needed = self._needed(rows)
+        units = "rows" if rows.groups is None else "groups"
+        if self.n_units and units != self.units:
+            msg = f"All batches must have groups, or none; the first had {self.units}."
+            raise InvalidInputError(msg, "groups")
+        self.units = units
+
+        if rows.groups is None:
+            self._follow_rows(needed)
+            return self
+        groups, first = np.unique(rows.groups, return_index=True)
+        for group in groups[np.argsort(first)]:
+            self._follow_group(needed[rows.groups == group])
+        return self
+
+    def _needed(self, rows: Predictions) -> Floats:
+        """Return the logarithm of the t that would just hold each row."""
+        q = self.recalibrator.apply(rows)
+        if q.is_vector:
+            distance = np.linalg.norm(np.atleast_2d(q.errors), axis=1)
+            reach = q.distributions.radius(self.coverage)
+        else:
+            centre, low, high = self._limits(q.distributions)
+            off = q.target - centre
+            distance = np.abs(off)
+            reach = np.where(off > 0, high - centre, centre - low)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # what has no distance is held by any interval
+            times = np.where(distance > 0, distance / reach, 0.0)
+            return np.asarray(np.log(times))
+
+    def _follow_rows(self, needed: Floats) -> None:
+        """Take rows one by one."""
+        log_stretch = self.log_stretch
+        after_a_miss = ROW * self.coverage
+        after_a_hit = -ROW * (1 - self.coverage)
+        for needed_by_row in needed.tolist():
+            is_missed = needed_by_row > log_stretch
+            log_stretch += after_a_miss if is_missed else after_a_hit
+        self.log_stretch = log_stretch
+        self.n_units += needed.size
+
+    def _follow_group(self, needed: Floats) -> None:
+        """Take the rows of a group at once."""
+        missed = float(np.mean(needed > self.log_stretch))
+        self.log_stretch += GROUP * (missed - (1 - self.coverage))
+        self.n_units += 1
+
+    # -- intervals ---------------------------------------------------------------------
+
+    def interval(self, p: Predictions) -> Floats:
+        """Return the limits of new rows, with the factor as it is now.
+
+        Parameters
+        ----------
+        p : Predictions
+            Rows as they come, not recalibrated.
+
+        Returns
+        -------
+        array of shape (n, 2)
+        """
+        distributions = self.recalibrator.apply(p).distributions
+        centre, low, high = self._limits(distributions)
+        below = centre - self.stretch * (centre - low)
+        above = centre + self.stretch * (high - centre)
+        limits = np.column_stack([below, above])
+        bounds = distributions.bounds
+        return np.clip(limits, *bounds) if any_bound(bounds) else limits
+
+    def radius(self, p: Predictions) -> Floats:
+        """Return the radii of the balls of new rows of vectors, as they are now.
+
+        Parameters
+        ----------
+        p : Predictions
+            Rows as they come, not recalibrated.
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        distributions = self.recalibrator.apply(p).distributions
+        return np.asarray(self.stretch * distributions.radius(self.coverage))
+
+    def _limits(self, distributions: Distributions) -> tuple[Floats, Floats, Floats]:
+        """Return the median of each row, and its limits without any stretch."""
+        tail = (1 - self.coverage) / 2
+        low, centre, high = distributions.quantile([tail, 0.5, 1 - tail]).T
+        return centre, low, high
+
+    # -- what there is to say ----------------------------------------------------------
+
+    @property
+    def stretch(self) -> float:
+        """How many times as wide as recalibrated ones intervals are now: t."""
+        return math.exp(min(self.log_stretch, WIDEST))
+
+    @property
+    def missed(self) -> float:
+        """The share of rows, or of groups' rows, that replayed intervals have missed.
+
+        It follows from what a follower knows: 1 − coverage + log t / (step · n).
+        """
+        if not self.n_units:
+            return 0.0
+        step = ROW if self.units == "rows" else GROUP
+        share = 1 - self.coverage + self.log_stretch / (step * self.n_units)
+        return min(max(share, 0.0), 1.0)
+
+    @property
+    def words(self) -> str:
+        """What the stream has done to intervals, in sentences."""
+        if not self.n_units:
+            return (
+                f"No row has come: intervals of {self.coverage:.6g} are those of the "
+                "recalibrator."
+            )
+        return (
+            f"{self.n_units} {self.units} have come, of which intervals of "
+            f"{self.coverage:.6g} held {1 - self.missed:.3g}. They are now "
+            f"{self.stretch:.3g} times as wide as those of the recalibrator."
+        )
+
+    def __repr__(self) -> str:
+        """Return what the stream has done to intervals."""
+        return f"<Follower: {self.words}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything by name, with the words."""
+        return {
+            "coverage": self.coverage,
+            "stretch": self.stretch,
+            "n_units": self.n_units,
+            "units": self.units,
+            "missed": self.missed,
+            "words": self.words,
+        }
+
+    # -- files -------------------------------------------------------------------------
+
+    def save(self, path: str | pathlib.Path) -> None:
+        """Write it to a file, whole or not at all; `sigmascale.load` reads it.
+
+        Parameters
+        ----------
+        path : str or Path
+            Where to write; an existing file is replaced.
+        """
+        persistence.save(self, path)
+
+    def to_state(self) -> dict[str, Any]:
+        """Return what a file has."""
+        parts = type(self).stored_parts  # type: ignore[attr-defined]
+        return {name: getattr(self, name) for name in parts}
+
+    @classmethod
+    def from_state(cls, parts: dict[str, Any]) -> Follower:
+        """Return the follower of a file; it goes on bit for bit."""
+        new = cls(parts["recalibrator"], parts["coverage"])
+        new.log_stretch = parts["log_stretch"]
+        new.n_units = parts["n_units"]
+        new.units = parts["units"]
+        return new
+
+    def check(self) -> None:
+        """Refuse parts of a file that no follower has."""
+        wrong = not self.n_units and self.log_stretch != 0
+        refuse_if(wrong, "a follower without rows must not be stretched")
