@@ -99,6 +99,10 @@ class AbsurdScaleWarning(UserWarning):
     """Uncertainties are far larger than any error: a few rows decide on <Z²>."""
 
 
+class InterpolatingWarning(UserWarning):
+    """A regressor errs far less in training than out of fold: it interpolates."""
+
+
 class UnseenCategoryWarning(UserWarning):
     """Rows have labels never seen in `fit`; they take the average factor."""
 

@@ -46,6 +46,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore::sigmascale.exceptions.ZeroUncertaintyWarning",  # of members that agree
     "ignore::sigmascale.exceptions.DegenerateFitWarning",
     "ignore::sigmascale.exceptions.AbsurdScaleWarning",
+    "ignore::sigmascale.exceptions.InterpolatingWarning",  # of trees and neighbours
 )
 NAMES = ["age", "mass", "dose", "time"]
 
@@ -75,13 +76,16 @@ def factor(model):
         ss.RecalibratedRegressor(cv=3),
         # takes sparse matrices, too
         quick(VotingRegressor([("ridge", Ridge()), ("near", KNeighborsRegressor(1))])),
+        # has no uncertainty
+        ss.RecalibratedRegressor(Ridge(), cv=3),
+        ss.RecalibratedRegressor(Ridge(), cv=3, ensemble=True),
     ],
     expected_failed_checks=lambda model: {
         f"check_sample_weight_equivalence_on_{kind}_data": (
             "neighbours know no weights, so that the regressor is fitted without"
         )
         for kind in ("dense", "sparse")
-        if model.regressor is not None
+        if isinstance(model.regressor, VotingRegressor)
     },
 )
 def test_scikit_learns_own_checks_pass(estimator, check):
@@ -257,21 +261,10 @@ def test_quantiles_are_an_uncertainty():
         np.testing.assert_allclose(model.predict_std(X[:20]), factor(model) * raw)
 
 
-class NeverFitted(RegressorMixin, BaseEstimator):
-    def fit(self, X, y):
-        raise AssertionError
-
-    def predict(self, X):
-        raise AssertionError
-
-
-def test_a_regressor_without_uncertainty_is_refused_before_it_is_fitted():
+def test_what_cannot_be_is_refused():
     X, y = make_data()
-    for wrap in (lambda r: r, FrozenEstimator, make_pipeline):
-        with pytest.raises(InvalidInputError, match=r"NeverFitted.*return_std.*Forest"):
-            quick(wrap(NeverFitted())).fit(X, y)
     one_quantile = GradientBoostingRegressor(loss="quantile").fit(X, y)
-    with pytest.raises(InvalidInputError, match="frozen"):
+    with pytest.raises(InvalidInputError, match="unfrozen"):
         quick(FrozenEstimator(one_quantile)).fit(X, y)
     with pytest.raises(InvalidInputError, match="RandomForestRegressor has 1"):
         quick(RandomForestRegressor(1)).fit(X, y)
@@ -279,6 +272,92 @@ def test_a_regressor_without_uncertainty_is_refused_before_it_is_fitted():
         quick(BaggingRegressor()).fit(X, np.ones(y.size))
     with pytest.raises(InvalidInputError, match="found TemperatureScaling"):
         ss.RecalibratedRegressor(None, ss.TemperatureScaling()).fit(X, y)
+    frozen = FrozenEstimator(BayesianRidge().fit(X, y))
+    with pytest.raises(InvalidInputError, match="`ensemble`"):
+        quick(frozen, ensemble=True).fit(X, y)
+
+
+# Regressors without an uncertainty, and the mean of the folds
+
+
+def covered(model, X, y, coverage=0.9):
+    low, high = model.predict_interval(X, coverage).T
+    return (low <= y) & (y <= high)
+
+
+def test_a_regressor_without_uncertainty_learns_where_its_errors_are_larger():
+    X, y = make_data(1500)
+    new_X, new_y = make_data(4000, seed=1)
+    for regressor in (Ridge(), HistGradientBoostingRegressor(max_iter=60)):
+        model = ss.RecalibratedRegressor(regressor).fit(X, y)
+        assert model.std_ == pytest.approx(
+            np.sqrt(np.mean(model.predictions_.error**2))
+        )
+        assert (model.predictions_.y_std == model.std_).all()
+        names = (*(f"x{i}" for i in range(4)), "prediction")
+        assert model.recalibrator_.names_ == ("u", *names)
+        is_held = covered(model, new_X, new_y)
+        u = model.predict_std(new_X)
+        for own in (np.ones(4000, bool), u < np.quantile(u, 0.2), new_X[:, 0] > 1):
+            assert 0.84 < is_held[own].mean() < 0.96
+        # the noise follows the first column
+        assert stats.spearmanr(u, new_X[:, 0]).statistic > 0.8
+
+
+def test_features_of_a_regressor_without_uncertainty_can_be_named_or_none():
+    X, y = make_data(300)
+    table = pd.DataFrame(X, columns=NAMES)
+    for features, wanted in ((["age"], ("age", "prediction")), ([], ("prediction",))):
+        model = quick(Ridge(), features=features).fit(table, y)
+        assert model.recalibrator_.names_ == ("u", *wanted)
+    fitted = quick(Ridge()).fit(sparse.csr_matrix(X), y)
+    assert fitted.recalibrator_.names_ == ("u", "prediction")
+
+
+def test_parts_are_features_and_groups_pass_through():
+    X, y = make_data(600)
+    recalibrator = ss.Recalibrator(ss.LinearScaling(), parts=["x0", "u"])
+    groups = np.arange(600) // 2
+    model = ss.RecalibratedRegressor(BayesianRidge(), recalibrator)
+    model.fit(X, y, groups=groups)
+    assert model.recalibrator_.names_ == ("u", "x0")
+    assert model.recalibrator_.parts_ is not None
+    np.testing.assert_array_equal(np.unique(model.predictions_.groups), np.arange(300))
+    new_X, new_y = make_data(4000, seed=1)
+    assert covered(model, new_X, new_y)[new_X[:, 0] > 0.85].mean() > 0.87
+
+
+class LeastNorm(RegressorMixin, BaseEstimator):
+    """Least squares of minimum norm: it interpolates with as many columns as rows."""
+
+    def fit(self, X, y):
+        self.coef_ = np.linalg.lstsq(X, y, rcond=None)[0]
+        return self
+
+    def predict(self, X):
+        return X @ self.coef_
+
+
+@pytest.mark.filterwarnings("default::sigmascale.exceptions.InterpolatingWarning")
+def test_the_mean_of_the_folds_has_the_errors_that_were_measured():
+    def made(n, seed):
+        X = np.random.default_rng(seed).normal(size=(n, 100))
+        return X, X.sum(axis=1) + np.random.default_rng([seed]).normal(size=n)
+
+    X, y = made(100, 0)
+    new_X, new_y = made(2000, 1)
+    alone = quick(LeastNorm())
+    with pytest.warns(ss.exceptions.InterpolatingWarning, match="ensemble=True"):
+        alone.fit(X, y)
+    mean = quick(LeastNorm(), ensemble=True).fit(X, y)
+    assert covered(alone, new_X, new_y).mean() < 0.6
+    assert covered(mean, new_X, new_y).mean() > 0.85
+    folds = [model.predict(new_X) for model in mean.regressor_.regressors]
+    np.testing.assert_allclose(mean.predict(new_X), np.mean(folds, axis=0))
+    forest = quick(RandomForestRegressor(9, random_state=0), ensemble=True).fit(X, y)
+    raw = [of_trees(model, np.float32(new_X)) for model in forest.regressor_.regressors]
+    expected = factor(forest) * np.maximum(np.mean(raw, axis=0), forest.min_std_)
+    np.testing.assert_allclose(forest.predict_std(new_X), expected)
 
 
 @pytest.mark.filterwarnings("default::sigmascale.exceptions.ZeroUncertaintyWarning")

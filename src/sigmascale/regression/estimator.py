@@ -2,52 +2,45 @@
 
 from __future__ import annotations
 
-from copy import copy
-from inspect import signature
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone
-from sklearn.ensemble import (
-    BaggingRegressor,
-    ExtraTreesRegressor,
-    RandomForestRegressor,
-    VotingRegressor,
-)
 from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import ARDRegression, BayesianRidge, QuantileRegressor
+from sklearn.linear_model import BayesianRidge
 from sklearn.model_selection import GroupKFold, KFold, check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.utils import Tags, _safe_indexing, check_array, get_tags, indexable
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
     column_or_1d,
-    has_fit_parameter,
     validate_data,
 )
 
-from ._support.text import listed, quoted
-from .distributions import Distributions
-from .exceptions import InvalidInputError
-from .forms import of_quantiles
-from .predictions import Predictions
-from .recalibrator import Recalibrator
+from .._support.checks import Floats
+from .._support.notices import gathered, warn
+from .._support.text import listed, quoted
+from ..distributions import Distributions
+from ..exceptions import (
+    ConstantUncertaintyWarning,
+    InterpolatingWarning,
+    InvalidInputError,
+)
+from ..predictions import Predictions
+from ..recalibrator import Recalibrator
+from .sources import MeanOfModels, fitted_clone, has_uncertainty, predict_with_std
 
-Floats = npt.NDArray[np.float64]
-
-LEVELS = (0.05, 0.5, 0.95)  # that a regressor of one quantile is fitted at
 LEAST = 0.01  # of the median positive uncertainty: no less is believed
-
-_FORESTS = (RandomForestRegressor, ExtraTreesRegressor)
-_ENSEMBLES = (*_FORESTS, BaggingRegressor, VotingRegressor)
+MOST_FEATURES = 100  # columns of X that a scale is learned from unless they are named
+PREDICTION = "prediction"  # a feature, where a regressor has no uncertainty
+INTERPOLATES = 0.05  # error in training, in units of that out of fold, at most
+LOOKED_AT = 1000  # rows of the training that tell it
 
 
 class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
-    """Recalibrate the uncertainties of any regressor that has some.
+    """Recalibrate the uncertainties of any regressor, or learn them where it has none.
 
     The counterpart of scikit-learn's ``CalibratedClassifierCV``. Clones of the
     regressor are fitted on all folds but one; their errors and uncertainties for the
@@ -60,21 +53,34 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     Parameters
     ----------
     regressor : estimator, optional
-        By default ``BayesianRidge()``. It may be a pipeline or a search, and needs one
-        of: ``predict(X, return_std=True)``, as Gaussian processes have it; members,
-        whose spread is taken (random forest, extra trees, bagging, voting); quantiles,
-        by ``predict(X, quantiles=[...])`` or by ``loss="quantile"``, of which clones
-        for the levels 0.05, 0.5 and 0.95 are then fitted.
+        By default ``BayesianRidge()``. It may be a pipeline or a search. Its
+        uncertainties are those of ``predict(X, return_std=True)``, as Gaussian
+        processes have it; the spread of members (random forest, extra trees, bagging,
+        voting); or half the width of quantiles, by ``predict(X, quantiles=[...])`` or
+        by ``loss="quantile"``, of which clones for the levels 0.05, 0.5 and 0.95 are
+        then fitted. A regressor without any (gradient boosting, ridge, neighbours,
+        networks) has one for all rows, the root mean square of errors out of fold, from
+        which the recalibrator learns where errors are larger, by `features` and the
+        prediction.
     recalibrator : Recalibrator, optional
         By default ``Recalibrator()``. Its bias, if it learns one, moves the centre of
-        distributions and intervals, and not the predictions.
+        distributions and intervals, and not the predictions. The columns of its `parts`
+        are features.
+    ensemble : bool, default False
+        Predict by the mean of the models of the folds, in place of one that is fitted
+        on all rows. Their errors out of fold are then those of what predicts. Where a
+        model interpolates (as many columns as rows, networks, one neighbour) a fit on
+        all rows may err quite differently, and intervals hold too little; else it
+        hardly matters.
     cv : int, splitter or iterable of (train, test), default 5
         The folds. A number means shuffled folds, of whole groups where `fit` gets
         `groups`. Splits may leave rows out, or test some repeatedly: the rows tested
         are those that teach, as with ``TimeSeriesSplit``.
     features : list of int or str, optional
         The columns of X that the recalibrator may use besides the uncertainty: with
-        these, uncertainties can become right for every kind of input (*adaptive*).
+        these, uncertainties can become right for every kind of input (*adaptive*). By
+        default none; of a regressor without uncertainty all, unless X is sparse or has
+        more than 100.
     n_jobs : int, optional
         Number of folds that are fitted at a time.
     random_state : int, default 0
@@ -83,12 +89,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     regressor_ : estimator
-        The regressor, fitted on all rows.
+        The regressor, fitted on all rows; or the mean of those of the folds.
     recalibrator_ : Recalibrator
         The fitted one, which can be saved.
     predictions_ : Predictions
         Of the rows that taught it, out of fold: ``validate`` judges the regressor by
         these.
+    std_ : float or None
+        The uncertainty of all rows before they are recalibrated, where the regressor
+        has none.
     min_std_ : float
         A hundredth of the median positive uncertainty of these rows. What is less is
         lifted to it: members of a forest may all agree, and quantiles may cross.
@@ -98,7 +107,10 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     With a frozen regressor and ``Recalibrator(hold_out=0.2)``, intervals have the
     guarantee of split conformal prediction. Otherwise it holds approximately: the
     regressor that predicts has seen more rows than those whose errors set the width,
-    which makes intervals rather too wide.
+    which makes intervals rather too wide. Where it interpolates, errors in training say
+    nothing of new ones: with as many columns as rows, least squares of minimum norm has
+    errors that are several times as large when it is fitted on all rows. `fit` warns if
+    errors in training are less than a twentieth of those out of fold.
 
     Examples
     --------
@@ -113,6 +125,15 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     >>> z = (y[300:] - model.predict(X[300:])) / model.predict_std(X[300:])
     >>> float((z**2).mean())
     1.0
+
+    A regressor without an uncertainty:
+
+    >>> from sklearn.ensemble import HistGradientBoostingRegressor
+    >>> boosting = HistGradientBoostingRegressor(max_iter=50, random_state=0)
+    >>> model = ss.RecalibratedRegressor(boosting).fit(X[:300], y[:300])
+    >>> low, high = model.predict_interval(X[300:], coverage=0.9).T
+    >>> round(float(((low <= y[300:]) & (y[300:] <= high)).mean()), 1)
+    0.9
     """
 
     def __init__(
@@ -120,6 +141,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         regressor: Any = None,
         recalibrator: Recalibrator | None = None,
         *,
+        ensemble: bool = False,
         cv: Any = 5,
         features: list[int] | list[str] | None = None,
         n_jobs: int | None = None,
@@ -127,6 +149,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
     ) -> None:
         self.regressor = regressor
         self.recalibrator = recalibrator
+        self.ensemble = ensemble
         self.cv = cv
         self.features = features
         self.n_jobs = n_jobs
@@ -158,31 +181,43 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
         target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
         X, groups, weights = indexable(X, groups, sample_weight)
         check_consistent_length(X, target)
-        regressor, recalibrator = self._regressor(), self._recalibrator()
-        _check_source(regressor)
+        regressor = self._regressor()
+        recalibrator = self._recalibrator()
+        has_std = has_uncertainty(regressor)
+
+        # what predicts, and which rows tell its errors, with their predictions
         if isinstance(regressor, FrozenEstimator):
-            fitted, rows = regressor, np.arange(target.size)
-            y_pred, u = _predict(fitted, X)
+            self._refuse_ensemble_of_one()
+            fitted = regressor
+            rows = np.arange(target.size)
+            y_pred, u = predict_with_std(fitted, X)
         else:
             splits = self._splits(X, target, groups)
-            found = Parallel(n_jobs=self.n_jobs)(
-                delayed(_out_of_fold)(regressor, X, target, weights, *each)
-                for each in splits
+            of_folds = Parallel(n_jobs=self.n_jobs)(
+                delayed(_out_of_fold)(regressor, X, target, weights, *split)
+                for split in splits
             )
             rows = np.concatenate([np.arange(target.size)[test] for _, test in splits])
-            y_pred, u = (np.concatenate(part) for part in zip(*found, strict=True))
-            fitted = _fit(regressor, X, target, weights)
-        if not (u > 0).any():
-            msg = (
-                f"`regressor` must have a positive uncertainty; none of {u.size} of "
-                f"{type(regressor).__name__} is. Do all members of an ensemble agree?"
-            )
-            raise InvalidInputError(msg)
+            y_pred = np.concatenate([fold[1] for fold in of_folds])
+            u = np.concatenate([fold[2] for fold in of_folds]) if has_std else None
+            if self.ensemble:
+                fitted = MeanOfModels([fold[0] for fold in of_folds])
+            else:
+                fitted = fitted_clone(regressor, X, target, weights)
+                _warn_of_interpolation(fitted, X, target, target[rows] - y_pred)
+
+        self.std_ = None
+        if u is None:
+            self.std_ = _root_mean_square(target[rows] - y_pred, weights, rows)
+            u = np.full(rows.size, self.std_)
+        _check_positive(u, regressor)
         self.min_std_ = LEAST * float(np.median(u[u > 0]))
+
         if groups is not None:
             groups = _safe_indexing(groups, rows)
         elif np.unique(rows).size < rows.size:
             groups = rows  # some of which were tested repeatedly
+        self.features_ = self._features(X, recalibrator, has_std=has_std)
         self.predictions_ = self._rows(
             _safe_indexing(X, rows),
             y_pred,
@@ -191,7 +226,7 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
             groups=groups,
             weights=None if weights is None else _safe_indexing(weights, rows),
         )
-        self.recalibrator_ = recalibrator.fit(self.predictions_)
+        self.recalibrator_ = _fitted_quietly(recalibrator, self.predictions_)
         self.regressor_ = fitted
         return self
 
@@ -311,167 +346,112 @@ class RecalibratedRegressor(MetaEstimatorMixin, RegressorMixin, BaseEstimator):
 
     def _new_rows(self, X: Any) -> Predictions:
         self._check_columns(X)
-        return self._rows(X, *_predict(self.regressor_, X))
+        y_pred, u = predict_with_std(self.regressor_, X)
+        if u is None:
+            u = np.full(y_pred.size, self.std_)
+        return self._rows(X, y_pred, u)
 
-    def _rows(self, X: Any, y_pred: Floats, u: Floats, **others: Any) -> Predictions:
-        """Return predictions with the columns of X that the recalibrator may use."""
-        numbered = [f"x{i}" for i in range(getattr(self, "n_features_in_", 0))]
-        names = list(getattr(self, "feature_names_in_", numbered))
-        features: dict[str, Any] = {}
-        for key in () if self.features is None else self.features:
-            which = names.index(key) if key in names else key
-            if isinstance(which, str) or not 0 <= which < len(names):
+    def _refuse_ensemble_of_one(self) -> None:
+        if self.ensemble:
+            msg = (
+                "`ensemble` needs a regressor that can be fitted to folds, and a "
+                "frozen one predicts as it is. Leave `ensemble` out."
+            )
+            raise InvalidInputError(msg)
+
+    def _features(
+        self, X: Any, recalibrator: Recalibrator, *, has_std: bool
+    ) -> tuple[int, ...]:
+        """Return the numbers of the columns of X that the recalibrator may use."""
+        names = self._names()
+        keys: list[Any] = [] if self.features is None else list(self.features)
+        few = len(names) <= MOST_FEATURES and not issparse(X)
+        if self.features is None and not has_std and few:
+            keys = list(range(len(names)))
+        parts = recalibrator.parts or []
+        keys += [name for name in parts if name in names]
+        numbers = []
+        for key in keys:
+            number = names.index(key) if key in names else key
+            if isinstance(number, str) or not 0 <= number < len(names):
                 msg = (
                     "`features` must hold names or numbers of columns of X (named: "
                     f"{listed(names)}); found {quoted(key)}."
                 )
                 raise InvalidInputError(msg)
+            numbers.append(int(number))
+        return tuple(dict.fromkeys(numbers))
+
+    def _names(self) -> list[str]:
+        """Return the names of the columns of X: those of a table, or x0, x1, ..."""
+        numbered = [f"x{i}" for i in range(getattr(self, "n_features_in_", 0))]
+        return list(getattr(self, "feature_names_in_", numbered))
+
+    def _rows(self, X: Any, y_pred: Floats, u: Floats, **others: Any) -> Predictions:
+        """Return predictions with the columns of X that the recalibrator may use."""
+        names = self._names()
+        features: dict[str, Any] = {}
+        for number in self.features_:
             if issparse(X):
-                column = np.ravel(X.tocsr()[:, [which]].toarray())
+                column = np.ravel(X.tocsr()[:, [number]].toarray())
+            elif isinstance(X, (list, tuple)):
+                column = np.array([line[number] for line in X])
             else:
-                column = _safe_indexing(X, int(which), axis=1)
-            features[names[which]] = column
+                column = _safe_indexing(X, number, axis=1)
+            features[names[number]] = column
+        if self.std_ is not None and PREDICTION not in names:
+            features[PREDICTION] = y_pred
         return Predictions(
             y_pred, u, features=features, min_std=self.min_std_, **others
         )
 
 
-class _Quantiles:
-    """Regressors of one quantile each, at :data:`LEVELS`."""
-
-    def __init__(self, regressors: list[Any]) -> None:
-        self.regressors = regressors
-
-    def predict(self, X: Any, quantiles: Any = None) -> Any:
-        """Return the median, or all quantiles side by side."""
-        if quantiles is None:
-            return self.regressors[1].predict(X)
-        return np.column_stack([each.predict(X) for each in self.regressors])
-
-
-def _level_parameter(regressor: Any) -> str | None:
-    """Return the parameter that says which quantile a regressor predicts, if any."""
-    parameters: dict[str, Any] = getattr(regressor, "get_params", dict)()
-    linear = isinstance(_last(regressor), QuantileRegressor)
-    for name, value in parameters.items():
-        *path, last = name.split("__")
-        if linear and last == "quantile":
-            return name
-        if last in ("loss", "objective") and str(value) == "quantile":
-            levels = ("__".join([*path, level]) for level in ("quantile", "alpha"))
-            return next((level for level in levels if level in parameters), None)
-    return None
-
-
-def _fit(regressor: Any, X: Any, y: Floats, weights: Any) -> Any:
-    """Return a clone of the regressor that is fitted, or one for each quantile."""
-    options = {}
-    if weights is not None and has_fit_parameter(regressor, "sample_weight"):
-        options["sample_weight"] = np.asarray(weights, dtype=float)
-    level = _level_parameter(regressor)
-    if level is None:
-        return clone(regressor).fit(X, y, **options)
-    clones = [clone(regressor).set_params(**{level: p}) for p in LEVELS]
-    return _Quantiles([each.fit(X, y, **options) for each in clones])
-
-
 def _out_of_fold(
     regressor: Any, X: Any, y: Floats, weights: Any, train: Any, test: Any
-) -> tuple[Floats, Floats]:
-    """Return predictions and uncertainties of rows that the regressor has not seen."""
+) -> tuple[Any, Floats, Floats | None]:
+    """Return a model without a fold, and its predictions and uncertainties of it."""
     weights = None if weights is None else _safe_indexing(weights, train)
-    fitted = _fit(regressor, _safe_indexing(X, train), y[train], weights)
-    return _predict(fitted, _safe_indexing(X, test))
+    fitted = fitted_clone(regressor, _safe_indexing(X, train), y[train], weights)
+    return fitted, *predict_with_std(fitted, _safe_indexing(X, test))
 
 
-def _last(regressor: Any) -> Any:
-    """Return the regressor within pipelines, searches and what is frozen."""
-    while True:
-        if isinstance(regressor, Pipeline):
-            regressor = regressor.steps[-1][1]
-        elif isinstance(regressor, FrozenEstimator) or hasattr(regressor, "refit"):
-            regressor = regressor.estimator
-        else:
-            return regressor
+def _root_mean_square(error: Floats, weights: Any, rows: Any) -> float:
+    """Return the root of the weighted mean of squared errors; 1 if all are 0."""
+    counted = None if weights is None else np.asarray(weights, dtype=float)[rows]
+    return float(np.sqrt(np.average(error**2, weights=counted))) or 1.0
 
 
-def _takes(regressor: Any, option: str) -> bool:
-    predict = getattr(regressor, "predict", None)
-    return predict is not None and option in signature(predict).parameters
-
-
-def _check_source(regressor: Any) -> None:
-    """Refuse, before anything is fitted, a regressor that has no uncertainty."""
-    last = _last(regressor)
-    frozen = isinstance(regressor, FrozenEstimator)
-    if not (
-        isinstance(last, _ENSEMBLES)
-        or _takes(last, "return_std")
-        or _takes(last, "quantiles")
-        or (_level_parameter(regressor) is not None and not frozen)
-    ):
-        ensembles = ", ".join(each.__name__ for each in _ENSEMBLES)
+def _check_positive(u: Floats, regressor: Any) -> None:
+    if not (u > 0).any():
         msg = (
-            f"`regressor` must have an uncertainty, and {type(last).__name__} has none:"
-            " it needs a `predict` with `return_std`, as GaussianProcessRegressor and "
-            f"BayesianRidge have it, or with `quantiles`, or be an ensemble "
-            f'({ensembles}) or, unless it is frozen, have loss="quantile". Of your own '
-            "model, pass predictions and uncertainties to Predictions, and these to "
-            "Recalibrator."
+            f"`regressor` must have a positive uncertainty; none of {u.size} of "
+            f"{type(regressor).__name__} is. Do all members of an ensemble agree?"
         )
         raise InvalidInputError(msg)
 
 
-def _predict(regressor: Any, X: Any) -> tuple[Floats, Floats]:
-    """Return the predictions of a fitted regressor and their raw uncertainties."""
-    if isinstance(regressor, FrozenEstimator):
-        return _predict(regressor.estimator, X)
-    if hasattr(regressor, "best_estimator_"):
-        return _predict(regressor.best_estimator_, X)
-    if isinstance(regressor, Pipeline):
-        # step by step, because a member of an ensemble needs what the last step gets
-        last = regressor.steps[-1][1]
-        return _predict(last, regressor[:-1].transform(X) if len(regressor) > 1 else X)
-    if _takes(regressor, "quantiles"):
-        # quantiles that cross are put in order
-        found = np.sort(regressor.predict(X, quantiles=list(LEVELS)), axis=1)
-        return regressor.predict(X), of_quantiles(LEVELS, found)[1]
-    y_pred = regressor.predict(X)
-    if isinstance(regressor, (BayesianRidge, ARDRegression)):
-        # these want an array for this, and would miss the names of its columns
-        regressor, X = copy(regressor), check_array(X)
-        vars(regressor).pop("feature_names_in_", None)
-    if _takes(regressor, "return_std"):
-        u = regressor.predict(X, return_std=True)[1]
-    else:
-        u = _spread(regressor, X)
-    return np.asarray(y_pred, dtype=float), np.asarray(u, dtype=float)
+def _warn_of_interpolation(fitted: Any, X: Any, y: Floats, out_of_fold: Floats) -> None:
+    """Say that errors in training are far smaller than those out of fold."""
+    some = np.unique(np.linspace(0, y.size - 1, min(y.size, LOOKED_AT)).astype(int))
+    training = y[some] - fitted.predict(_safe_indexing(X, some))
+    size_in_training = float(np.sqrt(np.mean(training**2)))
+    size_out_of_fold = float(np.sqrt(np.mean(out_of_fold**2)))
+    if size_in_training < INTERPOLATES * size_out_of_fold:
+        warn(
+            f"Errors in training ({size_in_training:.2g}) are far smaller than out of "
+            f"fold ({size_out_of_fold:.2g}): the regressor interpolates, and what is "
+            "fitted on all rows may err otherwise than the models of the folds, whose "
+            "errors set the width. ensemble=True predicts by the mean of these.",
+            InterpolatingWarning,
+            stacklevel=3,
+        )
 
 
-def _spread(ensemble: Any, X: Any) -> Floats:
-    """Return the standard deviation of what the members of an ensemble predict."""
-    weights, members = None, ensemble.estimators_
-    if isinstance(ensemble, VotingRegressor):
-        predicted = [member.predict(X) for member in members]
-        weights = ensemble._weights_not_none
-    else:
-        # the members were fitted to plain arrays, in bagging to some of the columns
-        dtype = np.float32 if isinstance(ensemble, _FORESTS) else None
-        X = check_array(
-            X, accept_sparse=["csr", "csc"], dtype=dtype, ensure_all_finite=False
-        )
-        every = [slice(None)] * len(members)
-        columns = getattr(ensemble, "estimators_features_", every)
-        predicted = [
-            member.predict(X[:, which])
-            for member, which in zip(members, columns, strict=True)
-        ]
-    if len(predicted) < 2:
-        msg = (
-            f"`regressor` must have several members for a spread; "
-            f"{type(ensemble).__name__} has 1. Use more."
-        )
-        raise InvalidInputError(msg)
-    centred = np.asarray(predicted) - np.average(predicted, axis=0, weights=weights)
-    spread: Floats = np.sqrt(np.average(centred**2, axis=0, weights=weights))
-    return spread
+def _fitted_quietly(recalibrator: Recalibrator, rows: Predictions) -> Recalibrator:
+    """Return the fitted recalibrator; that u is the same in all rows is no news."""
+    with gathered() as told:
+        recalibrator.fit(rows)
+    for message, category in told:
+        if category is not ConstantUncertaintyWarning:
+            warn(message, category, stacklevel=3)
+    return recalibrator
