@@ -120,9 +120,10 @@ class Recalibrator(BaseEstimator):
         negative. Quantiles, intervals and draws stay within.
     parts : list of str, optional
         Columns, such as ``["phase", "u"]``, in each part of which intervals shall hold
-        what they claim: in each label, and in fifths of numbers ("u" are the
-        uncertainties as they came). See the notes for what is guaranteed, and what it
-        costs: name those that matter, three at most.
+        what they claim: in each label, and in fifths of numbers, or fewer bins where
+        less than 200 rows tell them ("u" are the uncertainties as they came). See the
+        notes for what is guaranteed, and what it costs: name those that matter, three
+        at most.
     random_state : int, default 0
         Seed of the folds, and of the rows held out.
 

@@ -17,7 +17,7 @@ from ..exceptions import FewRowsWarning, InvalidInputError, ManyPartsWarning
 from ..predictions import Predictions
 
 MOST_BINS = 5  # of a column of numbers
-LEAST_ROWS = 20  # that tell a bin of numbers, one more than 95 % need
+LEAST_ROWS = 40  # that tell a bin of numbers, twice as many as 95 % need
 MANY_COLUMNS = 3  # more make intervals much wider
 COVERAGE = 0.9  # that a part without rows enough is warned of
 
@@ -59,7 +59,7 @@ def axes_of_parts(
         The columns.
     n_told : float
         The rows that will tell how far intervals must reach. Where they are fewer than
-        100, bins of numbers are fewer than five.
+        200, bins of numbers are fewer than five.
     """
     n_bins = int(np.clip(n_told // LEAST_ROWS, 1, MOST_BINS))
     axes = []
