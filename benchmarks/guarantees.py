@@ -368,7 +368,9 @@ def regressors(n_seeds: int) -> Iterator[str]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    network = MLPRegressor((50,), max_iter=300, early_stopping=True, random_state=0)
+    network = MLPRegressor(
+        hidden_layer_sizes=(50,), max_iter=300, early_stopping=True, random_state=0
+    )
     models = {
         "boosting": HistGradientBoostingRegressor(max_iter=60, random_state=0),
         "ridge": make_pipeline(StandardScaler(), Ridge()),

@@ -112,12 +112,13 @@ def to_onnx(
             return ndx.take(ndx.asarray(by_table), code, axis=0)
         total: Any = None
         for lookup in parts.lookups(z, level):
-            rank: Any = None
-            for of_codes, of_row in zip(lookup.ranks, code_of_part, strict=True):
-                own = ndx.take(ndx.asarray(of_codes), of_row, axis=0)
-                rank = own if rank is None else ndx.where(own > rank, own, rank)
-            at = code * lookup.quantiles.shape[1] + rank
-            found = ndx.take(ndx.asarray(np.ravel(lookup.quantiles)), at, axis=0)
+            reach: Any = None
+            for by_code, of_row in zip(lookup.reaches, code_of_part, strict=True):
+                at = code * by_code.shape[1] + of_row
+                own = ndx.take(ndx.asarray(np.ravel(by_code)), at, axis=0)
+                reach = own if reach is None else ndx.where(own > reach, own, reach)
+            median = ndx.take(ndx.asarray(lookup.median), code, axis=0)
+            found = median + lookup.sign * reach
             found = found if lookup.share == 1 else lookup.share * found
             total = found if total is None else total + found
         return total

@@ -196,6 +196,14 @@ def test_bounds_of_rain_make_quantiles_that_can_be_and_a_better_score():
     assert ss.scores.crps(bounded) < ss.scores.crps(plain)
 
 
+def test_weights_that_leave_few_rows_in_effect_are_warned_of():
+    far = np.exp(2 * np.random.default_rng(0).normal(size=300))
+    with pytest.warns(ex.FewRowsWarning, match="300 rows count as"):
+        ss.Recalibrator(ss.LinearScaling()).fit(rows(300, weights=far))
+    near = np.exp(0.5 * np.random.default_rng(0).normal(size=300))
+    ss.Recalibrator(ss.LinearScaling()).fit(rows(300, weights=near))
+
+
 def test_errors_that_are_all_0_change_nothing_and_say_so():
     p = ss.Predictions(np.ones(50), np.ones(50), y_true=np.ones(50))
     with pytest.warns(ex.DegenerateFitWarning):

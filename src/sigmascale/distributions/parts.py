@@ -1,13 +1,11 @@
 """Distributions that are stretched in each part of the rows, until intervals hold.
 
-How far must a distribution be taken to hold a z-score? Its *reach* says it. Up to 1 it
-is the share of the central interval, or of the ball, that just holds it; beyond the
-outermost quantile it is 1 + log(distance / distance of that quantile), distances being
-those from the median. The larger a reach, the wider the interval, on both sides.
-
-A part of the rows has a quantile of their reaches for each coverage: that which
-conformal prediction takes. A row belongs to several parts, one for each column that
-makes parts, and takes the largest of theirs.
+The interval of a coverage c reaches from the median of a table of z-scores to two of
+its quantiles. How many times as far must it reach to hold the z-score of a row? That is
+the row's *stretch* at c. A part of the rows has a quantile of their stretches for each
+coverage: that which conformal prediction takes. A row belongs to several parts, one for
+each column that makes parts, and its interval takes the largest of theirs. Intervals of
+larger coverages hold those of smaller ones; together they are a distribution again.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,150 +30,125 @@ if TYPE_CHECKING:
     from ..predictions import Predictions
 
 # The coverages for which parts are told apart, closer where they are larger: steps of
-# 1/400 up to 0.95, of 1/4000 up to 0.995, and of 1/40000 up to 0.9999.
-COVERAGES = np.concatenate(
-    [
-        np.arange(380) / 400,
-        np.arange(3800, 3980) / 4000,
-        np.arange(39_800, 39_997) / 40_000,
-    ]
-)
+# 1/100 up to 0.95, of 1/400 up to 0.99, and a few more.
+HIGHEST = (0.99, 0.9925, 0.995, 0.9975, 0.999, 0.9995, 0.9999)
+COVERAGES = np.concatenate([np.arange(95) / 100, np.arange(380, 396) / 400, HIGHEST])
 ROUNDING = 1e-12  # of a level: those that differ by less are the same
+NARROWEST = 1e-3  # of how far the outermost quantile is: no interval reaches less
 
 
-# -- how far a distribution must be taken ----------------------------------------------
+# -- intervals of a table, by coverage -------------------------------------------------
 
 
-def reaches(table: QuantileTable, z: Floats, *, are_radii: bool) -> Floats:
-    """Return how far a table must be taken to hold each z-score, or radius."""
-    outermost = _outermost(table, are_radii=are_radii)
-    if are_radii:
-        centre = np.zeros(z.size)
-        inside = table.below(z)
-        end = np.full(z.size, outermost[1])
-    else:
-        centre = np.full(z.size, _median(table))
-        # of a z-score with a probability of its own, its side that is nearer
-        inside = np.maximum(1 - 2 * table.cdf(z), 2 * table.below(z) - 1)
-        end = np.where(z < centre, outermost[0], outermost[1])
-    times = np.abs(z - centre) / end
-    beyond = 1 + np.log(np.maximum(times, 1.0))
-    return np.where(times > 1, beyond, np.clip(inside, 0.0, 1.0))
+@dataclass(frozen=True, eq=False)
+class Reaches:
+    """How far the intervals of a table reach, for each of :data:`COVERAGES`.
+
+    Attributes
+    ----------
+    median : float
+        Where intervals begin; 0 for radii.
+    below, above : array of shape (k,)
+        How far they reach to both sides, positive.
+    """
+
+    median: float
+    below: Floats
+    above: Floats
+
+    @classmethod
+    def of(cls, table: QuantileTable, *, are_radii: bool) -> Reaches:
+        """Return the reaches of a table of z-scores, or of radii."""
+        if are_radii:
+            radius = _widened(table.within(COVERAGES), float(table.values[-1]))
+            return cls(0.0, radius, radius)
+        median = float(table.within(np.array([0.5]))[0])
+        low = table.within((1 - COVERAGES) / 2 - ROUNDING)
+        high = table.within((1 + COVERAGES) / 2 + ROUNDING)
+        # a side without any extent takes that of the other
+        far_below = float(median - table.values[0])
+        far_above = float(table.values[-1] - median)
+        return cls(
+            median,
+            _widened(median - low, far_below or far_above),
+            _widened(high - median, far_above or far_below),
+        )
+
+    def stretches(self, z: Floats, at: int) -> Floats:
+        """Return how many times as far an interval must reach to hold each z-score."""
+        off = z - self.median
+        reach = np.where(off < 0, self.below[at], self.above[at])
+        return np.asarray(np.abs(off) / reach)
 
 
-def limits(
-    table: QuantileTable, reach: Floats, *, are_radii: bool
-) -> tuple[Floats, Floats]:
-    """Return the limits of the intervals of some reaches; of radii, the lower is 0."""
-    share = np.minimum(reach, 1.0)
-    times = np.exp(np.maximum(reach - 1, 0.0))
-    _, end_above = outermost = _outermost(table, are_radii=are_radii)
-    if are_radii:
-        radius = table.within(share + ROUNDING)
-        return np.zeros(reach.size), np.where(reach > 1, times * end_above, radius)
-    centre = _median(table)
-    low = table.within((1 - share) / 2 - ROUNDING)
-    high = table.within((1 + share) / 2 + ROUNDING)
-    return (
-        np.where(reach > 1, centre - times * outermost[0], low),
-        np.where(reach > 1, centre + times * outermost[1], high),
-    )
-
-
-def _median(table: QuantileTable) -> float:
-    return float(table.within(np.array([0.5]))[0])
-
-
-def _outermost(table: QuantileTable, *, are_radii: bool) -> tuple[float, float]:
-    """Return how far the outermost quantiles are from the median, both positive."""
-    if are_radii:
-        return 1.0, float(table.values[-1]) or 1.0
-    centre = _median(table)
-    below = float(centre - table.values[0])
-    above = float(table.values[-1] - centre)
-    # a side without any extent takes that of the other
-    below, above = below or above, above or below
-    return below or 1.0, above or 1.0
+def _widened(reach: Floats, outermost: float) -> Floats:
+    """Return reaches that are positive, as those of equal z-scores are not."""
+    return np.asarray(np.maximum(reach, NARROWEST * (outermost or 1.0)))
 
 
 # -- what a part needs -----------------------------------------------------------------
 
 
-@stored(n_rows=index, reaches=floats)
+@stored(n_rows=index, stretches=floats)
 @dataclass(frozen=True, eq=False)
 class Part:
-    """How far distributions must be taken to hold their share of the rows of a part.
+    """How far intervals must be stretched to hold their share of the rows of a part.
 
     Attributes
     ----------
     n_rows : int
         The rows that tell it; of weighted ones, the effective number.
-    reaches : array of shape (k,)
-        The reach that holds each of the first k of :data:`COVERAGES`. Of rows held out
-        there are as many as these tell; else the largest stands for the rest.
+    stretches : array of shape (k,)
+        The stretch for each of the first k of :data:`COVERAGES`. Of rows held out there
+        are as many as these tell; else the largest stands for the rest.
 
     Notes
     -----
-    Of n rows held out, the i-th reach stands for the coverages up to i / (n + 1): that
-    is what the guarantee needs. Of rows out of fold, which have none, reaches are
-    linear between these levels, which costs less where rows are few.
+    Of n rows held out, the i-th stretch stands for the coverages up to i / (n + 1):
+    that is what the guarantee needs. Of rows out of fold, which have none, stretches
+    are linear between these levels, which costs less where rows are few.
     """
 
     n_rows: int
-    reaches: Floats
-
-    @classmethod
-    def learn(cls, reach: Floats, weights: Floats | None, *, held_out: bool) -> Part:
-        """Return what rows tell of the reach that holds each coverage."""
-        if not reach.size:
-            return cls(0, np.zeros(1))
-        order = np.argsort(reach, kind="stable")
-        ordered = reach[order]
-        weights = weights_of(weights, order)
-        n_rows = reach.size if weights is None else int(weights.sum())
-        levels = levels_of_rows(reach.size, weights)
-        if held_out:
-            # the next row upwards, as far as there is one
-            at = np.searchsorted(levels, COVERAGES - ROUNDING, side="left")
-            needed = ordered[at[at < reach.size]]
-        else:
-            needed = np.interp(COVERAGES, levels, ordered)
-        needed[0] = 0.0  # a coverage of 0 is that of the median
-        return cls(n_rows, needed)
-
-    def reach(self, at: int) -> float:
-        """Return the reach of one of the coverages; infinite beyond what rows tell."""
-        return float(self.reaches[at]) if at < self.reaches.size else math.inf
+    stretches: Floats
 
     def check(self) -> None:
-        """Refuse what are no reaches."""
-        wrong: Any = self.reaches.ndim != 1 or not self.reaches.size
-        wrong = wrong or self.reaches.size > COVERAGES.size
-        refuse_if(wrong, "a part must have a reach for each coverage that it tells")
-        wrong = self.reaches[0] != 0 or (np.diff(self.reaches) < 0).any()
-        refuse_if(wrong, "reaches of a part must ascend from 0")
+        """Refuse what are no stretches."""
+        wrong: Any = self.stretches.ndim != 1 or not self.stretches.size
+        wrong = wrong or self.stretches.size > COVERAGES.size
+        refuse_if(wrong, "a part must have a stretch for each coverage that it tells")
+        refuse_if((self.stretches < 0).any(), "stretches must be at least 0")
+
+    def of_all_coverages(self) -> Floats:
+        """Return the stretch of each coverage; infinite beyond what rows tell."""
+        stretches = np.full(COVERAGES.size, math.inf)
+        stretches[: self.stretches.size] = self.stretches
+        return stretches
 
 
-@dataclass(frozen=True, eq=False)
-class Lookup:
-    """A quantile of z by tables alone, for graphs that know no sets of parts.
+def quantile_of_stretches(
+    stretches: Floats, weights: Floats | None, coverage: float, *, held_out: bool
+) -> float:
+    """Return the stretch that holds a share of rows, which conformal prediction takes.
 
-    The largest rank of the parts that a row is in is that of its reach, by which its
-    quantile is found.
-
-    Attributes
-    ----------
-    share : float
-        What the quantile found is multiplied by before all lookups are added up.
-    ranks : tuple of array of int
-        Of each axis, the rank of the reach of each of its codes.
-    quantiles : array of shape (n_tables, n_ranks)
-        The quantile of z, by the bin of the scale and the rank.
+    It is infinite if rows were held out and are too few to tell.
     """
-
-    share: float
-    ranks: tuple[Ints, ...]
-    quantiles: Floats
+    if weights is not None:
+        order = np.argsort(stretches, kind="stable")
+        stretches = stretches[order]
+        weights = weights[order]
+    levels = levels_of_rows(stretches.size, weights)
+    row = int(np.searchsorted(levels, coverage - ROUNDING, side="left"))
+    if row == stretches.size and held_out:
+        return math.inf
+    row = min(row, stretches.size - 1)
+    before = max(row - 1, 0)
+    if weights is None:  # only these two need to be in their places
+        stretches = np.partition(stretches, (before, row))
+    if held_out:
+        return float(stretches[row])
+    around = [before, row]
+    return float(np.interp(coverage, levels[around], stretches[around]))
 
 
 @stored(axes=many(Axis), parts=many(many(Part)), held_out=flag)
@@ -216,22 +190,47 @@ class Parts:
     ) -> Parts:
         """Return the parts as rows tell them, which no scale has been learned from."""
         score = rows.signed_error / scale
-        reach = np.empty(rows.n_rows)
-        for table, own in z.of_rows(z.codes(scale)):
-            reach[own] = reaches(table, score[own], are_radii=z.dim is not None)
-
-        of_all = Part.learn(reach, rows.weights, held_out=held_out)
-        parts = []
+        tables = [
+            (Reaches.of(table, are_radii=z.dim is not None), own)
+            for table, own in z.of_rows(z.codes(scale))
+        ]
+        # which rows are in each part; nothing is known of parts without rows, of which
+        # nothing is promised unless rows were held out
+        everybody = np.arange(rows.n_rows)
+        members: list[list[Ints]] = []
         for axis in axes:
             code = codes_along(axis, rows)
-            of_axis = []
-            for k in range(axis.n_codes):
-                own = np.flatnonzero(code == k)
-                weights = weights_of(rows.weights, own)
-                part = Part.learn(reach[own], weights, held_out=held_out)
-                # nothing is known of a part without rows, and nothing was promised
-                of_axis.append(part if own.size or held_out else of_all)
-            parts.append(tuple(of_axis))
+            of_axis = [np.flatnonzero(code == k) for k in range(axis.n_codes)]
+            members.append(
+                [own if own.size or held_out else everybody for own in of_axis]
+            )
+
+        told = [np.zeros((len(of_axis), COVERAGES.size)) for of_axis in members]
+        for at in range(1, COVERAGES.size):  # that of 0 is the median
+            stretches = np.empty(rows.n_rows)
+            for reaches, own in tables:
+                stretches[own] = reaches.stretches(score[own], at)
+            for of_codes, of_axis in zip(told, members, strict=True):
+                for k, own in enumerate(of_axis):
+                    of_codes[k, at] = quantile_of_stretches(
+                        stretches[own],
+                        weights_of(rows.weights, own),
+                        COVERAGES[at],
+                        held_out=held_out,
+                    )
+
+        parts = []
+        for of_codes, of_axis in zip(told, members, strict=True):
+            sizes = [
+                own.size if rows.weights is None else int(rows.weights[own].sum())
+                for own in of_axis
+            ]
+            parts.append(
+                tuple(
+                    Part(size, stretch[np.isfinite(stretch)])
+                    for size, stretch in zip(sizes, of_codes, strict=True)
+                )
+            )
         return cls(tuple(axes), tuple(parts), held_out)
 
     @property
@@ -244,6 +243,14 @@ class Parts:
         """Those of labels."""
         return {axis.column for axis in self.axes if axis.labels is not None}
 
+    @cached_property
+    def _stretches(self) -> list[Floats]:
+        """Of each axis, the stretches of its codes, a row for each."""
+        return [
+            np.array([part.of_all_coverages() for part in of_axis])
+            for of_axis in self.parts
+        ]
+
     def stretched(
         self, z: ZDistribution, scale: Floats, rows: Predictions
     ) -> tuple[StretchedTables, Ints]:
@@ -254,17 +261,42 @@ class Parts:
         """
         codes = [z.codes(scale), *(codes_along(axis, rows) for axis in self.axes)]
         code_of_row, first = distinct_rows(codes)
+        reaches = [Reaches.of(table, are_radii=z.dim is not None) for table in z.tables]
         tables = []
         n_rows = []
         for row in first:
-            own = [
-                of_axis[code[row]]
-                for of_axis, code in zip(self.parts, codes[1:], strict=True)
+            codes_of_row = [code[row] for code in codes[1:]]
+            stretch = np.max(
+                [
+                    of_axis[code]
+                    for of_axis, code in zip(self._stretches, codes_of_row, strict=True)
+                ],
+                axis=0,
+            )
+            tables.append(self._table(reaches[codes[0][row]], stretch, z.dim))
+            sizes = [
+                of_axis[code].n_rows
+                for of_axis, code in zip(self.parts, codes_of_row, strict=True)
             ]
-            tables.append(self._stretched(z.tables[codes[0][row]], own, z.dim))
-            n_rows.append(min(part.n_rows for part in own))
+            n_rows.append(min(sizes))
         new = StretchedTables(tuple(tables), np.empty(0), tuple(n_rows), z.dim, z.words)
         return new, code_of_row
+
+    def _table(
+        self, reaches: Reaches, stretch: Floats, dim: int | None
+    ) -> QuantileTable:
+        """Return a table whose intervals reach so many times as far."""
+        told = slice(None, int(np.isfinite(stretch).sum()))
+        coverage = COVERAGES[told]
+        # the interval of a coverage holds those of smaller ones
+        below = np.maximum.accumulate(stretch[told] * reaches.below[told])
+        above = np.maximum.accumulate(stretch[told] * reaches.above[told])
+        if dim is not None:
+            levels = np.maximum(coverage, COVERAGES[1] / 2)
+            return QuantileTable(levels, above, self.held_out)
+        levels = np.concatenate([(1 - coverage[:0:-1]) / 2, (1 + coverage) / 2])
+        values = np.concatenate([-below[:0:-1], above])
+        return QuantileTable(levels, reaches.median + values, self.held_out)
 
     def lookups(self, z: ZDistribution, level: float) -> list[Lookup]:
         """Return what a graph needs to find a quantile of z of each row: see Lookup.
@@ -273,55 +305,62 @@ class Parts:
         the coverages on both sides, between which quantiles are linear.
         """
         coverage = level if z.dim is not None else abs(2 * level - 1)
+        is_above = z.dim is not None or level >= 0.5
         last = COVERAGES.size - 1
         if self.held_out:
             at = int(np.searchsorted(COVERAGES, coverage - 2 * ROUNDING))
-            return [self._lookup(z, level, at, share=1.0)]
+            return [self._lookup(z, at, 1.0, is_above=is_above)]
         above = int(np.clip(np.searchsorted(COVERAGES, coverage), 1, last))
         step = COVERAGES[above] - COVERAGES[above - 1]
         share = float(min((coverage - COVERAGES[above - 1]) / step, 1.0))
         return [
-            self._lookup(z, level, above - 1, share=1 - share),
-            self._lookup(z, level, above, share=share),
+            self._lookup(z, above - 1, 1 - share, is_above=is_above),
+            self._lookup(z, above, share, is_above=is_above),
         ]
 
-    def _lookup(self, z: ZDistribution, level: float, at: int, share: float) -> Lookup:
-        """Return the quantiles of z at one of the coverages, by largest reach."""
-        reach_of_codes = [
-            np.array([part.reach(at) for part in of_axis]) for of_axis in self.parts
-        ]
-        reach = np.unique(np.concatenate(reach_of_codes))
-        ranks = [np.searchsorted(reach, of_codes) for of_codes in reach_of_codes]
-        is_above = z.dim is not None or level >= 0.5
-        quantiles = []
-        for table in z.tables:
-            low, high = limits(table, reach, are_radii=z.dim is not None)
-            quantiles.append(high if is_above else low)
-        return Lookup(share, tuple(ranks), np.array(quantiles))
-
-    def _stretched(
-        self, table: QuantileTable, parts: list[Part], dim: int | None
-    ) -> QuantileTable:
-        """Return a table whose interval of each coverage has the largest reach."""
-        reach = largest(parts)
-        coverage = COVERAGES[: reach.size]
-        low, high = limits(table, reach, are_radii=dim is not None)
-        if dim is not None:
-            some = slice(1, None) if reach.size > 1 else slice(0, 1)
-            levels = np.maximum(coverage[some], COVERAGES[1] / 2)
-            return QuantileTable(levels, high[some], self.held_out)
-        levels = np.concatenate([(1 - coverage[:0:-1]) / 2, (1 + coverage) / 2])
-        values = np.concatenate([low[:0:-1], high])
-        return QuantileTable(levels, values, self.held_out)
+    def _lookup(
+        self, z: ZDistribution, at: int, share: float, *, is_above: bool
+    ) -> Lookup:
+        """Return how far intervals of one of the coverages reach, to one side."""
+        reaches = [Reaches.of(table, are_radii=z.dim is not None) for table in z.tables]
+        of_axes = []
+        for stretches in self._stretches:
+            of_tables = []
+            for own in reaches:
+                reach = own.above if is_above else own.below
+                # the largest of this coverage and of all smaller ones
+                upto = slice(None, at + 1)
+                if at < COVERAGES.size:
+                    of_tables.append((stretches[:, upto] * reach[upto]).max(axis=1))
+                else:
+                    of_tables.append(np.full(len(stretches), math.inf))
+            of_axes.append(np.array(of_tables))
+        median = np.array([own.median for own in reaches])
+        return Lookup(share, 1.0 if is_above else -1.0, median, tuple(of_axes))
 
 
-def largest(parts: Sequence[Part]) -> Floats:
-    """Return the largest reach of some parts, as far as all of them tell one."""
-    n_told = min(part.reaches.size for part in parts)
-    reach = np.zeros(n_told)
-    for part in parts:
-        reach = np.maximum(reach, part.reaches[:n_told])
-    return reach
+@dataclass(frozen=True, eq=False)
+class Lookup:
+    """A quantile of z by tables alone, for graphs that know no sets of parts.
+
+    It is the median plus `sign` times the largest reach of the parts that a row is in.
+
+    Attributes
+    ----------
+    share : float
+        What the quantile found is multiplied by before all lookups are added up.
+    sign : float
+        1 for a quantile above the median, and −1 for one below.
+    median : array of shape (n_tables,)
+        The median, by the bin of the scale.
+    reaches : tuple of array of shape (n_tables, n_codes)
+        Of each axis, the reach of each of its codes, by the bin of the scale.
+    """
+
+    share: float
+    sign: float
+    median: Floats
+    reaches: tuple[Floats, ...]
 
 
 def codes_along(axis: Axis, rows: Predictions) -> Ints:

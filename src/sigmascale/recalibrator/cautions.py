@@ -10,7 +10,7 @@ from .._support.checks import Floats
 from .._support.notices import row_number, warn
 from .._support.places import Places
 from .._support.text import listed, quoted
-from ..exceptions import AbsurdScaleWarning
+from ..exceptions import AbsurdScaleWarning, FewRowsWarning
 from ..predictions import Predictions
 
 ABSURD = 3.0  # times the largest error: no uncertainty should be larger
@@ -20,7 +20,21 @@ NARROW = 1.3  # ±1.96 u hold 95 % of normal errors; if this does, outliers rais
 MOST_CUT = 100_000  # rows that tell where tenths are cut, about
 TENTHS = np.arange(1, 10) / 10
 WORTH_WORDS, SURE = 0.25, 5.0  # a bias in units of u, and in standard errors
+LEAST_EFFECTIVE = 100  # rows that weights should leave
 LARGEST_Z = 5.0  # that counts in a mean of z
+
+
+def warn_of_few_effective(rows: Predictions) -> None:
+    """Say that weights leave few rows in effect, too few to keep what is claimed."""
+    n_effective = rows.n_effective
+    if n_effective < min(LEAST_EFFECTIVE, rows.n_rows / 2):
+        warn(
+            f"With their weights, {rows.n_rows} rows count as {n_effective:.0f}. With "
+            f"fewer than {LEAST_EFFECTIVE}, intervals of 90 % may hold as little as "
+            "80 %: weigh less sharply, or collect rows like those that matter.",
+            FewRowsWarning,
+            stacklevel=4,
+        )
 
 
 def cautions_of_scale(rows: Predictions, scale: Floats) -> tuple[str, ...]:

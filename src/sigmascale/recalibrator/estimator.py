@@ -44,6 +44,7 @@ from ..persistence import (
 from ..predictions import Predictions, check_predictions
 from ..scaling import SCALINGS, BoostedScaling, Scaling
 from .bias import BiasKind, corrected
+from .cautions import warn_of_few_effective
 from .fitted_rows import Seen, Unlike
 from .learning import Choices, learn
 from .matching import (
@@ -160,9 +161,10 @@ class Recalibrator(BaseEstimator):
     groups, or weights, it is approximate. An interval beyond the outermost level is
     infinite, with a warning; CRPS, mean and standard deviation use the observed range.
 
-    With ``parts``, each row of a part has a reach: how far its distribution must be
-    taken to hold it. Each part has the conformal quantile of the reaches of its rows,
-    and a new row takes the largest of all parts that it is in. With ``hold_out`` as
+    With ``parts``, each row has a stretch for each coverage: how many times as far from
+    the median an interval must reach to hold it. Each part has the conformal quantile
+    of the stretches of its rows, and a new row takes the largest of all parts that it
+    is in. With ``hold_out`` as
     well, an interval of coverage c holds the new truths *of each part* with a
     probability of at least c, if rows are exchangeable. It is an average over sets held
     out, and holds for parts that were named before rows were held out, whose edges
@@ -172,7 +174,8 @@ class Recalibrator(BaseEstimator):
     nearly keep to it. A row is in several parts, and its interval is the widest: taken
     together, rows are held more often than was asked for. All of the distribution
     follows (quantiles, CRPS, spread, PIT); the standard uncertainty of `predict` stays
-    as it is. Coverages are told apart in steps of 1/400, 1/4000 from 0.95 on.
+    as it is. Coverages are told apart in steps of 1/100, and finer from 0.95 on; one in
+    between is that of the next step with ``hold_out``, and else between the two.
 
     References
     ----------
@@ -243,6 +246,7 @@ class Recalibrator(BaseEstimator):
         rows = check_predictions(p)
         choices = self._checked(rows)
         warn_of_oddities(rows)
+        warn_of_few_effective(rows)
 
         # what others are compared with
         self._seen = Seen.of(rows)
