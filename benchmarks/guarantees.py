@@ -307,7 +307,10 @@ def rivals_of_streams(n_seeds: int) -> Iterator[str]:
                 )
                 limits[k] = interval[0, :, 0] * rows.y_std[k]
                 truth = np.array([rows.error[k] / rows.y_std[k]])
-                model.update(nothing, truth, confidence_level=0.9, gamma=0.02)
+                model.adapt_conformal_inference(
+                    nothing, truth, gamma=0.05, confidence_level=0.9
+                )
+                model.update(nothing, truth)
             seconds = time.process_time() - start
             infinite = 1 - np.isfinite(limits).all(axis=1).mean()
             found["MAPIE, ACI on u"].append(

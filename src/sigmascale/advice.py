@@ -176,6 +176,7 @@ def next_steps(v: Validation) -> tuple[Step, ...]:
     if outliers is not None:
         steps.append(_outliers(v, outliers))
     if v.rows.distributions is not None:
+        steps += _parts(v, blamed)
         steps += _after_recalibration(v, blamed)
     else:
         steps += _by_columns(v, blamed, outliers)
@@ -247,6 +248,26 @@ def _by_columns(
     if "coverage" in blamed:
         return [Step("Use learned intervals", INTERVALS.format(level=v.level), {})]
     return []
+
+
+def _parts(v: Validation, blamed: dict[str, Answered]) -> list[Step]:
+    """Return the step that lets intervals hold in the parts of the column at fault."""
+    coverage = blamed.get("coverage")
+    if coverage is None:
+        return []
+    finding = coverage.fault or coverage.suspect
+    if finding is None or finding.limits is None:
+        return []
+    distributions = v.rows.distributions
+    if distributions is None or distributions.z.is_stretched:
+        return []  # what parts do has been done
+    name = finding.limits.variable.name
+    if name not in v.rows.names:  # time, or a combination of columns
+        return []
+    each = "label" if v.rows.is_labelled(name) else "fifth"
+    what = f"Let intervals hold what they claim in each {each} of {shorten(name, 30)}"
+    parts = f"Recalibrator(parts=[{name!r}]).fit(p)".replace("'", '"')
+    return [Step(what, parts, {"parts": (name,)})]
 
 
 def _after_recalibration(v: Validation, blamed: dict[str, Answered]) -> list[Step]:

@@ -620,3 +620,19 @@ def test_limits_of_all_regions_hold_at_once():
                 true = np.sqrt(np.mean(factor[inside] ** 2))
                 missed += not region.low <= true <= region.high
     assert missed <= 2
+
+
+def test_intervals_that_fail_for_a_label_are_mended_by_its_parts():
+    rng = np.random.default_rng(0)
+    kind = rng.choice(["gas", "solid"], 4000, p=[0.8, 0.2])
+    u = rng.lognormal(0, 0.4, 4000)
+    error = u * np.where(kind == "solid", 2.5, 1.0) * rng.normal(size=4000)
+    p = ss.Predictions(y_std=u, error=error, features={"kind": kind})
+    known, new = p.take(np.arange(2000)), p.take(np.arange(2000, 4000))
+    r = ss.Recalibrator(ss.TemperatureScaling()).fit(known)
+    step = ss.validate(r.apply(new), claim="intervals").next_steps[0]
+    assert step.how == {"parts": ("kind",)}
+    assert "each label of kind" in step.what
+    mended = ss.Recalibrator(ss.TemperatureScaling(), parts=["kind"]).fit(known)
+    again = ss.validate(mended.apply(new), claim="intervals")
+    assert all(step.how is None for step in again.next_steps)

@@ -394,6 +394,11 @@ class StretchedTables(ZDistribution):
     of: str = ""
 
     @property
+    def is_stretched(self) -> bool:
+        """Whether it was stretched in parts of the rows."""
+        return True
+
+    @property
     def words(self) -> str:
         """What it is, in words."""
         return f"{self.of}; stretched until intervals hold what they claim in each part"

@@ -306,6 +306,11 @@ class ZDistribution:
         refuse_if(wrong, "radii must be at least 0")
 
     @property
+    def is_stretched(self) -> bool:
+        """Whether it was stretched in parts of the rows."""
+        return False
+
+    @property
     def words(self) -> str:
         """What it is, in words."""
         if not self.tables:

@@ -207,7 +207,7 @@ function verdict(step, found) {
 
 // What a verdict advises, as fields of step 3, which then begins.
 function doStep(how) {
-  Object.assign(ui.fit, { scaling: "boosted", bias: null }, how);
+  Object.assign(ui.fit, { scaling: "boosted", bias: null, parts: null }, how);
   place("step-fit").scrollIntoView();
   run("fit", fitFields());
 }
@@ -239,6 +239,7 @@ function fitStep() {
       {},
       el("label", {}, "How ", select("scaling", ui.fit.scaling || "boosted", SCALINGS, (scaling) => choose("fit", { scaling }))),
       checkbox("bias", ui.fit.bias, "Correct the predictions, too, where that helps", (on) => choose("fit", { bias: on ? "auto" : null })),
+      ui.fit.parts && checkbox("parts", true, `Hold what intervals claim in each part of ${ui.fit.parts.join(" and ")}`, () => choose("fit", { parts: null })),
     ),
     el("div.options", {}, way(false, "Learn from this table, and judge by a share of it that is left out: "), share, way(true, "Learn from another file")),
     second && [dropZone("known", state.slots.known ? "Drop another file, or" : "Drop the file to learn from, or", state, send), trouble("known", "known"), state.slots.known && opened("known", state, settle)],
