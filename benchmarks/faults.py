@@ -1,6 +1,6 @@
 """What verdicts say of simulated faults, and what the steps that they advise gain.
 
-    python benchmarks/faults.py --out docs/faults.md
+    python benchmarks/faults.py --out benchmarks/faults.md
     python benchmarks/faults.py --follow 10
 
 The first writes a page of headlines, sentences and next steps, of each fault at 300 and
