@@ -90,6 +90,10 @@ class Validation(Result):
         T, what a perfect u would reach with as many rows, and how many would show more.
     rows : Predictions
         The rows that were judged.
+    judged : object
+        What verdicts and certificate were made from; for the library's own use.
+    advise : callable or None
+        What tells next steps when they are asked for.
     """
 
     headline: str
