@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ._support.checks import Floats, Ints
+from ._support.checks import LARGEST_Z, Floats, Ints
 from ._support.labels import Categories, Label, in_label_order
 from ._support.libraries import NUMPY, Array, Library, library_of
 from ._support.places import Places
@@ -324,7 +324,6 @@ class Base:
             refuse_if(wrong, "a base must have a value for each knot")
             wrong = (np.diff(self.knots) <= 0).any() or (self.values <= 0).any()
             refuse_if(wrong, "knots of a base must ascend, and its values be positive")
-            refuse_if(self.values.max() > 1e150, "a value of a base is out of range")
             return
         wrong = min(self.a, self.least) < 0 or max(self.a, self.b) <= 0
         wrong = wrong or self.b < 0 == self.least  # where b² is subtracted
@@ -426,6 +425,11 @@ class Additive:
         wide = self.log and max(map(abs, (*self.bounds, self.constant))) > 700
         refuse_if(wide, "the logarithm of a scale must be at most 700 in size")
         refuse_if(self.bounds[0] > self.bounds[1], "bounds of a map must ascend")
+        if not self.log:
+            parts = [np.abs(table.values).max(initial=0) for table in self.tables]
+            is_wide = max(abs(self.constant), *parts, 0.0) > LARGEST_Z
+            wrong = is_wide or self.base.power != 0
+            refuse_if(wrong, "a bias must be a z-score times a root")
         for table in self.tables:
             twice = len(set(table.axes)) < len(table.axes) or not table.axes
             refuse_if(twice, "a table must have axes, and each of them once")

@@ -31,6 +31,7 @@ _Class = TypeVar("_Class", bound=type[Any])
 
 FORMAT, VERSION = "sigmascale", 5
 LARGEST_FILE = 2**28  # bytes
+LARGEST_NUMBER = 1e150  # what is learned of values within their limits is smaller
 # Classes that a file can be of, and where they are.
 _ROOTS = {
     "Recalibrator": "recalibrator",
@@ -56,10 +57,10 @@ def refuse_if(wrong: Any, words: str) -> None:
 
 
 def number(value: Any) -> float:
-    """Return a finite number; a whole one that float64 does not hold is none."""
+    """Return a number; none is larger than what can be learned, or inexact."""
     if type(value) is int and abs(value) <= EXACT:
         value = float(value)
-    if type(value) is not float or not math.isfinite(value):
+    if type(value) is not float or not abs(value) <= LARGEST_NUMBER:
         refuse(f"there must be a finite number; found {quoted(value)}.")
     return value
 
@@ -100,12 +101,12 @@ def plain(value: Any) -> Any:
 
 
 def floats(value: Any) -> Floats:
-    """Return an array of finite numbers."""
+    """Return an array of numbers."""
     values, shape = _array(value)
     if not {type(each) for each in values} <= {float, int}:
         refuse("an array must hold numbers, and nothing else.")
     found = np.array(values, dtype=np.float64)
-    if not np.isfinite(found).all() or (np.abs(found) > EXACT).any():
+    if not (np.abs(found) <= EXACT).all():
         for each in values:
             number(each)
     return found.reshape(shape)
@@ -226,7 +227,7 @@ def encode(value: Any) -> Any:
     """Return a value in terms of JSON."""
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
+    if isinstance(value, float) and not abs(value) <= LARGEST_NUMBER:
         msg = f"{value} cannot be saved: numbers in files must be finite."
         raise InvalidInputError(msg)
     if isinstance(value, _PLAIN):

@@ -12,7 +12,17 @@ import numpy as np
 
 from .._support.checks import Floats, Ints
 from ..judging.variables import label_words, range_words
-from ..persistence import floats, index, integers, many, optional, refuse, stored, text
+from ..persistence import (
+    floats,
+    index,
+    integers,
+    many,
+    optional,
+    refuse,
+    refuse_if,
+    stored,
+    text,
+)
 from .ranks import N_FACTS, WEIGHTS, Units, Urns
 
 _PATIENCE = 200  # rows; half of the start times that matter lie in 3 times as many
@@ -107,6 +117,10 @@ class Evidence:
         shapes = {x.shape for x in (self.started, self.gained, self.start)}
         if shapes != {shape} or self.facts.shape != (*shape, N_FACTS):
             refuse("evidence must have numbers for each kind and size of change.")
+        # a mixture over starts owns no more than the best of them has gained, by units
+        too_much = self.started > self.gained + 1e-6 * (1 + np.abs(self.gained))
+        wrong = too_much | ((self.gained > 0) & ~(self.facts[..., 0] > 0))
+        refuse_if(wrong.any(), "evidence must be what units have paid")
 
     def follow(self, growth: Floats, facts: Floats) -> Path:
         """Return the evidence after each unit; nothing is changed."""

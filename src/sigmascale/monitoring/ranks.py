@@ -32,6 +32,7 @@ from ..persistence import (
     many,
     number,
     refuse,
+    refuse_if,
     stored,
     text,
 )
@@ -75,6 +76,13 @@ class Units:
     """
 
     columns: dict[str, Any]
+
+    def check(self) -> None:
+        """Refuse columns that are not those of the same units."""
+        needed = {"size", "tie", "counted", "row", "end", "time"}
+        lengths = {column.size for column in self.columns.values()}
+        refuse_if(not needed <= set(self.columns), "units must have all their columns")
+        refuse_if(len(lengths) > 1, "columns of units must have the same length")
 
     def __len__(self) -> int:
         return int(self["tie"].size)

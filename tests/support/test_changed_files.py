@@ -1,0 +1,124 @@
+"""Files that somebody has edited, checksum and all: refused, or finite numbers."""
+
+import json
+
+import numpy as np
+import pytest
+
+import sigmascale as ss
+from sigmascale import persistence
+from sigmascale.exceptions import DamagedFileError, InvalidInputError
+
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
+N = 300
+RNG = np.random.default_rng(0)
+U, KIND = RNG.lognormal(size=N), RNG.choice(["a", "b", "c"], N)
+P = ss.Predictions(
+    RNG.normal(size=N),
+    U,
+    error=U * (0.2 + RNG.normal(size=N) * np.exp(0.5 * (KIND == "a"))),
+    features={"x": RNG.normal(size=N), "kind": KIND},
+    groups=RNG.integers(0, N // 2, N),
+    time=np.arange(N),
+)
+FAR = ss.Predictions(
+    [0.0, 1e3, -5.0],
+    [1e-8, 1.0, 1e8],
+    features={"x": [0.0, np.nan, 9.0], "kind": ["a", "z", None]},
+)
+FITS = (
+    ss.Recalibrator(bias="auto").fit(P),
+    ss.Recalibrator(ss.IsotonicScaling(), bias="constant").fit(P),
+    ss.Recalibrator(ss.LinearScaling()).fit(P),
+)
+MONITORS = (ss.Monitor(FITS[1]).update(P), ss.Monitor(burn_in=60).update(P))
+VALUES = (1e308, -1e308, 1e160, 1e80, -1e80, 1e-308, 0.0, 0, -1, 7, 2**31, 2**53)
+VALUES += (710.0, -710.0, None, "x", True, [], {}, [1.0])
+
+
+def rewritten(document):
+    """The text of a document whose checksum is right."""
+    content = {name: document[name] for name in ("extra", "content")}
+    document["sha256"] = persistence._checksum(content)
+    return json.dumps(document)
+
+
+def places(part, path=()):
+    """Ways to all parts of a document; those in one list are alike."""
+    if path:
+        yield path
+    pairs = part.items() if isinstance(part, dict) else ()
+    if isinstance(part, list):
+        pairs = enumerate(part)
+    for name, each in pairs:
+        yield from places(each, (*path, name))
+
+
+def by_kind(document):
+    found = {}
+    for path in places(document["content"]):
+        kind = tuple("#" if isinstance(x, int) else x for x in path)
+        found.setdefault(kind, []).append(path)
+    return list(found.values())
+
+
+def changed(text, ways, rng):
+    """A file with one part changed, of any depth."""
+    document = json.loads(text)
+    some = ways[rng.integers(len(ways))]
+    *way, last = some[rng.integers(len(some))]
+    parent = document["content"]
+    for name in way:
+        parent = parent[name]
+    value = VALUES[rng.integers(len(VALUES))]
+    old = parent[last]
+    if isinstance(old, list) and old and rng.integers(2):
+        value = (old[:-1], old[::-1], [*old, old[-1]])[rng.integers(3)]
+    parent[last] = value
+    return rewritten(document)
+
+
+def assert_usable(found):
+    if isinstance(found, ss.Monitor):
+        state = found.update(P).state
+        json.dumps(state.to_dict(), allow_nan=False)
+        assert str(state)
+        return
+    for rows in (P, FAR):
+        applied = found.apply(rows)
+        assert np.isfinite(applied.y_std).all()
+        assert (applied.y_std > 0).all()
+        assert np.isfinite(applied.y_pred).all()
+        assert not np.isnan(applied.distributions.interval(0.9)).any()
+    assert found.describe()
+
+
+@pytest.mark.parametrize("original", [*FITS, *MONITORS])
+def test_changed_files_are_refused_or_give_finite_numbers(original):
+    rng = np.random.default_rng(1)
+    text = persistence.dumps(original)
+    ways = by_kind(json.loads(text))
+    assert_usable(persistence.loads(text)[0])
+    n_refused = 0
+    for _ in range(120):
+        try:
+            assert_usable(persistence.loads(changed(text, ways, rng))[0])
+        except (DamagedFileError, InvalidInputError):
+            n_refused += 1
+    assert n_refused > 60
+
+
+def test_numbers_that_no_fit_has_learned_are_refused():
+    for name, part, value in (
+        ("scale_map", "constant", 701.0),
+        ("bias_map", "constant", 1e60),
+        ("scale_map", "constant", 1e308),
+    ):
+        document = json.loads(persistence.dumps(FITS[1]))
+        document["content"][name][part] = value
+        with pytest.raises(DamagedFileError, match=part if value > 1e100 else "must"):
+            persistence.loads(rewritten(document))
+    document = json.loads(persistence.dumps(FITS[2]))
+    document["content"]["scale_map"]["base"]["a"] = 1e308
+    with pytest.raises(DamagedFileError, match="'a'"):
+        persistence.loads(rewritten(document))
