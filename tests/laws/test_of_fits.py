@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import sigmascale as ss
+from sigmascale.persistence import dumps
 from sigmascale.scaling import SCALINGS
 
 from .conftest import cases, columns, fitted, read_off
@@ -27,6 +28,18 @@ def test_order_of_rows_and_names_of_groups_and_labels_are_nothing(case, seed):
     p, q = rows.predictions(), renamed.take(order).predictions()
     one, other = read_off(fitted(name, p).apply(p)), read_off(fitted(name, q).apply(q))
     np.testing.assert_allclose(other, one[order], 1e-10, 1e-12)
+
+
+@some
+@given(cases(), st.integers(0, 99), st.booleans())
+def test_files_of_fits_do_not_know_the_order_of_rows(case, seed, is_corrected):
+    rows, name = case
+    order = np.random.default_rng(seed).permutation(rows.u.size)
+    bias = "auto" if is_corrected and rows.error.ndim == 1 else None
+    p, q = rows.predictions(), rows.take(order).predictions()
+    one, other = fitted(name, p, bias=bias), fitted(name, q, bias=bias)
+    assume(not one.cautions_)  # which name rows by their numbers
+    assert dumps(other) == dumps(one)
 
 
 @some

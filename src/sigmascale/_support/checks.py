@@ -192,7 +192,13 @@ def for_order(x: Floats) -> Floats:
 
 
 def as_floats(array: npt.NDArray[Any], name: str) -> Floats:
-    """Return numbers as a new array of float64; what is missing is NaN."""
+    """Return numbers as a new array of float64; what is missing is NaN, −0 is 0."""
+    numbers = _new_floats(array, name)
+    numbers += 0.0
+    return numbers
+
+
+def _new_floats(array: npt.NDArray[Any], name: str) -> Floats:
     if array.dtype.kind in "fiu":
         if array.dtype.kind != "f":
             large = (array > EXACT) | (array < -EXACT)  # float64 has some of these only

@@ -92,7 +92,8 @@ def effective_weights(weights: Any, rows: Floats) -> tuple[Ints, Floats | None]:
     w = w[kept]
     if w.min() == w.max():
         return kept, None
-    factor = np.sum(w / unit) / np.sum((w / unit) ** 2) / unit
+    ratios = np.sort(w) / unit  # or sums would depend on the order of rows
+    factor = np.sum(ratios) / np.sum(ratios**2) / unit
     return kept, w if abs(factor - 1) < 1e-12 else w * factor
 
 

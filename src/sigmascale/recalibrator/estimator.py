@@ -253,10 +253,10 @@ class Recalibrator(BaseEstimator):
         self._smallest = float(rows.y_std.min())
         self.names_ = rows.names
         self.n_rows_ = rows.n_rows
-        self.n_effective_ = float(rows.n_effective)
 
         is_known = bool(rows.squared_error.any())  # errors that are all 0 tell nothing
         rows = in_canonical_order(informative(rows))
+        self.n_effective_ = float(rows.n_effective)
         progress = working(f"fitting {type(choices.scaling).__name__}")
         with progress if rows.n_rows >= MANY else nullcontext():
             fitted = learn(rows, choices, is_known=is_known)
