@@ -502,14 +502,14 @@ class Additive:
         library, wide = library_of(X)
         # columns that lie in one piece are quicker to read
         columns = [library.xp.astype(x, wide, copy=X.ndim > 1) for x in columns]
-        many_rows = bool(self.tables) and n_rows >= MANY
+        many_rows = len(self.tables) > 0 and n_rows >= MANY
         evaluator = self._many_rows if many_rows else self._few_rows
         values = evaluator.evaluate_lifted(columns, smallest, library)
         return library.xp.astype(values, X.dtype, copy=False)
 
     def _in_chunks(self, columns: list[Any], n_rows: int) -> Floats:
         """Return the value of each row, some rows at a time."""
-        many_rows = bool(self.tables) and n_rows >= MANY
+        many_rows = len(self.tables) > 0 and n_rows >= MANY
         evaluator = self._many_rows if many_rows else self._few_rows
         values = np.empty(n_rows)
         with np.errstate(over="ignore", invalid="ignore"):
