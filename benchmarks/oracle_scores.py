@@ -108,8 +108,8 @@ def new_numbers(error, u, features, order, groups, weights):
     found = {f"scorecard {k}": v for k, v in card.items()}
     for name in p.names:
         for method in ("bca", "moments"):
-            local = s.local_zms(p, by=name, n_bins=20, method=method, ties=order)
-            found[f"zms {name}"] = [*local.zms, *local.overall]
+            local = s.local_statistics(p, by=name, n_bins=20, method=method, ties=order)
+            found[f"zms {name}"] = [*local.value, *local.overall]
             found[f"limits {name} {method}"] = [*local.low, *local.high]
     covers = [s.coverage(p, level=c) for c in (0.5, 0.8, 0.9, 0.95)]
     found["crps"] = [s.crps(p), *covers]

@@ -40,9 +40,9 @@ def figure1(data: StudyData, *, seed: int = 0) -> Figure:
     return figure
 
 
-def draw_local(ax: Axes, result: scores.LocalZMS) -> None:
+def draw_local(ax: Axes, result: scores.LocalStatistics) -> None:
     """Draw a local ZMS; the text below the figure says what the colours are."""
-    plots.local_zms(result, ax=ax)
+    plots.local_statistics(result, ax=ax)
     if (legend := ax.get_legend()) is not None:
         legend.remove()
     title = f"{100 * result.fraction_valid:.0f} % of bins valid"
@@ -73,7 +73,7 @@ def figure3(beyond: Beyond) -> Figure:
         for ax, (x, result) in zip(row, local.items(), strict=True):
             draw_local(ax, result)
             ax.set(xlabel=WORDS[x] if name == JOINT else "", ylabel="")
-            drawn += [*result.zms, *result.high]
+            drawn += [*result.value, *result.high]
         row[0].set_ylabel(f"{name}\nlocal ⟨Z²⟩")
     axes[0, 0].set_ylim(0.8 * min(drawn), 1.2 * max(drawn))
     return figure

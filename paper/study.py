@@ -26,7 +26,12 @@ from sigmascale.scores import (
     reference_scores,
 )
 from sigmascale.scores.intervals import wilson_limits
-from sigmascale.scores.local import MIN_ROWS, IntervalSettings, LocalZMS, local_zms_of
+from sigmascale.scores.local import (
+    MIN_ROWS,
+    IntervalSettings,
+    LocalStatistics,
+    local_statistics_of,
+)
 from sigmascale.scores.scorecard import scorecard_of
 
 from .losses import OptimisedScaling
@@ -180,7 +185,7 @@ class Measured:
 
     bins: dict[str, Bins]
     scores: Scorecard
-    local: dict[str, LocalZMS]
+    local: dict[str, LocalStatistics]
 
     @property
     def valid(self) -> Values:
@@ -198,7 +203,7 @@ def measure_set(
     """Measure rows, or the same with uncertainties u, in as many bins as the paper."""
     judged = p if u is None else p.with_y_std(u)
     bins = cut(judged, SCORE_BINS, ties=ties, min_size=MIN_ROWS)
-    local = local_zms_of(judged, bins, INTERVALS, np.random.default_rng(seed))
+    local = local_statistics_of(judged, bins, INTERVALS, np.random.default_rng(seed))
     return Measured(bins, scorecard_of(judged, bins, SCORE_BINS), local)
 
 

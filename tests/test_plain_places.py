@@ -272,7 +272,7 @@ def refusals():
     yield lambda: ss.validate(p, tolerance=LONG)
     yield lambda: ss.validate(p, tolerance=Unspeakable())
     yield lambda: ss.validate(LONG)
-    yield lambda: ss.scores.local_zms(p, by=LONG)
+    yield lambda: ss.scores.local_statistics(p, by=LONG)
     yield lambda: ss.frames.apply(r.fit(p), frame.lazy(), y_std=LONG)
     yield lambda: ss.compare({LONG: p, "other": LONG})
     yield lambda: r.fit(p).predict(ss.Predictions(y_std=u, features={LONG: x}))

@@ -335,21 +335,32 @@ def test_scores_are_drawn_as_they_were_computed(sets):
     np.testing.assert_array_equal(drawn["expected"], confidence.reference)
 
 
-def test_local_zms_shows_valid_and_other_bins_and_the_average(sets):
+def test_local_statistics_shows_valid_and_other_bins_and_the_average(sets):
     p, _ = sets
     for by in ("u", "kind"):
-        result = ss.scores.local_zms(p, by=by)
-        ax = plots.local_zms(result)
+        result = ss.scores.local_statistics(p, by=by)
+        ax = plots.local_statistics(result)
         x = np.arange(3) if by == "kind" else result.x
         for marker, which in (("o", result.valid), ("X", ~result.valid)):
-            expected = np.column_stack([x, result.zms])[which]
+            expected = np.column_stack([x, result.value])[which]
             np.testing.assert_allclose(points(ax, marker).reshape(-1, 2), expected)
         average = points(ax, "s")
         assert average[0, 1] == pytest.approx(result.overall[0])
         missed, n_bins = int((~result.valid).sum()), result.valid.size
         assert note_of(ax).startswith(f"{missed} of {n_bins} bins miss 1; ")
-    zero = replace(result, zms=np.zeros(3), low=np.zeros(3), valid=np.zeros(3, bool))
-    assert len(points(plots.local_zms(zero), "v")) == 3
+    zero = replace(result, value=np.zeros(3), low=np.zeros(3), valid=np.zeros(3, bool))
+    assert len(points(plots.local_statistics(zero), "v")) == 3
+
+
+def test_every_local_statistic_is_drawn_with_its_target(sets):
+    p, _ = sets
+    for name in ("mean_z", "coverage", "rce"):
+        result = ss.scores.local_statistics(p, statistic=name, by="mass")
+        ax = plots.local_statistics(p, statistic=name, by="mass")
+        assert ax.lines[0].get_ydata()[0] == result.target
+        assert ax.get_ylabel() == f"local {result.words}"
+        drawn = np.concatenate([points(ax, marker).reshape(-1, 2) for marker in "oX"])
+        np.testing.assert_allclose(np.sort(drawn[:, 1]), np.sort(result.value))
 
 
 def test_several_results_in_one_axes_share_one_band_and_one_legend(sets):
@@ -368,7 +379,14 @@ def test_several_results_in_one_axes_share_one_band_and_one_legend(sets):
         assert labels.count("if calibrated") == 1
 
 
-PAIRS = ("calibration", "confidence_curve", "errors", "intervals", "local_zms", "pit")
+PAIRS = (
+    "calibration",
+    "confidence_curve",
+    "errors",
+    "intervals",
+    "local_statistics",
+    "pit",
+)
 
 
 def test_two_sets_have_the_same_colours_in_every_picture(sets):
@@ -395,7 +413,7 @@ def test_rows_are_drawn_as_their_results_are(sets):
         "calibration": ss.scores.calibration_curve(p),
         "pit": ss.scores.pit_histogram(p),
         "confidence_curve": ss.scores.confidence_curve(p),
-        "local_zms": ss.scores.local_zms(p),
+        "local_statistics": ss.scores.local_statistics(p),
     }
     for name, result in computed.items():
         drawn = [getattr(plots, name)(given) for given in (p, result)]
@@ -500,7 +518,10 @@ def test_no_text_overprints_another_or_a_mark_in_print(printed, columns):
         drawn = [plots.comparison(rivals), plots.monitor(watched)]
         for sets, verdicts in ((printed[:1], judged[:1]), (printed, judged)):
             drawn += [getattr(plots, name)(*sets) for name in (*PAIRS, "reliability")]
-            drawn += [plots.local_zms(*sets, by="kind"), plots.verdicts(*verdicts)]
+            drawn += [
+                plots.local_statistics(*sets, by="kind"),
+                plots.verdicts(*verdicts),
+            ]
             drawn += [plots.local(*verdicts, by=name) for name in ("u", "kind")]
         for ax in drawn:
             assert overprinted(ax.figure) == []
@@ -533,7 +554,7 @@ def test_every_function_draws_on_given_axes_and_takes_a_style(sets, judged):
         (plots.reliability, (ss.scores.reliability_diagram(p),), {}),
         (plots.calibration, (ss.scores.calibration_curve(p),), {}),
         (plots.confidence_curve, (ss.scores.confidence_curve(p),), {}),
-        (plots.local_zms, (ss.scores.local_zms(p),), {}),
+        (plots.local_statistics, (ss.scores.local_statistics(p),), {}),
         (plots.monitor, (ss.Monitor(p).update(p),), {}),
     )
     settings = dict(mpl.rcParams)

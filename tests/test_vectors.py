@@ -153,8 +153,8 @@ def test_vectors_of_one_component_have_the_scores_of_numbers():
     energy = ss.Distributions.normal(column).energy_score(column.target)
     np.testing.assert_allclose(energy, crps, rtol=1e-12)
     for by in ("u", *p.names[1:]):
-        one, other = (scores.local_zms(each, by=by) for each in (p, column))
-        for field in ("zms", "low", "high", "n"):
+        one, other = (scores.local_statistics(each, by=by) for each in (p, column))
+        for field in ("value", "low", "high", "n"):
             found, wanted = (getattr(each, field) for each in (other, one))
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
@@ -288,7 +288,7 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
         "calibration": (scores.calibration_curve(p),),
         "pit": (scores.pit_histogram(p),),
         "confidence_curve": (scores.confidence_curve(p),),
-        "local_zms": (scores.local_zms(p),),
+        "local_statistics": (scores.local_statistics(p),),
         "comparison": (ss.compare({"raw": p, "after": after}),),
         "monitor": (monitor,),
     }

@@ -161,6 +161,15 @@ def test_what_json_lacks_is_null_and_control_characters_are_escaped(sigmascale):
     assert "\x1b" not in done.out
 
 
+def test_check_prints_all_scores_if_asked_to(sigmascale, run):
+    done = sigmascale("check", "t.csv", *PAIR, "--scores")
+    card = ss.scores.scorecard(predictions(FRAME, ()))
+    assert done.says(f"f_v_u.*{card['f_v_u']:.4g}")
+    assert not sigmascale("check", "t.csv", *PAIR).says("f_v_u")
+    told = run("check", "t.csv", *PAIR)[1]
+    assert told["scores"]["f_v_u_low"] == pytest.approx(card["f_v_u_low"])
+
+
 def test_quiet_prints_nothing_but_what_is_asked_for(sigmascale):
     for options, printed in ((["-q"], False), (["--quiet", "--json"], True)):
         done = sigmascale("check", "t.csv", *PAIR, *options)

@@ -170,7 +170,7 @@ def test_factors_of_groups_match(golden, groups):
 
 def local_by_variable(row, *, method="bca", n_bins=100, seed=0):
     options = {"n_bins": n_bins, "method": method, "ties": row.ties, "rng": seed}
-    return {x: ss.scores.local_zms(row.rows, by=x, **options) for x in VARIABLES}
+    return {x: ss.scores.local_statistics(row.rows, by=x, **options) for x in VARIABLES}
 
 
 def test_fractions_of_valid_bins_agree_within_the_spread_of_seeds(golden, rows):
@@ -190,7 +190,7 @@ def test_fractions_of_valid_bins_agree_within_the_spread_of_seeds(golden, rows):
         assert np.mean(deviations) <= mean
 
 
-def test_local_zms_matches_in_every_bin_and_its_bca_limits_but_for_their_noise(
+def test_local_statistics_matches_in_every_bin_and_its_bca_limits_but_for_their_noise(
     golden, rows
 ):
     for name, row, x in (
@@ -203,10 +203,10 @@ def test_local_zms_matches_in_every_bin_and_its_bca_limits_but_for_their_noise(
         expected = {key: np.array(v) for key, v in golden["per_bin"][name].items()}
         p, ties = rows[row]
         found, other = (
-            ss.scores.local_zms(p, by=x, n_bins=100, ties=ties, rng=seed)
+            ss.scores.local_statistics(p, by=x, n_bins=100, ties=ties, rng=seed)
             for seed in (0, 1)
         )
-        np.testing.assert_allclose(found.zms, expected["zms"], rtol=0, atol=1e-10)
+        np.testing.assert_allclose(found.value, expected["zms"], rtol=0, atol=1e-10)
         width = expected["up"] - expected["lo"]
         for ours, again, theirs in (
             (found.low, other.low, expected["lo"]),

@@ -7,7 +7,7 @@ from scipy import stats
 import sigmascale as ss
 from sigmascale.exceptions import FewerBinsWarning, InvalidInputError
 
-local_zms = ss.scores.local_zms
+local_statistics = ss.scores.local_statistics
 METHODS = ("bca", "moments")
 
 
@@ -27,10 +27,10 @@ def test_bins_hold_the_mean_and_the_range_of_their_rows():
     for by in ("u", "x"):
         x = p.y_std if by == "u" else p.features["x"]
         order = np.argsort(x)
-        result = local_zms(p, by=by, n_bins=5)
+        result = local_statistics(p, by=by, n_bins=5)
         assert result.name == by
         for k, rows in enumerate(np.split(order, 5)):
-            assert result.zms[k] == pytest.approx(p.z2[rows].mean())
+            assert result.value[k] == pytest.approx(p.z2[rows].mean())
             assert (result.x_min[k], result.x_max[k]) == (x[rows].min(), x[rows].max())
             assert result.x[k] == np.sort(x[rows])[50]
             assert result.n[k] == 100
@@ -42,7 +42,7 @@ def test_bins_hold_the_mean_and_the_range_of_their_rows():
 def test_a_bin_is_valid_where_its_interval_holds_1():
     p = draw(3000)
     for method in METHODS:
-        result = local_zms(p, n_bins=60, method=method)
+        result = local_statistics(p, n_bins=60, method=method)
         inside = (result.low <= 1) & (result.high >= 1)
         np.testing.assert_array_equal(result.valid, inside)
         assert result.fraction_valid == inside.mean()
@@ -54,7 +54,7 @@ def test_a_bin_is_valid_where_its_interval_holds_1():
 def test_bca_agrees_with_scipy_up_to_the_noise_of_the_bootstrap():
     p = draw(600)
     for confidence in (0.8, 0.95):
-        ours = local_zms(p, n_bins=6, confidence=confidence, n_resamples=20_000)
+        ours = local_statistics(p, n_bins=6, confidence=confidence, n_resamples=20_000)
         for k, rows in enumerate(np.split(np.argsort(p.y_std), 6)):
             theirs = stats.bootstrap(
                 (p.z2[rows],),
@@ -71,7 +71,7 @@ def test_bca_agrees_with_scipy_up_to_the_noise_of_the_bootstrap():
 
 def test_moments_follow_the_published_formula_and_are_what_bca_tends_to():
     p = draw(1600)
-    closed = local_zms(p, n_bins=4, method="moments")
+    closed = local_statistics(p, n_bins=4, method="moments")
     for k, rows in enumerate(np.split(np.argsort(p.y_std), 4)):
         z2 = p.z2[rows]
         d = z2 - z2.mean()
@@ -80,14 +80,14 @@ def test_moments_follow_the_published_formula_and_are_what_bca_tends_to():
         for limit, w in ((closed.low[k], a - 1.959964), (closed.high[k], a + 1.959964)):
             expected = z2.mean() + w / (1 - a * w) ** 2 * np.sqrt(second) / z2.size
             assert limit == pytest.approx(expected, rel=1e-6)
-    resampled = local_zms(p, n_bins=4, n_resamples=20_000)
+    resampled = local_statistics(p, n_bins=4, n_resamples=20_000)
     width = closed.high - closed.low
     assert np.abs(resampled.low - closed.low).max() < 0.05 * width.min()
     assert np.abs(resampled.high - closed.high).max() < 0.15 * width.max()
     # of large bins, the closed form is taken at once
     large = draw(4000)
-    assert local_zms(large, n_bins=8).low.tolist() == (
-        local_zms(large, n_bins=8, method="moments").low.tolist()
+    assert local_statistics(large, n_bins=8).low.tolist() == (
+        local_statistics(large, n_bins=8, method="moments").low.tolist()
     )
 
 
@@ -104,7 +104,7 @@ def test_intervals_cover_the_truth_as_often_as_documented():
             y_std=p.y_std, error=p.error, features={"set": p.y_std.astype(str)}
         )
         for method in METHODS:
-            found = local_zms(bins, by="set", method=method, n_resamples=500)
+            found = local_statistics(bins, by="set", method=method, n_resamples=500)
             margin = 4 * np.sqrt(expected * (1 - expected) / 3000)
             assert found.fraction_valid == pytest.approx(expected, abs=margin + 0.005)
 
@@ -121,13 +121,13 @@ def test_the_order_of_rows_and_their_unit_change_nothing_and_the_seed_the_bootst
     for rows in (p, tied):
         for method in METHODS:
             one, two, third = (
-                local_zms(each, n_bins=5, method=method)
+                local_statistics(each, n_bins=5, method=method)
                 for each in (rows, rows.take(order), _times(rows, 2.0**-30))
             )
             for other in (two, third):
                 np.testing.assert_allclose(other.low, one.low, rtol=1e-9)
                 np.testing.assert_allclose(other.high, one.high, rtol=1e-9)
-    again = [local_zms(p, n_bins=5, rng=seed).low for seed in (0, 0, 1)]
+    again = [local_statistics(p, n_bins=5, rng=seed).low for seed in (0, 0, 1)]
     np.testing.assert_array_equal(again[0], again[1])
     assert not np.array_equal(again[0], again[2])
 
@@ -144,13 +144,13 @@ def test_labels_make_one_bin_each_and_rare_ones_are_left_out_with_a_warning():
         features={"kind": kind},
     )
     with pytest.warns(FewerBinsWarning, match="1 of 3"):
-        result = local_zms(p, by="kind")
+        result = local_statistics(p, by="kind")
     assert result.is_labelled
     assert result.x.tolist() == ["a", "b"]
     assert result.n.tolist() == [50, 30]
-    assert result.zms[1] == pytest.approx(np.mean(p.error[50:80] ** 2))
+    assert result.value[1] == pytest.approx(np.mean(p.error[50:80] ** 2))
     with pytest.raises(InvalidInputError, match="Merge labels"):
-        local_zms(p.take(np.r_[0:4, 50:53]), by="kind")
+        local_statistics(p.take(np.r_[0:4, 50:53]), by="kind")
     assert "a" in str(result).splitlines()[2]
 
 
@@ -162,15 +162,15 @@ def test_groups_of_one_row_have_limits_of_rows_and_copies_tell_nothing_more():
     alone = p._with(groups=np.random.default_rng(0).permutation(600))
     for method in METHODS:
         rows, groups = (
-            local_zms(each, n_bins=5, method=method, n_resamples=5000)
+            local_statistics(each, n_bins=5, method=method, n_resamples=5000)
             for each in (p, alone)
         )
-        np.testing.assert_allclose(groups.zms, rows.zms)
+        np.testing.assert_allclose(groups.value, rows.value)
         ratio = (groups.high - groups.low) / (rows.high - rows.low)
         assert 0.98 < ratio.mean() < 1.06
         copies = alone.take(np.repeat(np.arange(600), 4))
-        repeated = local_zms(copies, n_bins=5, method=method, n_resamples=5000)
-        np.testing.assert_allclose(repeated.zms, rows.zms)
+        repeated = local_statistics(copies, n_bins=5, method=method, n_resamples=5000)
+        np.testing.assert_allclose(repeated.value, rows.value)
         width = groups.high - groups.low
         assert np.abs(repeated.low - groups.low).max() < 0.05 * width.min()
         assert repeated.n_groups.tolist() == [120] * 5
@@ -180,18 +180,18 @@ def test_groups_of_one_row_have_limits_of_rows_and_copies_tell_nothing_more():
 def test_by_default_bins_have_30_groups_and_those_with_under_5_are_left_out():
     groups = np.repeat(np.arange(200), 10)
     p = rows_of(np.random.default_rng(0).normal(size=2000), groups=groups)
-    assert local_zms(p).zms.size == 200 // 30
+    assert local_statistics(p).value.size == 200 // 30
     # u ascends, so that a bin of 20 rows has rows of two or three groups
     with pytest.raises(InvalidInputError, match="n_bins"):
-        local_zms(p, n_bins=100)
+        local_statistics(p, n_bins=100)
     sizes = np.r_[np.full(400, 1), 500]
     few = rows_of(
         np.random.default_rng(0).normal(size=900),
         groups=np.repeat(np.arange(401), sizes),
     )
     with pytest.warns(FewerBinsWarning, match="groups"):
-        found = local_zms(few, n_bins=9)
-    assert found.zms.size == 4
+        found = local_statistics(few, n_bins=9)
+    assert found.value.size == 4
     assert found.x_max.tolist() == [100, 200, 300, 400]
 
 
@@ -199,19 +199,120 @@ def test_what_has_no_interval_is_refused():
     p = draw(100)
     for rows in (p.take(np.arange(1)), p._with(groups=np.zeros(100, dtype=int))):
         with pytest.raises(InvalidInputError, match="at least 2"):
-            local_zms(rows, n_bins=1)
+            local_statistics(rows, n_bins=1)
     with pytest.warns(FewerBinsWarning, match="21 bins"):
-        assert local_zms(p, n_bins=21).n.tolist() == [5] * 20
+        assert local_statistics(p, n_bins=21).n.tolist() == [5] * 20
 
 
 def test_limits_are_numbers_whatever_the_rows():
     zeros = np.zeros(100)
     zeros[50:] = 1
-    result = local_zms(rows_of(zeros), n_bins=2)
-    assert (result.zms.tolist(), result.low.tolist()) == ([0, 1], [0, 1])
+    result = local_statistics(rows_of(zeros), n_bins=2)
+    assert (result.value.tolist(), result.low.tolist()) == ([0, 1], [0, 1])
     assert result.valid.tolist() == [False, True]
     for size in (1e-40, 1e40):
         for method in METHODS:
-            tiny = local_zms(rows_of(size * np.arange(50.0)), n_bins=5, method=method)
+            tiny = local_statistics(
+                rows_of(size * np.arange(50.0)), n_bins=5, method=method
+            )
             assert np.isfinite([tiny.low, tiny.high]).all()
             assert (tiny.low >= 0).all()
+
+
+# --- other statistics, and windows ----------------------------------------------------
+
+
+def test_each_statistic_is_that_of_its_definition_in_every_bin():
+    p = draw(600)
+    parts = np.split(np.argsort(p.y_std), 6)
+    definitions = {
+        "zms": lambda rows: np.mean(p.z2[rows]),
+        "mean_z": lambda rows: np.mean(p.z[rows]),
+        "coverage": lambda rows: np.mean(np.abs(p.z[rows]) <= stats.norm.ppf(0.9)),
+        "rce": lambda rows: (
+            1 - np.sqrt(np.mean(p.error[rows] ** 2) / np.mean(p.y_std[rows] ** 2))
+        ),
+    }
+    targets = {"zms": 1, "mean_z": 0, "coverage": 0.8, "rce": 0}
+    for name, definition in definitions.items():
+        found = local_statistics(p, statistic=name, n_bins=6, level=0.8)
+        assert found.value == pytest.approx([definition(rows) for rows in parts])
+        assert found.target == targets[name]
+        inside = (found.low <= targets[name]) & (found.high >= targets[name])
+        assert found.fraction_valid == inside.mean()
+        assert found.overall[0] == pytest.approx(definition(np.arange(600)))
+        assert (found.low <= found.value).all()
+        assert (found.value <= found.high).all()
+
+
+def test_intervals_of_each_statistic_agree_with_scipy():
+    p = draw(400)
+    rows = np.argsort(p.y_std)[:200]
+    z, e2, u2 = p.z[rows], p.error[rows] ** 2, p.y_std[rows] ** 2
+
+    def rce(e2, u2, axis=-1):
+        return 1 - np.sqrt(e2.mean(axis=axis) / u2.mean(axis=axis))
+
+    for name, data, statistic in (("mean_z", (z,), np.mean), ("rce", (e2, u2), rce)):
+        theirs = stats.bootstrap(
+            data,
+            statistic,
+            paired=len(data) > 1,
+            vectorized=True,
+            n_resamples=20_000,
+            rng=np.random.default_rng(1),
+        ).confidence_interval
+        width = theirs.high - theirs.low
+        for method, margin in (("bca", 0.05), ("moments", 0.12)):
+            ours = local_statistics(
+                p, statistic=name, n_bins=2, method=method, n_resamples=20_000
+            )
+            assert ours.low[0] == pytest.approx(theirs.low, abs=margin * width)
+            assert ours.high[0] == pytest.approx(theirs.high, abs=margin * width)
+    found = local_statistics(p, statistic="coverage", n_bins=2)
+    held = int(np.sum(np.abs(z) <= stats.norm.ppf(0.975)))
+    exact = stats.binomtest(held, 200).proportion_ci(0.95, "wilsoncc")
+    assert (found.low[0], found.high[0]) == pytest.approx((exact.low, exact.high))
+
+
+def test_groups_and_weights_widen_the_intervals_of_every_statistic():
+    rng = np.random.default_rng(3)
+    z = np.repeat(rng.normal(size=100), 6)  # repeats that are alike
+    for name in ("zms", "mean_z", "coverage", "rce"):
+        widths = []
+        for groups in (None, np.arange(600) // 6):
+            p = rows_of(z, groups=groups)
+            found = local_statistics(p, statistic=name, n_bins=3, method="moments")
+            widths.append((found.high - found.low).mean())
+        assert widths[1] > 1.7 * widths[0], name
+        weighted = rows_of(z, weights=rng.lognormal(size=600))
+        assert np.isfinite(local_statistics(weighted, statistic=name).high).all()
+
+
+def test_a_sliding_window_passes_through_the_bins_and_overlaps():
+    p = draw(1000)
+    for name in ("zms", "coverage"):
+        bins = local_statistics(p, statistic=name, n_bins=10, method="moments")
+        windows = local_statistics(
+            p, statistic=name, n_bins=10, method="moments", slide=True
+        )
+        assert windows.value.size == 91
+        np.testing.assert_allclose(windows.value[::10], bins.value)
+        np.testing.assert_allclose(windows.low[::10], bins.low)
+        assert (np.diff(windows.x) >= 0).all()
+    kind = ss.Predictions(
+        y_std=p.y_std, error=p.error, features={"kind": ["a", "b"] * 500}
+    )
+    with pytest.raises(InvalidInputError, match=r"slide.*labels"):
+        local_statistics(kind, by="kind", slide=True)
+
+
+def test_what_a_statistic_cannot_be_asked_is_refused():
+    p = draw(100)
+    with pytest.raises(InvalidInputError, match=r'statistic.*"rce".*nll'):
+        local_statistics(p, statistic="nll")
+    with pytest.raises(InvalidInputError, match="level"):
+        local_statistics(p, statistic="coverage", level=2)
+    vectors = ss.Predictions(y_std=np.ones(50), error=np.ones((50, 3)))
+    with pytest.raises(InvalidInputError, match="sign"):
+        local_statistics(vectors, statistic="mean_z")

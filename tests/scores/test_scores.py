@@ -123,11 +123,32 @@ def test_a_scorecard_shows_what_right_uncertainties_would_score():
     assert card.reference.mean == target.mean
     lines = str(card).splitlines()
     (line,) = (line for line in lines if line.startswith("S_tot"))
-    assert line.split() == [
+    assert line.split()[:3] == [
         "S_tot",
         f"{card['S_tot']:.4g}",
         f"{target.mean['S_tot']:.4g}",
     ]
+    (line,) = (line for line in lines if line.startswith("f_v_u"))
+    assert f"{card.valid['u']}" in line
+    own = scores.reference_scores(p, n_draws=200, distribution="empirical")
+    assert f"{own.mean['f_v_u']:.4g} ± {own.sd['f_v_u']:.2g}" in line
+
+
+def test_a_scorecard_has_the_fractions_of_valid_bins_with_their_intervals():
+    p = make(1200)
+    card = scores.scorecard(p, n_bins=20)
+    for name in p.names:
+        local = scores.local_statistics(p, by=name, n_bins=20, method="moments")
+        found = card.valid[name]
+        assert found.value == local.fraction_valid == card[f"f_v_{name}"]
+        assert (found.low, found.high) == local.fraction_interval
+    simulated = card.reference.mean
+    assert simulated["f_v_u"] == pytest.approx(0.93, abs=0.02)
+    repeats = make(1200, groups=np.arange(1200) // 4)
+    assert scores.scorecard(repeats).valid["u"].value <= 1
+    few = scores.scorecard(make(4))
+    assert few.valid == {}
+    assert "f_v_u" not in few.to_dict()
 
 
 def test_ties_order_the_rows_with_equal_values_and_u_does_by_default():
@@ -249,7 +270,13 @@ def test_distributions_that_rows_have_are_what_is_judged():
 
 def test_every_score_asks_for_predictions_with_errors():
     p = ss.Predictions(y_std=np.ones(10))
-    for score in (*AVERAGE, *LOCAL, scores.scorecard, scores.local_zms, scores.tails):
+    for score in (
+        *AVERAGE,
+        *LOCAL,
+        scores.scorecard,
+        scores.local_statistics,
+        scores.tails,
+    ):
         with pytest.raises(InvalidInputError, match="Predictions"):
             score(np.ones(10))
         with pytest.raises(InvalidInputError, match="y_true"):
@@ -282,9 +309,9 @@ def test_a_bin_of_only_zero_errors_makes_its_score_infinite_with_a_warning():
 def test_results_print_and_become_plain_values():
     p = make(300)
     for result, lines in (
-        (scores.scorecard(p), 20),
-        (scores.local_zms(p, n_bins=5), 5),
-        (scores.reference_scores(p, n_draws=5), 15),
+        (scores.scorecard(p), 23),
+        (scores.local_statistics(p, n_bins=5), 5),
+        (scores.reference_scores(p, n_draws=5), 18),
         (scores.calibration_curve(p, n_levels=5), 5),
         (scores.pit_histogram(p, n_bins=5), 5),
         (scores.reliability_diagram(p, n_bins=5), 5),
@@ -307,9 +334,9 @@ def test_wrong_arguments_are_refused_by_name():
         (scores.uce, {"by": "mass"}),
         (scores.coverage, {"level": 1}),
         (scores.interval_score, {"level": "0.9"}),
-        (scores.local_zms, {"method": "student"}),
-        (scores.local_zms, {"n_resamples": 3}),
-        (scores.local_zms, {"rng": "x"}),
+        (scores.local_statistics, {"method": "student"}),
+        (scores.local_statistics, {"n_resamples": 3}),
+        (scores.local_statistics, {"rng": "x"}),
         (scores.calibration_curve, {"n_levels": 1}),
         (scores.calibration_curve, {"kind": "both"}),
         (scores.pit_histogram, {"n_bins": 0}),
@@ -329,6 +356,6 @@ def test_wrong_arguments_are_refused_by_name():
 def test_a_feature_with_gaps_is_refused_by_name():
     features = {"x": [1.0, np.nan]}
     gaps = ss.Predictions(y_std=[1.0, 1.0], error=[1.0, 2.0], features=features)
-    for score in (scores.scorecard, scores.local_zms, scores.reference_scores):
+    for score in (scores.scorecard, scores.local_statistics, scores.reference_scores):
         with pytest.raises(InvalidInputError, match="`x`"):
             score(gaps)

@@ -55,6 +55,7 @@ class Check(Columns, Reading):
     tolerate: Literal["cannot-tell", "no"] | None = option(
         "end with 0 also for this answer: cannot-tell, or no", "ANSWER"
     )
+    scores: bool = option("print all scores, too, with their targets", default=False)
     seed: int = option("seed of all random numbers", "N", 0)
 
     def run(self) -> CommandResult:
@@ -94,6 +95,8 @@ class Check(Columns, Reading):
                 state = over_time(final.rows, confidence=self.confidence).state
             told["time"] = state.to_dict()
             words += ["", wrapped(f"Over time: {state.words}")]
+        if self.scores:
+            words += ["", str(final.scores)]
         words += reported(self, before, after, recalibrator)
         code = self._code(final.answer)
         return CommandResult(told, "\n".join(words), code, before, after, recalibrator)

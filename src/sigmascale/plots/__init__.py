@@ -10,7 +10,7 @@ vermilion and the second blue, everywhere; what is missed has a black mark.
 from .answers import comparison, local, monitor, verdicts
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
 from .certificate import certificate
-from .curves import calibration, confidence_curve, local_zms, pit, reliability
+from .curves import calibration, confidence_curve, local_statistics, pit, reliability
 from .markup import drawing, svg
 from .rows import errors, intervals
 
@@ -30,7 +30,7 @@ __all__ = [
     "errors",
     "intervals",
     "local",
-    "local_zms",
+    "local_statistics",
     "monitor",
     "pit",
     "reliability",

@@ -12,7 +12,7 @@ from ..predictions import Predictions
 from ..scores import (
     CalibrationCurve,
     ConfidenceCurve,
-    LocalZMS,
+    LocalStatistics,
     PITHistogram,
     ReliabilityDiagram,
     calibration_curve,
@@ -23,8 +23,9 @@ from ..scores import (
     confidence_curve as compute_confidence_curve,
 )
 from ..scores import (
-    local_zms as compute_local_zms,
+    local_statistics as compute_local_statistics,
 )
+from ..scores.local import Statistic
 from .canvas import (
     DASHES,
     INK,
@@ -311,28 +312,33 @@ def confidence_curve(
     return axes[0]
 
 
-def local_zms(
-    before: Predictions | LocalZMS,
-    after: Predictions | LocalZMS | None = None,
+def local_statistics(
+    before: Predictions | LocalStatistics,
+    after: Predictions | LocalStatistics | None = None,
     *,
     by: str | int = "u",
+    statistic: Statistic = "zms",
     ax: Axes | None = None,
     **style: Any,
 ) -> Axes:
-    """Plot <Z²> of each bin with its interval against the variable; the target is 1.
+    """Plot a statistic of each bin with its interval against the variable.
 
-    Bins whose interval misses 1 have another mark, and the legend says how many there
-    are, and how many are to be expected. The average over all rows stands in the right
+    It is <Z²>, whose target is 1, unless `statistic` says otherwise. Bins whose
+    interval misses the target have another mark, and the legend says how many there
+    are, and how many are to be expected. The value of all rows stands in the right
     margin. A triangle at the bottom is a bin whose <Z²> is 0.
 
     Parameters
     ----------
-    before : Predictions or LocalZMS
-        Rows with errors, or what :func:`sigmascale.scores.local_zms` returns.
-    after : Predictions or LocalZMS, optional
+    before : Predictions or LocalStatistics
+        Rows with errors, or what :func:`sigmascale.scores.local_statistics` returns,
+        which has a window that slides, too.
+    after : Predictions or LocalStatistics, optional
         The same recalibrated, drawn beside.
     by : str or int, default "u"
         The column to bin Predictions by.
+    statistic : {"zms", "mean_z", "coverage", "rce"}, default "zms"
+        What is drawn of Predictions.
     ax : matplotlib Axes, optional
         Where to draw; by default in a new figure. Where there is an `after`, it is
         divided, and becomes the left half.
@@ -343,11 +349,11 @@ def local_zms(
     Examples
     --------
     >>> import sigmascale as ss
-    >>> ss.plots.local_zms(ss.datasets.load_diabetes().test).get_yscale()
+    >>> ss.plots.local_statistics(ss.datasets.load_diabetes().test).get_yscale()
     'log'
     """
-    compute = partial(compute_local_zms, by=by)
-    results = results_of(before, after, LocalZMS, compute)
+    compute = partial(compute_local_statistics, by=by, statistic=statistic)
+    results = results_of(before, after, LocalStatistics, compute)
     axes = panels(ax, results)
     ranges = [_range_of(result) for result in results]
     bottom, top = min(low for low, _ in ranges), max(high for _, high in ranges)
@@ -359,42 +365,50 @@ def local_zms(
         elif log_helps(result.x):
             log_ticks(own, "x", result.x.min(), result.x.max())
         own.set(ylim=(bottom, top))
-        log_ticks(own, "y", bottom, top)
+        if result.statistic == "zms":
+            log_ticks(own, "y", bottom, top)
     notes = [_missed(result) for result in results]
-    label_axes(axes, variable(results[0].name), "local ⟨Z²⟩")
+    label_axes(axes, variable(results[0].name), f"local {results[0].words}")
     explain(axes, looks_of(results), notes)
     return axes[0]
 
 
-def _missed(result: LocalZMS) -> str:
-    """Return how many bins miss 1, and how many are to be expected."""
+def _missed(result: LocalStatistics) -> str:
+    """Return how many bins miss the target, and how many are to be expected."""
     n_bins, n_missed = result.valid.size, int((~result.valid).sum())
     expected = (1 - result.confidence) * n_bins
-    return f"{n_missed} of {n_bins} bins miss 1; {expected:.2g} expected"
+    return (
+        f"{n_missed} of {n_bins} bins miss {result.target:g}; {expected:.2g} expected"
+    )
 
 
-def _range_of(result: LocalZMS) -> tuple[float, float]:
-    """Return a range of <Z²> that limits down to 0 do not stretch."""
-    floor = result.zms.min(where=result.zms > 0, initial=1) / 4
-    low = max(floor, min(result.low.min(), result.overall[1]))
+def _range_of(result: LocalStatistics) -> tuple[float, float]:
+    """Return the range of an axis; of <Z²>, which limits down to 0 do not stretch."""
+    low = min(result.low.min(), result.overall[1])
     high = max(result.high.max(), result.overall[2])
-    return min(0.8, float(low / 1.1)), max(1.25, float(high * 1.1))
+    if result.statistic == "zms":
+        floor = result.value.min(where=result.value > 0, initial=1) / 4
+        return min(0.8, float(max(floor, low) / 1.1)), max(1.25, float(high * 1.1))
+    low, high = min(low, result.target), max(high, result.target)
+    margin = 0.05 * (high - low) or 0.05
+    return float(low - margin), float(high + margin)
 
 
-def _draw_bins(ax: Axes, result: LocalZMS, look: Look, style: Look) -> None:
-    """Draw the bins with their intervals, and mark those that miss 1."""
-    x = np.arange(result.zms.size) if result.is_labelled else result.x
-    ax.axhline(1, color=INK, linewidth=0.8, linestyle="--", zorder=1)
+def _draw_bins(ax: Axes, result: LocalStatistics, look: Look, style: Look) -> None:
+    """Draw the bins with their intervals, and mark those that miss the target."""
+    x = np.arange(result.value.size) if result.is_labelled else result.x
+    ax.axhline(result.target, color=INK, linewidth=0.8, linestyle="--", zorder=1)
     size = 4.5 if x.size <= 40 else 3.5 if x.size <= 120 else 2.5
     dots = {**DOTS, "color": look["color"], "marker": "o", "markersize": size}
     good = styled(style, dots | {"label": _bins_with(result.confidence)})
-    bad = {**MISSES, "markersize": 1.5 * size, "zorder": 4, "label": "that miss 1"}
+    bad = {**MISSES, "markersize": 1.5 * size, "zorder": 4}
+    bad["label"] = f"that miss {result.target:g}"
     for which, marks in ((result.valid, good), (~result.valid, bad)):
         if which.any():
-            (points,) = ax.plot(x[which], result.zms[which], **marks)
+            (points,) = ax.plot(x[which], result.value[which], **marks)
             bars = ax.vlines(x[which], result.low[which], result.high[which])
             bars.set(color=good["color"], alpha=points.get_alpha(), linewidth=0.8)
-    if (zero := result.zms <= 0).any():
+    if result.statistic == "zms" and (zero := result.value <= 0).any():
         at = np.full(zero.sum(), 0.03)
         ax.plot(x[zero], at, "v", color=INK, transform=ax.get_xaxis_transform())
 
@@ -403,7 +417,7 @@ def _bins_with(confidence: float) -> str:
     return f"bins with {100 * confidence:g} % limits"
 
 
-def _draw_overall(ax: Axes, result: LocalZMS, look: Look, bottom: float) -> None:
+def _draw_overall(ax: Axes, result: LocalStatistics, look: Look, bottom: float) -> None:
     """Draw the average over all rows in the right margin."""
     beside: Look = {"transform": ax.get_yaxis_transform(), "clip_on": False}
     beside["color"] = look["color"]

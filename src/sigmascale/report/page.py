@@ -30,6 +30,7 @@ MEANINGS = {
     "S_cal": "|ln ⟨Z²⟩|: average",
     "S_u": "in bins of u: consistency",
     "S_tot": "S_cal + S_u + those of the features",
+    "f_v": "share of bins whose 95 % interval of ⟨Z²⟩ holds 1",
 }
 FEW_ROWS = 1000
 TITLE = "Are these uncertainties right?"
@@ -330,6 +331,9 @@ def score_rows(stages: Sequence[Validation]) -> list[Row]:
     target, spread = cards[-1].reference.mean, cards[-1].reference.sd
     found = []
     for name in cards[-1].to_dict():
+        if name.startswith("f_v_"):
+            found += _fraction_rows(name, cards)
+            continue
         values = [card[name] for card in cards]
         if name.startswith("within_"):
             level = float(name.removeprefix("within_")) / 100
@@ -345,6 +349,19 @@ def score_rows(stages: Sequence[Validation]) -> list[Row]:
     order = {"CRPS": 0, "held": 1, "NLL": 2}
     found.sort(key=lambda row: order.get(row.name.split()[0], 3))
     return found
+
+
+def _fraction_rows(name: str, cards: Sequence[scores.Scorecard]) -> list[Row]:
+    """Return the row of a fraction of valid bins; limits are within its cells."""
+    variable = name.removeprefix("f_v_")
+    if any(variable not in card.valid for card in cards):
+        return []
+    target = cards[-1].reference
+    right = ""
+    if name in target.draws:
+        right = f"{number(target.mean[name])} ± {target.sd[name]:.2g}"
+    cells = (*(str(card.valid[variable]) for card in cards), right)
+    return [Row(shorten(name, 60), MEANINGS["f_v"], cells)]
 
 
 def tail_rows(stages: Sequence[Validation]) -> list[Row]:

@@ -16,7 +16,7 @@ from .curves import (
     pit_histogram,
     reliability_diagram,
 )
-from .local import LocalZMS, local_zms
+from .local import LocalStatistics, local_statistics
 from .numbers import (
     calibration_error,
     coverage,
@@ -38,7 +38,7 @@ from .tails import Tails, tails
 __all__ = [
     "CalibrationCurve",
     "ConfidenceCurve",
-    "LocalZMS",
+    "LocalStatistics",
     "PITHistogram",
     "ReferenceScores",
     "ReliabilityDiagram",
@@ -53,7 +53,7 @@ __all__ = [
     "energy_score",
     "interval_score",
     "local_calibration_error",
-    "local_zms",
+    "local_statistics",
     "miscalibration_area",
     "nll",
     "pit_histogram",

@@ -27,7 +27,7 @@ from .._support.weighting import WeightLine
 from ..bins import bins_of, cut, cut_positions
 from ..predictions import Predictions, check_predictions
 from .intervals import within_groups
-from .local import MIN_ROWS, IntervalSettings, mean_limits
+from .local import MIN_ROWS, IntervalSettings, binned_statistic
 from .losses import claimed
 from .references import Squares, simulated_squares, stream_from
 
@@ -405,7 +405,8 @@ def reliability_diagram(
     (bins,) = cut(p, count, by=0, min_size=MIN_ROWS).values()
     u2 = p.y_std**2
     closed = IntervalSettings("moments", confidence)
-    low, high = mean_limits(p.squared_error, bins, p.groups, closed, generator)
+    columns = [p.squared_error]
+    _, low, high = binned_statistic(columns, bins, p.groups, closed, generator)
     rmse, rmv = np.sqrt(bins.means(p.squared_error)), np.sqrt(bins.means(u2))
     draw = simulated_squares(p, Squares.of("empirical", p), generator)
     sets = range(int(np.clip(DRAWN // p.n_rows, 50, 500)))

@@ -1,6 +1,10 @@
-"""Local calibration: <Z²> of each bin of a variable, with its confidence interval.
+"""Local statistics: one number of each bin of a variable, with its interval.
 
-Intervals are those of the BCa bootstrap, or of its closed form from three moments.
+The field draws four of them (P. Pernot's ErrViewLib calls the pictures LZMS, LZM, LCP
+and LRCE): <Z²>, the mean of Z, the coverage of intervals, and the relative calibration
+error. Each is a function of means, so that one bootstrap and one closed form serve all
+but coverage, which has the interval of a share.
+
 Bins of equal size share their bootstrap weights, so that the resampled means of all of
 them are one matrix product. Rows that come in groups, or have weights, get the interval
 of a mean that verdicts have, too.
@@ -8,7 +12,7 @@ of a mean that verdicts have, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
@@ -27,14 +31,25 @@ from .._support.checks import (
 from .._support.labels import label_text
 from .._support.notices import warn
 from .._support.render import Cells, Result
+from .._support.weighting import mean_of
 from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import FewerBinsWarning, InvalidInputError
 from ..predictions import Predictions, check_predictions
-from .intervals import abc_limits, mean_interval, renumbered, wilson_limits
+from .intervals import (
+    Estimate,
+    Mean,
+    abc_limits,
+    mean_interval,
+    renumbered,
+    wilson_limits,
+)
+from .losses import is_held
 
 Method = Literal["bca", "moments"]
+Statistic = Literal["zms", "mean_z", "coverage", "rce"]
 MIN_ROWS = 5  # fewer rows in a bin say next to nothing about their mean's spread
 LARGE_BIN = 500  # rows from which the closed form replaces the bootstrap
+STEPS_OF_A_WINDOW = 10  # by which a sliding window moves on
 
 # Bootstrap weights are made in blocks that stay in the cache, but of so many resamples
 # that the values of large bins are not read from memory again and again.
@@ -43,30 +58,128 @@ _LEAST_RESAMPLES = 32
 _MEANS_AT_ONCE = 2**21  # resampled means, of some bins, that are held in memory
 
 
+# -- the statistics --------------------------------------------------------------------
+
+
+class MeanSquaredZ:
+    """<Z²>, the local ZMS: the squared factor by which u is too small. Best is 1."""
+
+    words = "⟨Z²⟩"
+    least = 0.0
+
+    def target(self, level: float) -> float:
+        """Return the best value."""
+        return 1.0
+
+    def columns(self, p: Predictions, level: float) -> list[Floats]:
+        """Return the columns whose means matter."""
+        return [p.z2]
+
+    def of_means(self, means: Sequence[Any]) -> Any:
+        """Return the statistic of the means of the columns."""
+        return means[0]
+
+    def by_row(self, columns: Sequence[Any], means: Sequence[Any]) -> Any:
+        """Return what each row stands for: numbers whose mean is the statistic."""
+        return columns[0]
+
+
+class MeanZ(MeanSquaredZ):
+    """<Z>, the local mean of z: a bias in units of u. Best is 0."""
+
+    words = "⟨Z⟩"
+    least = -np.inf
+
+    def target(self, level: float) -> float:
+        """Return the best value."""
+        return 0.0
+
+    def columns(self, p: Predictions, level: float) -> list[Floats]:
+        """Return the columns whose means matter."""
+        return [p.z]
+
+
+class LocalCoverage(MeanSquaredZ):
+    """The share of truths within intervals, the local PICP. Best is their level."""
+
+    words = "coverage"
+
+    def target(self, level: float) -> float:
+        """Return the best value."""
+        return level
+
+    def columns(self, p: Predictions, level: float) -> list[Floats]:
+        """Return the columns whose means matter."""
+        return [is_held(p, level).astype(np.float64)]
+
+
+class RelativeCalibrationError(MeanSquaredZ):
+    """(RMV − RMSE) / RMV, the local RCE: positive where u is too large. Best is 0."""
+
+    words = "RCE"
+    least = -np.inf
+
+    def target(self, level: float) -> float:
+        """Return the best value."""
+        return 0.0
+
+    def columns(self, p: Predictions, level: float) -> list[Floats]:
+        """Return the columns whose means matter, in units of the largest u."""
+        unit = p.y_std.max()
+        return [(p.y_std / unit) ** 2, p.squared_error / unit**2]
+
+    def of_means(self, means: Sequence[Any]) -> Any:
+        """Return the statistic of the means of the columns."""
+        return 1 - np.sqrt(means[1] / means[0])
+
+    def by_row(self, columns: Sequence[Any], means: Sequence[Any]) -> Any:
+        """Return what each row stands for: numbers whose mean is the statistic.
+
+        With r = RMSE / RMV, a row moves r by r/2 (E² / <E²> − u² / <u²>) over n.
+        """
+        ratio = np.sqrt(means[1] / means[0])
+        error = np.divide(
+            columns[1], means[1], out=np.ones_like(columns[1]), where=means[1] > 0
+        )
+        return 1 - ratio - ratio / 2 * (error - columns[0] / means[0])
+
+
+STATISTICS: dict[str, MeanSquaredZ] = {
+    "zms": MeanSquaredZ(),
+    "mean_z": MeanZ(),
+    "coverage": LocalCoverage(),
+    "rce": RelativeCalibrationError(),
+}
+
+
 @dataclass(frozen=True, kw_only=True)
-class LocalZMS(Result):
-    """The mean squared z-score of each bin, with its interval; the target is 1.
+class LocalStatistics(Result):
+    """A statistic of each bin, with its interval, and how many of these are valid.
 
     Attributes
     ----------
+    statistic : str
+        "zms", "mean_z", "coverage" or "rce".
+    target : float
+        Its best value: 1, 0, the level of the intervals, or 0.
     name : str
         The variable that was binned.
-    zms, low, high : array of shape (n_bins,)
-        <Z²> of each bin and the limits of its confidence interval.
+    value, low, high : array of shape (n_bins,)
+        The statistic of each bin and the limits of its confidence interval.
     valid : array of bool, shape (n_bins,)
-        Whether the interval contains 1.
+        Whether the interval contains the target.
     n : array of int, shape (n_bins,)
         Rows in each bin.
     x, x_min, x_max : array of shape (n_bins,)
         Median and range of the variable in each bin; of labels, the labels.
     fraction_valid : float
-        Fraction of valid bins. The target is about `confidence`; where errors have
-        heavy tails, intervals hold less than they claim: about 0.90 of 0.95 with
-        Student's t of 5 degrees of freedom and 100 rows a bin.
+        f_v, the fraction of valid bins. It is about `confidence` if all is right;
+        where errors have heavy tails, intervals hold less than they claim: about 0.90
+        of 0.95 for "zms" with Student's t of 5 degrees of freedom and 100 rows a bin.
     fraction_interval : tuple of float
-        Its interval (Wilson, with continuity correction).
+        Its binomial interval (Wilson, with continuity correction).
     overall : tuple of float
-        <Z²> of all rows, with the limits of its interval.
+        The statistic of all rows, with the limits of its interval.
     confidence : float
         Coverage of all intervals.
     method : str
@@ -75,8 +188,10 @@ class LocalZMS(Result):
         Groups that have rows in each bin, if rows came in groups.
     """
 
+    statistic: str
+    target: float
     name: str
-    zms: Floats
+    value: Floats
     low: Floats
     high: Floats
     valid: npt.NDArray[np.bool_]
@@ -96,50 +211,71 @@ class LocalZMS(Result):
         """Whether the bins are those of labels rather than ranges of a number."""
         return self.x.dtype.kind != "f"
 
+    @property
+    def words(self) -> str:
+        """The statistic as it is written beside an axis."""
+        return STATISTICS[self.statistic].words
+
     def _cells(self) -> Cells:
         first = map(label_text if self.is_labelled else "{:.4g}".format, self.x_min)
         rows = [
             (
                 start,
                 f"{self.n[i]}",
-                f"{self.zms[i]:.3f}",
+                f"{self.value[i]:.3f}",
                 f"[{self.low[i]:.3f}, {self.high[i]:.3f}]",
                 "yes" if self.valid[i] else "no",
             )
             for i, start in enumerate(first)
         ]
-        return (f"{self.name} from", "rows", "<Z²>", "interval", "valid"), rows
+        words = self.words.replace("⟨", "<").replace("⟩", ">")
+        return (f"{self.name} from", "rows", words, "interval", "valid"), rows
 
 
-def local_zms(
+def local_statistics(
     p: Predictions,
     *,
+    statistic: Statistic = "zms",
     by: str | int = "u",
     n_bins: int | None = None,
+    slide: bool = False,
+    level: float = 0.95,
     method: Method = "bca",
     ties: Any = None,
     confidence: float = 0.95,
     n_resamples: int = 1500,
     rng: int | np.random.Generator | None = 0,
-) -> LocalZMS:
-    """Return <Z²> of each bin with its confidence interval; every target is 1.
+) -> LocalStatistics:
+    """Return a statistic of each bin of a variable, with its confidence interval.
+
+    The share of bins whose interval holds the target is f_v, the fraction of valid
+    bins, with which the paper validates consistency (bins of u) and adaptivity (bins of
+    a feature).
 
     Parameters
     ----------
     p : Predictions
         Rows with known errors, numbers or vectors. If they have weights, bins have
         equal weights.
+    statistic : {"zms", "mean_z", "coverage", "rce"}, default "zms"
+        <Z²>, whose target is 1 (LZMS analysis); the mean of Z, 0 (LZM); the share of
+        truths within intervals, `level` (LCP); or (RMV − RMSE) / RMV, 0 (LRCE).
     by : str or int, default "u"
         The column to bin by: a number makes equal-size bins, a label one bin each.
     n_bins : int, optional
         Number of bins; by default they have 30 rows (or groups) or more, and there are
         at most 100. Labels and bins with fewer than 5 rows, or rows of fewer than 5
         groups, are left out, with a warning.
+    slide : bool, default False
+        Take a window as large as a bin that slides by a tenth of it, in place of bins.
+    level : float, default 0.95
+        What the intervals of "coverage" claim to hold.
     method : {"bca", "moments"}, default "bca"
         How intervals are made: by the bias-corrected and accelerated bootstrap, or by
         its closed form (ABC), which agrees with it. Bins of 500 rows or more get the
         latter in any case. If rows have groups or weights, intervals count groups
-        rather than rows, and effective rows, by a closed form of their own.
+        rather than rows, and effective rows, by a closed form of their own. Coverage
+        has the binomial interval of a share (Wilson's, with continuity correction).
     ties : array-like of shape (n,), optional
         Orders the rows with equal `by`. By default the uncertainty.
     confidence : float, default 0.95
@@ -151,12 +287,12 @@ def local_zms(
 
     Returns
     -------
-    LocalZMS
+    LocalStatistics
 
     References
     ----------
-    P. Pernot, arXiv:2309.06240 (2023); T. DiCiccio and B. Efron, Biometrika 79, 231
-    (1992), doi:10.1093/biomet/79.2.231
+    P. Pernot, arXiv:2309.06240 and arXiv:2310.11978 (2023); T. DiCiccio and B. Efron,
+    Biometrika 79, 231 (1992), doi:10.1093/biomet/79.2.231
 
     Examples
     --------
@@ -165,77 +301,132 @@ def local_zms(
     >>> rng = np.random.default_rng(0)
     >>> u = rng.uniform(1, 2, 10_000)
     >>> p = ss.Predictions(y_std=u, error=rng.normal(scale=u))
-    >>> ss.scores.local_zms(p).fraction_valid
+    >>> ss.scores.local_statistics(p).fraction_valid
     0.95
+    >>> ss.scores.local_statistics(p, statistic="coverage", n_bins=4).value.round(2)
+    array([0.95, 0.95, 0.95, 0.95])
     """
-    p = check_predictions(p, complete=True)
-    groups = p.groups
-    n_units = (
-        p.n_effective if groups is None else min(p.n_effective, int(groups.max()) + 1)
+    name = check_choice(statistic, "statistic", get_args(Statistic))
+    p = check_predictions(p, complete=True, vectors=name != "mean_z")
+    settings = IntervalSettings.checked(
+        method, confidence, n_resamples, statistic=name, level=level
     )
-    settings = IntervalSettings.checked(method, confidence, n_resamples)
-    order = check_ties(ties, p)
-    bins = cut(p, bins_of(n_bins, n_units), by=by, ties=order, min_size=MIN_ROWS)
-    (found,) = local_zms_of(p, bins, settings, rng_from(rng)).values()
-    return found
+    n_bins = bins_of(n_bins, _units(p))
+    ties = check_ties(ties, p)
+    generator = rng_from(rng)
+    if not slide:
+        bins = cut(p, n_bins, by=by, ties=ties, min_size=MIN_ROWS)
+        (result,) = local_statistics_of(p, bins, settings, generator).values()
+        return result
+    if p.is_labelled(p.position(by)):
+        msg = f"`slide` needs numbers; {by!r} has labels. Leave `slide` out."
+        raise InvalidInputError(msg)
+    (whole,) = cut(p, 1, by=by, ties=ties).values()
+    windows = {whole.name: _windows(whole, n_bins)}
+    (result,) = local_statistics_of(p, windows, settings, generator).values()
+    # of windows that overlap, as many count as would not
+    n_valid = round(result.fraction_valid * n_bins)
+    interval = wilson_limits(n_valid, n_bins, settings.confidence)
+    return replace(result, fraction_interval=interval)
+
+
+def _units(p: Predictions) -> float:
+    """Return how many independent units there are: rows, or groups if fewer."""
+    if p.groups is None:
+        return p.n_effective
+    return min(p.n_effective, int(p.groups.max()) + 1)
+
+
+def _windows(whole: Bins, n_bins: int) -> Bins:
+    """Return windows of a bin's size that slide along all rows: bins that overlap."""
+    n_rows = whole.order.size
+    size = max(min(MIN_ROWS, n_rows), n_rows // n_bins)
+    step = max(1, size // STEPS_OF_A_WINDOW)
+    starts = np.unique(np.append(np.arange(0, n_rows - size, step), n_rows - size))
+    pieces = (starts[:, None] + np.arange(size)).ravel()
+    return replace(
+        whole,
+        order=whole.order[pieces],
+        sizes=np.full(starts.size, size),
+        weights=None if whole.weights is None else whole.weights[pieces],
+    )
 
 
 @dataclass(frozen=True)
 class IntervalSettings:
-    """How intervals of means are made."""
+    """Which statistic, and how its intervals are made."""
 
     method: Method = "bca"
     confidence: float = 0.95
     n_resamples: int = 1500
+    statistic: str = "zms"
+    level: float = 0.95
 
     @classmethod
     def checked(
-        cls, method: Any, confidence: Any, n_resamples: Any
+        cls,
+        method: Any,
+        confidence: Any,
+        n_resamples: Any,
+        *,
+        statistic: str = "zms",
+        level: Any = 0.95,
     ) -> IntervalSettings:
         """Return checked settings."""
         return cls(
             check_choice(method, "method", get_args(Method)),  # type: ignore[arg-type]
             check_fraction(confidence, "confidence"),
             check_count(n_resamples, "n_resamples", least=20),
+            statistic,
+            check_fraction(level, "level"),
         )
 
 
-def local_zms_of(
+CLOSED_FORM = IntervalSettings("moments")
+
+
+def local_statistics_of(
     p: Predictions,
     bins: Mapping[str, Bins],
     settings: IntervalSettings,
     rng: np.random.Generator,
-) -> dict[str, LocalZMS]:
-    """Return the local <Z²> of checked rows in the bins of some variables."""
+) -> dict[str, LocalStatistics]:
+    """Return the local statistics of checked rows in the bins of some variables."""
     n_units = p.n_rows if p.groups is None else int(p.groups.max()) + 1
     if n_units < 2:
         kind = "rows" if p.groups is None else "groups"
         msg = f"An interval needs at least 2 {kind}; found {n_units}. Add {kind}."
         raise InvalidInputError(msg)
+    drawn = STATISTICS[settings.statistic]
+    columns = drawn.columns(p, settings.level)
+    target = drawn.target(settings.level)
+
+    # all rows are one bin, whose interval has the closed form
+    together = Bins("", p.y_std, np.arange(p.n_rows), np.array([p.n_rows]), p.weights)
     closed = replace(settings, method="moments")
-    everything = np.arange(p.n_rows), np.array([p.n_rows])
-    together = Bins("", p.y_std, *everything, p.weights)
-    low, high = mean_limits(p.z2, together, p.groups, closed, rng)
-    overall = p.mean(p.z2), float(low[0]), float(high[0])
+    value, low, high = binned_statistic(columns, together, p.groups, closed, rng)
+    overall = float(value[0]), float(low[0]), float(high[0])
+
     results = {}
     for name, each in bins.items():
-        each, n_groups = _large_enough(each, p.groups)
-        low, high = mean_limits(p.z2, each, p.groups, settings, rng)
-        valid = (low <= 1) & (high >= 1)
-        count = int(np.count_nonzero(valid))
-        first, middle, last = each.first_middle_last()
-        results[name] = LocalZMS(
+        kept, n_groups = _large_enough(each, p.groups)
+        value, low, high = binned_statistic(columns, kept, p.groups, settings, rng)
+        fraction = valid_fraction(low, high, target, settings.confidence)
+        first, middle, last = kept.first_middle_last()
+        results[name] = LocalStatistics(
+            statistic=settings.statistic,
+            target=target,
             name=name,
-            zms=each.means(p.z2),
+            value=value,
             low=low,
             high=high,
-            valid=valid,
-            n=each.sizes,
+            valid=(low <= target) & (high >= target),
+            n=kept.sizes,
             x=middle,
             x_min=first,
             x_max=last,
-            fraction_valid=count / valid.size,
-            fraction_interval=wilson_limits(count, valid.size, settings.confidence),
+            fraction_valid=fraction.value,
+            fraction_interval=(fraction.low, fraction.high),
             overall=overall,
             confidence=settings.confidence,
             method=settings.method,
@@ -244,11 +435,42 @@ def local_zms_of(
     return results
 
 
+def valid_fraction(
+    low: Floats, high: Floats, target: float, confidence: float
+) -> Estimate:
+    """Return f_v, the share of intervals that hold a target, with its own interval."""
+    n_valid = int(np.count_nonzero((low <= target) & (high >= target)))
+    limits = wilson_limits(n_valid, low.size, confidence)
+    return Estimate(n_valid / low.size, *limits, confidence)
+
+
+def valid_fractions(p: Predictions, bins: Mapping[str, Bins]) -> dict[str, Estimate]:
+    """Return f_v of <Z²> of some variables, where bins are large enough for intervals.
+
+    Intervals have the closed form. Bins that are too small for one do not count.
+    """
+    fractions = {}
+    for name, each in bins.items():
+        n_groups = _groups_of(each, p.groups)
+        enough = (each.sizes if n_groups is None else n_groups) >= MIN_ROWS
+        if enough.any():
+            kept = each if enough.all() else each.some(enough)
+            rng = np.random.default_rng(0)  # which a closed form does not need
+            _, low, high = binned_statistic([p.z2], kept, p.groups, CLOSED_FORM, rng)
+            fractions[name] = valid_fraction(low, high, 1.0, CLOSED_FORM.confidence)
+    return fractions
+
+
+def _groups_of(bins: Bins, groups: Ints | None) -> Ints | None:
+    """Return how many groups have rows in each bin, if rows come in groups."""
+    if groups is None:
+        return None
+    return np.array([np.unique(groups[rows]).size for rows in bins.rows])
+
+
 def _large_enough(bins: Bins, groups: Ints | None) -> tuple[Bins, Ints | None]:
     """Return bins with enough rows, and groups, for an interval; and their groups."""
-    n_groups = None
-    if groups is not None:
-        n_groups = np.array([np.unique(groups[rows]).size for rows in bins.rows])
+    n_groups = _groups_of(bins, groups)
     units = bins.sizes if n_groups is None else n_groups
     enough = units >= MIN_ROWS
     if units.size == 1 or enough.all():
@@ -270,40 +492,96 @@ def _large_enough(bins: Bins, groups: Ints | None) -> tuple[Bins, Ints | None]:
     return bins.some(enough), None if n_groups is None else n_groups[enough]
 
 
-# -- intervals of the means of bins ----------------------------------------------------
+# -- intervals of bins -----------------------------------------------------------------
 
 
-def mean_limits(
-    values: Floats,
+def binned_statistic(
+    columns: Sequence[Floats],
     bins: Bins,
     groups: Ints | None,
     settings: IntervalSettings,
     rng: np.random.Generator,
-) -> tuple[Floats, Floats]:
-    """Return limits of the means of bins, of values that are at least 0."""
+) -> tuple[Floats, Floats, Floats]:
+    """Return a statistic of bins, a function of means of columns, with its limits."""
+    kind = STATISTICS[settings.statistic]
+    means = [bins.means(column) for column in columns]
+    value = np.asarray(kind.of_means(means))
+    if settings.statistic == "coverage":
+        return value, *_limits_of_shares(columns[0], bins, groups, settings.confidence)
+    in_order = [column[bins.order] for column in columns]
+    repeated = [np.repeat(mean, bins.sizes) for mean in means]
+    by_row = np.asarray(kind.by_row(in_order, repeated))
     if groups is not None or bins.weights is not None:
-        found = [
-            mean_interval(
-                values[rows],
-                confidence=settings.confidence,
-                groups=renumbered(groups, rows),
-                weights=weights,
-                skewed=True,
-            )
-            for rows, weights in zip(bins.rows, bins.weights_of_rows, strict=True)
-        ]
-        low, high = np.array([[each.low, each.high] for each in found]).T
-        return np.maximum(0.0, low), high
-    x, sizes = values[bins.order], bins.sizes
+        low, high = _limits_of_units(by_row, bins, groups, settings.confidence)
+    elif settings.method == "moments" or bins.sizes.min() >= LARGE_BIN:
+        # of many rows, the bootstrap gives what its closed form gives at once
+        low, high = closed_limits(by_row, value, bins.sizes, settings.confidence)
+    else:
+        low, high = _bootstrapped(kind, in_order, by_row, value, bins, settings, rng)
+    return value, np.maximum(kind.least, low), high
+
+
+def _limits_of_shares(
+    held: Floats, bins: Bins, groups: Ints | None, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return the binomial limits of shares of bins, which count effective rows."""
+    limits = []
+    for rows, weights in zip(bins.rows, bins.weights_of_rows, strict=True):
+        n_effective = float(rows.size)
+        if groups is not None or weights is not None:
+            n_effective = Mean.of(
+                held[rows], renumbered(groups, rows), weights
+            ).n_effective
+        n_trials = max(1, round(n_effective))
+        n_held = round(mean_of(held[rows], weights) * n_trials)
+        limits.append(wilson_limits(n_held, n_trials, confidence))
+    low, high = np.array(limits).T
+    return low, high
+
+
+def _limits_of_units(
+    by_row: Floats, bins: Bins, groups: Ints | None, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return limits that count groups, and effective rows, by a closed form."""
+    starts = np.cumsum(bins.sizes)[:-1]
+    pieces = zip(np.split(by_row, starts), bins.rows, bins.weights_of_rows, strict=True)
+    intervals = [
+        mean_interval(
+            values,
+            confidence=confidence,
+            groups=renumbered(groups, rows),
+            weights=weights,
+            skewed=True,
+        )
+        for values, rows, weights in pieces
+    ]
+    low, high = np.array([[each.low, each.high] for each in intervals]).T
+    return low, high
+
+
+def closed_limits(
+    by_row: Floats, value: Floats, sizes: Ints, confidence: float
+) -> tuple[Floats, Floats]:
+    """Return ABC limits of bins from what their rows, bin by bin, stand for."""
+    starts = np.cumsum(sizes) - sizes
+    d = by_row - np.repeat(value, sizes)
+    second, third = (np.add.reduceat(d**k, starts) for k in (2, 3))
+    return abc_limits(sizes, value, second, third, normal_quantile(confidence))
+
+
+def _bootstrapped(
+    kind: MeanSquaredZ,
+    in_order: Sequence[Floats],
+    by_row: Floats,
+    value: Floats,
+    bins: Bins,
+    settings: IntervalSettings,
+    rng: np.random.Generator,
+) -> tuple[Floats, Floats]:
+    """Return BCa limits of bins; those of equal size share the resampled rows."""
+    sizes = bins.sizes
     starts = np.cumsum(sizes) - sizes
     quantile = normal_quantile(settings.confidence)
-    # of many rows, the bootstrap gives what its closed form gives at once
-    if settings.method == "moments" or sizes.min() >= LARGE_BIN:
-        mean = bins.means(values)
-        d = x - np.repeat(mean, sizes)
-        second, third = (np.add.reduceat(d**k, starts) for k in (2, 3))
-        low, high = abc_limits(sizes, mean, second, third, quantile)
-        return np.maximum(0.0, low), high
     low, high = np.empty(sizes.size), np.empty(sizes.size)
     at_once = max(1, _MEANS_AT_ONCE // settings.n_resamples)
     for size in np.unique(sizes).tolist():
@@ -311,15 +589,25 @@ def mean_limits(
         drawn = list(bootstrap_weights(size, rng, settings.n_resamples))
         # bins may be nearly as many as rows, and each has a mean for every resample
         for which in np.array_split(same, -(-same.size // at_once)):
-            rows = x[starts[which][:, None] + np.arange(size)]
-            means = np.empty((which.size, settings.n_resamples))
-            for some, weights in drawn:
-                np.matmul(rows / size, weights, out=means[:, some])
-            mean = rows.mean(axis=1)
+            rows = starts[which][:, None] + np.arange(size)
+            means = [_resampled_means(x[rows], drawn, settings) for x in in_order]
             low[which], high[which] = bca_limits(
-                means, mean, rows - mean[:, None], quantile
+                kind.of_means(means),
+                value[which],
+                by_row[rows] - value[which][:, None],
+                quantile,
             )
-    return np.maximum(0.0, low), high
+    return low, high
+
+
+def _resampled_means(
+    rows: Floats, drawn: list[tuple[slice, Floats]], settings: IntervalSettings
+) -> Floats:
+    """Return the mean of each bin (a row) in each resample (a column)."""
+    means = np.empty((len(rows), settings.n_resamples))
+    for some, weights in drawn:
+        np.matmul(rows / rows.shape[1], weights, out=means[:, some])
+    return means
 
 
 def bca_limits(

@@ -26,7 +26,8 @@ from .._support.render import Cells, Result
 from ..bins import Bins, bins_of, check_ties, cut
 from ..exceptions import InvalidInputError, ZeroErrorBinWarning
 from ..predictions import Predictions, check_predictions
-from .intervals import within_groups
+from .intervals import abc_limits, within_groups
+from .local import CLOSED_FORM, MIN_ROWS, normal_quantile
 
 Distribution = Literal["normal", "empirical"]
 
@@ -257,7 +258,16 @@ def simulate_scores(
     sizes, sum_u2 = np.split(gather @ np.ones(u.size), 2)
     variances = (sum_u2 / sizes)[:, None]
     log_u2 = 2 * p.mean(np.log(u))
-    cuts = np.cumsum([each.sizes.size for each in variables])[:-1]
+    # intervals of bins have a closed form, of rows that count alike
+    is_plain = p.groups is None and p.weights is None
+    by_bin = gather.tocsr()[: sizes.size] if is_plain else None
+
+    def by_variable(of_bins: Floats) -> dict[str, Floats]:
+        """Return the means over the bins of each variable, of each draw."""
+        cuts = np.cumsum([each.sizes.size for each in variables])[:-1]
+        pieces = np.split(of_bins, cuts)
+        return {x: each.mean(axis=0) for x, each in zip(bins, pieces, strict=True)}
+
     block = max(1, min(64, _BLOCK // u.size))
     draw = simulated_squares(p, squares, rng)
     parts, silent = [], 0
@@ -268,17 +278,15 @@ def simulate_scores(
         zms = np.array([p.mean(each) for each in drawn])
         silent += int(np.count_nonzero((local == 0).any(axis=0)))
         with np.errstate(divide="ignore"):
-            of_bins = [np.abs(np.log(local))]
-        of_bins += [np.abs(1 - np.sqrt(mse / variances)), np.abs(variances - mse)]
+            s = by_variable(np.abs(np.log(local)))
+        ence = by_variable(np.abs(1 - np.sqrt(mse / variances)))
+        uce = by_variable(np.abs(variances - mse))
         # scores at once: there may be as many bins as rows, and many draws
-        by_variable = [
-            {
-                name: x.mean(axis=0)
-                for name, x in zip(bins, np.split(each, cuts), strict=True)
-            }
-            for each in of_bins
-        ]
-        parts.append(named_scores(nll_of(zms, log_u2, p.dim), zms, *by_variable))
+        named = named_scores(nll_of(zms, log_u2, p.dim), zms, s, ence, uce)
+        if by_bin is not None and sizes.min() >= MIN_ROWS:
+            fractions = by_variable(_are_valid(by_bin, sizes[:, None], local, drawn.T))
+            named |= {f"f_v_{name}": share for name, share in fractions.items()}
+        parts.append(named)
     if silent:
         warn(
             f"{silent} of {n_draws} simulated sets have a bin in which all "
@@ -288,6 +296,19 @@ def simulate_scores(
         )
     draws = {name: np.concatenate([each[name] for each in parts]) for name in parts[0]}
     return ReferenceScores(squares.name, draws)
+
+
+def _are_valid(by_bin: Any, n: Floats, mean: Floats, z2: Floats) -> Any:
+    """Return whether the interval of <Z²> of each bin, in each draw, holds 1.
+
+    With m = <z²>, the sums of (z² − m)² and (z² − m)³ follow from those of z⁴ and z⁶.
+    """
+    sum_z4, sum_z6 = by_bin @ z2**2, by_bin @ z2**3
+    second = np.maximum(sum_z4 - n * mean**2, 0)
+    third = sum_z6 - 3 * mean * sum_z4 + 2 * n * mean**3
+    quantile = normal_quantile(CLOSED_FORM.confidence)
+    low, high = abc_limits(n, mean, second, third, quantile)
+    return (low <= 1) & (high >= 1)
 
 
 def _gathering(u: Floats, variables: Sequence[Bins]) -> sparse.csc_array:

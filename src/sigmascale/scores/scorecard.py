@@ -8,12 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from .._support.notices import quiet
 from .._support.render import Cells, Result
 from ..bins import Bins, bins_of, check_ties, cut
 from ..predictions import Predictions, check_predictions
+from .intervals import Estimate
+from .local import valid_fractions
 from .losses import energy_scores, is_held, normal_nll
 from .numbers import LocalScores
 from .references import (
+    Distribution,
     ReferenceScores,
     Squares,
     named_scores,
@@ -23,7 +27,7 @@ from .references import (
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)  # of the intervals that a scorecard looks at
 MOST_DRAWS = 200  # of the targets beside a scorecard
-DRAWN_ROWS = 10_000_000  # of them, in all draws
+DRAWN_ROWS = 5_000_000  # of them, in all draws
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,12 @@ class Scorecard(Result):
         The mean CRPS of the distributions; of vectors, the energy score.
     coverage : dict of float to float
         The share of truths within central intervals, by what these claim to hold.
+    valid : dict of str to Estimate
+        f_v by variable: the share of bins whose 95 % interval of <Z²> holds 1, with its
+        binomial interval. Intervals of bins are those of the closed form; those of the
+        bootstrap are in :func:`local_statistics`. Even if all is right, f_v is 0.95
+        only where errors are normal: with heavy tails intervals hold less than they
+        claim, and the share to expect is that of `own_reference`.
     """
 
     n_rows: int
@@ -53,21 +63,35 @@ class Scorecard(Result):
     uce: dict[str, float]
     crps: float
     coverage: dict[float, float]
+    valid: dict[str, Estimate]
     _judged: tuple[Predictions, dict[str, Bins]]
 
     @cached_property
     def reference(self) -> ReferenceScores:
         """What perfectly calibrated normal errors would score: the targets."""
+        return self._simulated("normal")
+
+    @cached_property
+    def own_reference(self) -> ReferenceScores | None:
+        """What z-scores of the set's own shape would score; None if all are 0."""
+        return self._simulated("empirical") if self.zms > 0 else None
+
+    def _simulated(self, distribution: Distribution) -> ReferenceScores:
         p, bins = self._judged
         n_draws = int(np.clip(DRAWN_ROWS // p.n_rows, 10, MOST_DRAWS))
-        squares = Squares("normal", p.dim)
-        return simulate_scores(p, bins, squares, n_draws, stream_from(0))
+        squares = Squares.of(distribution, p)
+        with quiet():  # the scores themselves have said what is odd
+            return simulate_scores(p, bins, squares, n_draws, stream_from(0))
 
     def to_dict(self) -> dict[str, float]:
         """Return every score by its name; S_ada only where there are features."""
         named = named_scores(self.nll, self.zms, self.s, self.ence, self.uce)
         named["CRPS"] = self.crps
         named |= {f"within_{100 * c:g}": share for c, share in self.coverage.items()}
+        for name, fraction in self.valid.items():
+            named[f"f_v_{name}"] = fraction.value
+            named[f"f_v_{name}_low"] = fraction.low
+            named[f"f_v_{name}_high"] = fraction.high
         return {name: float(value) for name, value in named.items()}
 
     def __getitem__(self, name: str) -> float:
@@ -75,24 +99,40 @@ class Scorecard(Result):
         return self.to_dict()[name]
 
     def _cells(self) -> Cells:
-        targets = self.reference.mean | {
-            f"within_{100 * c:g}": c for c in self.coverage
-        }
-        rows = [
-            (name, f"{value:.4g}", f"{targets[name]:.4g}" if name in targets else "")
-            for name, value in self.to_dict().items()
-        ]
-        return ("score", "value", "if right"), rows
+        claimed = {f"within_{100 * c:g}": f"{c:.4g}" for c in self.coverage}
+        valid = {f"f_v_{name}": fraction for name, fraction in self.valid.items()}
+        ends = {f"{name}_{end}" for name in valid for end in ("low", "high")}
+        rows = []
+        for name, value in self.to_dict().items():
+            if name in ends:
+                continue
+            shown = str(valid[name]) if name in valid else f"{value:.4g}"
+            targets = [_target(each, name) for each in self._references()]
+            if name in claimed:
+                targets = [claimed[name]] * 2
+            rows.append((name, shown, *targets))
+        return ("score", "value", "if right and normal", "if right, same tails"), rows
+
+    def _references(self) -> tuple[ReferenceScores | None, ReferenceScores | None]:
+        return self.reference, self.own_reference
+
+
+def _target(reference: ReferenceScores | None, name: str) -> str:
+    """Return the mean of a simulated score and its spread from set to set."""
+    if reference is None or name not in reference.draws:
+        return ""
+    return f"{reference.mean[name]:.4g} ± {reference.sd[name]:.2g}"
 
 
 def scorecard(
     p: Predictions, *, n_bins: int | None = None, ties: Any = None
 ) -> Scorecard:
-    """Return NLL, S_cal, CRPS, and S_x, ENCE_x, UCE_x for u and every feature.
+    """Return NLL, S_cal, CRPS, and S_x, ENCE_x, UCE_x, f_v_x for u and every feature.
 
     Scores are numbers without intervals. They are the same whether rows belong together
     or not; what such scores should be depends on it, see :func:`reference_scores`. The
-    table shows, beside each score, what normal errors with right u would score.
+    table shows, beside each score, what errors with right u would score: normal ones,
+    and ones with the tails of this set (mean ± spread from set to set).
 
     Parameters
     ----------
@@ -140,5 +180,6 @@ def scorecard_of(p: Predictions, bins: dict[str, Bins], n_bins: int) -> Scorecar
         uce={name: each.uce for name, each in local.items()},
         crps=p.mean(energy_scores(p)),
         coverage={level: p.mean(is_held(p, level)) for level in COVERAGES},
+        valid=valid_fractions(p, bins),
         _judged=(p, bins),
     )
