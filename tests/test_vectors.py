@@ -292,7 +292,7 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
         "comparison": (ss.compare({"raw": p, "after": after}),),
         "monitor": (monitor,),
     }
-    others = {"intervals", "drawing", "share_range", "svg"}
+    others = {"bin_study", "intervals", "drawing", "style", "svg"}
     assert drawn.keys() | others == {x for x in plots.__all__ if x.islower()}
     for name, arguments in drawn.items():
         assert getattr(plots, name)(*arguments) is not None

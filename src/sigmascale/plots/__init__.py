@@ -8,6 +8,7 @@ vermilion and the second blue, everywhere; what is missed has a black mark.
 """
 
 from .answers import comparison, local, monitor, verdicts
+from .bins import bin_study
 from .canvas import BLUE, GREEN, GREY, INK, ORANGE, SOFT, VERMILION, style
 from .certificate import certificate
 from .curves import calibration, confidence_curve, local_statistics, pit, reliability
@@ -22,6 +23,7 @@ __all__ = [
     "ORANGE",
     "SOFT",
     "VERMILION",
+    "bin_study",
     "calibration",
     "certificate",
     "comparison",

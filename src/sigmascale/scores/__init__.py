@@ -6,6 +6,7 @@ feature (*adaptivity*), and average over the bins. Weights of the rows count; ve
 are welcome wherever no sign is needed.
 """
 
+from .bin_study import BinStudy, bin_study
 from .curves import (
     CalibrationCurve,
     ConfidenceCurve,
@@ -36,6 +37,7 @@ from .scorecard import Scorecard, scorecard
 from .tails import Tails, tails
 
 __all__ = [
+    "BinStudy",
     "CalibrationCurve",
     "ConfidenceCurve",
     "LocalStatistics",
@@ -44,6 +46,7 @@ __all__ = [
     "ReliabilityDiagram",
     "Scorecard",
     "Tails",
+    "bin_study",
     "calibration_curve",
     "calibration_error",
     "confidence_curve",
