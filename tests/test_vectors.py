@@ -281,6 +281,7 @@ def test_every_picture_takes_vectors_or_says_that_they_have_no_sign():
     v = ss.validate(p), ss.validate(after)
     monitor = ss.Monitor(p.take(p.groups < 20)).update(p.take(p.groups >= 20))
     drawn = {
+        "certificate": v,
         "verdicts": v,
         "local": (v[0], "species"),
         "errors": (p,),
