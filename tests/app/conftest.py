@@ -80,10 +80,11 @@ class Server:
 
 
 @contextmanager
-def running(temporary, *arguments, **environment):
+def running(temporary, *arguments, browser=False, **environment):
     """Start `sigmascale app` on a free port, and end it."""
     environment = {**os.environ, "TMPDIR": str(temporary), **environment}
-    command = [sys.executable, "-m", "sigmascale", "app", "--no-browser"]
+    command = [sys.executable, "-m", "sigmascale", "app"]
+    command += [] if browser else ["--no-browser"]
     process = subprocess.Popen(
         [*command, *map(str, arguments)],
         stdout=subprocess.PIPE,

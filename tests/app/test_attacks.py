@@ -6,6 +6,7 @@ import io
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
@@ -136,6 +137,33 @@ def attacks(server):
     add("a long header", "GET", "/", **{"X-Long": "x" * 100_000})
     add("a long path", "GET", f"{inside}/{'x' * 60_000}")
     return found
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows opens pages in another way")
+def test_the_browser_is_started_with_a_file_that_only_its_owner_reads(tmp_path, start):
+    told = tmp_path / "told"
+    program = tmp_path / "browser"
+    program.write_text(
+        f'#!/bin/sh\necho "$@" > "{told}.part"; mv "{told}.part" "{told}"\n'
+    )
+    program.chmod(0o700)
+    with start(tmp_path, browser=True, BROWSER=f"{program} %s") as server:
+        stop = time.monotonic() + 60
+        while not told.exists():
+            assert time.monotonic() < stop, "no browser was started"
+            time.sleep(0.05)
+        words = told.read_text()
+        assert server.token not in words
+        page = Path(unquote(urlsplit(words.strip()).path))
+        assert page.parent == server.folder
+        assert stat.S_IMODE(page.parent.stat().st_mode) == 0o700
+        assert server.address in page.read_text()
+        # which browsers call another site, and what follows it cannot
+        elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+        for path, status in (("", 200), ("api/state", 403), ("static/app.js", 403)):
+            found = server.ask("GET", f"/{server.token}/{path}", **elsewhere)
+            assert found[0] == status
+        assert server.ask("GET", "/x/", **elsewhere)[0] == 403
 
 
 def test_two_hundred_attacks_are_refused_disclose_nothing_and_leave_no_file(server):

@@ -95,8 +95,12 @@ class Guard:
         changes = scope["method"] not in ("GET", "HEAD")
         if origins != [f"http://{hosts[0]}"] and (origins or changes):
             return False
-        site = headers.get(b"sec-fetch-site", ["none"])
-        if not set(site) <= {"same-origin", "none"}:
-            return False
         parts = scope["path"].split("/", 2)
-        return len(parts) == 3 and compare_digest(parts[1].encode(), self._token)
+        if len(parts) < 3 or not compare_digest(parts[1].encode(), self._token):
+            return False
+        site = headers.get(b"sec-fetch-site", ["none"])
+        # the page alone is opened from elsewhere: from the file that holds the token
+        is_page = parts[2] == "" and scope["method"] == "GET"
+        if is_page and headers.get(b"sec-fetch-mode") == ["navigate"]:
+            site = [x for x in site if x != "cross-site"]
+        return set(site) <= {"same-origin", "none"}

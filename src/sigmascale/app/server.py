@@ -10,6 +10,7 @@ import tempfile
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -103,9 +104,26 @@ def serve(
             )
         )
         if open_browser:
-            webbrowser.open(address)
+            webbrowser.open(_doorway(folder, address).as_uri())
         with suppress(KeyboardInterrupt):
             server.run(sockets=[listener])
+
+
+def _doorway(folder: Path, address: str) -> Path:
+    """Write a page that leads to the address, and that only this user can read.
+
+    The words that a program is started with, and so an address in them, can be read by
+    every user of a machine.
+    """
+    page = folder / "open.html"
+    link = escape(address)
+    page.write_text(
+        f'<!doctype html><meta charset="utf-8"><title>sigmascale</title>'
+        f'<meta http-equiv="refresh" content="0; url={link}">'
+        f'<a href="{link}">sigmascale</a>',
+        encoding="utf-8",
+    )
+    return page
 
 
 def _listening(host: str, port: int) -> socket.socket:
