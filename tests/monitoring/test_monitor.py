@@ -383,7 +383,7 @@ def test_what_cannot_be_used_is_refused_with_a_remedy(molecules):
         "without a `reference`": lambda: ss.Monitor(p, reference=p),
         "Predictions": lambda: ss.Monitor().update([1.0, 2.0]),
         "y_true": lambda: ss.Monitor().update(ss.Predictions([1.0], [1.0])),
-        "must name a column": lambda: ss.Monitor(with_x).update(p),
+        "features of the first rows": lambda: ss.Monitor(with_x).update(p),
         "holds labels": lambda: ss.Monitor(with_x).update(as_label),
         "vectors": lambda: ss.Monitor(p).update(vector),
         "be vectors": lambda: ss.Monitor().update(p).update(vector),
@@ -440,3 +440,34 @@ def test_a_damaged_file_is_refused():
     ):
         with pytest.raises(DamagedFileError):
             read(path, change)
+
+
+def test_batches_that_do_not_go_on_with_the_stream_are_refused():
+    rng = np.random.default_rng(0)
+    n = 60
+    u, error, x = rng.uniform(1, 2, n), rng.normal(size=n), rng.normal(size=n)
+
+    def batch(part, **others):
+        rows = slice(20 * part, 20 * part + 20)
+        others = {name: values[rows] for name, values in others.items()}
+        return ss.Predictions(error=error[rows], y_std=u[rows], **others)
+
+    time, groups = np.arange(n), np.arange(n) // 2
+    monitor = ss.Monitor().update(batch(1, time=time))
+    for odd, match in (
+        (batch(0, time=time), "Times must not go back"),
+        (batch(1, time=time), "Times must not go back"),
+        (batch(2), "times of one kind or none; earlier ones .* numbers"),
+        (batch(2, time=time, groups=groups), "this is of groups"),
+    ):
+        state = monitor.state
+        with pytest.raises(InvalidInputError, match=match):
+            monitor.update(odd)
+        assert monitor.state == state
+    monitor = ss.Monitor().update(batch(0))
+    with pytest.raises(InvalidInputError, match="taken already"):
+        monitor.update(batch(0))
+    later = ss.Predictions(error=error[20:], y_std=u[20:], features={"x": x[20:]})
+    with pytest.raises(InvalidInputError, match="features of the first rows: none"):
+        monitor.update(later)
+    assert monitor.update(batch(1)).state.n_rows == 40

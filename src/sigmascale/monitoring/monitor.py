@@ -9,10 +9,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from .. import persistence as kinds
 from .._support.checks import Floats, Ints, check_count, check_fraction
+from .._support.hashing import hash_of_rows
 from .._support.render import as_plain
+from .._support.text import listed
 from ..exceptions import InvalidInputError
+from ..persistence import (
+    by_name,
+    floats,
+    index,
+    many,
+    number,
+    one_of,
+    optional,
+    plain,
+    refuse_if,
+    save,
+    stored,
+    text,
+)
 from ..predictions import Predictions, check_predictions
 from ..recalibrator import Recalibrator
 from .evidence import Path, Watched
@@ -23,6 +38,7 @@ _FIRST = 200  # rows, or groups, that say what is normal, at least
 _EVERY = 10  # units from one point of the history to the next
 _FOR_REGIONS = 0.2  # share that is staked on regions, if there are features
 _LUCK = 0.5  # by which the best of many regions is ahead without being better
+_DISTINCT = 0.9  # share of rows that differ, without which equal ones mean nothing
 _MOST_NORMAL = 1000  # values that are read off the tables of a distribution
 # Neighbours are alike from this correlation of abs(z), and so many standard errors, on.
 _ALIKE, _SURELY = 0.05, 3.0
@@ -30,13 +46,13 @@ COLUMNS = ("too small", "too large", "biased up", "biased down", "in a region")
 _KINDS = ("too small", "too large", "biased", "biased")
 
 
-@kinds.stored(
-    **dict.fromkeys(("since", "row"), kinds.index),
-    **dict.fromkeys(("size", "evidence", "confidence"), kinds.number),
-    **dict.fromkeys(("caution", "column", "region"), kinds.optional(kinds.text)),
-    **dict.fromkeys(("since_time", "time"), kinds.plain),
-    kind=kinds.one_of(*_KINDS, "region"),
-    units=kinds.one_of("rows", "groups"),
+@stored(
+    **dict.fromkeys(("since", "row"), index),
+    **dict.fromkeys(("size", "evidence", "confidence"), number),
+    **dict.fromkeys(("caution", "column", "region"), optional(text)),
+    **dict.fromkeys(("since_time", "time"), plain),
+    kind=one_of(*_KINDS, "region"),
+    units=one_of("rows", "groups"),
 )
 @dataclass(frozen=True)
 class Alarm:
@@ -200,7 +216,7 @@ class MonitorState:
         return {**as_plain(vars(self)), "alarm": alarm, **words}
 
 
-@kinds.stored(n=kinds.index, sums=kinds.floats, last=kinds.number)
+@stored(n=index, sums=floats, last=number)
 @dataclass
 class Neighbours:
     """Whether neighbours are alike, from sums over pairs of them.
@@ -240,19 +256,19 @@ class Neighbours:
         return bool(correlation > max(_ALIKE, _SURELY / math.sqrt(self.n)))
 
 
-@kinds.stored(
-    **dict.fromkeys(("burn_in", "seed", "n_rows"), kinds.index),
-    **dict.fromkeys(("confidence", "log_evidence"), kinds.number),
+@stored(
+    **dict.fromkeys(("burn_in", "seed", "n_rows", "last_batch"), index),
+    **dict.fromkeys(("confidence", "log_evidence", "last_time"), number),
     **dict.fromkeys(("reference", "stream"), Neighbours),
-    recalibrator=kinds.optional(Recalibrator),
-    units=kinds.one_of("rows", "groups"),
-    times=kinds.one_of("none", "numbers", "dates"),
-    watched=kinds.optional(kinds.by_name(kinds.one_of("numbers", "labels"))),
-    first=kinds.optional(Units),
-    overall=kinds.optional(Watched),
-    regions=kinds.optional(kinds.many(Watched)),
-    history=kinds.floats,
-    alarm=kinds.optional(Alarm),
+    recalibrator=optional(Recalibrator),
+    units=one_of("rows", "groups"),
+    times=one_of("none", "numbers", "dates"),
+    watched=optional(by_name(one_of("numbers", "labels"))),
+    first=optional(Units),
+    overall=optional(Watched),
+    regions=optional(many(Watched)),
+    history=floats,
+    alarm=optional(Alarm),
 )
 class Monitor:
     """Watched whether errors still go with their uncertainties as they used to.
@@ -355,7 +371,11 @@ class Monitor:
         self._confidence = check_fraction(confidence, "confidence")
         self._burn_in = check_count(burn_in, "burn_in", least=LEAST)
         self._seed = check_count(random_state, "random_state", least=0)
-        self._n_rows, self._units, self._times = 0, "rows", "none"
+        self._n_rows = 0
+        self._units = "rows"
+        self._times = "none"
+        self._last_time = 0.0  # of the rows that have come
+        self._last_batch = 0  # a hash of it
         self._watched: dict[str, str] | None = None  # features: "numbers" or "labels"
         # the first of the stream, which are still to say what is normal, or where
         self._first: Units | None = None
@@ -417,13 +437,15 @@ class Monitor:
         p : Predictions
             With errors. Rows are taken in the order of their `time`, or in the order
             they have. Groups end with the batch. Features are watched, if the first
-            batch (or the reference) has them, and all further ones must have the same.
+            batch (or the reference) has them. All further batches must have the same
+            features, groups or none, and times that do not go back; a batch that comes
+            twice in a row is refused.
 
         Returns
         -------
         self
         """
-        units = self._ranked(p)
+        units = self._ranked(self._next(p))
         known = self._overall is not None and len(self._overall.evidence.stakes) // 2
         if len(units.ranked) != (known or len((self._first or units).ranked)):
             msg = "All batches must be vectors, or none, as what is normal is."
@@ -443,6 +465,43 @@ class Monitor:
             self._look_at(units.take(slice(start, start + _PIECE)))
         return self
 
+    def _next(self, p: Predictions) -> Predictions:
+        """Return a batch that goes on with the stream, or refuse it."""
+        p = check_predictions(p)
+        units, times = _units_of(p), _times_of(p)
+        if self._n_rows and (units, times) != (self._units, self._times):
+            msg = (
+                "All batches must have groups or none of them, and times of one kind "
+                f"or none; earlier ones were of {self._units} with {self._times} for "
+                f"times, and this is of {units} with {times}. Begin a new monitor."
+            )
+            raise InvalidInputError(msg, "other-batch")
+        if self._watched is not None and set(p.names[1:]) != set(self._watched):
+            msg = (
+                "All batches must have the features of the first rows: "
+                f"{listed(self._watched) or 'none'}; found "
+                f"{listed(p.names[1:]) or 'none'}. Leave others out with "
+                "p.with_features, or begin a new monitor."
+            )
+            raise InvalidInputError(msg, "features")
+        first, last = (0.0, 0.0) if p.time is None else _seconds(p.time)[[0, -1]]
+        if self._n_rows and first < self._last_time:
+            msg = (
+                "Times must not go back: the first of this batch lies before the last "
+                "of those before it. Pass rows in order, or without `time`."
+            )
+            raise InvalidInputError(msg, "time-goes-back")
+        batch = _hash_of(p)
+        if batch and batch == self._last_batch:
+            msg = (
+                "These rows were taken already: they are those of the batch before. "
+                "Pass each batch once."
+            )
+            raise InvalidInputError(msg, "same-batch")
+        self._last_time = float(last)
+        self._last_batch = batch
+        return p
+
     def _ranked(self, p: Predictions, stream: int = 0) -> Units:
         """Return rows as they are ranked, after they are recalibrated."""
         p = check_predictions(p)
@@ -453,14 +512,12 @@ class Monitor:
                 name: "labels" if p.is_labelled(name) else "numbers"
                 for name in p.names[1:]
             }
-        self._units = "rows" if p.groups is None else "groups"
-        times: Any = np.zeros(len(p)) if p.time is None else np.sort(p.time)
-        self._times = "none" if p.time is None else "numbers"
+        self._units = _units_of(p)
+        self._times = _times_of(p)
+        times = np.zeros(len(p))
         if p.time is not None:
             p = p.take(np.argsort(p.time, kind="stable"))
-        if times.dtype.kind == "M":
-            self._times = "dates"
-            times = times.astype("datetime64[us]").astype(np.int64) / 1e6
+            times = _seconds(p.time)
         # each row has its own random number, however rows are divided into batches
         bits = np.random.PCG64([self._seed, stream]).advance(self._n_rows)
         row = self._n_rows + np.arange(len(p))
@@ -599,7 +656,7 @@ class Monitor:
         path : str or Path
             Where to write; an existing file is replaced.
         """
-        kinds.save(self, path)
+        save(self, path)
 
     def to_state(self) -> dict[str, Any]:
         """Return what a file has."""
@@ -616,9 +673,37 @@ class Monitor:
     def check(self) -> None:
         """Refuse parts of a file that no monitor has."""
         wrong = self._history.shape[1:] != (2 + len(COLUMNS),)
-        kinds.refuse_if(wrong, "a history must have a column for each kind of evidence")
+        refuse_if(wrong, "a history must have a column for each kind of evidence")
         wrong = not 0 < self._confidence < 1
-        kinds.refuse_if(wrong, "confidence must lie between 0 and 1")
+        refuse_if(wrong, "confidence must lie between 0 and 1")
+
+
+def _units_of(p: Predictions) -> str:
+    """Return what could have come in any order: rows, or groups."""
+    return "rows" if p.groups is None else "groups"
+
+
+def _times_of(p: Predictions) -> str:
+    """Return what tells when rows came."""
+    if p.time is None:
+        return "none"
+    return "dates" if p.time.dtype.kind == "M" else "numbers"
+
+
+def _seconds(time: Any) -> Floats:
+    """Return times in order, as numbers: dates in seconds."""
+    times = np.sort(time)
+    if times.dtype.kind == "M":
+        times = times.astype("datetime64[us]").astype(np.int64) / 1e6
+    return np.asarray(times, dtype=np.float64)
+
+
+def _hash_of(p: Predictions) -> int:
+    """Return a hash of a batch of rows that differ; 0 of one that is small or alike."""
+    hashes = hash_of_rows([p.y_std, p.squared_error])
+    if len(p) < LEAST or np.unique(hashes).size < _DISTINCT * len(p):
+        return 0
+    return int(np.add.reduce(hashes) >> np.uint64(12))
 
 
 def _rounded(value: float) -> float:
