@@ -95,6 +95,18 @@ class FewMembersWarning(UserWarning):
     """An ensemble has few members, so that its spread says little."""
 
 
+class SquareMembersWarning(UserWarning):
+    """Members are as many as rows, so that nobody can tell rows from columns."""
+
+
+class CrossingQuantilesWarning(UserWarning):
+    """Quantiles did not ascend with their levels in some rows, and were sorted."""
+
+
+class NormOrRootMeanSquareWarning(UserWarning):
+    """One uncertainty of a vector was read as a root mean square, not as a norm."""
+
+
 class AbsurdScaleWarning(UserWarning):
     """Uncertainties are far larger than any error: a few rows decide on <Z²>."""
 

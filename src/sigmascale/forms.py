@@ -15,22 +15,81 @@ import numpy.typing as npt
 
 from ._support.checks import (
     Floats,
+    as_array,
     as_floats,
     check_column,
     check_count,
     check_numbers,
     need,
+    refuse_values,
     rounded,
 )
-from ._support.notices import warn
+from ._support.notices import row_number, warn
 from ._support.text import listed, quoted
-from .exceptions import FewMembersWarning, InvalidInputError
+from .exceptions import (
+    CrossingQuantilesWarning,
+    FewMembersWarning,
+    InvalidInputError,
+    NormOrRootMeanSquareWarning,
+    SquareMembersWarning,
+)
 
 Array = npt.NDArray[Any]
 FEW_MEMBERS = 10  # of an ensemble: their spread is off by a quarter
 EQUAL = 1e-9  # of two levels
 
-# -- members and quantiles ------------------------------------------------------------
+# What objects call their spread, and whether it is a variance.
+SPREADS = {
+    "stddev": False,
+    "standard_deviation": False,
+    "std": False,
+    "variance": True,
+    "var": True,
+}
+
+# -- members --------------------------------------------------------------------------
+
+
+def upright(members: Any, y_true: Any, members_axis: int | None) -> Any:
+    """Return members with a row for each row, and a column for each member.
+
+    Those that only fit the true values if they are transposed are refused; of square
+    ones nobody can tell, and a warning says what both readings amount to.
+    """
+    if members_axis not in (None, 0, 1):
+        need(False, "members_axis", "be 0 or 1", members_axis)
+    if members_axis == 0:
+        return as_array(members, "members", (2, 3)).swapaxes(0, 1)
+    if members_axis == 1 or y_true is None:
+        return members
+    table = check_numbers(members, "members", (2, 3))
+    truth = check_numbers(y_true, "y_true")
+    truth = truth.ravel() if truth.shape[1:] == (1,) else truth
+    n_rows, n_members = table.shape[:2]
+    if n_rows != len(truth) == n_members:
+        msg = (
+            f"`members` must have a row for each of {len(truth)} true values and a "
+            f"column for each member; found {n_rows} rows and {n_members} columns, "
+            f"which would be {n_rows} members in rows. Transpose them, or pass "
+            "members_axis=0."
+        )
+        raise InvalidInputError(msg, "transposed")
+    if n_rows == len(truth) == n_members:
+        by_row, by_column = (_typical_error(table, truth, axis) for axis in (1, 0))
+        warn(
+            f"`members` are square: read as a column for each of {n_members} members, "
+            f"their means miss true values by typically {by_row:.3g}; transposed, as "
+            f"a row for each, by {by_column:.3g}. Pass members_axis=1 or 0 to say "
+            "which it is; 1 was taken.",
+            SquareMembersWarning,
+            stacklevel=3,
+        )
+    return table
+
+
+def _typical_error(table: Floats, truth: Floats, axis: int) -> float:
+    """Return the median size of errors, if members lie along an axis."""
+    return float(np.median(np.abs(truth - table.mean(axis=axis))))
 
 
 def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
@@ -57,6 +116,9 @@ def of_members(members: Any, ddof: int = 1) -> tuple[Floats, Floats]:
         return table.mean(axis=1), spread
 
 
+# -- quantiles, and objects that know them ---------------------------------------------
+
+
 def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     """Return the middle of quantiles, and their width in units of a normal one."""
     from scipy.special import ndtri
@@ -73,12 +135,60 @@ def of_quantiles(levels: Any, quantiles: Any) -> tuple[Floats, Floats]:
     must = "have a symmetric pair, such as 0.05 and 0.95"
     need(bool(pairs), "levels", must, p.tolist())
     high, low = max(pairs)
+    table = _sorted_quantiles(table, (low, high))
     # the median, or the quantiles on both sides of it
     after = int(p.searchsorted(0.5 - EQUAL))
     before = after if abs(p[after] - 0.5) < EQUAL else after - 1
     with np.errstate(over="ignore", invalid="ignore"):  # which is refused later
         u = (table[:, high] - table[:, low]) / (2 * ndtri(p[high]))
         return table[:, [before, after]].mean(axis=1), u
+
+
+def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
+    """Return quantiles that ascend in every row; warn of rows where they did not."""
+    n_rows = len(table)
+    descending = table[:, outer[0]] > table[:, outer[1]]
+    if descending.sum() > n_rows / 2:
+        must = "in the order of their levels"
+        remedy = "Are columns, or limits, exchanged?"
+        refuse_values(descending, table, "quantiles", must, remedy, "crossing")
+    crossing = (np.diff(table, axis=1) < 0).any(axis=1)
+    n_crossing = int(crossing.sum())
+    if not n_crossing:
+        return table
+    first = row_number(int(np.argmax(crossing)))
+    warn(
+        f"Quantiles cross in {n_crossing} of {n_rows} rows (first at row {first}), and "
+        "were sorted.",
+        CrossingQuantilesWarning,
+        stacklevel=4,
+    )
+    return np.sort(table, axis=1)
+
+
+def of_distribution(d: Any) -> tuple[Any, Any]:
+    """Return the mean and the standard deviation that an object has."""
+    name = next((name for name in SPREADS if hasattr(d, name)), None)
+    if name is None or not hasattr(d, "mean"):
+        msg = (
+            "`d` must have a `mean`, and a standard deviation or variance called "
+            f"{', '.join(SPREADS)}; found {type(d).__name__}. Pass "
+            "Predictions(y_pred, y_std)."
+        )
+        raise InvalidInputError(msg, "no-distribution")
+    mean, spread = (_value_of(d, each) for each in ("mean", name))
+    if SPREADS[name]:
+        variance = check_column(spread, f"d.{name}")
+        must, remedy = "at least 0, as variances are", "Drop or repair these rows."
+        refuse_values(variance < 0, variance, f"d.{name}", must, remedy, "negative")
+        spread = np.sqrt(variance)
+    return mean, spread
+
+
+def _value_of(d: Any, name: str) -> Any:
+    """Return an attribute, or what a method of this name returns."""
+    value = getattr(d, name)
+    return value() if callable(value) else value
 
 
 # -- structures ----------------------------------------------------------------------
@@ -92,6 +202,7 @@ def read_atoms(
     members: Any,
     uncertainty: str | None,
     energies: bool,
+    norm: bool | None,
 ) -> dict[str, Any]:
     """Return the arguments of :class:`~sigmascale.Predictions`, for all atoms."""
     if isinstance(structures, (str, os.PathLike)):
@@ -124,8 +235,23 @@ def read_atoms(
     if energies:
         per_atom = {k: v / n for k, v in arguments.items()}
         return per_atom | {"features": {"n_atoms": n}}
+    if "y_std" in names and arguments["y_std"].ndim == 1:
+        arguments["y_std"] = _of_components(arguments["y_std"], names["y_std"], norm)
     groups = np.repeat(np.arange(n.size), n)
     return arguments | {"features": {"species": np.array(species)}, "groups": groups}
+
+
+def _of_components(y_std: Array, name: str, norm: bool | None) -> Array:
+    """Return the root mean square over components, of that or of a norm."""
+    if norm is None:
+        warn(
+            f"{quoted(name)} has one number an atom: it is read as the root mean "
+            "square of the uncertainties of three components. If it is their norm, "
+            "which is √3 times larger, pass norm=True; norm=False says that it is not.",
+            NormOrRootMeanSquareWarning,
+            stacklevel=4,
+        )
+    return y_std / np.sqrt(3) if norm else y_std
 
 
 def _found(atoms: Any, number: int, name: str) -> tuple[str, Array]:

@@ -47,7 +47,7 @@ from ._support.labels import Categories, Label
 from ._support.notices import rows_at, warn
 from ._support.text import listed, quoted, shorten
 from .exceptions import InvalidInputError, NotANumberError, ZeroUncertaintyWarning
-from .forms import of_members, of_quantiles, read_atoms
+from .forms import of_distribution, of_members, of_quantiles, read_atoms, upright
 
 LARGEST_JUDGED = 1e38  # which trees of scikit-learn take
 # Questions and scores that are not of a feature.
@@ -64,8 +64,8 @@ class Predictions:
     Parameters
     ----------
     y_pred : array-like of shape (n,) or (n, d), optional
-        Predictions: numbers, or vectors such as forces. They may be left out where
-        only errors, or uncertainties, matter.
+        Predictions: numbers, or vectors such as forces; a column of shape (n, 1) is of
+        numbers. They may be left out where only errors, or uncertainties, matter.
     y_std : array-like of shape (n,)
         Standard uncertainties, positive. Of a vector it is the root of the mean
         variance of its components.
@@ -163,6 +163,9 @@ class Predictions:
             for name, values in given.items()
             if values is not None and name != "y_std"
         }
+        for name in ("y_pred", "y_true"):  # columns of one number are numbers
+            if name in checked and checked[name].shape[1:] == (1,):
+                checked[name] = checked[name].ravel()
         u = _check_shapes(y_std, checked)
         if "y_true" in checked:
             with np.errstate(over="ignore"):  # which is refused below
@@ -198,6 +201,10 @@ class Predictions:
         y_true: str | None = None,
         error: str | None = None,
         variance: str | None = None,
+        members: str | Sequence[str] = (),
+        quantiles: Mapping[str, float] | None = None,
+        interval: Sequence[str] = (),
+        coverage: float | None = None,
         features: Any = (),
         labels: Sequence[str] = (),
         groups: str | None = None,
@@ -215,6 +222,14 @@ class Predictions:
             The columns of predictions, uncertainties (or variances) and true values, or
             errors. What is not named is guessed from the names of columns; if that
             cannot be told, the message asks. Without true values there are no errors.
+        members : list of str, optional
+            Instead of an uncertainty, columns of an ensemble's members; "pred_*" stands
+            for all that differ by a number.
+        quantiles : dict of str to float, optional
+            Or columns of quantiles, with their levels: {"q05": 0.05, "q95": 0.95}.
+        interval, coverage : pair of str, float, optional
+            Or the columns of lower and upper limits, and the share of truths that they
+            claim to hold.
         features : list of str or "all", default ()
             Columns of input features. "all" takes all columns that have no other part;
             one that only counts rows is an index and is left out, with a warning.
@@ -242,12 +257,17 @@ class Predictions:
         from .schema import Choice, of_frame
 
         every = isinstance(features, str) and features == "all"
+        levels = {} if quantiles is None else quantiles
         choice = Choice(
             error=error,
             reference=y_true,
             prediction=y_pred,
             uncertainty=y_std,
             variance=variance,
+            members=(members,) if isinstance(members, str) else tuple(members),
+            quantile_columns=tuple(f"{name}={p!r}" for name, p in levels.items()),
+            interval=tuple(interval),
+            interval_coverage=coverage,
             features=() if every else tuple(features),
             labels=tuple(labels),
             all_features=every,
@@ -260,7 +280,13 @@ class Predictions:
 
     @classmethod
     def from_members(
-        cls, members: Any, *, y_true: Any = None, ddof: int = 1, **others: Any
+        cls,
+        members: Any,
+        *,
+        y_true: Any = None,
+        ddof: int = 1,
+        members_axis: int | None = None,
+        **others: Any,
     ) -> Self:
         """Return the predictions of an ensemble: the mean and spread of its members.
 
@@ -273,6 +299,10 @@ class Predictions:
             True values.
         ddof : int, default 1
             The variance is a sum of squares over m − ddof.
+        members_axis : int, optional
+            1 says that `members` have a column for each member, 0 that they have a row
+            for each. By default it is 1, with a warning where `members` are square,
+            as both readings are possible then.
         **others
             As for :class:`Predictions`: features, groups, weights, time, min_std.
 
@@ -288,7 +318,41 @@ class Predictions:
         >>> p.y_pred, p.y_std.round(2)
         (array([1.1, 2. ]), array([0.23, 0.3 ]))
         """
-        return cls(*of_members(members, ddof), y_true=y_true, **others)
+        table = upright(members, y_true, members_axis)
+        return cls(*of_members(table, ddof), y_true=y_true, **others)
+
+    @classmethod
+    def from_distribution(cls, d: Any, *, y_true: Any = None, **others: Any) -> Self:
+        """Return the predictions of an object that has a mean and a spread.
+
+        Distributions and posteriors of PyTorch, GPyTorch, BoTorch, TensorFlow
+        Probability, SciPy, skpro and NGBoost are such objects. Of their shape nothing
+        is kept but the standard deviation.
+
+        Parameters
+        ----------
+        d : object
+            Its `mean` and its `stddev`, `std`, `standard_deviation`, `variance` or
+            `var`, attributes or methods, have one number a row; of these the first
+            is taken that there is.
+        y_true : array-like of shape (n,), optional
+            True values.
+        **others
+            As for :class:`Predictions`: features, groups, weights, time, min_std.
+
+        Returns
+        -------
+        Predictions
+
+        Examples
+        --------
+        >>> import scipy.stats
+        >>> import sigmascale as ss
+        >>> d = scipy.stats.norm(loc=[1.0, 2.0], scale=[0.1, 0.2])
+        >>> ss.Predictions.from_distribution(d, y_true=[1.1, 1.8]).z.round(1)
+        array([ 1., -1.])
+        """
+        return cls(*of_distribution(d), y_true=y_true, **others)
 
     @classmethod
     def from_quantiles(
@@ -306,8 +370,8 @@ class Predictions:
             Levels of the quantiles, ascending, between 0 and 1, such as 0.05, 0.5 and
             0.95; there is a pair p, 1 − p.
         quantiles : array-like or data frame of shape (n, k)
-            The quantiles of each row. Where those of the pair cross, the width is
-            negative: such rows are refused, or lifted to `min_std`.
+            The quantiles of each row. Where they cross they are sorted, with a warning
+            that counts these rows; where most descend they are refused.
         y_true : array-like of shape (n,), optional
             True values.
         **others
@@ -371,6 +435,7 @@ class Predictions:
         members: str | Sequence[str] | None = None,
         uncertainty: str | None = None,
         energies: bool = False,
+        norm: bool | None = None,
         **others: Any,
     ) -> Self:
         """Return the predictions of an interatomic potential: forces, or energies.
@@ -396,6 +461,10 @@ class Predictions:
             atom, or one a structure for its energy.
         energies : bool, default False
             Take energies rather than forces.
+        norm : bool, optional
+            Whether the one uncertainty of an atom's force is the norm of those of its
+            components, as GPUMD writes it, or their root mean square, which is √3 times
+            smaller. By default it is read as the latter, with a warning that says so.
         **others
             As for :class:`Predictions`: weights, time, min_std.
 
@@ -424,6 +493,7 @@ class Predictions:
             members=members,
             uncertainty=uncertainty,
             energies=energies,
+            norm=norm,
         )
         return cls(**found, **others)
 
@@ -732,6 +802,8 @@ def _read_only(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
 def _check_shapes(y_std: Any, others: Mapping[str, Floats]) -> Floats:
     """Return uncertainties, if there is one for each row of the others."""
     given = as_array(y_std, "y_std", None)
+    if given.shape[1:] == (1,):
+        given = given.ravel()
     if (shape := given.shape)[1:]:
         msg = (
             f"`y_std` must be one number a row, for vectors too; found shape {shape}. "

@@ -6,7 +6,13 @@ import pytest
 from scipy import stats
 
 import sigmascale as ss
-from sigmascale.exceptions import FewMembersWarning, InvalidInputError
+from sigmascale.exceptions import (
+    CrossingQuantilesWarning,
+    FewMembersWarning,
+    InvalidInputError,
+    NormOrRootMeanSquareWarning,
+    SquareMembersWarning,
+)
 
 RNG = np.random.default_rng(1)
 MIDDLE, STD = RNG.normal(size=50), RNG.uniform(0.5, 2, 50)
@@ -38,9 +44,64 @@ def test_all_forms_of_one_forecast_say_the_same():
 
 
 def test_the_median_and_the_outermost_symmetric_pair_are_taken():
-    p = ss.Predictions.from_quantiles([0.1, 0.25, 0.5, 0.75], [[0.0, 1.0, 5.0, 3.0]])
-    assert p.y_pred.tolist() == [5.0]
+    p = ss.Predictions.from_quantiles([0.1, 0.25, 0.5, 0.75], [[0.0, 1.0, 2.5, 3.0]])
+    assert p.y_pred.tolist() == [2.5]
     np.testing.assert_allclose(p.y_std, 2 / (2 * stats.norm.ppf(0.75)))
+
+
+def test_members_in_rows_are_refused_and_square_ones_are_asked_about():
+    members = (MIDDLE[:, None] + STD[:, None] * RNG.normal(size=(50, 20))).T
+    with pytest.raises(InvalidInputError, match="20 rows and 50 columns"):
+        ss.Predictions.from_members(members, y_true=MIDDLE)
+    p = ss.Predictions.from_members(members, y_true=MIDDLE, members_axis=0)
+    np.testing.assert_allclose(p.y_std, members.std(axis=0, ddof=1))
+    square = MIDDLE[:, None] + STD[:, None] * RNG.normal(size=(50, 50))
+    with pytest.warns(SquareMembersWarning, match="members_axis=1 or 0") as told:
+        ss.Predictions.from_members(square.T, y_true=MIDDLE)
+    assert told[0].filename == __file__
+    p = ss.Predictions.from_members(square, y_true=MIDDLE, members_axis=1)
+    np.testing.assert_allclose(p.y_pred, square.mean(axis=1))
+
+
+def test_quantiles_that_cross_are_sorted_and_counted():
+    table = quantiles([0.1, 0.5, 0.9])
+    table[[3, 7]] = table[[3, 7], ::-1]
+    with pytest.warns(CrossingQuantilesWarning, match=r"2 of 50 rows.*row 3\)"):
+        p = ss.Predictions.from_quantiles([0.1, 0.5, 0.9], table)
+    np.testing.assert_allclose(p.y_std, STD)
+
+
+class Posterior:
+    """A stand-in for posteriors of PyTorch, whose moments are attributes."""
+
+    mean = MIDDLE[:, None]
+    variance = STD[:, None] ** 2
+
+
+class Tensor:
+    """A stand-in for a tensor with gradients, which NumPy cannot read."""
+
+    def __init__(self, values):
+        self.values = values
+
+    def detach(self):
+        return self
+
+    def cpu(self):
+        return self.values
+
+    def __array__(self, *_, **__):
+        raise RuntimeError
+
+
+def test_objects_with_a_mean_and_a_spread_are_predictions():
+    for d in (stats.norm(MIDDLE, STD), stats.Normal(mu=MIDDLE, sigma=STD), Posterior()):
+        p = ss.Predictions.from_distribution(d, y_true=MIDDLE, groups=np.arange(50))
+        np.testing.assert_allclose(p.y_pred, MIDDLE)
+        np.testing.assert_allclose(p.y_std, STD)
+    p = ss.Predictions(Tensor(MIDDLE), Tensor(STD[:, None]), y_true=MIDDLE[:, None])
+    np.testing.assert_array_equal(p.y_std, STD)
+    assert not p.is_vector
 
 
 def test_few_members_are_told_and_equal_ones_have_no_spread():
@@ -67,10 +128,11 @@ def test_bad_forms_are_refused_by_name():
         (lambda: P.from_quantiles([0.1, 1.0], [[1.0, 2.0]]), "`levels` must ascend"),
         (lambda: P.from_quantiles([0.1, 0.8], [[1.0, 2.0]]), "symmetric pair"),
         (lambda: P.from_quantiles([0.1, 0.9], [[1.0]]), "column for each of 2 levels"),
-        (
-            lambda: P.from_quantiles([0.1, 0.9], [[2.0, 1.0]]),
-            "`y_std` must be positive",
-        ),
+        (lambda: P.from_quantiles([0.1, 0.9], [[2.0, 1.0]]), "in the order.*exchanged"),
+        (lambda: P.from_interval([2.0], [1.0], coverage=0.9), "in the order.*row 0"),
+        (lambda: P.from_members(np.ones((9, 4)), y_true=np.ones(4)), "Transpose"),
+        (lambda: P.from_members(np.ones((4, 9)), members_axis=2), "`members_axis`"),
+        (lambda: P.from_distribution(3.0), "`d` must have a `mean`.*found float"),
         (lambda: P.from_interval([1.0], [2.0], coverage=1.5), "`coverage`"),
         (lambda: P.from_interval([1.0], [2.0, 3.0], coverage=0.5), "`low` and `high`"),
     ]:
@@ -122,7 +184,6 @@ def test_shapes_that_do_not_fit_are_refused_with_what_to_pass():
     for call, match in [
         (lambda: P(FORCE, component), r"one number a row.*y_std\*\*2\)\.mean\(axis=1"),
         (lambda: P(FORCE, covariance), r"one number a row.*np\.trace"),
-        (lambda: P(FORCE, STD[:, None]), r"one number a row.*\(50, 1\)"),
         (lambda: P(FORCE, STD, y_true=MIDDLE), r"same shape.*ravel"),
         (lambda: P(FORCE, STD, y_true=FORCE[:, :2]), r"same shape"),
         (lambda: P(FORCE[:10], STD, y_true=FORCE), r"`y_std` and `y_pred`"),
@@ -177,10 +238,21 @@ def test_forces_come_with_species_and_structures():
         np.testing.assert_allclose(p.y_std, expected)
     assert p.features["species"].tolist() == [*"OHH", *"CHHHH", *"NHHH"]
     assert p.groups.tolist() == [0] * 3 + [1] * 5 + [2] * 4
-    q = ss.Predictions.from_atoms(data, prediction="MACE_forces", uncertainty="u")
+    q = ss.Predictions.from_atoms(
+        data, prediction="MACE_forces", uncertainty="u", norm=False
+    )
     assert q.error is None
     np.testing.assert_allclose(q.y_pred, comm.mean(axis=1))
     assert len(ss.Predictions.from_atoms(data[0], members="forces_comm")) == 3
+
+
+def test_the_uncertainty_of_an_atom_may_be_a_norm():
+    names = {"prediction": "MACE_forces", "uncertainty": "u"}
+    with pytest.warns(NormOrRootMeanSquareWarning, match="norm=True") as told:
+        p = ss.Predictions.from_atoms(structures(), **names)
+    assert told[0].filename == __file__
+    q = ss.Predictions.from_atoms(structures(), **names, norm=True)
+    np.testing.assert_allclose(p.y_std, np.sqrt(3) * q.y_std)
 
 
 def test_energies_are_those_of_an_atom():
@@ -210,7 +282,12 @@ def test_a_file_of_structures_is_read(tmp_path):
         atoms.calc = SinglePointCalculator(atoms, forces=forces, energy=-1.0)
     path = tmp_path / "frames.extxyz"
     write(path, data)
-    names = {"reference": "REF_forces", "prediction": "forces", "uncertainty": "u"}
+    names = {
+        "reference": "REF_forces",
+        "prediction": "forces",
+        "uncertainty": "u",
+        "norm": True,
+    }
     p = ss.Predictions.from_atoms(path, **names)
     q = ss.Predictions.from_atoms(data, **names)
     np.testing.assert_allclose(p.error, q.error, atol=1e-7)

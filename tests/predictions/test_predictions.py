@@ -241,7 +241,7 @@ def test_features_that_cannot_be_used_are_refused_by_name_and_row():
         ([day] * 3, r"`x` must hold numbers.*2024"),
         (np.array(["2024-05-01"] * 3, "M8[ns]"), r"`x` must hold numbers.*2024-05"),
         ([1.0, 2.0], r"`x` must have the same number of rows.*3 and 2|`y_std` and `x`"),
-        ([[1.0], [2.0], [3.0]], r"`x` must have shape \(n,\)"),
+        ([[1.0, 2.0], [2.0, 1.0], [3.0, 0.0]], r"`x` must have shape \(n,\)"),
         ([1.0, [2.0], 3.0], r"`x`"),
         ([1.0, 2j, 3.0], r"`x` must hold numbers; row [01]"),
         ([1.0, object(), 3.0], r"`x` must hold numbers; row 1"),

@@ -374,6 +374,27 @@ def test_members_of_a_table_are_read():
     assert p.y_true.tolist() == [1.0, 2.0]
 
 
+def test_data_frames_take_the_forms_of_the_command_line():
+    steps = np.linspace(-1, 1, 12)
+    table = pl.DataFrame(
+        {"y": [1.0, 2.0], "low": [0.0, 1.0], "high": [2.0, 5.0], "pred_mean": [9, 9]}
+        | {f"pred_{i}": [x, 2 * x] for i, x in enumerate(steps)}
+    )
+    p = ss.Predictions.from_frame(table, members="pred_*")
+    np.testing.assert_allclose(p.y_std, np.array([1, 2]) * steps.std(ddof=1))
+    for how in (
+        {"interval": ("low", "high"), "coverage": 0.9},
+        {"quantiles": {"high": 0.95, "low": 0.05}},
+    ):
+        p = ss.Predictions.from_frame(table, **how)
+        np.testing.assert_allclose(p.y_pred, [1, 3])
+        np.testing.assert_allclose(p.y_std, [1 / 1.6448536, 2 / 1.6448536])
+    with pytest.raises(ColumnError, match=r'pass members=\["pred_\*"\]'):
+        ss.Predictions.from_frame(table.drop("low", "high", "pred_mean"))
+    with pytest.raises(InvalidInputError, match="`coverage` must lie"):
+        ss.Predictions.from_frame(table, interval=("low", "high"))
+
+
 def test_what_is_no_table_or_has_bad_cells_is_refused():
     for wrong, match in [
         ([1.0], "`frame` must be a data frame"),

@@ -132,6 +132,13 @@ def from_series(values: Any) -> Any:
     return object_array(found)
 
 
+def detached(values: Any) -> Any:
+    """Return a tensor in main memory and without gradients; leave the rest alone."""
+    if hasattr(values, "detach") and hasattr(values, "cpu"):
+        return values.detach().cpu()
+    return values
+
+
 def as_array(
     values: Any, name: str, dimensions: Collection[int] | None = (1,)
 ) -> npt.NDArray[Any]:
@@ -139,6 +146,7 @@ def as_array(
 
     It has one of the numbers of `dimensions`, or any if that is None.
     """
+    values = detached(values)
     frame = as_frame(values, name)
     values = from_series(values) if frame is None else frame.to_numpy()
     if isinstance(values, (list, tuple)) and any(
@@ -154,6 +162,8 @@ def as_array(
             f"({found}). Copy it to a NumPy array first."
         )
         raise InvalidInputError(msg) from problem
+    if dimensions is not None and set(dimensions) == {1} and array.shape[1:] == (1,):
+        array = array.reshape(-1)  # a column, as many models return it
     if dimensions is not None:
         shapes = " or ".join(_SHAPES[each] for each in dimensions)
         fits = array.ndim in dimensions

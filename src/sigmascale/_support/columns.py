@@ -131,7 +131,9 @@ def check_time(time: Any, rows: Floats) -> npt.NDArray[Any]:
 
 
 def _as_time(value: Any) -> datetime.datetime:
-    """Return a date, or text, as a time."""
+    """Return a date, a period of pandas by its start, or text, as a time."""
+    if hasattr(value, "to_timestamp"):
+        value = value.to_timestamp()
     if isinstance(value, str):
         value = datetime.datetime.fromisoformat(value.strip())
     if not isinstance(value, datetime.date) or is_missing(value):
