@@ -593,12 +593,25 @@ def test_variances_and_corrected_predictions_are_written(fit, run):
     how = ("--variance", "s2", "--bias", "constant", "--scaling", "temperature")
     fit(*how, file="v.csv")
     told = run("apply", "r.json", "v.csv", "-o", "o.csv", code=0)[1]
-    new = ["s2_recalibrated", "s2_recalibrated_low", "s2_recalibrated_high"]
+    new = ["u_recalibrated", "u_recalibrated_low", "u_recalibrated_high"]
     assert told["columns"] == [*new, "V_recalibrated"]
+    assert told["quantity"] == "standard deviation"
     found = pl.read_csv("o.csv")
-    ratio = found["s2_recalibrated"] / found["s2"]
+    ratio = found["u_recalibrated"] / found["s2"].sqrt()
     assert ratio.max() - ratio.min() < 1e-9
     assert abs((found["V_recalibrated"] - found["V"]).mean() - 1) < 0.3
+
+
+def test_what_was_made_of_variances_gets_the_verdict_that_it_has_in_memory(fit, run):
+    FRAME.with_columns(s2=pl.col("u") ** 2).drop("u").write_csv("v.csv")
+    fit("--variance", "s2", "--scaling", "linear", file="v.csv")
+    run("apply", "r.json", "v.csv", "-o", "o.csv", code=0)
+    written = run("check", "o.csv", *PAIR, "--uncertainty", "u_recalibrated")[1]
+    p = ss.Predictions(PRED, U, y_true=FRAME["R"])
+    q = p.with_y_std(ss.load("r.json").apply(p).y_std)
+    in_memory = ss.validate(q, rng=0)
+    assert written["headline"] == in_memory.headline
+    assert written["answer"] == in_memory.answer
 
 
 def test_a_row_with_missing_values_gets_empty_cells_or_is_left_out(

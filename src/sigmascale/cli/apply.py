@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Apply(Uncertain, Reading):
     """Add recalibrated uncertainties and intervals to a table.
 
-    All its columns are kept. Rows whose values are missing get empty cells.
+    All its columns are kept. Rows whose values are missing get empty cells. What is
+    written is a standard deviation, whatever was read.
     """
 
     examples = (
@@ -72,12 +73,14 @@ class Apply(Uncertain, Reading):
             "dropped": table.dropped,
             "output": self.output,
             "columns": new,
+            "quantity": "standard deviation",
             "distribution_of": of,
         }
         dropped = f"{table.dropped} with missing values left out; "
         words = (
             f"Written: {self.output} ({table.n_rows} rows; "
             f"{dropped if table.dropped else ''}new columns {', '.join(new)}). "
+            f"{new[0]} holds standard deviations; "
             f"{100 * self.coverage:.4g} % of "
             f"{'errors' if of == 'error' else 'true values'} are to lie between "
             f"{new[1]} and {new[2]}."
@@ -97,7 +100,8 @@ class Apply(Uncertain, Reading):
         schema, rows = table.schema, table.rows
         made = schema.made if schema.made_of else ()
         old = [x for x in rows.names if x not in made]
-        u = self.name or f"{'u' if made else schema.uncertainty}{RECALIBRATED}"
+        is_u = not made and not schema.is_variance
+        u = self.name or f"{schema.uncertainty if is_u else 'u'}{RECALIBRATED}"
         # numbers stand beside the cells of the file, which are kept as they are
         typed = {f"{x} {PLACE}": each for x, each in table.inputs().items()}
         names, about = list(typed), None
@@ -127,8 +131,6 @@ class Apply(Uncertain, Reading):
             name=u,
         )
         added = [pl.col(x).alias(y) for y, x in new.items()]
-        if schema.is_variance:
-            added[0] = added[0] ** 2
         kept: list[Any] = [pl.col(x) for x in old]
         if table.kinds & set(UNTYPED) and written_kind(self.output) not in UNTYPED:
             kept = rows.typed(old, table.schema)
