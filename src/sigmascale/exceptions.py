@@ -147,6 +147,10 @@ class IndexColumnWarning(UserWarning):
     """A column that only counts rows, or has no name, was not taken for a feature."""
 
 
+class TextColumnWarning(UserWarning):
+    """A column of text has too many labels for a feature, or one, and was left out."""
+
+
 class LikelySlipWarning(UserWarning):
     """What a recalibrator is fitted to is hardly errors, or hardly uncertainties."""
 

@@ -231,8 +231,9 @@ class Predictions:
             Or the columns of lower and upper limits, and the share of truths that they
             claim to hold.
         features : list of str or "all", default ()
-            Columns of input features. "all" takes all columns that have no other part;
-            one that only counts rows is an index and is left out, with a warning.
+            Columns of input features. "all" takes all columns that have no other part,
+            text too if it has at most 30 labels and ten rows a label on average. Other
+            text, and a column that only counts rows, is left out, with a warning.
         labels : list of str, default ()
             Columns whose values are labels, numbers and days too. Text always is.
         groups, weights, time : str, optional

@@ -11,6 +11,7 @@ from sigmascale.exceptions import (
     DamagedFileError,
     IndexColumnWarning,
     InvalidInputError,
+    TextColumnWarning,
 )
 from sigmascale.schema import Choice, Schema, find, guess, remembered
 
@@ -372,6 +373,22 @@ def test_members_of_a_table_are_read():
     p = found.read(table)
     np.testing.assert_allclose(p.y_pred, [5.5, 11.0])
     assert p.y_true.tolist() == [1.0, 2.0]
+
+
+def test_text_is_a_feature_among_all_if_it_has_few_labels():
+    n = 300
+    table = pl.DataFrame({"y": np.arange(n) % 7, "pred": np.ones(n), "std": np.ones(n)})
+    table = table.with_columns(
+        phase=pl.Series([f"phase {i % 30}" for i in range(n)]),
+        code=pl.Series([f"code {i % 31}" for i in range(n)]),
+        smiles=pl.Series([f"C{i}" for i in range(n)]),
+        one=pl.lit("gas"),
+        flag=pl.Series(np.arange(n) % 2 == 0),
+    )
+    for frame in (table, table.to_pandas(), table.to_arrow()):
+        with pytest.warns(TextColumnWarning, match="'code', 'smiles', 'one': left out"):
+            p = ss.Predictions.from_frame(frame, features="all")
+        assert p.names == ("u", "phase", "flag")
 
 
 def test_data_frames_take_the_forms_of_the_command_line():

@@ -19,7 +19,7 @@ from ..report import pictures
 DEMO_ROWS, DEMO = 3000, "molecules.csv"
 HEAD_ROWS, SHOWN = 8, 3  # rows of a new table, and of one that was dropped
 MOST_COLUMNS = 40  # of a new table
-MOST_LABELS = 50  # of a column that may be a feature
+MAY_BE = {"feature": "features", "label": "labels"}  # the field that takes a column
 LONGEST_CELL = 40  # letters
 Fields = dict[str, Any]
 
@@ -52,7 +52,7 @@ def examine(file: str, kind: str, fields: Fields, like: Fields) -> dict[str, Any
         parts = like
     elif not _named(parts) <= names or (not parts and kind != "new"):
         every = [(x["part"], x["name"]) for x in columns]
-        parts = {part: name for part, name in every if part not in (None, "feature")}
+        parts = {part: name for part, name in every if part and part not in MAY_BE}
     unclear = found["unclear"][0] if found["unclear"] else None
     return {
         "rows": found["rows"],
@@ -75,16 +75,12 @@ def _named(parts: Fields) -> set[str]:
 
 def _column(found: dict[str, Any]) -> dict[str, Any]:
     """Return a column as the page shows it, and which kind of feature it may be."""
-    labels = found.get("labels")
-    may_be = "features" if found["part"] == "feature" else None
-    if labels is not None and 1 < labels <= MOST_LABELS:
-        may_be = "labels"
     return {
         "name": found["name"],
         "kind": found["kind"],
         "missing": found.get("missing", 0),
         "first": [_short(cell) for cell in found["first"][:SHOWN]],
-        "may_be": may_be,
+        "may_be": MAY_BE.get(found["part"]),
     }
 
 

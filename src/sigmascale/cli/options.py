@@ -229,7 +229,7 @@ class Columns(Uncertain):
         "a feature; repeat it for more", "COLUMN", (), name="feature", common=True
     )
     all_features: bool = option(
-        "all other columns of numbers", default=False, common=True
+        "all other columns of numbers, or of few labels", default=False, common=True
     )
     labels: tuple[str, ...] = option(
         "a feature of labels, such as codes", "COLUMN", (), name="label"

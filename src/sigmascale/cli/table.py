@@ -25,7 +25,17 @@ from ..exceptions import (
     VarianceNotUncertaintyWarning,
 )
 from ..predictions import Predictions
-from ..schema import Choice, Schema, counts, find, guess, known, remembered
+from ..schema import (
+    TOO_MANY_LABELS,
+    Choice,
+    Schema,
+    are_labels,
+    counts,
+    find,
+    guess,
+    known,
+    remembered,
+)
 from .options import Reading, Uncertain, refuse
 from .tables import (
     FAILURES,
@@ -131,8 +141,11 @@ class TypedColumns:
         mixed = {x for x in choice.features if kinds.get(x) == "mixed"}
         numbers = {x for x, kind in kinds.items() if kind == "number"}
         numbers.update(told, mixed)
-        counting = self.counting() if choice.all_features else ()
-        return find(choice, self.names, numbers, counting)
+        counting, labelled = list[str](), list[str]()
+        if choice.all_features:
+            counting = self.counting()
+            labelled = self.labelled([x for x in kinds if kinds[x] == "text"])
+        return find(choice, self.names, numbers, counting, labelled)
 
     def typed(self, names: Sequence[str], schema: Schema) -> list[pl.Expr]:
         """Return columns for a format that has types.
@@ -166,6 +179,16 @@ class TypedColumns:
         may = [x for x in head if x.dtype == pl.String or x.dtype.is_integer()]
         whole = [x.cast(pl.Int64, strict=False) for x in may]
         return [x.name for x in whole if counts(x) and x.name != PLACE]
+
+    def labelled(self, names: Sequence[str]) -> list[str]:
+        """Return columns of text that are features where all columns are."""
+        kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
+        texts = [x for x in names if self.schema[x].base_type() in kinds]
+        n_labels = [pl.col(x).n_unique().alias(f"labels {x}") for x in texts]
+        seen = self.frame.select(pl.len(), *n_labels).collect(engine="streaming")
+        n_rows, *counted = seen.row(0)
+        pairs = zip(texts, counted, strict=True)
+        return [name for name, n in pairs if are_labels(n, n_rows)]
 
     def where(self, condition: str) -> pl.LazyFrame:
         """Return the rows that meet a condition in SQL; a missing value meets none."""
@@ -507,6 +530,9 @@ class InputTable:
         if schema.left_out:
             names = listed(schema.left_out)
             words.append(f"Left out, as their names say they are no features: {names}.")
+        if schema.texts_left_out:
+            names = listed(schema.texts_left_out)
+            words.append(f"Left out, as {TOO_MANY_LABELS}: {names}.")
         if not schema.features and isinstance(self.command, Uncertain):
             words.append("--feature COLUMN or --all-features would use features.")
         return words
@@ -567,20 +593,19 @@ def preview(files: Sequence[str], command: Reading, n_rows: int = 8) -> dict[str
         rows = TypedColumns(frame, command.decimal)
         names, kinds = rows.names, rows.kinds(rows.names)
         numeric = {x for x, kind in kinds.items() if kind == "number"}
-        guessed, unclear = guess(names, numeric, rows.counting())
+        texts = [name for name in names if kinds[name] == "text"]
+        labelled = rows.labelled(texts)
+        guessed, unclear = guess(names, numeric, rows.counting(), labelled)
         gaps = [rows.number(x) if x in numeric else pl.col(x) for x in names]
         counts = [x.is_null().sum().alias(f"gap {i}") for i, x in enumerate(gaps)]
-        texts = [x for x in names if rows.schema[x] == pl.String and x not in numeric]
-        counts += [pl.col(x).n_unique().alias(f"labels {x}") for x in texts]
         seen = frame.select(pl.len(), *counts).collect(engine="streaming")
         head, found = frame.head(n_rows).collect(), seen.row(0, named=True)
     columns = [
         {
             "name": name,
             "kind": "number" if name in numeric else "text",
-            "part": guessed.get(name) or None,
+            "part": guessed[name] or ("label" if name in labelled else None),
             "missing": found[f"gap {i}"],
-            "labels": found.get(f"labels {name}"),
             "first": ["" if x is None else str(x) for x in head[name]],
         }
         for i, name in enumerate(names)

@@ -6,14 +6,16 @@ says, `names` and `families` tell what names say, `guesses` finds what nobody ha
 """
 
 from .choice import Choice, known
-from .choose import find, guess, of_frame, remembered
+from .choose import TOO_MANY_LABELS, find, guess, of_frame, remembered
 from .names import RECALIBRATED
-from .read import Schema, counts
+from .read import Schema, are_labels, counts
 
 __all__ = [
     "RECALIBRATED",
+    "TOO_MANY_LABELS",
     "Choice",
     "Schema",
+    "are_labels",
     "counts",
     "find",
     "guess",

@@ -6,13 +6,20 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
+import narwhals as nw
+
 from .._support.notices import warn
 from .._support.text import listed, quoted
-from ..exceptions import ColumnError, IndexColumnWarning
+from ..exceptions import ColumnError, IndexColumnWarning, TextColumnWarning
 from .choice import Choice, known, said_of
 from .guesses import guessed
 from .names import is_no_feature
-from .read import Schema, as_table, counts
+from .read import MOST_LABELS, ROWS_A_LABEL, Schema, are_labels, as_table, counts
+
+TOO_MANY_LABELS = (
+    f"text is a feature if it has 2 to {MOST_LABELS} labels, and {ROWS_A_LABEL} rows "
+    "for each on average"
+)
 
 # -- of a table that nobody has seen before --------------------------------------------
 
@@ -22,6 +29,7 @@ def find(
     names: Sequence[str],
     numeric: Collection[str],
     counting: Collection[str] = (),
+    labelled: Collection[str] = (),
     *,
     errors: bool = True,
 ) -> Schema:
@@ -35,6 +43,8 @@ def find(
         All columns.
     numeric, counting : collection of str
         Those that hold numbers, and those that only count rows.
+    labelled : collection of str
+        Those of text that are features where all columns are.
     errors : bool, default True
         Whether errors must be known.
 
@@ -47,7 +57,7 @@ def find(
             known(name, names, choice.called(part))
     said = said_of(choice, names)
     complete = guessed(said, choice, names, numeric, errors=errors)
-    return _with_features(complete, choice, names, numeric, counting)
+    return _with_features(complete, choice, names, numeric, counting, labelled)
 
 
 def of_frame(frame: Any, choice: Choice) -> Schema:
@@ -60,7 +70,16 @@ def of_frame(frame: Any, choice: Choice) -> Schema:
     numeric = [name for name, kind in kinds.items() if kind.is_numeric()]
     whole = [name for name in numeric if kinds[name].is_integer()]
     counting = [name for name in whole if counts(table[name])]
-    schema = find(choice, table.columns, numeric, counting, errors=False)
+    texts = [name for name in kinds if name not in numeric and choice.all_features]
+    labelled = [name for name in texts if _holds_labels(table[name])]
+    schema = find(choice, table.columns, numeric, counting, labelled, errors=False)
+    if schema.texts_left_out:
+        warn(
+            f"{listed(map(quoted, schema.texts_left_out))}: left out of the features, "
+            f"as {TOO_MANY_LABELS}. Name it among `features` if it is one.",
+            TextColumnWarning,
+            stacklevel=3,
+        )
     if index := [name for name in schema.left_out if name in counting]:
         warn(
             f"Column {quoted(index[0])} only counts rows: it is taken for an index, "
@@ -71,21 +90,31 @@ def of_frame(frame: Any, choice: Choice) -> Schema:
     return schema
 
 
+def _holds_labels(column: Any) -> bool:
+    """Return whether a column that holds no numbers is a feature of labels."""
+    kinds = (nw.String, nw.Boolean, nw.Categorical, nw.Enum)
+    return column.dtype in kinds and are_labels(column.n_unique(), len(column))
+
+
 def guess(
-    names: Sequence[str], numeric: Collection[str], counting: Collection[str] = ()
+    names: Sequence[str],
+    numeric: Collection[str],
+    counting: Collection[str] = (),
+    labelled: Collection[str] = (),
 ) -> tuple[dict[str, str], list[ColumnError]]:
     """Return what each column seems to be, and what cannot be told.
 
     A column is "error", "reference", "prediction", "uncertainty", "variance" or
-    "feature", or else "". Where several sets of columns fit, that is shown in which
-    all of them agree.
+    "feature", "label", or else "". Where several sets of columns fit, that is shown in
+    which all of them agree.
 
     >>> guess(["E_true", "E_model", "sigma", "mass"], ["E_true", "E_model", "sigma"])[0]
     {'E_true': 'reference', 'E_model': 'prediction', 'sigma': 'uncertainty', 'mass': ''}
     """
     parts = dict.fromkeys(names, "")
     try:
-        schema = find(Choice(all_features=True), names, numeric, counting)
+        choice = Choice(all_features=True, options=True)
+        schema = find(choice, names, numeric, counting, labelled)
     except ColumnError as problem:
         first, *others = problem.fields.get("sets") or [{}]
         for part, name in first.items():
@@ -93,6 +122,7 @@ def guess(
                 parts[name] = part
         return parts, [problem]
     parts |= dict.fromkeys(schema.numbers, "feature")
+    parts |= dict.fromkeys(schema.labels, "label")
     pair = ("error",) if len(schema.error) == 1 else ("reference", "prediction")
     parts |= dict(zip(schema.error, pair, strict=True))
     parts[schema.uncertainty] = "variance" if schema.is_variance else "uncertainty"
@@ -149,6 +179,7 @@ def _with_features(
     names: Sequence[str],
     numeric: Collection[str],
     counting: Collection[str],
+    labelled: Collection[str],
 ) -> Schema:
     """Return a schema with the features that are named, or with all there are."""
     if choice.exclude and not choice.all_features:
@@ -165,11 +196,13 @@ def _with_features(
     free, unfit = list[str](), list[str]()
     if choice.all_features:
         taken = used.union(asked, choice.exclude, {schema.groups, schema.time})
-        free = [name for name in names if name in numeric and name not in taken]
+        free = [name for name in names if name not in taken]
         output = (*schema.error, schema.uncertainty)
         unfit = [x for x in free if is_no_feature(x, output) or x in counting]
+    fit = [name for name in free if name not in unfit]
+    texts_left_out = [x for x in fit if x not in numeric and x not in labelled]
 
-    wanted = [*choice.features, *(name for name in free if name not in unfit)]
+    wanted = [*choice.features, *(name for name in fit if name not in texts_left_out)]
     numbers = [x for x in wanted if x in numeric and x not in choice.labels]
     labels = [x for x in (*wanted, *choice.labels) if x not in numbers]
     return replace(
@@ -177,4 +210,5 @@ def _with_features(
         numbers=tuple(dict.fromkeys(numbers)),
         labels=tuple(dict.fromkeys(labels)),
         left_out=tuple(unfit),
+        texts_left_out=tuple(texts_left_out),
     )

@@ -16,7 +16,13 @@ from ..exceptions import DamagedFileError, InvalidInputError
 from ..forms import of_members, of_quantiles
 from ..predictions import Predictions
 
-_NOT_KEPT = ("left_out", "guessed")  # how columns were found, which no file needs
+_NOT_KEPT = (
+    "left_out",
+    "texts_left_out",
+    "guessed",
+)  # how columns were found, which no file needs
+MOST_LABELS = 30  # of text that is a feature where all are taken
+ROWS_A_LABEL = 10  # on average, which such text must have
 _LISTS = ("levels", "numbers", "labels", "error", "made_of")
 _NO_NAMES = ("levels", "is_variance", "min_std")
 
@@ -46,7 +52,9 @@ class Schema:
     min_std : float or None
         What uncertainties below it are lifted to.
     left_out : tuple of str
-        Columns of numbers that are no features by their names, or only count rows.
+        Columns that are no features by their names, or only count rows.
+    texts_left_out : tuple of str
+        Columns of text that have too many labels for a feature, or one.
     guessed : tuple of str
         Columns that nobody has named.
     """
@@ -64,6 +72,7 @@ class Schema:
     levels: tuple[float, ...] = ()
     min_std: float | None = None
     left_out: tuple[str, ...] = ()
+    texts_left_out: tuple[str, ...] = ()
     guessed: tuple[str, ...] = ()
 
     # -- what follows ------------------------------------------------------------------
@@ -210,6 +219,15 @@ def as_table(frame: Any) -> nw.DataFrame[Any]:
         )
         raise InvalidInputError(msg)
     return table
+
+
+def are_labels(n_labels: int, n_rows: int) -> bool:
+    """Return whether text with so many labels is a feature where all are taken.
+
+    >>> are_labels(30, 300), are_labels(31, 10_000), are_labels(1, 300)
+    (True, False, False)
+    """
+    return 1 < n_labels <= MOST_LABELS and n_rows >= ROWS_A_LABEL * n_labels
 
 
 def counts(column: Any) -> bool:

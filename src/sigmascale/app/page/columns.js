@@ -110,6 +110,7 @@ function columns(slot, fields, view, settle) {
   const roles = new Map(view.columns.map(({ name }) => [name, found.get(name) || ""]));
   const choose = (name, role) => settle(slot, fieldsOf(withRole(roles, name, role), fields));
   const rest = view.columns.filter(({ name, may_be: role }) => role && !roles.get(name));
+  const leftOut = view.columns.filter(({ name, may_be: role }) => !role && !roles.get(name)).map(({ name }) => name);
   const useRest = () => {
     for (const { name, may_be: role } of rest) roles.set(name, role);
     settle(slot, fieldsOf(roles, fields));
@@ -138,7 +139,7 @@ function columns(slot, fields, view, settle) {
     {},
     table("Columns and what they are", ["column", "is", "kind", "first rows", ...(anyMissing ? ["missing"] : [])], rows),
     slot !== "new" && rest.length > 0 &&
-      el("p", {}, button(`features ${slot}`, rest.length === 1 ? `Use ${rest[0].name} as a feature` : `Use the other ${rest.length} columns as features`, useRest), " ", el("span.hint", {}, "Features say for which inputs u is right or wrong.")),
+      el("p", {}, button(`features ${slot}`, rest.length === 1 ? `Use ${rest[0].name} as a feature` : `Use the other ${rest.length} columns as features`, useRest), " ", el("span.hint", {}, "Features say for which inputs u is right or wrong.", leftOut.length > 0 && ` No features by their names, or by their labels, which are too many: ${leftOut.slice(0, 8).join(", ")}${leftOut.length > 8 ? ", …" : ""}.`)),
     fields.interval && el("p", {}, el("label", {}, "Intervals claim to hold ", number(slot, fields, settle, "interval_coverage", "0.9"))),
   );
 }
