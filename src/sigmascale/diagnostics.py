@@ -114,9 +114,7 @@ def slips_found(p: Predictions) -> list[Finding]:
             )
             found.append((words, AbsoluteErrorsWarning))
     is_constant = u.min() == u.max()
-    as_variance = None
-    if not found and not is_constant:
-        as_variance = _read_as_variance(p.squared_error, u)
+    as_variance = None if found else _read_as_variance(p.squared_error, u)
     # half of normal |z| are below 0.6745; where many errors are 0, their mean decides
     factors = float(np.median(p.abs_z)) / 0.6745, float(np.sqrt(p.z2.mean()))
     if as_variance is not None:

@@ -168,8 +168,10 @@ def _sorted_quantiles(table: Floats, outer: tuple[int, int]) -> Floats:
 
 def of_distribution(d: Any) -> tuple[Any, Any]:
     """Return the mean and the standard deviation that an object has."""
-    name = next((name for name in SPREADS if hasattr(d, name)), None)
-    if name is None or not hasattr(d, "mean"):
+    # NGBoost's have None for what they lack
+    has = [each for each in (*SPREADS, "mean") if getattr(d, each, None) is not None]
+    name = has[0] if has else "mean"
+    if name == "mean" or "mean" not in has:
         msg = (
             "`d` must have a `mean`, and a standard deviation or variance called "
             f"{', '.join(SPREADS)}; found {type(d).__name__}. Pass "

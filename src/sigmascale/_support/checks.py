@@ -133,7 +133,12 @@ def from_series(values: Any) -> Any:
 
 
 def detached(values: Any) -> Any:
-    """Return a tensor in main memory and without gradients; leave the rest alone."""
+    """Return a tensor in main memory and without gradients; leave the rest alone.
+
+    A list of tensors is that of an ensemble.
+    """
+    if isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
+        return [detached(value) for value in values]
     if hasattr(values, "detach") and hasattr(values, "cpu"):
         return values.detach().cpu()
     return values
