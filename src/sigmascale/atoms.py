@@ -597,7 +597,7 @@ class HonestCalculator(Calculator):
             how = self.on_exceed if event.kind == "threshold" else self.on_novelty
             if callable(how):
                 how(event, atoms)
-            else:
+            elif how == "log":
                 _log.warning("step %d: %s", event.step, event.words)
         for event in events:
             how = self.on_exceed if event.kind == "threshold" else self.on_novelty
