@@ -1,13 +1,12 @@
-"""How often verdicts are wrong, and what they find.
+"""How often verdicts are right and wrong, how large T is, and what they find.
 
-    python benchmarks/verdicts.py --replications 200 --seed 1 --out verdicts.md
+    python benchmarks/verdicts.py --seed 21 --out benchmarks/studies/verdicts.md
+    python benchmarks/verdicts.py --real FOLDER --out benchmarks/studies/real_sets.md
 
-Each line is a kind of data, with u and three features unless it says otherwise, and a
-number of rows (or groups); each number is a share of replications, with its standard
-error. *No*: any question says no; *yes*: all say yes; *but coverage*: all but that one.
-`--only` takes lines
-that hold a text. `--sets FOLDER` judges real sets, before and after `Recalibrator()`
-fitted on their other part.
+Each line is a kind of data, with u and three features, and a number of rows; each
+number is a share of sets, and its standard error is sqrt(p (1 − p) / sets). `--only`
+takes cells whose name holds a text, `--sets` another number of sets. The second judges
+real sets, before and after `Recalibrator()` fitted on their other part.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import gzip
 import math
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -133,7 +132,9 @@ def plain(draw: Draw, change: Change | None = None) -> Callable[..., ss.Predicti
         u = rng.gamma(3, 1, n)
         x: dict[str, Any] = {f"x{i}": rng.normal(size=n) for i in range(N_FEATURES)}
         z = draw(rng, n)
+        x["u"] = u
         z = z if change is None else change(rng, z, x)
+        del x["u"]
         return ss.Predictions(error=u * z, y_std=u, features=x)
 
     return make
@@ -175,159 +176,159 @@ def weighted(draw: Draw) -> Callable[..., ss.Predictions]:
     return make
 
 
+def fifth(by: float) -> Change:
+    """Make z larger in the highest fifth of a feature."""
+    return lambda rng, z, x: z * np.where(ranks(x["x0"]) > 0.8, by, 1.0)
+
+
+def by_u(by: float) -> Change:
+    """Make z larger in the highest fifth of u."""
+    return lambda rng, z, x: z * np.where(ranks(x["u"]) > 0.8, by, 1.0)
+
+
+def few_outliers(by: float) -> Change:
+    """Make a fifth's ⟨Z²⟩ larger by a few errors alone, one in a hundred."""
+
+    def change(rng, z, x):
+        there = ranks(x["x0"]) > 0.8
+        few = there & (rng.random(z.size) < 0.01)
+        times = math.sqrt(1 + (by**2 - 1) / 0.01)
+        return z * np.where(few, times, 1.0)
+
+    return change
+
+
+RIGHT: dict[str, Callable[..., ss.Predictions]] = {
+    **{name: plain(draw) for name, draw in SHAPES.items()},
+    "groups of 5": lambda rng, n: grouped(0.5, fives)(rng, n // 5),
+    "Pareto groups": lambda rng, n: grouped(0.5, pareto)(rng, n // 4),
+    "weights": weighted(lambda rng, n: rng.lognormal(sigma=0.8, size=n)),
+}
+FAULTS: dict[str, tuple[Change, str]] = {
+    "all × 1.15": (everywhere(1.15), "average"),
+    "all × 1.26": (everywhere(1.26), "average"),
+    "fifth × 1.26": (fifth(1.26), "x0"),
+    "label of a fifth × 1.26": (label(0.2, 1.26), "x0"),
+    "fifth of u × 1.26": (by_u(1.26), "u"),
+    "few outliers × 1.26": (few_outliers(1.26), "x0"),
+    "all × 1.24": (everywhere(1.24), "average"),
+    "fifth × 1.24": (fifth(1.24), "x0"),
+    "tenth × 1.5": (somewhere(0.1, 1.5), "x0"),
+    "third × 1.4": (upper_third(1.4), "x0"),
+    "label of 5 % × 2": (label(0.05, 2.0), "x0"),
+    "XOR × 1.5": (xor(1.5), "joint"),
+}
+
+
 @dataclass(frozen=True)
 class Cell:
-    """A kind of data, its size, and what is asked of its verdicts."""
+    """A kind of data, a fault or none, a number of rows, and of sets."""
 
-    study: str
-    title: str
-    n: int
-    make: Callable[..., ss.Predictions]
-    most_no: float = 1.0
-    least_no: float = 0.0
-    most_yes: float = 1.0
-    least_yes: float = 0.0
-    but_coverage: bool = False  # whether the least share of a yes is of the others
+    shape: str
+    fault: str
+    rows: int
+    sets: int
+
+    @property
+    def name(self) -> str:
+        """The cell in words."""
+        return f"{self.shape}, {self.fault or 'right'}, {self.rows}"
+
+    def make(self, seed: int) -> ss.Predictions:
+        """Return a set."""
+        rng = np.random.default_rng([seed, self.rows, *self.name.encode()])
+        if not self.fault:
+            return RIGHT[self.shape](rng, self.rows)
+        if self.shape in SHAPES:
+            change, _ = FAULTS[self.fault]
+            return plain(SHAPES[self.shape], change)(rng, self.rows)
+        p = RIGHT[self.shape](rng, self.rows)
+        x = {name: np.array(column) for name, column in p.features.items()}
+        x["u"] = p.y_std
+        z = FAULTS[self.fault][0](rng, np.array(p.z), x)
+        del x["u"]
+        error = p.y_std * z
+        kept = {"groups": p.groups, "weights": p.weights}
+        return ss.Predictions(error=error, y_std=p.y_std, features=x, **kept)
 
 
-def cells() -> list[Cell]:
-    """Return all kinds of data."""
-    found = []
-    for n in (300, 1000, 10_000):
-        made = {name: plain(draw) for name, draw in SHAPES.items()}
-        made["lognormal weights"] = weighted(lambda rng, n: rng.lognormal(size=n))
-        for name, make in made.items():
-            found.append(Cell("Calibrated", name, n, make, most_no=0.10))
-        groups = grouped(0.5, fives)
-        found.append(Cell("Calibrated", "groups of 5", n // 5, groups, most_no=0.10))
-    within = {
-        "everywhere 3 %": everywhere(1.03),
-        "everywhere 10 %": everywhere(1.1),
-        "a third 10 %": upper_third(1.1),
-    }
-    for n in (1000, 10_000, 20_000, 50_000):
-        for name, change in {"nothing": everywhere(1.0), **within}.items():
-            small = name in ("nothing", "everywhere 3 %")
-            if n == 20_000 and not small:
-                continue
-            least = 0.95 if n >= 50_000 or (n >= 20_000 and small) else 0.0
-            only = {"most_no": 0.10, "least_yes": least, "but_coverage": n < 50_000}
-            make = plain(normal, change)
-            found.append(Cell("Within the tolerance", name, n, make, **only))
-    beyond = {
-        "a tenth × 1.5": somewhere(0.1, 1.5),
-        "a third × 1.4": upper_third(1.4),
-        "a flag of 2 % × 2": flag(0.02, 2.0),
-        "XOR × 1.5": xor(1.5),
-        "a label of 5 % × 2": label(0.05, 2.0),
-    }
-    for n in (1000, 10_000, 20_000):
-        for name, change in beyond.items():
-            least = 0.95 if n >= 20_000 else 0.0
-            make = plain(normal, change)
-            only = {"most_yes": 0.05, "least_no": least}
-            found.append(Cell("Beyond the tolerance", name, n, make, **only))
-    for n in (60, 150):
-        for rho in (0.5, 0.8):
-            name = f"groups of Pareto sizes, correlation {rho}"
-            make = grouped(rho, pareto)
-            found.append(Cell("Clusters", name, n, make, most_no=0.07))
-    heavy = weighted(lambda rng, n: 1 + rng.pareto(1.1, n))
-    for n in (1000, 5000):
-        found.append(Cell("Clusters", "Pareto(1.1) weights", n, heavy, most_no=0.07))
-    for n, least in ((1000, 0.0), (2000, 0.9)):
-        make = plain(normal, somewhere(0.1, 0.5))
-        found.append(Cell("Downwards", "a tenth × 0.5", n, make, least_no=least))
-    make = plain(normal, somewhere(0.05, 0.25))
-    found.append(Cell("Downwards", "5 % × 0.25", 2000, make, least_no=0.8))
-    for n in (1000, 3000):
-        for name in ("t(3)", "lognormal"):
-            make = plain(normal, shape(name))
-            title = f"{name} in a fifth"
-            found.append(Cell("Only the shape differs", title, n, make, most_no=0.12))
-    return found
+# those that decide come first
+CELLS = (
+    *(Cell("normal", "", 3000, 100), Cell("normal", "", 1000, 100)),
+    *(Cell("t(5)", "", 3000, 60), Cell("normal", "all × 1.15", 10_000, 40)),
+    *(Cell("normal", x, 3000, 60) for x in ("all × 1.26", "fifth × 1.26")),
+    *(Cell("normal", x, 3000, 60) for x in ("all × 1.24", "fifth of u × 1.26")),
+    *(Cell("normal", x, 1000, 40) for x in list(FAULTS)[-4:]),
+    *(Cell("normal", x, 10_000, 15) for x in list(FAULTS)[-4:]),
+    *(Cell("t(3)", "", 10_000, 30), Cell("groups of 5", "", 10_000, 30)),
+    *(Cell("weights", "", 10_000, 30), Cell("normal", "all × 1.15", 60_000, 5)),
+    *(Cell("normal", "label of a fifth × 1.26", 3000, 60),),
+    *(Cell(x, "", 3000, 30) for x in ("t(3)", "lognormal", "groups of 5")),
+    *(Cell(x, "", 3000, 30) for x in ("weights", "Pareto groups")),
+    *(Cell("t(5)", x, 3000, 40) for x in ("fifth × 1.26", "all × 1.26", "all × 1.24")),
+    *(Cell("groups of 5", x, 3000, 40) for x in ("all × 1.26", "fifth × 1.26")),
+    *(Cell(x, "all × 1.26", 3000, 40) for x in ("t(3)", "lognormal", "weights")),
+    *(Cell("normal", "few outliers × 1.26", 3000, 40),),
+    *(Cell("Pareto groups", "all × 1.26", 3000, 40),),
+)
 
 
 # -- counting --------------------------------------------------------------------------
 
 
-def with_error(count: int, total: int) -> str:
-    """Return a share and its standard error."""
-    share = count / total
-    error = math.sqrt(max(share * (1 - share), 1 / total / 4) / total)
-    return f"{share:.3f} ± {error:.3f}"
+def hold(v: ss.Validation) -> bool:
+    """Return whether the limits of all shown parts hold, of a u that is right."""
+    for name, verdict in v.verdicts.items():
+        right = 0.0 if name == "bias" else 1.0
+        if name != "coverage" and any(
+            not x.low <= right <= x.high for x in verdict.regions
+        ):
+            return False
+    return True
 
 
-def counted(cell: Cell, total: int, seed: int) -> collections.Counter[str]:
-    """Judge sets of a kind, and count their answers."""
+def counted(cell: Cell, total: int, seed: int) -> str:
+    """Judge sets of a kind; return a line of the table."""
     count: collections.Counter[str] = collections.Counter()
+    T, perfect, start = [], [], time.process_time()
     for i in range(total):
-        key = [seed, cell.n, i, *cell.title.encode()]
-        p = cell.make(np.random.default_rng(key), cell.n)
-        v = ss.validate(p, rng=i)
+        v = ss.validate(cell.make(1000 * seed + i), rng=i)
+        verdicts = v.verdicts
+        asked = FAULTS[cell.fault][1] if cell.fault else "average"
         count[v.answer] += 1
-        others = [x.answer for name, x in v.verdicts.items() if name != "coverage"]
-        count["others"] += set(others) == {"yes"}
-        count.update(
-            f"no: {name}" for name, x in v.verdicts.items() if x.answer == "no"
+        count["but coverage"] += all(
+            x.passed for n, x in verdicts.items() if n != "coverage" and x.counts
         )
-    return count
-
-
-def line_of(cell: Cell, total: int, count: dict[str, int], seconds: float) -> str:
-    """Return a line of the table."""
-    no, yes, others = (count[x] for x in ("no", "yes", "others"))
-    enough = (others if cell.but_coverage else yes) / total >= cell.least_yes
-    met = enough and cell.least_no <= no / total <= cell.most_no
-    met = met and yes / total <= cell.most_yes
-    asked = [
-        f"{words} {number:g}"
-        for words, number, default in (
-            ("no ≤", cell.most_no, 1.0),
-            ("no ≥", cell.least_no, 0.0),
-            ("yes ≤", cell.most_yes, 1.0),
-            ("others ≥" if cell.but_coverage else "yes ≥", cell.least_yes, 0.0),
-        )
-        if number != default
-    ]
-    blamed = [f"{x[4:]} {c}" for x, c in count.items() if x.startswith("no: ")]
-    shares = [with_error(x, total) for x in (no, yes, others)]
-    cells = [cell.title, f"{cell.n:,}", str(total), *shares]
-    cells += [", ".join(asked), "met" if met else "**not met**", ", ".join(blamed)]
-    return f"| {' | '.join(cells)} | {seconds / total:.2f} |"
+        count["joint yes"] += verdicts["joint"].passed
+        for name, verdict in verdicts.items():
+            count[f"{name} {verdict.answer}"] += 1
+        is_named = verdicts[asked].answer == "no" or verdicts[asked].suspect is not None
+        count["named"] += is_named
+        count[f"asked {verdicts[asked].answer}"] += 1
+        count["hold"] += hold(v)
+        T.append(v.T)
+        perfect.append(v.certificate.perfect)
+    local = min(count[f"{x} yes"] for x in ("u", "x0", "x1", "x2"))
+    shares = [count["yes"], count["no"], count["but coverage"], count["bias yes"]]
+    shares += [count["average yes"], local, count["joint yes"], count["coverage yes"]]
+    shares += [count["asked yes"], count["asked no"], count["named"]]
+    cells = [cell.shape, cell.fault or "right", f"{cell.rows:,}", f"{total}"]
+    cells += [f"{x / total:.2f}" for x in shares]
+    cells += ["" if cell.fault else f"{count['hold'] / total:.2f}"]
+    cells += [f"{np.median(T):.2f}", f"{np.median(perfect):.2f}"]
+    seconds = (time.process_time() - start) / total
+    return f"| {' | '.join([*cells, f'{seconds:.2f}'])} |"
 
 
 HEADER = (
-    "| data | rows | sets | no | yes | but coverage | asked | | who said no | s |\n"
-    f"|{' --- |' * 10}"
+    "| errors | u | rows | sets | yes | no | yes but coverage | bias yes | average yes "
+    "| u or feature yes (least) | joint yes | coverage yes | question at fault: yes | "
+    "no | no or suspect | limits hold | median T | perfect u | s |\n"
+    f"|{' --- |' * 19}"
 )
 
 
 # -- other studies ---------------------------------------------------------------------
-
-
-def named(total: int, seed: int) -> list[str]:
-    """Count how often an alloy is named, of size and of bias."""
-    count: collections.Counter[str] = collections.Counter()
-    for i in range(total):
-        for n, kind in ((3000, "size"), (300, "bias"), (3000, "bias")):
-            rng = np.random.default_rng([seed, n, i])
-            u, label = rng.gamma(3, 1, n), rng.choice(["alloy", "b", "c", "d", "e"], n)
-            x = {"T": rng.normal(size=n), "mass": rng.gamma(2, 1, n), "kind": label}
-            is_alloy, z = label == "alloy", rng.normal(size=n)
-            z = z * np.where(is_alloy, 2, 1) if kind == "size" else z + 1.5 * is_alloy
-            v = ss.validate(ss.Predictions(error=u * z, y_std=u, features=x), rng=i)
-            asked = ("kind", "joint") if kind == "size" else ("bias",)
-            sentences = [v.verdicts[name].sentence for name in asked]
-            count[f"{kind}, {n} rows"] += any("alloy" in each for each in sentences)
-            count[f"{kind}, {n} rows, joint"] += "alloy" in v.verdicts["joint"].sentence
-            if kind == "size":
-                wrong = [x.worst for x in v.verdicts.values() if x.answer == "no"]
-                others = [w for w in wrong if w is not None and w.column == "kind"]
-                count["another label was named"] += any(
-                    w.where != "kind = alloy" for w in others
-                )
-    return [f"- {key}: {value} of {total}" for key, value in count.items()]
 
 
 def fine_stations(rng: np.random.Generator) -> ss.Predictions:
@@ -342,95 +343,64 @@ def fine_stations(rng: np.random.Generator) -> ss.Predictions:
     )
 
 
-def stations(total: int, seed: int) -> list[str]:
-    """Count the answers about stations that are too fine to judge."""
-    count: collections.Counter[str] = collections.Counter()
-    for i in range(total):
-        p = fine_stations(np.random.default_rng([seed, i]))
-        found = ss.validate(p, rng=i).verdicts["station"]
-        count[f"{found.answer}: {found.sentence}"] += 1
-    return [f"- {key}: {value} of {total}" for key, value in count.items()]
+def real_rows(path: Path) -> tuple[ss.Predictions, ss.Predictions]:
+    """Return the rows to fit and those to judge of a real set."""
+    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
+        table = list(csv.DictReader(file))
+    part = np.array([row["split"] for row in table])
+    x = {k: np.array([row[k] for row in table]) for k in table[0] if k != "split"}
+    numbers = {k: v.astype(float) for k, v in x.items() if k[0] in "EuX"}
+    features = {k: v for k, v in numbers.items() if k[0] == "X"}
+    features |= {k: v for k, v in x.items() if k[0] == "G"}
+    p = ss.Predictions(
+        error=numbers["E"],
+        y_std=numbers["u"],
+        features=features or None,
+        groups=x.get("group"),
+    )
+    fit, test = (p.take(np.flatnonzero(part == name)) for name in ("cal", "test"))
+    return fit, test
 
 
-def limits_hold(total: int, seed: int) -> list[str]:
-    """Count the sets of which all limits hold the true factors, at once."""
-    lines = []
-    for name in ("normal", "t(5)"):
-        held = 0
-        for i in range(total):
-            rng = np.random.default_rng([seed, i])
-            n = 2000
-            u, label = rng.gamma(3, 1, n), rng.choice(list("abcde"), n)
-            x: dict[str, Any] = {f"x{k}": rng.normal(size=n) for k in range(N_FEATURES)}
-            factor = np.exp(0.4 * x["x0"]) * np.where(label == "b", 1.4, 1.0)
-            error = u * SHAPES[name](rng, n) * factor
-            x["label"] = label
-            p = ss.Predictions(error=error, y_std=u, features=x)
-            held += all_hold(ss.validate(p, rng=i), x | {"u": u}, factor)
-        lines.append(f"- {name}: {with_error(held, total)} of {total} sets")
-    return lines
+def short(v: ss.Validation, claim: str) -> str:
+    """Return T and the answers of a set in a cell."""
+    count = collections.Counter(x.answer for x in v.verdicts.values())
+    T = f"{math.ceil(100 * v.T) / 100:.2f}" if v.T < 20 else "–"
+    answers = f"{count['yes']} ✓, {count['no']} ✗, {count['cannot tell']} ?"
+    return f"{T} ({answers})" if claim == "both" else f"{T} {v.answer}"
 
 
-def all_hold(v: ss.Validation, x: dict[str, Any], factor: np.ndarray) -> bool:
-    """Return whether the limits of all regions of size hold the true factors."""
-    for name, verdict in v.verdicts.items():
-        if name in ("bias", "joint", "coverage"):
-            continue
-        for region in (*verdict.regions, *filter(None, [verdict.worst])):
-            inside = np.ones(factor.size, dtype=bool)
-            if region.column == "label":
-                inside = x["label"] == region.low_value
-            elif region.column is not None:
-                low, high = region.low_value, region.high_value
-                inside &= x[region.column] >= (-math.inf if low is None else low)
-                inside &= x[region.column] <= (math.inf if high is None else high)
-            true = math.sqrt(np.mean(factor[inside] ** 2))
-            if not region.low <= true <= region.high:
-                return False
-    return True
-
-
-def real_sets(folder: Path) -> list[str]:
+def real_sets(folder: Path) -> Iterator[str]:
     """Judge the test part of each real set, before and after a fit on the other."""
-    lines = ["| set | rows | before | after | headline after |", f"|{' --- |' * 5}"]
+    yield "| set | rows | T before | T after | intervals before | after | after |"
+    yield f"|{' --- |' * 7}"
     count: collections.Counter[str] = collections.Counter()
     for path in sorted(folder.glob("*.csv.gz")):
-        with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-            table = list(csv.DictReader(file))
-        part = np.array([row["split"] for row in table])
-        x = {k: np.array([row[k] for row in table]) for k in table[0] if k != "split"}
-        numbers = {k: v.astype(float) for k, v in x.items() if k[0] in "EuX"}
-        features = {k: v for k, v in numbers.items() if k[0] == "X"}
-        features |= {k: v for k, v in x.items() if k[0] == "G"}
-        p = ss.Predictions(
-            error=numbers["E"],
-            y_std=numbers["u"],
-            features=features or None,
-            groups=x.get("group"),
-        )
-        fit, test = (p.take(np.flatnonzero(part == each)) for each in ("cal", "test"))
-        after = ss.validate(ss.Recalibrator().fit(fit).apply(test))
-        before = ss.validate(test)
-        count[f"before: {before.answer}"] += 1
-        count[f"after: {after.answer}"] += 1
-        cells = [
-            path.name.split(".")[0],
-            f"{test.n_rows:,}",
-            before.answer,
-            after.answer,
-        ]
-        lines.append(f"| {' | '.join([*cells, after.headline])} |")
-        print(lines[-1], flush=True)
-    return [*(f"- {key}: {value}" for key, value in sorted(count.items())), "", *lines]
+        fit, test = real_rows(path)
+        stages = {"before": test, "after": ss.Recalibrator().fit(fit).apply(test)}
+        cells = [path.name.split(".")[0].replace("_", " "), f"{test.n_rows:,}"]
+        for claim in ("both", "intervals"):
+            for when, rows in stages.items():
+                v = ss.validate(rows, claim=claim)
+                cells.append(short(v, claim))
+                count[f"{claim}, {when}: {v.answer}"] += 1
+                for verdict in v.verdicts.values():
+                    count[f"{claim}, {when}, questions: {verdict.answer}"] += 1
+                if (claim, when) == ("both", "after"):
+                    headline = v.headline
+        yield f"| {' | '.join([*cells, headline])} |"
+    yield ""
+    for key, value in sorted(count.items()):
+        yield f"- {key}: {value}"
 
 
 def main() -> None:
     """Count, and print a line as soon as it is known."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--replications", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", default="", help="lines that hold this text")
-    parser.add_argument("--sets", type=Path, help="a folder of real sets")
+    parser.add_argument("--sets", type=int, help="sets of each cell")
+    parser.add_argument("--seed", type=int, default=21)
+    parser.add_argument("--only", default="", help="cells whose name holds this text")
+    parser.add_argument("--real", type=Path, help="a folder of real sets")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -442,31 +412,14 @@ def main() -> None:
         if options.out is not None:
             options.out.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    total, seed, study, pooled = options.replications, options.seed, "", [0, 0]
-    for cell in cells():
-        if options.only not in f"{cell.study}: {cell.title}, {cell.n} rows":
-            continue
-        if cell.study != study:
-            study = cell.study
-            say(f"\n### {study}\n\n{HEADER}")
-        start = time.process_time()
-        count = counted(cell, total, seed)
-        say(line_of(cell, total, count, time.process_time() - start))
-        if study == "Calibrated":
-            pooled = [pooled[0] + count["no"], pooled[1] + total]
-    if pooled[1]:
-        say(f"\nCalibrated, pooled: no {with_error(*pooled)} (asked: at most 0.06)")
-    others = {
-        "An alloy is named": (named, 20),
-        "Stations of 15 rows": (stations, 20),
-        "Limits hold at once (asked: 0.93)": (limits_hold, 300),
-    }
-    for title, (run, most) in others.items():
-        if options.only in title:
-            found = run(min(total, most), seed)
-            say("\n".join([f"\n### {title}\n", *found]))
-    if options.sets is not None:
-        say("\n".join(["\n### Real sets\n", *real_sets(options.sets)]))
+    if options.real is not None:
+        for line in real_sets(options.real):
+            say(line)
+        return
+    say(HEADER)
+    for cell in CELLS:
+        if options.only in cell.name:
+            say(counted(cell, options.sets or cell.sets, options.seed))
 
 
 if __name__ == "__main__":

@@ -132,13 +132,14 @@ def validate(
         "claim": check_claim(claim),
         "rng": rng_from(rng),
     }
-    _warn(p)
+    checked["repeats"] = "" if p.groups is not None else repeats_found(p)
+    _warn(p, checked["repeats"])
     return judged_rows(p, in_canonical_order(p), **checked, advise=next_steps)
 
 
-def _warn(p: Predictions) -> None:
+def _warn(p: Predictions, repeats: str) -> None:
     """Warn of what is odd about rows, and of rows that were fitted."""
-    warn_of_oddities(p, learning=False, stacklevel=3)
+    warn_of_oddities(p, learning=False, repeats=repeats, stacklevel=3)
     warn_of_dominant(p, stacklevel=3)
     share = 0.0 if p.distributions is None else p.distributions.fitted_share
     if share > FITTED:
@@ -158,7 +159,7 @@ def next_steps(v: Validation) -> tuple[Step, ...]:
     j = v.judged
     if j.search is None:
         return ()
-    if j.rows.groups is None and repeats_found(j.rows):
+    if j.repeats:
         what = "Judge again with groups, a label that rows which belong together share"
         return (Step(what, "ss.Predictions(..., groups=g)"),)
     blamed = {

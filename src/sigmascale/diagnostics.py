@@ -34,15 +34,22 @@ Finding = tuple[str, type[Warning]]
 
 
 def warn_of_oddities(
-    p: Predictions, *, learning: bool = True, stacklevel: int = 2
+    p: Predictions,
+    *,
+    learning: bool = True,
+    repeats: str | None = None,
+    stacklevel: int = 2,
 ) -> None:
     """Warn of rows that are odd, each kind by a class of its own.
 
     A constant uncertainty is only worth a word where something is `learning` from it.
+    What looks like `repeats` is found here unless it is known.
     """
-    if p.groups is None and (found := repeats_found(p)):
+    if repeats is None:
+        repeats = "" if p.groups is not None else repeats_found(p)
+    if repeats:
         warn(
-            f"Rows look like repeats: {found}. Rows that belong together are not "
+            f"Rows look like repeats: {repeats}. Rows that belong together are not "
             "independent, and count for more than they know. Pass `groups`, a label "
             "for each row, equal for those that belong together; or silence this "
             "warning (RepeatedRowsWarning) if they are independent.",

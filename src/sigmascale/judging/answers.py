@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -117,6 +117,8 @@ class Judged:
         T.
     answers : dict of str to Answered
         By question.
+    repeats : str
+        What looks like repeats though no groups were given, or nothing.
     """
 
     values: Values
@@ -127,6 +129,7 @@ class Judged:
     certified: Certified | None
     certificate: Certificate
     answers: dict[str, Answered]
+    repeats: str = ""
 
     @property
     def rows(self) -> Predictions:
@@ -215,6 +218,7 @@ def judge(
     level: float,
     claim: Claim,
     rng: np.random.Generator,
+    repeats: str = "",
 ) -> Judged:
     """Answer all questions about rows in canonical order."""
     values = Values(rows, level)
@@ -222,7 +226,8 @@ def judge(
     asked = asked_of(rows, variables, claim)
     if not values.enough:
         names = asked_of(rows, dict.fromkeys(rows.names), claim)  # type: ignore[arg-type]
-        return _nothing(values, names, tolerance, confidence, claim)
+        nothing = _nothing(values, names, tolerance, confidence, claim)
+        return replace(nothing, repeats=repeats)
     # what u and the features say together is one more variable
     expected = None
     if any(x.name == "joint" for x in asked):
@@ -258,6 +263,7 @@ def judge(
         certified,
         certificate,
         answers,
+        repeats,
     )
 
 

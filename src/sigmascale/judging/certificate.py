@@ -34,7 +34,7 @@ from .variables import Variable
 
 Claim = Literal["u", "intervals", "both"]
 CLAIMS: tuple[Claim, ...] = ("u", "intervals", "both")
-PERMUTED = 49  # sets that tell what a perfect u would reach
+PERMUTED = 25  # sets that tell what a perfect u would reach
 ROWS_SHOWN = 50.0  # rows in effect of a part that is worth showing
 FINEST_SHOWN = 10  # fineness of pictures
 SHOWN_RATE = 0.05  # the chance that limits of the shown parts do not hold at once
@@ -318,11 +318,11 @@ class Certified:
         if self.sums is not None:
             self.places = dict(zip(self.parts, self.sums.places, strict=True))
         self.finest = self._finest()
-        whole = WholeLimits(values)
+        self._whole_limits = WholeLimits(values)
         self.levels = (confidence, self._sure())
         self.wholes: dict[type[Question], tuple[OneSided, OneSided]] = {}
         for x in {type(each.question): each.question for each in asked}.values():
-            of_levels = [whole.of(x, level) for level in self.levels]
+            of_levels = [self._whole_limits.of(x, level) for level in self.levels]
             self.wholes[type(x)] = of_levels[0], of_levels[1]
         self.limits = self._limits()
 
@@ -377,8 +377,7 @@ class Certified:
     def _of(self, kind: type[Question]) -> tuple[Sequence[OneSided], Sequence[float]]:
         """Return limits of all rows, and their levels."""
         if kind not in self.wholes:
-            whole = WholeLimits(self.values)
-            wholes = [whole.of(kind(), level) for level in self.levels]
+            wholes = [self._whole_limits.of(kind(), level) for level in self.levels]
             return wholes, self.levels
         return self.wholes[kind], self.levels
 
@@ -562,12 +561,9 @@ def _reach_of_scores(
     skewness = score.skewness * units.cube
     low_t, high_t = by_chance(certified.confidence, skewness, units.df)
 
-    def shift(x: Floats) -> Floats:  # of parts that have the mean score x
-        pooled = np.broadcast_to(score.pooled, (x.size, score.pooled.size))
-        return score.shift_to(pooled, x.ravel()).reshape(x.shape)
-
-    up, down = shift(score.mean + low_t * se), -shift(score.mean + high_t * se)
-    off = -shift(score.mean + dev)
+    up = score.pooled_shift_to(score.mean + low_t * se)
+    down = -score.pooled_shift_to(score.mean + high_t * se)
+    off = -score.pooled_shift_to(score.mean + dev)
     low = off - np.hypot(down, whole.down)[:, None]
     high = off + np.hypot(up, whole.up)[:, None]
     return np.maximum(-low, high)

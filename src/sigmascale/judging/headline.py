@@ -9,7 +9,6 @@ import numpy as np
 
 from .._support.notices import row_number
 from .._support.text import shorten
-from ..diagnostics import repeats_found
 from .answers import Answered, Judged
 from .parts import ASKED, IN_WORDS
 from .verdicts import Region, Verdict
@@ -30,28 +29,24 @@ class Headline:
         The headline.
     notes : tuple of str
         What is odd about the rows, a sentence each.
-    repeats : str
-        What looks like repeats though no groups were given, or nothing.
     """
 
     words: str
     notes: tuple[str, ...]
-    repeats: str
 
 
 def headline_of(judged: Judged, words: Words, verdicts: dict[str, Verdict]) -> Headline:
     """Return the headline, which alone says what to do, and the notes."""
-    rows = judged.rows
-    repeats = repeats_found(rows) if rows.groups is None else ""
+    repeats = judged.repeats
     if judged.search is None:
         notes = (_as_repeats(repeats),) if repeats else ()
-        return Headline(f"{next(iter(verdicts.values())).sentence}.", notes, repeats)
+        return Headline(f"{next(iter(verdicts.values())).sentence}.", notes)
     text, remedy = _headline(judged, words, verdicts)
     if repeats:
         text = f"Rows look like repeats: pass groups. If they were independent: {text}"
         remedy = ""
     text = f"{text}. {remedy}." if remedy else f"{text}."
-    return Headline(text, tuple(_oddities(judged, repeats)), repeats)
+    return Headline(text, tuple(_oddities(judged, repeats)))
 
 
 def _headline(
@@ -314,7 +309,7 @@ def _oddities(judged: Judged, repeats: str) -> list[str]:
         )
     if judged.few_decide:
         notes.append(f"{_tails(judged)}{_outliers(judged)}")
-    elif judged.df < TAILS:
+    elif judged.df < TAILS and all(a.fault is None for a in judged.answers.values()):
         notes.append(_tails(judged).strip())
     return [*notes, *filter(None, [_worth_of_u(judged)])]
 

@@ -39,7 +39,7 @@ from .questions import Bias, Coverage, Question, SizeOfU, Values
 from .variables import Variable
 
 BINS = 256  # of ln s
-SHIFTS = np.linspace(-3, 3, 121)  # shifts of ln s that are looked at
+SHIFTS = np.linspace(-3, 3, 81)  # shifts of ln s that are looked at
 FAR = 27.0  # ln of a factor of which nothing is known
 PRIOR = 100.0  # rows of the overall variance, added to a part's own
 CAP = 6.0  # times the mean; larger z² count so much
@@ -165,29 +165,31 @@ class WholeLimits:
 
     def _mean(self, level: float) -> OneSided:
         """Return the mean of z."""
-        mean = Mean.of(self.values.z, self.values.groups, self.values.rows.weights)
+        mean = self.values.mean_z
         half = float(special.stdtrit(mean.df, level)) * math.sqrt(mean.second)
         return OneSided(mean.value, half, half)
 
+    @cached_property
+    def _stretches(self) -> tuple[Floats, Floats | None]:
+        """What intervals need in order, and shares of weight up to each."""
+        s, weights = self.values.stretch, self.values.rows.weights
+        if weights is None:
+            return np.sort(s), None
+        order = np.argsort(s, kind="stable")
+        return s[order], np.cumsum(weights[order]) / weights.sum()
+
     def _stretch(self, level: float) -> OneSided:
         """Return ln of the stretch that all intervals want, by order statistics."""
-        s, claim, weights = (
-            self.values.stretch,
-            self.values.level,
-            self.values.rows.weights,
-        )
-        if weights is None:
-            s, shares = np.sort(s), np.arange(1, s.size + 1) / s.size
-        else:
-            order = np.argsort(s, kind="stable")
-            s, shares = s[order], np.cumsum(weights[order]) / weights.sum()
-        at = s[min(int(np.searchsorted(shares, claim)), s.size - 1)]
-        holds = (self.values.stretch <= at).astype(float)
-        held = Mean.of(holds, self.values.groups, weights)
+        s, shares = self._stretches
+        claim, held = self.values.level, self.values.mean_held
         n = held.n_effective
         half = special.stdtrit(held.df, level) * math.sqrt(claim * (1 - claim) / n)
         half += 0.5 / n
-        ends = np.searchsorted(shares, [claim, claim - half, claim + half])
+        targets = np.array([claim, claim - half, claim + half])
+        if shares is None:
+            ends = np.maximum(np.ceil(targets * s.size - 1e-9).astype(int) - 1, 0)
+        else:
+            ends = np.searchsorted(shares, targets)
         off, low, high = (
             math.log(max(s[min(i, s.size - 1)], 1e-300)) for i in ends.tolist()
         )
@@ -292,10 +294,14 @@ class Score:
         found = np.where(above == 0, -FAR, found)
         return np.asarray(np.where(above == SHIFTS.size, FAR, found))
 
-    @cached_property
-    def pooled(self) -> Floats:
-        """The means of all rows by shift."""
-        return np.asarray(self.share @ self.curve)[None]
+    def pooled_shift_to(self, target: Floats) -> Floats:
+        """Return the shifts at which rows that are as all have a mean."""
+        means = self.share @ self.curve
+        if self.is_log:
+            means = np.log(np.maximum(means, 1e-300))
+            target = np.log(np.maximum(target, 1e-300))
+        shifts = np.interp(-target, -means, SHIFTS, left=-FAR, right=FAR)
+        return np.asarray(shifts)
 
 
 def by_chance(level: float, skewness: Floats, df: Floats) -> tuple[Floats, Floats]:

@@ -121,6 +121,16 @@ class Values:
         return (self.stretch <= reach * (1 + 1e-9)).astype(np.float64)
 
     @cached_property
+    def mean_z(self) -> Mean:
+        """The mean of z."""
+        return Mean.of(self.z, self.groups, self.rows.weights)
+
+    @cached_property
+    def mean_held(self) -> Mean:
+        """The mean of what is held."""
+        return Mean.of(self.held, self.groups, self.rows.weights)
+
+    @cached_property
     def columns(self) -> Floats:
         """The columns of which the search takes sums: x and x² of each question."""
         x, z = self.capped, self.z
@@ -314,7 +324,7 @@ class Bias(Question):
 
     def whole(self, values: Values, level: float) -> Whole:
         """Return the mean of z."""
-        mean = Mean.of(values.z, values.groups, values.rows.weights)
+        mean = values.mean_z
         interval = mean.interval(level, skewed=False)
         low, high = interval.low, interval.high
         return Whole(mean.value, low, high, mean.value - low, high - mean.value)
@@ -348,8 +358,7 @@ class Coverage(Question):
 
     def whole(self, values: Values, level: float) -> Whole:
         """Return the stretch of all intervals, and where chance may hide it."""
-        weights = values.rows.weights
-        half = _half_share(values.held, values.level, level, values.groups, weights)
+        half = _half_share(values.mean_held, values.level, level)
         counts = np.bincount(values.stretch_codes, values.w, STRETCH.size + 1)
         held = np.cumsum(counts)[:-1][None, :] / values.w.sum()
         halves = np.full(1, half)
@@ -382,7 +391,7 @@ class Coverage(Question):
         needed = values.stretch[inside]
         w = None if weights is None else weights[inside]
         holds = (needed <= 1).astype(np.float64)
-        half = _half_share(holds, values.level, level, groups, w)
+        half = _half_share(Mean.of(holds, groups, w), values.level, level)
         order = np.argsort(needed)
         shares = np.cumsum(values.w[inside][order]) / values.w[inside].sum()
         ends = np.searchsorted(shares, [values.level - half, values.level + half])
@@ -390,11 +399,9 @@ class Coverage(Question):
         return math.log(max(low, 1e-300)), math.log(max(high, 1e-300))
 
 
-def _half_share(
-    holds: Floats, claim: float, level: float, groups: Ints | None, w: Floats | None
-) -> float:
+def _half_share(held: Mean, claim: float, level: float) -> float:
     """Return by how much the share held may differ from the claim by chance."""
-    n = max(1.0, Mean.of(holds, groups, w).n_effective)
+    n = max(1.0, held.n_effective)
     quantile = float(special.ndtri(0.5 + level / 2))
     return quantile * math.sqrt(claim * (1 - claim) / n) + 0.5 / n
 

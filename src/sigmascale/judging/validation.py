@@ -359,6 +359,7 @@ def judged_rows(
     confidence: float,
     level: float,
     claim: Claim,
+    repeats: str,
     rng: np.random.Generator,
     advise: Callable[[Validation], tuple[Step, ...]] | None = None,
 ) -> Validation:
@@ -372,6 +373,8 @@ def judged_rows(
         The same in canonical order.
     tolerance, confidence, level, claim, rng
         As for :func:`sigmascale.validate`.
+    repeats : str
+        What looks like repeats though no groups were given, or nothing.
     advise : callable, optional
         What tells next steps when they are asked for.
     """
@@ -381,6 +384,7 @@ def judged_rows(
         confidence=confidence,
         level=level,
         claim=claim,
+        repeats=repeats,
         rng=rng,
     )
     words = Words(judged)

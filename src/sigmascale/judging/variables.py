@@ -20,7 +20,7 @@ from .._support.weighting import WeightLine
 from ..predictions import Predictions
 from ..scores.intervals import sums_of
 
-FEWEST_BINS, MOST_BINS = 60, 120  # of a number: halves to twentieths divide them
+FEWEST_BINS, MOST_BINS = 50, 100  # of a number: halves, fifths and tenths divide them
 MANY = 15_000  # rows from which there are most bins
 FEW_VALUES = 20  # distinct values of a number that is judged by value, as labels are
 FEW_ROWS = 20  # of a label, or a value of a number, below which it is no region
